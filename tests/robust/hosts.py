@@ -378,83 +378,24 @@ def takes_signals(pid: int) -> bool:
     return bool(blocked >> (signal.SIGINT - 1) & 1)
 
 
-# Six hosts in a tree in which each agent, and the launcher, has at most one or two below it.
-SIX = "a,b,c,d,e,f"
-
-
-def in_a_tree(world, degree: int, *steps, hosts: str = SIX, **more):
-    env = {"FISHPLATE_START_TREE": str(degree)} | more.pop("env", {})
-    return start(world, *STAND_IN, *steps, hosts=hosts, ranks=6, options=("-v",), env=env, **more)
-
-
-def tree_is_used(job: Job) -> None:
-    job.wait_for("the tree was made", lambda: "over a tree" in job.err)
-
-
-def values_in_a_tree(degree: int, word: str):
-    def test(world):
-        rounds = [step for turn in range(3) for step in (
-            *by_rank([f"put=k{turn}.{{rank}} v{turn}.{{rank}}"], 6), "fence",
-            *(f"{rank}:get=k{turn}.{other}" for rank in range(6) for other in (0, 3, 5)))]
-        with in_a_tree(world, degree, *rounds, "fence") as job:
-            if (code := job.end(20)) != 0:
-                raise Problem(f"exit status {code}: {job.err[-500:]!r}")
-            expected = sorted(f"got {rank} v{turn}.{other}" for turn in range(3) for rank in range(6) for other in (0, 3, 5))
-            if sorted(job.out.splitlines()) != expected or (word in job.err) != (degree > 0):
-                raise Problem(f"{job.out[-500:]!r} {job.err[-500:]!r}")
-            job.check_gone()
-    return f"a tree of degree {degree}: values and fences", test
-
-
-def killed_in_a_tree(which: int):
-    """The host of the agent that died is blamed, not those that lose their connection with it."""
-    def test(world):
-        with in_a_tree(world, 1, "init", "print=ready\\n", "recv=any tag=1") as job:
-            ready(job, 6)
-            tree_is_used(job)
-            os.kill(agents(job)[which], signal.SIGKILL)
-            if (code := job.end(5)) != 137:
-                raise Problem(f"exit status {code}: {job.err[-500:]!r}")
-            job.check_says(rf"host {'abcdef'[which]}: its agent is gone: .* was killed by SIGKILL")
-            job.check_gone()
-    return f"a tree: the agent of host {'abcdef'[which]} is killed", test
-
-
-def stopped_in_a_tree(world):
-    with in_a_tree(world, 1, "init", "print=ready\\n", "recv=any tag=1", env={"FISHPLATE_HEARTBEAT": "1"}) as job:
-        ready(job, 6)
-        tree_is_used(job)
-        os.kill(agents(job)[2], signal.SIGSTOP)
-        if (code := job.end(9)) != 1:
-            raise Problem(f"exit status {code}: {job.err[-500:]!r}")
-        job.check_says("host c: its agent has been silent for 1 s")
+def values_of_six(world):
+    """Values of one rank on each of six hosts, questions for them, and fences, in rounds."""
+    rounds = [step for turn in range(3) for step in (
+        *by_rank([f"put=k{turn}.{{rank}} v{turn}.{{rank}}"], 6), "fence",
+        *(f"{rank}:get=k{turn}.{other}" for rank in range(6) for other in (0, 3, 5)))]
+    with start(world, *STAND_IN, *rounds, "fence", hosts="a,b,c,d,e,f", ranks=6) as job:
+        expected = sorted(f"got {rank} v{turn}.{other}" for turn in range(3) for rank in range(6) for other in (0, 3, 5))
+        if (code := job.end(20)) != 0 or sorted(job.out.splitlines()) != expected:
+            raise Problem(f"exit status {code}: {job.out[-500:]!r} {job.err[-500:]!r}")
         job.check_gone()
 
 
-def left_a_fence_in_a_tree(world):
-    with in_a_tree(world, 2, "5:print=ready\\n", "5:exit=0", "0:sleep=0.3", "fence") as job:
+def left_a_fence(world):
+    with start(world, *STAND_IN, "3:print=ready\\n", "3:exit=0", "0:sleep=0.3", "fence") as job:
         if (code := job.end(10)) != 1:
             raise Problem(f"exit status {code}: {job.err[-500:]!r}")
-        job.check_says("rank 5 .*fence")
+        job.check_says("rank 3 .*fence")
         job.check_gone()
-
-
-def own_networks(world):
-    """Hosts that cannot reach each other: the star stays, and the job runs."""
-    alone = f"unshare --net {HERE / 'as-host'} {{host}}"
-    with in_a_tree(world, 2, *by_rank(["put=k.{rank} v{rank}"], 6), "fence", "0:get=k.5", launch_with=alone) as job:
-        if (code := job.end(20)) != 0 or job.out != "got 0 v5\n" or "the launcher alone" not in job.err:
-            raise Problem(f"exit status {code}: {job.out!r} {job.err[-500:]!r}")
-
-
-def ended_in_a_tree_at_random(world):
-    for turn in range(10):
-        with in_a_tree(world, 2, "init", "fence", "recv=any tag=1") as job:
-            job.wait_for("the launcher takes signals", lambda: takes_signals(job.process.pid))
-            time.sleep(world.random.random() * 0.3)
-            os.kill(job.process.pid, signal.SIGINT if turn % 2 else signal.SIGKILL)
-            job.end(5)
-            job.check_gone()
 
 
 def fails_before_it_answers(what: str, launch_with: str, code: int, *patterns: str, one_line: bool = True):
@@ -546,14 +487,8 @@ def tests() -> list:
         ("hosts: the launcher is killed", killed_launcher),
         ("hosts: the launcher is killed at random moments", killed_launcher_at_random),
         ("hosts: the launcher is interrupted at random moments", interrupted_at_random),
-        values_in_a_tree(0, "over a tree"),
-        values_in_a_tree(1, "over a tree"),
-        values_in_a_tree(2, "over a tree"),
-        *map(killed_in_a_tree, (0, 2, 5)),
-        ("a tree: an inner agent is stopped", stopped_in_a_tree),
-        ("a tree: a rank leaves a fence out", left_a_fence_in_a_tree),
-        ("a tree: hosts that cannot reach each other", own_networks),
-        ("a tree: the launcher ends at random moments", ended_in_a_tree_at_random),
+        ("hosts: values and fences in rounds", values_of_six),
+        ("hosts: a rank leaves a fence out", left_a_fence),
         fails_before_it_answers("does not exist", "no-such-command {host}", 127, "host a: cannot start no-such-command",
                                 "--launch-with"),
         fails_before_it_answers("fails", "sh -c 'echo \"no route to $0\" >&2; exit 255' {host}", 255,

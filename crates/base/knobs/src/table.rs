@@ -305,8 +305,4 @@ knobs! {
     /// sends a sign of life four times in this time, and ends the job if none arrives. With `auto`
     /// it is 30 s longer than FISHPLATE_OUTAGE. 0: wait for ever.
     heartbeat: AutoSeconds = AutoSeconds(None), "FISHPLATE_HEARTBEAT";
-
-    /// The most agents below the launcher, and below each agent, in the tree over which the agents
-    /// of more hosts exchange values and fences. 0: all exchange them with the launcher alone.
-    start_tree: usize = 16, "FISHPLATE_START_TREE", within 0, 1024;
 }

@@ -1,7 +1,7 @@
 //! Admission to a TCP connection: the hello over sockets that never block.
 //!
 //! The listening side ([`Callers`]) polls all callers in turn, so a silent one delays no other. The
-//! calling side is a [`Call`]. The user polls the sockets and brings the time.
+//! user polls the socket and brings the time.
 //!
 //! Invariants: at most [`MOST_CALLERS`] connections wait, none for longer than [`PATIENCE`], and no
 //! byte of a peer is read beyond its hello before the proof.
@@ -12,24 +12,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::Secret;
-use crate::hello::{self, ANSWER, CALL, PROOF};
+use crate::hello::{self, CALL, PROOF};
 
 /// The most callers that may be silent at once. The oldest leaves for a new one.
 pub const MOST_CALLERS: usize = 64;
 /// Time within which a caller proves itself.
 pub const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The length of an introduction in bytes.
-pub const INTRODUCTION: usize = 32;
-
-/// A connection whose caller knows the secret.
-#[derive(Debug)]
-pub struct Admitted {
-    /// The connection, which does not block.
-    pub stream: TcpStream,
-    /// The introduction of the caller.
-    pub introduction: [u8; INTRODUCTION],
-}
 
 /// The callers of a listening socket that have not proved themselves yet.
 #[derive(Debug, Default)]
@@ -52,13 +40,13 @@ struct Caller {
 
 impl Callers {
     /// Accepts new callers of a socket that does not block, and reads the messages of all. Returns
-    /// the first that has proved itself.
+    /// the connection of the first that has proved itself, which does not block.
     pub fn hear(
         &mut self,
         socket: &TcpListener,
         secret: &Secret,
         now: Instant,
-    ) -> io::Result<Option<Admitted>> {
+    ) -> io::Result<Option<TcpStream>> {
         // A flood of callers ends some time too.
         for _ in 0..MOST_CALLERS {
             match socket.accept() {
@@ -74,14 +62,9 @@ impl Callers {
                 break;
             };
             match caller.step(secret) {
-                Ok(Some(introduction)) => {
-                    return Ok(Some(Admitted {
-                        stream: caller.stream,
-                        introduction,
-                    }));
-                }
-                Ok(None) if now < caller.until => self.waiting.push_back(caller),
-                Ok(None) => {
+                Ok(true) => return Ok(Some(caller.stream)),
+                Ok(false) if now < caller.until => self.waiting.push_back(caller),
+                Ok(false) => {
                     let seconds = PATIENCE.as_secs();
                     self.send_away(caller.from, format!("it was silent for {seconds} s"));
                 }
@@ -89,16 +72,6 @@ impl Callers {
             }
         }
         Ok(None)
-    }
-
-    /// The connections to poll for bytes, in addition to the listening socket.
-    pub fn waiting(&self) -> impl Iterator<Item = &TcpStream> {
-        self.waiting.iter().map(|caller| &caller.stream)
-    }
-
-    /// The time at which the patience with a caller ends.
-    pub fn next(&self) -> Option<Instant> {
-        self.waiting.iter().map(|caller| caller.until).min()
     }
 
     /// The number of callers that were sent away.
@@ -138,13 +111,13 @@ impl Callers {
 }
 
 impl Caller {
-    /// Reads the bytes that have arrived. Returns the introduction if the caller knows the secret.
-    fn step(&mut self, secret: &Secret) -> Result<Option<[u8; INTRODUCTION]>, String> {
+    /// Reads the bytes that have arrived. True: the caller knows the secret.
+    fn step(&mut self, secret: &Secret) -> Result<bool, String> {
         let words = |why: io::Error| why.kind().to_string();
         if self.hello.is_none() {
             let call = message::<CALL>(&mut self.stream, &mut self.arrived);
             let Some(call) = call.map_err(words)? else {
-                return Ok(None);
+                return Ok(false);
             };
             let (hello, answer) =
                 hello::Listener::answer(secret, &call).map_err(|why| why.to_string())?;
@@ -154,45 +127,11 @@ impl Caller {
         }
         let proof = message::<PROOF>(&mut self.stream, &mut self.arrived);
         let Some(proof) = proof.map_err(words)? else {
-            return Ok(None);
-        };
-        let hello = self.hello.take().ok_or("its greeting was over")?;
-        hello.hear(&proof).map(Some).map_err(|why| why.to_string())
-    }
-}
-
-/// The calling side of a hello, on a connection that was just made.
-#[derive(Debug)]
-pub struct Call {
-    hello: Option<hello::Caller>,
-    arrived: Vec<u8>,
-}
-
-impl Call {
-    /// Begins the hello: sends the first message.
-    pub fn begin(
-        stream: &mut TcpStream,
-        secret: &Secret,
-        introduction: [u8; INTRODUCTION],
-    ) -> io::Result<Call> {
-        let (hello, call) = hello::Caller::call(secret, introduction)?;
-        stream.write_all(&call)?;
-        Ok(Call {
-            hello: Some(hello),
-            arrived: Vec::new(),
-        })
-    }
-
-    /// Reads the bytes that have arrived. True: the listener knows the secret, and has the proof of
-    /// the caller.
-    pub fn step(&mut self, stream: &mut TcpStream) -> io::Result<bool> {
-        let Some(answer) = message::<ANSWER>(stream, &mut self.arrived)? else {
             return Ok(false);
         };
-        let hello = self.hello.take().ok_or(ErrorKind::NotConnected)?;
-        let proof = hello.hear(&answer).map_err(io::Error::other)?;
-        stream.write_all(&proof)?;
-        Ok(true)
+        let hello = self.hello.take().ok_or("its greeting was over")?;
+        let heard = hello.hear(&proof);
+        heard.map(|_| true).map_err(|why| why.to_string())
     }
 }
 
@@ -220,8 +159,9 @@ fn message<const LENGTH: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hello::ANSWER;
 
-    const INTRODUCED: [u8; INTRODUCTION] = *b"a test that calls another test.\0";
+    const INTRODUCED: [u8; 32] = *b"a test that calls another test.\0";
 
     fn secret(byte: u8) -> Secret {
         Secret::from_bytes([byte; Secret::LENGTH])
@@ -234,11 +174,16 @@ mod tests {
         (socket, at)
     }
 
-    fn caller(at: SocketAddr, byte: u8) -> (TcpStream, Call) {
+    /// A caller that has sent its first message.
+    fn caller(at: SocketAddr, byte: u8) -> (TcpStream, hello::Caller) {
         let mut stream = TcpStream::connect(at).unwrap();
-        let call = Call::begin(&mut stream, &secret(byte), INTRODUCED).unwrap();
-        stream.set_nonblocking(true).unwrap();
-        (stream, call)
+        let (hello, call) = hello::Caller::call(&secret(byte), INTRODUCED).unwrap();
+        stream.write_all(&call).unwrap();
+        (stream, hello)
+    }
+
+    fn waiting(callers: &Callers) -> usize {
+        callers.waiting.len()
     }
 
     #[test]
@@ -246,21 +191,27 @@ mod tests {
         let (socket, at) = listener();
         let mut callers = Callers::default();
         let silent: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(at).unwrap()).collect();
-        let (mut stream, mut call) = caller(at, 7);
+        let (mut stream, hello) = caller(at, 7);
         let now = Instant::now();
-        let mut proved = false;
+        stream.set_nonblocking(true).unwrap();
+        let mut arrived = Vec::new();
+        let answer = loop {
+            assert!(callers.hear(&socket, &secret(7), now).unwrap().is_none());
+            if let Some(answer) = message::<ANSWER>(&mut stream, &mut arrived).unwrap() {
+                break answer;
+            }
+        };
+        stream.write_all(&hello.hear(&answer).unwrap()).unwrap();
         let admitted = loop {
             if let Some(admitted) = callers.hear(&socket, &secret(7), now).unwrap() {
                 break admitted;
             }
-            proved = proved || call.step(&mut stream).unwrap();
         };
-        assert!(proved);
-        assert_eq!(admitted.introduction, INTRODUCED);
-        assert_eq!((callers.waiting().count(), callers.strangers()), (3, 0));
-        let late = callers.next().unwrap();
+        assert_eq!(admitted.peer_addr().ok(), stream.local_addr().ok());
+        assert_eq!((waiting(&callers), callers.strangers()), (3, 0));
+        let late = now + PATIENCE;
         assert!(callers.hear(&socket, &secret(7), late).unwrap().is_none());
-        assert_eq!((callers.waiting().count(), callers.strangers()), (0, 3));
+        assert_eq!((waiting(&callers), callers.strangers()), (0, 3));
         assert!(callers.take_first_stranger().unwrap().1.contains("silent"));
         drop(silent);
     }
@@ -269,20 +220,15 @@ mod tests {
     fn who_does_not_know_the_secret_is_sent_away() {
         let (socket, at) = listener();
         let mut callers = Callers::default();
-        let (mut stream, mut call) = caller(at, 8);
+        let (mut stream, _) = caller(at, 8);
         while callers.strangers() == 0 {
             let admitted = callers.hear(&socket, &secret(7), Instant::now()).unwrap();
             assert!(admitted.is_none());
         }
         let (_, why) = callers.take_first_stranger().unwrap();
         assert!(why.contains("does not know the secret"), "{why}");
-        let outcome = loop {
-            match call.step(&mut stream) {
-                Ok(false) => {}
-                outcome => break outcome,
-            }
-        };
-        assert!(outcome.is_err());
+        // It hears nothing.
+        assert!(!matches!(stream.read(&mut [0]), Ok(1)));
     }
 
     #[test]
@@ -294,7 +240,7 @@ mod tests {
         while callers.strangers() == 0 {
             streams.push(TcpStream::connect(at).unwrap());
             callers.hear(&socket, &secret(7), now).unwrap();
-            assert!(callers.waiting().count() <= MOST_CALLERS);
+            assert!(waiting(&callers) <= MOST_CALLERS);
         }
         assert!(streams.len() > MOST_CALLERS);
         let (_, why) = callers.take_first_stranger().unwrap();

@@ -328,7 +328,6 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         timeout: arguments.timeout,
         explain,
         heartbeat: knobs.heartbeat(),
-        tree: knobs.start_tree,
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
         library: std::env::current_exe()
             .ok()

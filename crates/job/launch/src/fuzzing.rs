@@ -47,7 +47,7 @@ pub fn agents(bytes: &[u8]) {
 fn obey(frame: &ToAgent) {
     if let ToAgent::Start(order) = frame {
         match order.placed() {
-            Ok((hosts, _)) => assert!(hosts.ranks() == order.ranks && order.count > 0),
+            Ok(hosts) => assert!(hosts.ranks() == order.ranks && order.count > 0),
             Err(why) => assert!(!why.is_empty()),
         }
     }

@@ -2,11 +2,8 @@
 //! one of the values that it has seen.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use pmi::{KvsError, check_key, check_value};
-
-use crate::exchange::Put;
 
 /// The most bytes of a store in addition to those of each rank.
 const BYTES_LIMIT: usize = 8 << 20;
@@ -98,50 +95,23 @@ impl Kvs {
         Ok(Some(waiting))
     }
 
-    /// The value with its rank, if it has been put; otherwise `by` waits for it.
-    pub(crate) fn get_put(&mut self, by: usize, key: &str) -> Result<Option<Put>, String> {
-        if self.get(by, key)?.is_none() {
-            return Ok(None);
-        }
-        Ok(self.values.get(key).map(|entry| Put {
-            by: entry.by,
-            key: key.to_string(),
-            value: entry.value.clone(),
-        }))
-    }
-
     /// The keys that somebody waits for.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = &str> {
         self.waiting.keys().map(String::as_str)
     }
 
-    /// Forgets the questions of some.
-    pub(crate) fn forget(&mut self, is_forgotten: impl Fn(usize) -> bool) {
-        for others in self.waiting.values_mut() {
-            others.retain(|&other| !is_forgotten(other));
-        }
-        self.waiting.retain(|_, others| !others.is_empty());
-        for (other, wanted) in self.wanted.iter_mut().enumerate() {
-            if is_forgotten(other) {
-                *wanted = 0;
-            }
-        }
-    }
-
-    /// The values that these ranks have put.
-    pub(crate) fn put_by(&self, ranks: Range<usize>) -> Vec<Put> {
-        let entries = self.values.iter();
-        let entries = entries.filter(|(_, entry)| ranks.contains(&entry.by));
-        let puts = entries.map(|(key, entry)| Put {
-            by: entry.by,
-            key: key.clone(),
-            value: entry.value.clone(),
-        });
-        puts.collect()
-    }
-
     /// The value, if it has been put; otherwise `by` waits for it.
     pub(crate) fn get(&mut self, by: usize, key: &str) -> Result<Option<&str>, String> {
+        let found = self.get_with_rank(by, key)?;
+        Ok(found.map(|(_, value)| value))
+    }
+
+    /// The value and the rank that has put it, if one has; otherwise `by` waits for it.
+    pub(crate) fn get_with_rank(
+        &mut self,
+        by: usize,
+        key: &str,
+    ) -> Result<Option<(usize, &str)>, String> {
         check_key(key).map_err(|why| why.to_string())?;
         if !self.values.contains_key(key) {
             let most = WAITING_LIMIT + WAITING_FOR_A_RANK * self.in_fence.len();
@@ -153,7 +123,8 @@ impl Kvs {
             }
             self.waiting.entry(key.to_string()).or_default().push(by);
         }
-        Ok(self.values.get(key).map(|entry| entry.value.as_str()))
+        let entry = self.values.get(key);
+        Ok(entry.map(|entry| (entry.by, entry.value.as_str())))
     }
 
     /// The explanation that rank 0 has put, if it is complete.
@@ -184,7 +155,7 @@ impl Kvs {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kvs, Put};
+    use super::Kvs;
 
     #[test]
     fn answers_come_at_once_or_with_the_value() {
@@ -194,27 +165,9 @@ mod tests {
         assert_eq!(store.wanted().collect::<Vec<_>>(), ["a"]);
         assert_eq!(store.put(0, "a", "1"), Ok(Some(vec![3, 4])));
         assert_eq!(store.put(0, "a", "1"), Ok(None));
-        assert_eq!(store.get(3, "a"), Ok(Some("1")));
-    }
-
-    #[test]
-    fn who_is_forgotten_gets_no_answer() {
-        let mut store = Kvs::for_others(2, 4);
-        for other in [1, 2, 3] {
-            assert_eq!(store.get(other, "a"), Ok(None));
-        }
-        assert_eq!(store.get(3, "b"), Ok(None));
-        store.forget(|other| other >= 2);
-        assert_eq!(store.put(0, "a", "1"), Ok(Some(vec![1])));
         assert_eq!(store.wanted().count(), 0);
-        store.put(1, "c", "2").unwrap();
-        let put = Put {
-            by: 1,
-            key: "c".into(),
-            value: "2".into(),
-        };
-        assert_eq!(store.put_by(1..2), std::slice::from_ref(&put));
-        assert_eq!(store.get_put(0, "c"), Ok(Some(put)));
+        assert_eq!(store.get(3, "a"), Ok(Some("1")));
+        assert_eq!(store.get_with_rank(4, "a"), Ok(Some((0, "1"))));
     }
 
     #[test]

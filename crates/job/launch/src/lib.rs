@@ -96,9 +96,6 @@ pub struct Options {
     pub allow_other_mpi: bool,
     /// The longest silence between launcher and agent. Zero: for ever.
     pub heartbeat: Duration,
-    /// The most children of the launcher and of each agent in the tree of agents. 0: agents
-    /// exchange values with the launcher alone.
-    pub tree: usize,
     /// The time after which the job is ended.
     pub timeout: Option<Duration>,
     /// The time without progress after which the launcher prints what every rank waits for.

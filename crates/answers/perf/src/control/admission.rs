@@ -38,8 +38,8 @@ impl Callers {
         let Some(admitted) = admitted else {
             return Ok(None);
         };
-        admitted.stream.set_nonblocking(false)?;
-        Ok(Some(admitted.stream))
+        admitted.set_nonblocking(false)?;
+        Ok(Some(admitted))
     }
 
     /// The number of callers that were sent away.

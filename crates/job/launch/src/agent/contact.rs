@@ -107,7 +107,7 @@ impl AgentStarter {
     pub(crate) fn start_next(&mut self, options: &Options) -> Option<Result<Agent, Error>> {
         let host = options.hosts.get(self.next)?;
         let ranks = self.first..self.first + host.ranks;
-        let order = order(options, &self.secret, &self.hosts, self.next, ranks);
+        let order = order(options, &self.secret, &self.hosts, ranks);
         self.next += 1;
         self.first += host.ranks;
         Some(start_command(
@@ -127,13 +127,7 @@ fn is_setting(name: &OsStr) -> bool {
         && pmi::CONTRACT.iter().all(|row| row.env != name)
 }
 
-fn order(
-    options: &Options,
-    secret: &Secret,
-    hosts: &Hosts,
-    host: usize,
-    own: Range<usize>,
-) -> StartOrder {
+fn order(options: &Options, secret: &Secret, hosts: &Hosts, own: Range<usize>) -> StartOrder {
     // As on one host, ranks start in the launcher's working directory.
     let here = std::env::current_dir().ok();
     let mut programs = options.programs.clone();
@@ -160,8 +154,6 @@ fn order(
         allow_other_mpi: options.allow_other_mpi,
         verbose: options.verbose,
         held: mpir::is_being_debugged(),
-        host,
-        degree: options.tree,
         first: own.start,
         count: own.len(),
         hosts: hosts.to_string(),

@@ -9,7 +9,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::order::StartOrder;
-use super::tree::{TreeOrder, TreeReport};
 use crate::exchange::{Down, Up};
 use crate::output::OutputTarget;
 use crate::process_exit::ProcessExit;
@@ -65,7 +64,6 @@ pub(crate) enum ToAgent {
         signals: Vec<i32>,
         hurry: bool,
     },
-    Tree(TreeOrder),
 }
 
 /// A frame from the agent.
@@ -98,11 +96,10 @@ pub(crate) enum FromAgent {
     InputClosed,
     /// A sign of life.
     Beat,
-    /// The exchange of this agent and of those below it.
+    /// The agent's part of the exchange.
     Up(Up),
-    /// This rank, here or below, broke a rule of the key-value store.
+    /// This rank broke a rule of the key-value store.
     Misused(usize, String),
-    Tree(TreeReport),
 }
 
 #[cfg(test)]

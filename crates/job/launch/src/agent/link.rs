@@ -94,12 +94,6 @@ impl FrameLink {
             .map_or(0, |_| self.leaving.rest().len())
     }
 
-    /// The memory of bytes that have arrived.
-    #[cfg(test)]
-    pub(super) fn unread(&self) -> usize {
-        self.arrived.bytes.capacity()
-    }
-
     /// Ends the link: nothing more is read or written.
     pub(crate) fn shut(&mut self) {
         self.reader = None;

@@ -19,12 +19,8 @@ use super::liveness::Liveness;
 use super::order::StartOrder;
 use super::rank_input::RankInput;
 use super::start_ranks::start_ranks;
-use super::tree::links::{TreeLinks, TreeMessage, TreePlace};
-use super::tree::place::Place;
-use super::tree::{TreeOrder, TreeReport};
 use crate::binding::{HostBinding, ReleaseWatch};
 use crate::exchange::agent::Exchange;
-use crate::exchange::shape::Shape;
 use crate::guard::{Guard, JobMark};
 use crate::kill_sequence::KillSequence;
 use crate::output::{OutputTarget, ReadOutcome};
@@ -67,7 +63,6 @@ pub(super) struct LocalRanks {
     liveness: Liveness,
     input: RankInput,
     exchange: Exchange,
-    tree: TreeLinks,
 }
 
 impl LocalRanks {
@@ -79,25 +74,18 @@ impl LocalRanks {
         let signals = Signals::take()?;
         let (first, window, patience) = (order.first, order.window, order.patience);
         let placed = order.placed();
-        let shape = match &placed {
-            Ok((_, shape)) => shape.clone(),
-            Err(_) => Shape::new(0, &[0]),
+        let exchange = match &placed {
+            Ok(hosts) => Exchange::new(first..first + order.count, hosts.ranks()),
+            // No rank will be started.
+            Err(_) => Exchange::new(0..0, 0),
         };
-        let host = if placed.is_ok() { order.host } else { 0 };
         let explains = order.explain;
-        let tree = TreeLinks::new(TreePlace {
-            host,
-            children: shape.children(host),
-            secret: order.secret.clone(),
-            patience,
-        });
         // Without the file the ranks do not count, and the profile says so.
         let counts = order.counts && order.check().is_ok();
         let profile = counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
-        let hosts = placed.map(|(hosts, _)| hosts);
         let (StartedRanks { mut ranks, binding }, outcome) = beating(&mut link, patience, || {
-            start_ranks(order, hosts, profile.clone(), mark, &signals)
+            start_ranks(order, placed, profile.clone(), mark, &signals)
         });
         let refused = outcome.is_err();
         match outcome {
@@ -105,10 +93,6 @@ impl LocalRanks {
                 let pids = ranks.iter().filter_map(|rank| rank.pid);
                 let pids = pids.map(|pid| pid.as_raw_nonzero().get()).collect();
                 link.post(&FromAgent::Started(pids));
-                if shape.is_tree() {
-                    let here = TreeReport::Placed(Place::here());
-                    link.post(&FromAgent::Tree(here));
-                }
             }
             Err(error) => link.post(&FromAgent::Refused {
                 why: error.to_string(),
@@ -135,8 +119,7 @@ impl LocalRanks {
                 pipe,
                 ..RankInput::default()
             },
-            exchange: Exchange::of_host(&shape, host),
-            tree,
+            exchange,
         };
         // The launcher reads the explanation of rank 0 at the end of the job.
         if explains {
@@ -186,7 +169,7 @@ impl LocalRanks {
         let mut streams = self.ranks.iter().flat_map(|rank| &rank.streams);
         let quiet = streams.all(|stream| stream.reader().is_none()) && self.link.has_sent_all();
         // Those below need this agent until the launcher ends the job.
-        self.childless && ((quiet && !self.tree.is_used()) || self.hurry)
+        self.childless && (quiet || self.hurry)
     }
 
     fn sleep(&self) -> Result<(), Error> {
@@ -196,7 +179,6 @@ impl LocalRanks {
         }
         let mut wanted = polled(&self.link);
         wanted.push(PollFd::new(&self.signals, PollFlags::IN));
-        wanted.extend(self.tree.wanted(self.may_relay()));
         for rank in &self.ranks {
             wanted.extend(rank.wanted().filter(|_| self.may_relay()));
             let streams = rank
@@ -212,9 +194,7 @@ impl LocalRanks {
         let release = self.watch.as_ref().and_then(|watch| watch.next);
         let time = self.ending.as_ref().and_then(KillSequence::next);
         let look = self.liveness.next().filter(|_| !self.hurry);
-        let links = self.tree.next();
-        let time = time.into_iter().chain(release).chain(look).chain(links);
-        let time = time.min();
+        let time = time.into_iter().chain(release).chain(look).min();
         match poll(&mut wanted, time.map(timespec).as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for the ranks")(errno)),
@@ -248,9 +228,9 @@ impl LocalRanks {
         }
     }
 
-    /// Whether launcher and parent read fast enough to send them more lines of ranks.
+    /// The launcher reads fast enough for more lines of ranks.
     fn may_relay(&self) -> bool {
-        self.link.backlog() < BACKLOG && self.tree.backlog() < BACKLOG
+        self.link.backlog() < BACKLOG
     }
 
     /// A signal that ends the agent ends its ranks.
@@ -267,7 +247,6 @@ impl LocalRanks {
 
     fn leave(&mut self, why: String) {
         self.link.post(&FromAgent::Leaving(why));
-        self.tree.leave();
         self.end(vec![Signal::SIGKILL], true);
     }
 
@@ -302,17 +281,9 @@ impl LocalRanks {
                 }
             }
             ToAgent::Down(down) => {
-                if let Err(why) = self.exchange.hear_parent(down) {
+                if let Err(why) = self.exchange.hear(down) {
                     self.leave(format!("has heard from the launcher that {why}"));
                 }
-            }
-            ToAgent::Tree(order) => {
-                match order {
-                    TreeOrder::Use => self.exchange.use_tree(),
-                    TreeOrder::Leave => self.exchange.use_star(),
-                    TreeOrder::Listen(_) | TreeOrder::Join(_) => {}
-                }
-                self.tree.follow(order);
             }
             ToAgent::Input(bytes) => self.input.pending.extend_from_slice(&bytes),
             ToAgent::EndOfInput => self.input.at_end = true,
@@ -334,8 +305,6 @@ impl LocalRanks {
             ToAgent::End { signals, hurry } => {
                 let signals = signals.into_iter();
                 let signals = signals.filter_map(|number| Signal::try_from(number).ok());
-                self.tree.leave();
-                self.exchange.use_star();
                 self.end(signals.collect(), hurry);
             }
         }
@@ -429,36 +398,17 @@ impl LocalRanks {
         }
     }
 
-    /// Moves the messages of the exchange between ranks, children and parent.
+    /// Sends the messages of the exchange to the launcher and to ranks.
     fn exchange_words(&mut self) {
-        let may_hear = self.may_relay();
-        for message in self.tree.step(may_hear, Instant::now()) {
-            let heard = match message {
-                TreeMessage::FromChild(child, up) => self.exchange.hear_child(child, up),
-                TreeMessage::FromParent(down) => self.exchange.hear_parent(down),
-            };
-            if let Err(why) = heard {
-                self.tree.break_off(why);
-                break;
-            }
-        }
-        for report in self.tree.take_reports() {
-            self.link.post(&FromAgent::Tree(report));
-        }
         let outbox = self.exchange.take();
         for misuse in outbox.misuses {
             let misused = FromAgent::Misused(misuse.rank, misuse.why);
             self.link.post(&misused);
         }
-        if !outbox.up.is_empty() && self.tree.has_parent() {
-            self.tree.send_up(outbox.up);
-        } else if !outbox.up.is_empty() {
+        if !outbox.up.is_empty() {
             for up in outbox.up.frames() {
                 self.link.post(&FromAgent::Up(up));
             }
-        }
-        for (child, down) in outbox.down {
-            self.tree.send_down(child, down);
         }
         for (rank, line) in outbox.lines {
             if let Some(rank) = self.rank(rank) {

@@ -4,8 +4,7 @@
 //! frames with it over its standard streams only. The agent ([`serve`]) starts the ranks of its
 //! host as a launcher on one host would, forwards their packets, output and ends, and follows
 //! orders; all decisions are the launcher's. It ends with its ranks, and they with it: nothing is
-//! left behind. The agents of many hosts form a [`tree`] for the exchange of values and for fences;
-//! those with others below them open a port until these have come. Nobody else opens one.
+//! left behind. Agents do not know each other, and nobody opens a port.
 
 pub(crate) mod beating;
 pub(crate) mod contact;
@@ -18,4 +17,3 @@ mod rank_input;
 pub(crate) mod serve;
 pub(crate) mod session;
 mod start_ranks;
-pub(crate) mod tree;

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Program;
 use crate::binding::BindingRequest;
-use crate::exchange::shape::Shape;
 use crate::output::OutputOptions;
 
 /// The order to start the ranks of one host.
@@ -26,10 +25,6 @@ pub(crate) struct StartOrder {
     pub verbose: bool,
     /// Whether ranks stop before their first instruction, until SIGCONT.
     pub held: bool,
-    /// The number of this host.
-    pub host: usize,
-    /// The degree of the tree of agents. 0: a star.
-    pub degree: usize,
     /// The number of the first rank.
     pub first: usize,
     /// The number of ranks to start.
@@ -81,22 +76,17 @@ impl StartOrder {
             )),
         }
     }
-}
 
-impl StartOrder {
-    /// The hosts of the job and the shape of the tree, if the order is possible. The error is the
-    /// reason.
-    pub(crate) fn placed(&self) -> Result<(Hosts, Shape), String> {
+    /// The hosts of the job, if the order is possible. The error is the reason.
+    pub(crate) fn placed(&self) -> Result<Hosts, String> {
         self.check()?;
         let hosts = Hosts::parse(&self.hosts, self.ranks).map_err(|why| why.to_string())?;
-        let shape = Shape::of(self.degree, &hosts);
-        let is_own = self.host < shape.agents()
-            && shape.own(self.host) == (self.first..self.first + self.count);
-        match is_own {
-            true => Ok((hosts, shape)),
+        let own = self.first..self.first + self.count;
+        match hosts.beside(self.first).eq(own) {
+            true => Ok(hosts),
             false => Err(format!(
-                "it orders ranks that are not those of host {}",
-                self.host
+                "it orders {} ranks from {}, which are not those of one host",
+                self.count, self.first
             )),
         }
     }
@@ -120,8 +110,6 @@ mod tests {
             allow_other_mpi: false,
             verbose: false,
             held: false,
-            host: 0,
-            degree: 0,
             first,
             count,
             hosts: String::new(),
@@ -162,6 +150,18 @@ mod tests {
         ] {
             let order = order(first, count, ranks);
             assert_eq!(order.check().is_ok(), is_valid, "{first} {count} {ranks}");
+        }
+    }
+
+    #[test]
+    fn an_order_has_all_ranks_of_one_host() {
+        for (first, count, is_valid) in [(0, 2, true), (2, 2, true), (1, 2, false), (2, 1, false)] {
+            let hosts = "0*2,1*2".into();
+            let order = StartOrder {
+                hosts,
+                ..order(first, count, 4)
+            };
+            assert_eq!(order.placed().is_ok(), is_valid, "{first} {count}");
         }
     }
 }

@@ -137,12 +137,15 @@ impl Session {
                 self.input = left.ok_or("it has confirmed more input than it got")?;
                 Ok(())
             }
-            FromAgent::Misused(_, why) => limit(why.len(), TEXT),
+            FromAgent::Misused(rank, why) => {
+                self.own(*rank)?;
+                limit(why.len(), TEXT)
+            }
             FromAgent::Up(_) if !self.has_started && !self.has_refused => {
                 Err("it has spoken of values or a fence before the start".into())
             }
-            // The state of the exchange, and that of the tree, judge these.
-            FromAgent::Up(_) | FromAgent::Tree(_) => Ok(()),
+            // The state of the exchange judges it.
+            FromAgent::Up(_) => Ok(()),
             FromAgent::InputClosed | FromAgent::Beat => Ok(()),
         }
     }

@@ -84,8 +84,12 @@ fn everything_else_is_a_breach() {
         ),
         (vec![FromAgent::Up(Up::default())], "before the start"),
         (
-            vec![FromAgent::Misused(4, "x".repeat(TEXT + 1))],
+            vec![started(), FromAgent::Misused(4, "x".repeat(TEXT + 1))],
             "32768 are the most",
+        ),
+        (
+            vec![started(), FromAgent::Misused(8, "a lie".into())],
+            "rank 8, which is elsewhere",
         ),
         (vec![FromAgent::InputTaken(101)], "more input than it got"),
         (vec![FromAgent::Done, FromAgent::Beat], "after its last one"),

@@ -1,24 +1,18 @@
 //! The exchange of a job on several hosts: values of the key-value store, and fences.
 //!
-//! Agents form a tree below the launcher ([`shape`]), or a star. Each combines what its subtree has
-//! to say into one message for its parent ([`Up`]), and passes an answer down once ([`Down`]). An
-//! agent is an [`agent::Exchange`], the launcher a [`root::Root`].
+//! Agents form a star around the launcher. Each combines what the ranks of its host have to say
+//! into one message ([`Up`]), and gives them the answer of the launcher ([`Down`]). An agent is an
+//! [`agent::Exchange`], the launcher a [`hub::Hub`].
 //!
 //! Invariants:
 //! - all of this is state without sockets or clocks: messages go in, messages come out;
-//! - every part of a message can be sent again without harm: values are sets by key, and a fence
-//!   has a number and a set of ranks. So a change between tree and star loses nothing: each agent
-//!   says again what its own ranks have said;
 //! - the launcher alone ends a fence and judges.
 
 pub(crate) mod agent;
+pub(crate) mod hub;
 mod members;
-pub(crate) mod root;
-pub(crate) mod shape;
 #[cfg(test)]
 mod simulation;
-
-use std::ops::Range;
 
 use pmi::{KEY_LIMIT, VALUE_LIMIT};
 use serde::{Deserialize, Serialize};
@@ -38,24 +32,16 @@ pub(crate) struct Put {
     pub value: String,
 }
 
-/// Ranks that have entered a fence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FencePart {
-    /// The number of the fence, from 1.
-    pub number: u64,
-    pub ranks: Vec<Range<usize>>,
-}
-
 /// A message towards the launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Up {
-    /// Values that ranks of the subtree have put.
+    /// Values that ranks of the host have put.
     pub puts: Vec<Put>,
-    /// Keys whose values ranks of the subtree wait for.
+    /// Keys whose values ranks of the host wait for.
     pub gets: Vec<String>,
-    /// The whole subtree is in this fence.
-    pub fence: Option<FencePart>,
-    /// A rank of the subtree has entered the fence with this number.
+    /// All ranks of the host are in the fence with this number, from 1.
+    pub fence: Option<u64>,
+    /// A rank of the host has entered the fence with this number.
     pub begun: Option<u64>,
 }
 
@@ -64,8 +50,6 @@ pub(crate) struct Up {
 pub(crate) struct Down {
     /// The answers to questions, or values of the fence that is complete.
     pub values: Vec<Put>,
-    /// Whether the values are for all agents below.
-    pub for_all: bool,
     /// The fence with this number is complete.
     pub fence: Option<u64>,
     /// Somebody waits for a value: values are to leave at once until the next fence.
@@ -111,12 +95,10 @@ impl Up {
 impl Down {
     /// The message in frames of limited length. The end of a fence is in the last one.
     pub(crate) fn frames(mut self) -> Vec<Down> {
-        let for_all = self.for_all;
         let mut frames: Vec<Down> = cut(&mut self.values)
             .into_iter()
             .map(|values| Down {
                 values,
-                for_all,
                 ..Down::default()
             })
             .collect();
@@ -155,10 +137,7 @@ mod tests {
         let up = Up {
             puts: (0..100).map(put).collect(),
             gets: (0..1000).map(|n| format!("get{n}")).collect(),
-            fence: Some(FencePart {
-                number: 3,
-                ranks: vec![0..50, 50..100],
-            }),
+            fence: Some(3),
             begun: None,
         };
         let frames = up.clone().frames();

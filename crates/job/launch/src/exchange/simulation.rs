@@ -1,14 +1,14 @@
-//! The exchange of a whole job under seeded simulation: every order of messages, links that break,
-//! agents that repeat themselves, die or lie.
+//! The exchange of a whole job under seeded simulation: every order of messages, agents that die or
+//! lie.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use pmi::FromLauncher;
 
 use super::agent::Exchange;
-use super::root::Root;
-use super::shape::Shape;
-use super::{Down, FencePart, Put, Up};
+use super::hub::Hub;
+use super::{Down, Put, Up};
 
 /// The rounds of each rank: a value, questions, a fence.
 const ROUNDS: u64 = 4;
@@ -25,30 +25,9 @@ impl Numbers {
     }
 }
 
-/// The behaviour of a simulated job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
-    /// The tree is made some time.
-    Tree,
-    /// No tree can be made.
-    Star,
-    /// The tree is made, and a link of it breaks.
-    Breaks,
-    /// The tree is made, and agents send each message twice.
-    Repeats,
-    /// The tree is made, and an agent dies with its ranks.
-    Dies,
-}
-
-/// A message on the stream from the launcher.
-enum Order {
-    Down(Down),
-    Use,
-    Leave,
-}
-
 #[derive(Default)]
 struct Rank {
+    host: usize,
     /// The number of values that it has put.
     round: u64,
     /// The key that it waits for.
@@ -59,23 +38,17 @@ struct Rank {
 }
 
 struct Job {
-    course: Course,
     numbers: Numbers,
-    shape: Shape,
-    root: Root,
+    hub: Hub,
     agents: Vec<Exchange>,
     ranks: Vec<Rank>,
-    /// The streams of each agent, and its connection to its parent.
-    to_root: Vec<VecDeque<Up>>,
-    from_root: Vec<VecDeque<Order>>,
-    to_parent: Vec<VecDeque<Up>>,
-    from_parent: Vec<VecDeque<Down>>,
-    /// Whether the connection to the parent is lost.
-    is_cut: Vec<bool>,
-    uses: Vec<bool>,
-    /// Messages that have been sent, not counting those of the star.
+    /// The streams of each agent.
+    to_hub: Vec<VecDeque<Up>>,
+    from_hub: Vec<VecDeque<Down>>,
+    /// Messages that have been sent.
     sent: usize,
     dead: Option<usize>,
+    /// Whether ranks ask for values.
     asks: bool,
 }
 
@@ -88,56 +61,41 @@ fn value(rank: usize, round: u64) -> String {
 }
 
 impl Job {
-    fn new(course: Course, seed: u64, shape: Shape, asks: bool) -> Job {
-        let agents = 0..shape.agents();
-        let part = |host: usize| {
-            let below = shape.children(host).map(|child| shape.subtree(child));
-            Exchange::new(
-                shape.own(host),
-                below.collect(),
-                shape.ranks(),
-                shape.is_tree(),
-            )
-        };
-        fn queues<T>(agents: usize) -> Vec<VecDeque<T>> {
-            (0..agents).map(|_| VecDeque::new()).collect()
+    /// A job with these numbers of ranks on each host.
+    fn new(seed: u64, counts: &[usize], asks: bool) -> Job {
+        let mut ranks = Vec::new();
+        for (host, &count) in counts.iter().enumerate() {
+            ranks.extend((0..count).map(|_| Rank {
+                host,
+                ..Rank::default()
+            }));
         }
-        Job {
-            course,
-            numbers: Numbers(seed | 1),
-            root: Root::new(shape.clone()),
-            agents: agents.clone().map(part).collect(),
-            ranks: (0..shape.ranks()).map(|_| Rank::default()).collect(),
-            to_root: queues(agents.len()),
-            from_root: queues(agents.len()),
-            to_parent: queues(agents.len()),
-            from_parent: queues(agents.len()),
-            is_cut: vec![false; agents.len()],
-            uses: vec![false; agents.len()],
+        let mut job = Job {
+            numbers: Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            hub: Hub::new(counts),
+            agents: Vec::new(),
+            ranks,
+            to_hub: counts.iter().map(|_| VecDeque::new()).collect(),
+            from_hub: counts.iter().map(|_| VecDeque::new()).collect(),
             sent: 0,
             dead: None,
             asks,
-            shape,
-        }
+        };
+        let agents = (0..counts.len()).map(|host| Exchange::new(job.own(host), job.ranks.len()));
+        job.agents = agents.collect();
+        job
     }
 
-    /// The launcher orders a tree, or a star.
-    fn order(&mut self, tree: bool) {
-        for queue in &mut self.from_root {
-            queue.push_back(if tree { Order::Use } else { Order::Leave });
-        }
-        match tree {
-            true => self.root.use_tree(),
-            false => self.root.use_star(),
-        }
-        self.send_root();
+    /// The ranks of a host.
+    fn own(&self, host: usize) -> Range<usize> {
+        let start = self.ranks.partition_point(|rank| rank.host < host);
+        start..self.ranks.partition_point(|rank| rank.host <= host)
     }
 
-    fn send_root(&mut self) {
-        for (host, down) in self.root.take(|_| true) {
-            self.sent += usize::from(self.shape.top().contains(&host));
-            let frames = down.frames().into_iter().map(Order::Down);
-            self.from_root[host].extend(frames);
+    fn send_hub(&mut self) {
+        for (host, down) in self.hub.take(|_| true) {
+            self.sent += 1;
+            self.from_hub[host].extend(down.frames());
         }
     }
 
@@ -145,24 +103,9 @@ impl Job {
     fn send(&mut self, host: usize) {
         let outbox = self.agents[host].take();
         assert_eq!(outbox.misuses, []);
-        let again = 1 + usize::from(self.course == Course::Repeats);
         if !outbox.up.is_empty() {
             self.sent += 1;
-            let queue = match self.uses[host] && self.shape.parent(host).is_some() {
-                true if self.is_cut[host] => None,
-                true => Some(&mut self.to_parent[host]),
-                false => Some(&mut self.to_root[host]),
-            };
-            if let Some(queue) = queue {
-                (0..again).for_each(|_| queue.extend(outbox.up.clone().frames()));
-            }
-        }
-        for (place, down) in outbox.down {
-            let child = self.shape.children(host).start + place;
-            self.sent += 1;
-            if !self.is_cut[child] {
-                self.from_parent[child].extend(down.frames());
-            }
+            self.to_hub[host].extend(outbox.up.frames());
         }
         for (rank, line) in outbox.lines {
             let state = &mut self.ranks[rank];
@@ -185,16 +128,16 @@ impl Job {
 
     /// A rank does its next step, if it can.
     fn step(&mut self, rank: usize) {
-        let host = (0..self.shape.agents()).find(|&host| self.shape.own(host).contains(&rank));
-        let host = host.expect("every rank has a host");
+        let ranks = self.ranks.len();
         let state = &mut self.ranks[rank];
+        let host = state.host;
         if state.wanted.is_some() || state.in_fence || self.dead == Some(host) {
             return;
         }
         let asks = self.asks && self.numbers.below(3) == 0;
         if asks && state.round > 0 {
             // A value of this round may not have been put yet; one of an earlier round has.
-            let other = self.numbers.below(self.shape.ranks());
+            let other = self.numbers.below(ranks);
             let wanted = key(other, 1 + self.numbers.below(state.round as usize) as u64);
             state.wanted = Some(wanted.clone());
             self.agents[host].get(rank, &wanted);
@@ -209,59 +152,32 @@ impl Job {
         self.send(host);
     }
 
-    /// Delivers a message of one connection, if there is one.
-    fn deliver(&mut self, connection: usize) {
-        let (host, kind) = (connection / 4, connection % 4);
-        let of_dead = self.dead == Some(host);
-        match kind {
-            0 => {
-                if let Some(up) = self.to_root[host].pop_front() {
-                    assert_eq!(self.root.hear(host, up).unwrap(), []);
-                    self.send_root();
-                }
+    /// Delivers a message of one direction of a stream, if there is one.
+    fn deliver(&mut self, direction: usize) {
+        let (host, is_up) = (direction / 2, direction.is_multiple_of(2));
+        if is_up {
+            if let Some(up) = self.to_hub[host].pop_front() {
+                assert_eq!(self.hub.hear(host, up).unwrap(), []);
+                self.send_hub();
             }
-            1 => match self.from_root[host].pop_front() {
-                None => return,
-                Some(_) if of_dead => {}
-                Some(Order::Down(down)) => self.agents[host].hear_parent(down).unwrap(),
-                Some(Order::Use) => {
-                    self.uses[host] = true;
-                    self.agents[host].use_tree();
-                }
-                Some(Order::Leave) => {
-                    self.uses[host] = false;
-                    self.agents[host].use_star();
-                    self.cut(host);
-                    self.shape.children(host).for_each(|child| self.cut(child));
-                }
-            },
-            2 => {
-                let parent = self.shape.parent(host);
-                if let (Some(up), Some(parent)) = (self.to_parent[host].pop_front(), parent)
-                    && self.dead != Some(parent)
-                {
-                    let place = host - self.shape.children(parent).start;
-                    self.agents[parent].hear_child(place, up).unwrap();
-                    self.send(parent);
-                }
-            }
-            _ => {
-                if let Some(down) = self.from_parent[host].pop_front()
-                    && !of_dead
-                {
-                    self.agents[host].hear_parent(down).unwrap();
-                }
-            }
-        }
-        if !of_dead {
+        } else if let Some(down) = self.from_hub[host].pop_front()
+            && self.dead != Some(host)
+        {
+            self.agents[host].hear(down).unwrap();
             self.send(host);
         }
     }
 
-    fn cut(&mut self, host: usize) {
-        self.is_cut[host] = true;
-        self.to_parent[host].clear();
-        self.from_parent[host].clear();
+    /// All ranks do their next steps, and all messages arrive.
+    fn step_all(&mut self) {
+        (0..self.ranks.len()).for_each(|rank| self.step(rank));
+        self.deliver_all();
+    }
+
+    fn deliver_all(&mut self) {
+        for _ in 0..20 {
+            (0..2 * self.agents.len()).for_each(|direction| self.deliver(direction));
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -269,22 +185,12 @@ impl Job {
         self.ranks.iter().all(over)
     }
 
-    /// Runs the job to its end. False: it has come to a halt.
-    fn run(&mut self) -> bool {
-        let agents = self.shape.agents();
-        let decided = self.numbers.below(200);
-        let fault = decided + 1 + self.numbers.below(600);
-        let left = fault + self.numbers.below(200);
-        for turn in 0..400_000 {
-            if turn == decided && self.shape.is_tree() {
-                self.order(self.course != Course::Star);
-            }
-            let victim = self.shape.top().end + self.numbers.below(agents - self.shape.top().end);
-            match self.course {
-                Course::Breaks if turn == fault => self.cut(victim),
-                Course::Breaks | Course::Dies if turn == left => self.order(false),
-                Course::Dies if turn == fault => self.dead = Some(victim),
-                _ => {}
+    /// Runs the job to its end. False: it has come to a halt. `dies`: an agent dies with its ranks.
+    fn run(&mut self, dies: bool) -> bool {
+        let death = 1 + self.numbers.below(600);
+        for turn in 0..100_000 {
+            if dies && turn == death {
+                self.dead = Some(self.numbers.below(self.agents.len()));
             }
             match self.numbers.below(2) {
                 0 => {
@@ -292,11 +198,11 @@ impl Job {
                     self.step(rank);
                 }
                 _ => {
-                    let connection = self.numbers.below(4 * agents);
-                    self.deliver(connection);
+                    let direction = self.numbers.below(2 * self.agents.len());
+                    self.deliver(direction);
                 }
             }
-            if turn > left && self.is_over() {
+            if turn > death && self.is_over() {
                 return true;
             }
         }
@@ -305,15 +211,12 @@ impl Job {
 }
 
 #[test]
-fn every_question_is_answered_and_every_fence_ends_whatever_happens() {
-    for seed in 1..=60u64 {
-        let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for (degree, hosts) in [(1, 4), (2, 7), (3, 11)] {
-            for course in [Course::Tree, Course::Star, Course::Breaks, Course::Repeats] {
-                let counts: Vec<usize> = (0..hosts).map(|host| 1 + host % 3).collect();
-                let mut job = Job::new(course, seed, Shape::new(degree, &counts), true);
-                assert!(job.run(), "seed {seed:#x} degree {degree} {course:?}");
-            }
+fn every_question_is_answered_and_every_fence_ends_in_any_order_of_messages() {
+    for seed in 1..=60 {
+        for hosts in [1, 4, 11] {
+            let counts: Vec<usize> = (0..hosts).map(|host| 1 + host % 3).collect();
+            let mut job = Job::new(seed, &counts, true);
+            assert!(job.run(false), "seed {seed} hosts {hosts}");
         }
     }
 }
@@ -321,49 +224,32 @@ fn every_question_is_answered_and_every_fence_ends_whatever_happens() {
 /// The launcher ends the job for the death itself; no rank may pass a fence before.
 #[test]
 fn no_fence_ends_without_a_dead_agent() {
-    for seed in 1..=20u64 {
-        let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut job = Job::new(Course::Dies, seed, Shape::new(2, &[2; 7]), true);
-        let is_over = job.run();
-        let dead = job.dead.unwrap();
-        let seen = job.shape.own(dead).map(|rank| job.ranks[rank].fences);
-        assert!(!is_over || seen.clone().all(|fences| fences == ROUNDS));
-        let entered = job.shape.own(dead).map(|rank| &job.ranks[rank]);
-        let entered = entered.map(|rank| rank.fences + u64::from(rank.in_fence));
-        let most = entered.min().unwrap();
+    for seed in 1..=20 {
+        let mut job = Job::new(seed, &[2; 7], true);
+        let is_over = job.run(true);
+        let dead = &job.ranks[job.own(job.dead.unwrap())];
+        assert!(!is_over || dead.iter().all(|rank| rank.fences == ROUNDS));
+        let entered = |rank: &Rank| rank.fences + u64::from(rank.in_fence);
+        let most = dead.iter().map(entered).min().unwrap();
         assert!(
             job.ranks.iter().all(|rank| rank.fences <= most),
-            "seed {seed:#x}"
+            "seed {seed}"
         );
     }
 }
 
-/// Agents that have nothing else to say send one message to the parent for each fence, with all
-/// values, and one to each child.
+/// Agents that have nothing else to say send one message for each fence, and get one, with all
+/// values.
 #[test]
-fn a_fence_is_one_message_up_and_one_down_on_each_link() {
-    for (degree, hosts) in [(1, 3), (2, 7), (16, 64), (0, 5)] {
-        let mut job = Job::new(Course::Tree, 77, Shape::new(degree, &vec![3; hosts]), false);
-        if degree > 0 {
-            job.order(true);
-            (0..hosts).for_each(|host| job.deliver(4 * host + 1));
-        }
-        let all = |job: &mut Job| {
-            (0..job.ranks.len()).for_each(|rank| job.step(rank));
-            for _ in 0..20 {
-                (0..4 * hosts).for_each(|connection| job.deliver(connection));
-            }
-        };
+fn a_fence_is_two_messages_for_each_host() {
+    for hosts in [1, 5, 64] {
+        let mut job = Job::new(77, &vec![3; hosts], false);
         for round in 1..=ROUNDS as usize {
             // A value of each rank leaves with those of the others, and then the fence.
-            all(&mut job);
-            assert_eq!(
-                job.sent,
-                hosts * (3 * round - 2),
-                "{degree} {hosts} {round}"
-            );
-            all(&mut job);
-            assert_eq!(job.sent, hosts * 3 * round, "{degree} {hosts} {round}");
+            job.step_all();
+            assert_eq!(job.sent, hosts * (3 * round - 2), "{hosts} {round}");
+            job.step_all();
+            assert_eq!(job.sent, hosts * 3 * round, "{hosts} {round}");
         }
         assert!(job.is_over());
     }
@@ -371,7 +257,6 @@ fn a_fence_is_one_message_up_and_one_down_on_each_link() {
 
 #[test]
 fn lies_are_found_where_they_arrive() {
-    let shape = Shape::new(2, &[2; 6]);
     let put = |by: usize| Up {
         puts: vec![Put {
             by,
@@ -380,11 +265,8 @@ fn lies_are_found_where_they_arrive() {
         }],
         ..Up::default()
     };
-    let fence = |number: u64, ranks: std::ops::Range<usize>| Up {
-        fence: Some(FencePart {
-            number,
-            ranks: vec![ranks],
-        }),
+    let fence = |number: u64| Up {
+        fence: Some(number),
         ..Up::default()
     };
     let long = Up {
@@ -392,41 +274,44 @@ fn lies_are_found_where_they_arrive() {
         ..Up::default()
     };
     let begun = Up {
-        begun: Some(3),
+        begun: Some(2),
         ..Up::default()
     };
-    let backwards = std::ops::Range { start: 6, end: 5 };
-    // Host 0 is above hosts 2 and 3, with ranks 4 to 7.
+    // Host 2 has ranks 4 and 5.
     let lies = [
         put(0),
-        put(8),
+        put(6),
         put(usize::MAX),
-        fence(1, 2..4),
-        fence(3, 4..6),
-        fence(1, backwards),
+        fence(0),
+        fence(2),
+        fence(u64::MAX),
         long,
         begun,
     ];
     for lie in lies {
-        let mut root = Root::new(shape.clone());
-        assert!(root.hear(2, lie.clone()).is_err(), "{lie:?}");
-        let children = vec![shape.subtree(2), shape.subtree(3)];
-        let mut agent = Exchange::new(0..2, children, shape.ranks(), true);
-        assert!(agent.hear_child(0, lie.clone()).is_err(), "{lie:?}");
+        let mut hub = Hub::new(&[2; 6]);
+        assert!(hub.hear(2, lie.clone()).is_err(), "{lie:?}");
     }
-    let mut agent = Exchange::new(0..2, Vec::new(), shape.ranks(), false);
-    for number in [1, 2] {
-        let down = Down {
-            fence: Some(number),
-            ..Down::default()
-        };
-        assert!(agent.hear_parent(down).is_err());
-    }
+    let mut hub = Hub::new(&[2; 6]);
+    hub.hear(2, fence(1)).unwrap();
+    assert!(hub.hear(2, fence(1)).is_err());
+    let mut agent = Exchange::new(0..2, 12);
+    let ended = |number: u64| Down {
+        fence: Some(number),
+        ..Down::default()
+    };
+    assert!(agent.hear(ended(1)).unwrap_err().contains("no rank"));
+    agent.enter_fence(0);
+    assert!(agent.hear(ended(1)).unwrap_err().contains("not all ranks"));
+    agent.enter_fence(1);
+    assert!(agent.hear(ended(2)).is_err());
+    agent.hear(ended(1)).unwrap();
+    assert!(agent.hear(ended(1)).is_err());
 }
 
 #[test]
 fn misuses_are_named() {
-    let mut agent = Exchange::new(0..2, Vec::new(), 2, false);
+    let mut agent = Exchange::new(0..2, 2);
     agent.put(0, "k".into(), "1".into());
     agent.put(1, "k".into(), "2".into());
     agent.get(1, "");
@@ -439,20 +324,24 @@ fn misuses_are_named() {
     assert!(misuses[2].why.contains("complete"));
 }
 
+/// A host without ranks, as that of an order that is refused, is in no fence.
+#[test]
+fn no_ranks_enter_no_fence() {
+    let mut agent = Exchange::new(0..0, 0);
+    assert!(agent.take().up.is_empty());
+}
+
 /// Once a rank has ended, the launcher hears of each fence that begins, and knows who lacks.
 #[test]
 fn a_rank_that_has_left_a_fence_out_is_known() {
-    let mut job = Job::new(Course::Tree, 5, Shape::new(2, &[1; 7]), false);
-    job.order(true);
-    (0..7).for_each(|host| job.deliver(4 * host + 1));
+    let mut job = Job::new(5, &[1; 7], false);
     let fences = job.agents[6].end(6);
-    job.root.end(6, fences);
-    job.send_root();
-    assert!(!job.root.fence_waits_for(6));
+    job.hub.end(6, fences);
+    job.send_hub();
+    job.deliver_all();
+    assert!(!job.hub.fence_waits_for(6));
     job.agents[4].enter_fence(4);
     job.send(4);
-    for _ in 0..10 {
-        (0..28).for_each(|connection| job.deliver(connection));
-    }
-    assert!(job.root.fence_waits_for(6) && !job.root.fence_waits_for(5));
+    job.deliver_all();
+    assert!(job.hub.fence_waits_for(6) && !job.hub.fence_waits_for(5));
 }

@@ -10,10 +10,8 @@ use rustix::process::{WaitOptions, WaitStatus, wait};
 use super::console::Console;
 use crate::agent::contact::{AT_ONCE, Agent, AgentStarter, PATIENCE};
 use crate::agent::frame::{FromAgent, ToAgent};
-use crate::agent::tree::build::{TreeBuild, TreeNews};
 use crate::budget::Budget;
-use crate::exchange::root::Root;
-use crate::exchange::shape::Shape;
+use crate::exchange::hub::Hub;
 use crate::kill_sequence::GRACE;
 use crate::output::OutputTarget;
 use crate::{Options, timespec};
@@ -60,9 +58,7 @@ pub(super) struct Agents<'a> {
     /// The agents that have not been started yet. None once all have been.
     starter: Option<AgentStarter>,
     /// The exchange of values and fences with them.
-    pub root: Root,
-    /// The decision between tree and star of agents.
-    pub tree: TreeBuild,
+    pub hub: Hub,
     /// The time at which agents that have not ended are killed.
     overdue: Option<Instant>,
 }
@@ -70,13 +66,11 @@ pub(super) struct Agents<'a> {
 impl<'a> Agents<'a> {
     pub(super) fn new(options: &'a Options, starter: Option<AgentStarter>) -> Agents<'a> {
         let counts: Vec<usize> = options.hosts.iter().map(|host| host.ranks).collect();
-        let shape = Shape::new(options.tree, &counts);
         Agents {
             options,
             all: Vec::new(),
             starter,
-            tree: TreeBuild::new(shape.clone()),
-            root: Root::new(shape),
+            hub: Hub::new(&counts),
             overdue: None,
         }
     }
@@ -125,7 +119,7 @@ impl<'a> Agents<'a> {
         let started = self.all.iter().filter(|agent| agent.has_answered);
         let looks = started.filter_map(|agent| agent.session.next());
         let answers = answers.chain(silent).chain(looks);
-        answers.chain(self.overdue).chain(self.tree.next()).min()
+        answers.chain(self.overdue).min()
     }
 
     /// Whether frames wait that no event will announce.
@@ -366,36 +360,11 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Gives orders about the tree of agents. Returns the text about a decision.
-    pub(super) fn look_after_tree(&mut self) -> Option<String> {
-        self.tree.look(Instant::now());
-        let all = &self.all;
-        let has_answered = |host: usize| all.get(host).is_some_and(|agent| agent.has_answered);
-        let (orders, news) = self.tree.take(has_answered);
-        for (host, order) in orders {
-            self.all[host].link.post(&ToAgent::Tree(order));
-        }
-        Some(match news? {
-            TreeNews::Tree => {
-                self.root.use_tree();
-                let agents = self.all.len();
-                format!("the {agents} agents exchange values and fences over a tree")
-            }
-            TreeNews::Star(why) => {
-                self.root.use_star();
-                format!(
-                    "agents exchange values and fences with the launcher alone: {}",
-                    terminal_text::lines(&why)
-                )
-            }
-        })
-    }
-
     /// Sends what agents are to hear of the exchange.
     pub(super) fn send_exchange(&mut self) {
         let all = &self.all;
         let has_answered = |host: usize| all.get(host).is_some_and(|agent| agent.has_answered);
-        for (host, down) in self.root.take(has_answered) {
+        for (host, down) in self.hub.take(has_answered) {
             for down in down.frames() {
                 self.all[host].link.post(&ToAgent::Down(down));
             }

@@ -163,7 +163,7 @@ impl RunningJob<'_> {
     /// Whether ranks are in a fence that this one is not in.
     fn fence_waits_for(&self, rank: usize) -> bool {
         match self.agents.are_wanted() {
-            true => self.agents.root.fence_waits_for(rank),
+            true => self.agents.hub.fence_waits_for(rank),
             false => self.kvs.fence_waits_for(rank),
         }
     }

@@ -1,7 +1,6 @@
 //! News from agents: frames about the ranks of other hosts, and the failures of hosts.
 
 use std::fs::File;
-use std::time::Instant;
 
 use rustix::process::Pid;
 
@@ -47,12 +46,6 @@ impl RunningJob<'_> {
             self.serve_agent(host, &mut budget);
         }
         self.find_early_leavers();
-        // Agents that end close their connections.
-        let decision = self.agents.look_after_tree();
-        let shown = self.options.verbose && !self.course.is_ending();
-        if let Some(text) = decision.filter(|_| shown) {
-            self.console.say(&text);
-        }
         self.agents.send_exchange();
         // The ranks of an agent that is gone have been marked as lost before.
         let is_running = self.ranks.iter().any(|rank| rank.is_running());
@@ -138,7 +131,6 @@ impl RunningJob<'_> {
                 }
                 self.show_debugger();
                 self.say_started(Some(host));
-                self.agents.tree.started(Instant::now());
             }
             FromAgent::Refused { why, code } => self.host_failed(HostFailure {
                 host,
@@ -167,15 +159,13 @@ impl RunningJob<'_> {
                 }
             }
             FromAgent::Ended(number, exit, fences) if is_local(&number) => {
-                self.agents.root.end(number, fences);
+                self.agents.hub.end(number, fences);
                 self.rank_ended(number, exit);
             }
             FromAgent::Up(up) => self.hear_exchange(host, up),
-            FromAgent::Misused(number, why) => self.rank_misused(host, number, &why),
-            FromAgent::Tree(report) => {
-                if let Err(why) = self.agents.tree.hear(host, report, Instant::now()) {
-                    self.rules_broken(broken(&why));
-                }
+            FromAgent::Misused(number, why) if is_local(&number) => {
+                let why = terminal_text::lines(&why);
+                self.rank_failed(number, Cause::Kvs { why });
             }
             FromAgent::Output(number, target, bytes) if is_local(&number) => {
                 let (stream, sink) = self.stream(number, target);
@@ -205,27 +195,13 @@ impl RunningJob<'_> {
 
     /// Handles a message of the exchange.
     fn hear_exchange(&mut self, host: usize, up: Up) {
-        match self.agents.root.hear(host, up) {
+        match self.agents.hub.hear(host, up) {
             Ok(misuses) => {
                 for misuse in misuses {
                     self.rank_failed(misuse.rank, Cause::Kvs { why: misuse.why });
                 }
             }
             Err(why) => self.rules_broken(HostFailure::rules_broken(host, &why)),
-        }
-    }
-
-    /// Ends the job because a rank broke a rule of the store, as its agent or one above says.
-    fn rank_misused(&mut self, host: usize, rank: usize, why: &str) {
-        match self.agents.root.is_below(rank, host) {
-            true => {
-                let why = terminal_text::lines(why);
-                self.rank_failed(rank, Cause::Kvs { why });
-            }
-            false => {
-                let why = format!("it has spoken of rank {rank}, which is elsewhere");
-                self.rules_broken(HostFailure::rules_broken(host, &why));
-            }
         }
     }
 

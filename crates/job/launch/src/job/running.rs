@@ -148,7 +148,7 @@ impl<'a> RunningJob<'a> {
     /// The end of the job.
     pub(super) fn conclusion(&self) -> JobEnd {
         let store = match self.agents.are_wanted() {
-            true => self.agents.root.kvs(),
+            true => self.agents.hub.kvs(),
             false => &self.kvs,
         };
         let verdict = self.course.verdict();
