@@ -3,6 +3,9 @@
 //! `Buffer::new` and `Buffer::dense` take the one promise that everything here relies on; the rest
 //! is safe. A send of contiguous data touches no reference count and no datatype.
 
+mod one;
+mod segments;
+
 use crate::memcpy::{Direction, copy, fetch, hand_over, hand_over_by_call, stream};
 use crate::pack::{Pack, Unpack};
 use crate::spread::Spread;
@@ -10,6 +13,9 @@ use crate::types::Type;
 use crate::walk::{Flow, Visit, copies};
 use std::ptr;
 use std::sync::Arc;
+
+pub(crate) use one::One;
+use segments::Segments;
 
 /// The user's memory for one operation. Addresses are held as numbers, so a buffer may move to
 /// another thread.
@@ -184,10 +190,7 @@ impl Buffer {
     /// The runs of memory from `position` on, at most `max` of them, as (address, length). Adjacent
     /// runs are joined.
     pub fn segments(&self, position: usize, max: usize) -> Vec<(usize, usize)> {
-        let mut segments = Segments {
-            list: Vec::new(),
-            max,
-        };
+        let mut segments = Segments::new(max);
         let rest = self.len().saturating_sub(position);
         if rest > 0 && max > 0 {
             // The walk breaks off when the list is full, which is no error.
@@ -427,77 +430,10 @@ impl Buffer {
     }
 }
 
-/// A number in a buffer, aligned and within its bounds.
-#[derive(Clone, Copy)]
-pub(crate) struct One<T>(*mut T);
-
-impl<T: Copy> One<T> {
-    #[inline(always)]
-    pub(crate) fn load(self) -> T {
-        // SAFETY: readable by the promise of `Buffer::new`; `Buffer::one` has checked the place.
-        // Every pattern of bits is a number.
-        unsafe { self.0.read() }
-    }
-
-    /// The place of an atomic.
-    #[inline(always)]
-    pub(crate) fn place(self) -> *mut T {
-        self.0
-    }
-
-    #[inline(always)]
-    pub(crate) fn store(self, value: T) {
-        // SAFETY: writable by the promise of `Buffer::new`; `Buffer::one` has checked the place.
-        unsafe { self.0.write(value) }
-    }
-}
-
 /// The pointer to an address of user memory.
 #[inline]
 fn at(address: usize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(address)
-}
-
-impl Type {
-    /// The runs of bytes of `count` elements, at most `max` of them, as offsets from their address
-    /// with lengths. Adjacent runs are joined.
-    pub fn runs(&self, count: usize, max: usize) -> Vec<(isize, usize)> {
-        let mut segments = Segments {
-            list: Vec::new(),
-            max,
-        };
-        let bytes = count.saturating_mul(self.size());
-        if bytes > 0 && max > 0 {
-            // The walk touches no memory, and breaks off when the list is full.
-            let _ =
-                self.with_piece(|piece| copies(piece, self.extent(), 0, 0, bytes, &mut segments));
-        }
-        let offsets = segments.list.into_iter();
-        offsets
-            .map(|(offset, len)| (offset as isize, len))
-            .collect()
-    }
-}
-
-struct Segments {
-    list: Vec<(usize, usize)>,
-    max: usize,
-}
-
-impl Visit for Segments {
-    fn run(&mut self, address: usize, len: usize) -> Flow {
-        if let Some((last, size)) = self.list.last_mut()
-            && last.wrapping_add(*size) == address
-        {
-            *size += len;
-            return Flow::Continue(());
-        }
-        if self.list.len() == self.max {
-            return Flow::Break(());
-        }
-        self.list.push((address, len));
-        Flow::Continue(())
-    }
 }
 
 impl Buffer {

@@ -227,7 +227,7 @@ mod tests {
         }
         let (_, why) = callers.take_first_stranger().unwrap();
         assert!(why.contains("does not know the secret"), "{why}");
-        // It hears nothing.
+        // It gets no answer.
         assert!(!matches!(stream.read(&mut [0]), Ok(1)));
     }
 

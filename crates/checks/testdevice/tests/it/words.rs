@@ -54,7 +54,7 @@ const PLAIN: &[&str] = &[
 ];
 
 /// Hits that crates still have. The list only gets shorter.
-const HITS: &[(&str, usize)] = &[("knobs", 3), ("launch", 57), ("secret", 2)];
+const HITS: &[(&str, usize)] = &[("knobs", 3), ("launch", 46), ("secret", 2)];
 
 #[test]
 fn comments_have_the_words_of_the_field() {
