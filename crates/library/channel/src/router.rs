@@ -281,10 +281,6 @@ impl ZeroCopy for Router {
         });
         None
     }
-
-    fn outstanding(&self, peer: usize, family: Family) -> usize {
-        via!(self.via_ref(peer), transport => transport.outstanding(peer, family))
-    }
 }
 
 impl NotifiedWrite for Router {

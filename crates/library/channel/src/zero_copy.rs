@@ -361,13 +361,6 @@ pub trait ZeroCopy {
         let _ = family;
         None
     }
-
-    /// Number of transfers of a family that this rank has started with `peer` and that are not
-    /// complete. A flush polls until it is zero. The default is for transports without devices.
-    fn outstanding(&self, peer: usize, family: Family) -> usize {
-        let _ = (peer, family);
-        0
-    }
 }
 
 /// Writes whose end the peer is notified of, by a number that the peer chose.

@@ -90,8 +90,6 @@ pub(super) struct BulkEngine {
     done: [VecDeque<Done>; Family::COUNT],
     /// Transfers that have not completed.
     started: usize,
-    /// Transfers that have not completed, by peer and family.
-    outstanding: HashMap<usize, [usize; Family::COUNT]>,
     expected: HashMap<u32, ExpectedNotice>,
     next_notice: u32,
 }
@@ -118,8 +116,6 @@ impl BulkEngine {
         });
         queue.0[flow as usize].push_back(number);
         self.started += 1;
-        let of_peer = self.outstanding.entry(transfer.peer).or_default();
-        of_peer[transfer.token.family as usize] += 1;
         self.transfers[number] = Some(Unfinished::new(number, transfer));
     }
 
@@ -141,18 +137,9 @@ impl BulkEngine {
             self.transfers[piece.transfer] = None;
             self.free.push(piece.transfer);
             self.started -= 1;
-            if let Some(of_peer) = self.outstanding.get_mut(&peer) {
-                of_peer[token.family as usize] -= 1;
-            }
             self.report(Done { peer, token });
         }
         flow
-    }
-
-    /// Number of transfers of a family with `peer` that have not completed.
-    pub(super) fn outstanding(&self, peer: usize, family: Family) -> usize {
-        let of_peer = self.outstanding.get(&peer);
-        of_peer.map_or(0, |of_peer| of_peer[family as usize])
     }
 
     fn report(&mut self, done: Done) {

@@ -206,10 +206,6 @@ impl ZeroCopy for Rdma {
     fn done(&mut self, family: Family) -> Option<Done> {
         self.connections.transfers.bulk.next_done(family)
     }
-
-    fn outstanding(&self, peer: usize, family: Family) -> usize {
-        self.connections.transfers.bulk.outstanding(peer, family)
-    }
 }
 
 impl NotifiedWrite for Rdma {
