@@ -3,7 +3,7 @@
 
     tests/affected.py [--list] FILE...
 
-First the tests in Rust of the crates that have the files, then those of the crates that use these by name, then the suites whose entry in suites.py
+First the tests in Rust of the crates that have the files, then those of the crates that use these by name, then the suites whose entry in suite_table.py
 names the files, the shortest first; the first failure ends it. The suites use the tree in build/, which is brought up to date before the first. --list says what would run and how
 long each suite took last (times.json).
 """
@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import harness  # noqa: E402
 import times  # noqa: E402
-from suites import Step, all_suites, other_suites, preparation  # noqa: E402
+from suite_table import Step, all_suites, other_suites, preparation  # noqa: E402
 
 # Suites that the tests in Rust replace here, or that are only run by their names.
 APART = {"unit", "fuzz", "packages", "applications", "scores", "choice", "protocols"}

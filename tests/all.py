@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the suites of suites.py and prints a table of them: passed, failed, skipped, seconds.
+"""Runs the suites of suite_table.py and prints a table of them: passed, failed, skipped, seconds.
 
     tests/all.py [--first | --suites | --all] [--keep-times] [SUITE...]
 
@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import harness  # noqa: E402
 import times  # noqa: E402
-from suites import Step, all_suites, other_suites, preparation, rust_suites  # noqa: E402
+from suite_table import Step, all_suites, other_suites, preparation, rust_suites  # noqa: E402
 
 TIMES = harness.ROOT / "build" / "test-times.json"
 # Steps of the preparation that run at the same time: compilers and linkers leave cores idle, and downloads use none.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes README.md of this folder from suites.py, times.json and the heads of the scripts.
+"""Writes README.md of this folder from suite_table.py, times.json and the heads of the scripts.
 
     tests/readme.py [--check]     --check: says whether it is up to date, and whether `make` knows all suites
 """
@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import harness  # noqa: E402
 import times  # noqa: E402
-from suites import all_suites, other_suites, preparation, rust_suites  # noqa: E402
+from suite_table import all_suites, other_suites, preparation, rust_suites  # noqa: E402
 
 PAGE, MAKE = HERE / "README.md", harness.ROOT / "mk/test.mk"
 MEASUREMENTS = harness.ROOT / "measurements"
@@ -81,7 +81,7 @@ def measurements() -> list[str]:
 def page() -> str:
     return "\n".join([
         "# Tests", "",
-        "*Written by `tests/readme.py` from suites.py, times.json and the heads of the scripts.*", "",
+        "*Written by `tests/readme.py` from suite_table.py, times.json and the heads of the scripts.*", "",
         "A suite is a folder with the script `run.py`; `make NAME` brings the installed tree in `build/` up to date and runs it. `make test` is the first check of a machine, "
         "`make test-ci` protects the main branch, `make test-all` runs every suite in full. Seconds are those of one run on two cores, in `make test-ci` where the suite belongs to it.", "",
         "## If you change", "", "| change | run |", "| --- | --- |", *(f"| {change} | {run} |" for change, run in CHANGES), "",
@@ -108,7 +108,7 @@ def main() -> int:
         wrong.append("tests/README.md is not what tests/readme.py writes: run it")
     listed = set(re.search(r"^SUITES := (.*)$", MAKE.read_text(), re.M)[1].split())
     if listed != (names := {step.name for step in all_suites()}):
-        wrong.append(f"SUITES in mk/test.mk and the table in tests/suites.py differ: {', '.join(sorted(listed ^ names))}")
+        wrong.append(f"SUITES in mk/test.mk and the table in tests/suite_table.py differ: {', '.join(sorted(listed ^ names))}")
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

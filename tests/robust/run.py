@@ -73,7 +73,7 @@ def prepare(prefix: Path, work: Path, options) -> World:
     if platform.machine() == "x86_64":
         programs[HERE / "counter.c"] = mpicc
     programs |= {HERE / "refuse.c": ["cc", "-O1"]}
-    programs |= {HERE.parent / "c" / f"{name}.c": mpicc for name in ("hello", "send_modes", "many_ranks")}
+    programs |= {HERE.parent / "programs" / f"{name}.c": mpicc for name in ("hello", "send_modes", "many_ranks")}
     programs[HERE.parent.parent / "examples/heat.c"] = mpicc
     for source, compiler in programs.items():
         subprocess.run([*compiler, "-o", str(work / source.stem), str(source), "-lm"], check=True)

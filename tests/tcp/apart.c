@@ -3,7 +3,7 @@
  * the time of a message of 8 bytes one way, and the bandwidth of messages of 1 MiB. */
 #include <unistd.h>
 
-#include "../c/check.h"
+#include "../programs/check.h"
 
 enum { LONG = 1 << 20, WINDOW = 8, APART = 11, SHORT = 12, STREAM = 13, CREDIT = 14 };
 

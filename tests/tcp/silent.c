@@ -3,7 +3,7 @@
  * seconds and the number of ranks on the first host. */
 #include <unistd.h>
 
-#include "../c/check.h"
+#include "../programs/check.h"
 
 static double seconds;
 

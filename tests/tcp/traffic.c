@@ -6,7 +6,7 @@
  * which they are completed, or `collectives`. `compute` and `end` are quiet for SECONDS after the first round, the latter before
  * MPI_Finalize. Rank 0 says "under way", and after each round, but not more often than every 10 ms, "at" with the time of the
  * monotonic clock. */
-#include "../c/check.h"
+#include "../programs/check.h"
 
 #include <time.h>
 #include <unistd.h>

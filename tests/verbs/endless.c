@@ -2,7 +2,7 @@
  * `fatal`, the library itself ends the program. */
 #include <unistd.h>
 
-#include "../c/check.h"
+#include "../programs/check.h"
 
 enum { BYTES = 8 << 20 };
 

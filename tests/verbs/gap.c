@@ -1,6 +1,6 @@
 /* A ping-pong of 8 bytes between two hosts for some seconds, and the longest time from one message to the next. A rail may break
  * after "under way". The seconds are the argument. */
-#include "../c/check.h"
+#include "../programs/check.h"
 
 int main(int argc, char **argv) {
     start(&argc, &argv);

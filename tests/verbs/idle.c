@@ -2,7 +2,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../c/check.h"
+#include "../programs/check.h"
 
 static double processor(void) {
     struct rusage used;

@@ -1,7 +1,7 @@
 /* Messages of many lengths between two hosts for some seconds, checked byte by byte; then the first messages of ranks that
  * have not met. A rail may break after "under way". The seconds are the argument; a file named behind them ends the messages once
  * it exists. */
-#include "../c/check.h"
+#include "../programs/check.h"
 #include <unistd.h>
 
 enum { LONGEST = 1 << 20 };

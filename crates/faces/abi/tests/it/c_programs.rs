@@ -194,7 +194,7 @@ fn names_beside_the_abi_are_declared_on_request() {
         &[],
     );
     assert!(output.status.success(), "{}", text(&output));
-    let source = here().join("tests/programs/types.c");
+    let source = here().join("tests/c/types.c");
     let used = "-Duse=MPI_Attr_get";
     let declared = |options: &[&str]| {
         let mut command = Command::new("gcc");
@@ -209,7 +209,7 @@ fn names_beside_the_abi_are_declared_on_request() {
     assert!(!declared(&[]) && declared(&["-DFISHPLATE_REMOVED_NAMES"]));
 }
 
-/// Builds and runs a program of `tests/programs`.
+/// Builds and runs a program of `tests/c`.
 fn run(source: &str, arguments: &[&str]) -> Output {
     run_with("gcc", source, &["-std=c99"], arguments)
 }
@@ -227,7 +227,7 @@ fn run_with(compiler: &str, source: &str, options: &[&str], arguments: &[&str]) 
     let before = [options, &["-x", language, "-o", program.to_str().unwrap()]].concat();
     compile_file(
         compiler,
-        &here().join("tests/programs").join(source),
+        &here().join("tests/c").join(source),
         &before,
         &["-x", "none", library.to_str().unwrap(), &rpath],
     );
@@ -240,12 +240,7 @@ fn run_with(compiler: &str, source: &str, options: &[&str], arguments: &[&str]) 
 }
 
 fn compile(compiler: &str, source: &str, options: &[&str]) {
-    compile_file(
-        compiler,
-        &here().join("tests/programs").join(source),
-        options,
-        &[],
-    );
+    compile_file(compiler, &here().join("tests/c").join(source), options, &[]);
 }
 
 /// Compiles a file without a warning: options before its name, and after it.

@@ -13,7 +13,6 @@ use testdevice::layers::{Allowed, Modules, PARENT, check_folders, cycle};
 const ALLOWED: &[Allowed] = &[
     ("algorithms", "cost", PARENT),
     ("algorithms", "rooted", PARENT),
-    ("algorithms", "trees", PARENT),
 ];
 
 fn modules() -> Modules {
