@@ -276,7 +276,6 @@ impl BulkEngine {
                 self.started -= 1;
             }
         }
-        self.outstanding.remove(&peer);
         let its = |_: &u32, notice: &mut ExpectedNotice| notice.done.peer == peer;
         let lost = self.expected.extract_if(its);
         lost.flat_map(|(_, notice)| [notice.reserved].into_iter().chain(notice.again))
