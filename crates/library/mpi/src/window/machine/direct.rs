@@ -10,7 +10,7 @@
 //!   whose taking is a fence, needs none. Loads of the program are in order after `MPI_Win_sync`,
 //!   and where it has asked for memory of others.
 
-mod near_place;
+pub(super) mod near_place;
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -21,8 +21,6 @@ use super::hints::WORDS;
 use super::locks::LockKind;
 use super::operation::{Access, Place, compares, operand};
 use crate::{Class, Error, Result};
-
-pub use near_place::NearPlace;
 
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -275,17 +273,6 @@ impl Direct {
         let old = reduce::swap_atomically(place, read(compare), read(origin));
         result.unpack(0, &old.ok_or_else(unpromised)?.to_ne_bytes());
         Ok(())
-    }
-
-    /// `bytes` bytes of a target's part from `offset` on, within it.
-    #[inline(always)]
-    pub(super) fn near(&mut self, target: usize, offset: usize, bytes: usize) -> NearPlace<'_> {
-        NearPlace {
-            direct: self,
-            target,
-            offset,
-            bytes,
-        }
     }
 
     /// Orders all operations of this rank before all that follow. True: a round of progress is due.

@@ -2,7 +2,7 @@
 
 use channel::{MappedMemory, Ticket, WindowMemory};
 
-use super::direct::NearPlace;
+use super::direct::near_place::NearPlace;
 use super::locks::LockKind;
 use super::{Ports, Window};
 

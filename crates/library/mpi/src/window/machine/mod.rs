@@ -50,7 +50,7 @@ use datatype::Pool;
 use datatype::local_work::Meter;
 
 pub(crate) use direct::Direct;
-pub use direct::NearPlace;
+pub use direct::near_place::NearPlace;
 pub(crate) use epoch::{Epochs, Held};
 pub use hints::WindowHints;
 pub(crate) use keys::{KEYS, Remote};

@@ -10,10 +10,28 @@ use crate::window::machine::operation::compares;
 /// Bytes at a target whose part this rank maps: elements of one predefined type without gaps, as
 /// most accesses have them.
 pub struct NearPlace<'a> {
-    pub(super) direct: &'a mut Direct,
-    pub(super) target: usize,
-    pub(super) offset: usize,
-    pub(super) bytes: usize,
+    direct: &'a mut Direct,
+    target: usize,
+    offset: usize,
+    bytes: usize,
+}
+
+impl Direct {
+    /// `bytes` bytes of a target's part from `offset` on, within it.
+    #[inline(always)]
+    pub(in crate::window::machine) fn near(
+        &mut self,
+        target: usize,
+        offset: usize,
+        bytes: usize,
+    ) -> NearPlace<'_> {
+        NearPlace {
+            direct: self,
+            target,
+            offset,
+            bytes,
+        }
+    }
 }
 
 impl NearPlace<'_> {
