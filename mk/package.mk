@@ -11,7 +11,7 @@ WHEEL    = build/fishplate-$(VERSION)-py3-none-manylinux_$(subst .,_,$(GLIBC))_$
 AT_WHEEL := $(CURDIR)/build/wheel
 ZIG     := $(AT_WHEEL)/tools/bin/python-zig
 ZIG_CC  := $(ZIG) cc -target $(MACHINE)-linux-gnu.$(GLIBC)
-ZIGBUILD = PATH=$(AT_WHEEL)/tools/bin:$$PATH CARGO_TARGET_DIR=$(AT_WHEEL)/target \
+ZIGBUILD = PATH=$(AT_WHEEL)/tools/bin:$$PATH RUSTFLAGS='-C link-arg=$(AT_WHEEL)/gettid.o' CARGO_TARGET_DIR=$(AT_WHEEL)/target \
     CARGO_PROFILE_COMMAND_STRIP=none cargo-zigbuild
 
 .PHONY: install uninstall image image-files deb wheel container may-install packages
@@ -57,6 +57,9 @@ deb: image
 wheel:
 	@scripts/needs.sh cc python3
 	@scripts/wheel.py tools $(AT_WHEEL)/tools
+	# Rust's standard library asks for `gettid` by a weak symbol, which this linker makes a strong one; glibc has it since 2.30.
+	@printf '#include <sys/syscall.h>\nlong syscall(long, ...);\nint gettid(void) { return (int)syscall(SYS_gettid); }\n' | \
+	    $(ZIG_CC) -O2 -fPIC -fvisibility=hidden -x c -c - -o $(AT_WHEEL)/gettid.o
 	$(ZIGBUILD) rustc --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile lib -p abi --crate-type cdylib
 	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile lib $(OTHER_LIBRARIES)
 	$(ZIGBUILD) zigbuild --target $(MACHINE)-unknown-linux-gnu.$(GLIBC) --profile command -p fishplate

@@ -18,6 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import harness  # noqa: E402
+import rust  # noqa: E402
 import times  # noqa: E402
 from suite_table import Step, all_suites, other_suites, preparation  # noqa: E402
 
@@ -45,6 +46,13 @@ def suites_of(files: list[str]) -> list[Step]:
     return [short.get(step.name, step) for step in found if step.name in short]
 
 
+def tests_of(crate: str, nextest: str | None) -> list[str]:
+    """The command that runs the tests in Rust of a crate. nextest gives each a time limit, and ends at the first failure."""
+    if nextest is None:
+        return ["cargo", "test", "--quiet", "-p", crate]
+    return [nextest, "nextest", "run", "-p", crate, "--cargo-quiet", "--fail-fast", "--no-tests", "pass"]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", action="store_true")
@@ -58,7 +66,8 @@ def main() -> int:
         files.append(str(file.relative_to(harness.ROOT)))
     own = dict.fromkeys(crate for file in files if (crate := crate_of(harness.ROOT / file)))
     users = dict.fromkeys(user for crate in own for user in USERS.get(crate, []) if user not in own)
-    commands = [(f"tests of {crate}", ["cargo", "test", "--quiet", "-p", crate]) for crate in [*own, *users]]
+    nextest = None if options.list else rust.nextest_program()
+    commands = [(f"tests of {crate}", tests_of(crate, nextest)) for crate in [*own, *users]]
     if not own and not suites_of(files):
         print(f"no suite names {', '.join(files)}: `make test` checks the whole")
         return 1

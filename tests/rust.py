@@ -54,6 +54,12 @@ def cargo_test(name: str, words: list, suite: str, tally: Tally) -> None:
         print(f"FAIL {name}: cargo ended with {process.returncode}")
 
 
+def nextest_program() -> str | None:
+    """The path of cargo-nextest, if it can be had here."""
+    found = subprocess.run([harness.ROOT / "scripts/nextest"], stdout=subprocess.PIPE, text=True)
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
 def nextest(program: str, tally: Tally) -> None:
     report = TARGET / "nextest" / "default" / "junit.xml"
     report.unlink(missing_ok=True)
@@ -79,9 +85,8 @@ def run(suite: str, said: str) -> int:
     if suite == "loom":
         cargo_test("loom", LOOM, "loom", tally)
         return harness.close("loom", tally, began)
-    found = subprocess.run([harness.ROOT / "scripts/nextest"], stdout=subprocess.PIPE, text=True)
-    if found.returncode == 0:
-        nextest(found.stdout.strip(), tally)
+    if (program := nextest_program()) is not None:
+        nextest(program, tally)
         cargo_test("documentation", [*UNIT, "--doc"], "unit", tally)
     else:
         cargo_test("unit", UNIT, "unit", tally)

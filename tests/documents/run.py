@@ -4,7 +4,7 @@
     tests/documents/run.py [--only TEXT] [--list] [--long] [FILE...]
 
 A command is a line of a ```sh block in README.md, CONTRIBUTING.md or a page of docs/, run from the repository's root. Other suites run some of them: commands
-in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py). Studies and the longest calibration run with `--long`. `make demo`,
+in the virtual machine of scripts/verbs-vm run in its one start (tests/verbs/shown.py). Studies and other commands of half a minute run with `--long`. `make demo`,
 `make stage` and `make test` are left out: they stage the tree that is under test, and `make test` runs this script. Commands about Fortran are skipped
 where no Fortran compiler is. The last line is
 `N passed, N failed, N skipped`.
@@ -26,8 +26,11 @@ from harness import Case, Problem, Skip  # noqa: E402
 
 MACHINE = "scripts/verbs-vm -- "
 ELSEWHERE = ("make demo", "make stage", "make test", MACHINE)
-# Minutes of work: with --long only. Two of the studies are among the figures (tests/figures).
-LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --from examples/measured/osu.txt")
+# Half a minute of work and more: with --long only. Shorter commands beside them have the same options.
+LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --from examples/measured/osu.txt",
+        "build/bin/fishplate bench allreduce -n 8 -m 8:64K --fabric qdr --ppn 4 --every-choice",
+        "build/bin/fishplate bench latency -m 8:4M --fabric qdr --every-choice",
+        "build/bin/fishplate compare --fabrics qdr,fdr,edr --host haswell -n 8 build/cg S")
 # Documents whose sentences are measured: what a newcomer reads first.
 PLAIN = ("README.md",)
 # The time of a check, written by hand. tests/README.md has it, which is generated.

@@ -53,7 +53,7 @@ PARSERS = {
     "cards": ["crates/devices/host_node/src/card.rs"],
     "computing": ["crates/machines/model/src/compute_trace.rs", "crates/machines/model/src/compute_trace/replay.rs"],
     "control": ["crates/job/pmi/src/protocol.rs", "crates/job/pmi/src/status.rs", "crates/job/pmi/src/hosts.rs"],
-    "costs": ["crates/base/knobs/src/cost_table.rs"],
+    "costs": ["crates/base/cost_cache/src/lines.rs"],
     "datagrams": ["crates/devices/host_node/src/datagram.rs", "crates/devices/host_node/src/reliable_datagram.rs", "crates/devices/host_node/src/serials.rs",
                   "crates/base/secret/src/codes.rs"],
     "fabrics": ["crates/machines/fabric/src/catalogue/read.rs", "crates/machines/fabric/src/catalogue/resolve.rs", "crates/machines/fabric/src/catalogue/sheet.rs",

@@ -17,14 +17,16 @@ int main(int argc, char **argv) {
     start(&argc, &argv);
     unsigned char bytes[LENGTH] = {0};
     if (rank == 1) sleep(SECONDS);
-    double before = processor();
+    double before = processor(), began = MPI_Wtime(), used = -1;
     for (int i = 0; i < MESSAGES && rank < 2; i++) {
-        if (rank == 0)
+        if (rank == 0) {
             OK(MPI_Send(bytes, LENGTH, MPI_BYTE, 1, 0, MPI_COMM_WORLD));
-        else
+            /* The work of the messages behind the wait is no wait. */
+            if (used < 0 && MPI_Wtime() - began >= SECONDS * 0.9) used = processor() - before;
+        } else
             OK(MPI_Recv(bytes, LENGTH, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
-    double used = processor() - before;
+    if (rank == 0 && used < 0) WRONG("no send waited for the receiver");
     if (rank == 0 && used > SECONDS * 0.5) WRONG("%d s of waiting took %.2f s of the processor", SECONDS, used);
     return finish();
 }

@@ -43,6 +43,22 @@ TABLE = [
     ("full_rings", [2, 4], {}),
     ("room", [2, 3], {"mpich": "ranks that wait do not sleep"}),
     ("flood", [2], {"seconds": 120}),
+    # Where reads are forced, every message is read that can be; one row has a message that nobody receives.
+    ("shared_sends", [2, 3], {}),
+    ("shared_sends", [2, 3], {"env": {"FISHPLATE_PROTOCOL": "read-rendezvous"}}),
+    ("shared_sends", [2], {"args": ["unreceived"], "env": {"FISHPLATE_PROTOCOL": "read-rendezvous"},
+                           "mpich": "it waits for the receive of such a message"}),
+    ("shared_sends", [2], {"env": {"FISHPLATE_SINGLE_COPY": "off"}}),
+    # The system refuses reads on both sides, on one, and after some thousands of messages.
+    *(("shared_sends", [2], {"args": args, "env": {"FISHPLATE_PROTOCOL": "read-rendezvous"}})
+      for args in (["refused"], ["refused", "0"], ["refused", "1"], ["later"])),
+    ("shared_sends", [2], {"args": ["random", "20000"], "env": {"FISHPLATE_PROTOCOL": "read-rendezvous"}}),
+    *((name, [2, 3], {"env": env, "seconds": 120, "mpich": "its sends of such messages wait for their receives"})
+      for name in ("shared_threads", "shared_ends")
+      for env in ({}, {"FISHPLATE_PROTOCOL": "read-rendezvous"})),
+    ("shared_sends_gaps", [2, 3], {}),
+    *(("shared_sends_gaps", [2], {"env": env})
+      for env in ({"FISHPLATE_PROTOCOL": "read-rendezvous"}, {"FISHPLATE_SINGLE_COPY": "off"})),
     ("threads", [1, 2, 3], {"seconds": 180}),
     ("grequest", [1, 2, 3], {"seconds": 120}),
     ("grequest", [2], {"args": ["deadlock"], "options": ["--fabric", "qdr"], "code": None, "silent": True,
@@ -157,7 +173,7 @@ def is_modelled(row: dict) -> bool:
 
 def compile_program(prefix: Path, source: Path, target: Path) -> str:
     """The compiler's complaint, or nothing. Warnings count: mpi.h must be clean for users."""
-    newest = max(f.stat().st_mtime for f in (source, HERE / "check.h", prefix / "include/mpi.h", prefix / "bin/mpicc"))
+    newest = max(f.stat().st_mtime for f in (source, *HERE.glob("*.h"), prefix / "include/mpi.h", prefix / "bin/mpicc"))
     if target.exists() and target.stat().st_mtime > newest:
         return ""
     wrapper = ["mpicxx", "-std=gnu++17"] if source.suffix == ".cc" else ["mpicc", "-std=gnu11"]

@@ -4,7 +4,7 @@
     tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--kills N] [--releases] [--list]
 
 The cases are in allocations.py, binding.py, clocks.py, comparison.py, deaths.py, debuggers.py, disks.py, endings.py, first_look.py, floods.py, launcher.py, libraries.py, loops.py,
-liveness.py, hosts.py, inside.py, modelled.py, private.py, summaries.py and surroundings.py; tests/watched.py watches a job. They run in a mount namespace (unshare)
+liveness.py, hosts.py, inside.py, modelled.py, private.py, shared_sends.py, summaries.py and surroundings.py; tests/watched.py watches a job. They run in a mount namespace (unshare)
 with an empty /tmp and /dev/shm, so every file found there was left by the job under test. They are written for our prefix only:
 another library's launcher prints other messages. The seed of the random moments is printed and can be given. The last line is `N passed, N failed, N skipped`.
 """
@@ -43,6 +43,7 @@ import modelled  # noqa: E402
 import namespace  # noqa: E402
 import polling  # noqa: E402
 import private  # noqa: E402
+import shared_sends  # noqa: E402
 import summaries  # noqa: E402
 import surroundings  # noqa: E402
 from harness import Case  # noqa: E402
@@ -69,11 +70,11 @@ class World:
 def prepare(prefix: Path, work: Path, options) -> World:
     work.mkdir(parents=True, exist_ok=True)
     mpicc = [str(prefix / "bin/mpicc"), "-O1", "-pthread"]
-    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "conflicts", "crowd", "polls", "threads_compute", "ending", "place", "clocks", "disk", "inside", "large_window")}
+    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "conflicts", "crowd", "polls", "threads_compute", "ending", "place", "clocks", "disk", "inside", "large_window", "refusals", "shared_flow")}
     if platform.machine() == "x86_64":
         programs[HERE / "counter.c"] = mpicc
     programs |= {HERE / "refuse.c": ["cc", "-O1"]}
-    programs |= {HERE.parent / "programs" / f"{name}.c": mpicc for name in ("hello", "send_modes", "many_ranks")}
+    programs |= {HERE.parent / "programs" / f"{name}.c": mpicc for name in ("hello", "send_modes", "many_ranks", "shared_sends")}
     programs[HERE.parent.parent / "examples/heat.c"] = mpicc
     for source, compiler in programs.items():
         subprocess.run([*compiler, "-o", str(work / source.stem), str(source), "-lm"], check=True)
@@ -88,7 +89,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=25, help="kills at random moments in each test of them")
     parser.add_argument("--releases", action="store_true", help="also releases from a binding, which depend on the scheduler")
     options = parser.parse_args()
-    modules = (allocations, binding, clocks, comparison, conflicts, deaths, debuggers, disks, endings, first_look, floods, launcher, libraries, liveness, loops, hosts, inside, modelled, polling, private, summaries, surroundings)
+    modules = (allocations, binding, clocks, comparison, conflicts, deaths, debuggers, disks, endings, first_look, floods, launcher, libraries, liveness, loops, hosts, inside, modelled, polling, private, shared_sends, summaries, surroundings)
     found = [*(case for module in modules for case in module.tests()), *(binding.releases() if options.releases else [])]
     cases = [Case(name, run) for name, run in found if options.only in name]
     if options.list:

@@ -35,7 +35,7 @@ def perf_beside_perftest(world) -> None:
 
 def tests() -> list[Case]:
     return [
-        Case("benches: latency over both hosts", bench("latency", "8:32", [8, 16, 32], "us")),
+        Case("benches: latency over both hosts", bench("latency", "8:32", [8, 16, 32], "us"), short=False),
         Case("benches: bw over both hosts", bench("bw", "64K:128K", [65536, 131072], "MB/s"), short=False),
         Case("benches: perf write-lat beside perftest", perf_beside_perftest, short=False),
     ]

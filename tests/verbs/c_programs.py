@@ -15,7 +15,7 @@ RANKS = range(2, 5)
 # Factor of the table's time limits on an emulated processor.
 SLOWER = 4
 # One of each kind of work, for every run.
-SHORT = {("cancel", 2), ("nonblocking", 3), ("coll_data", 4), ("abort wait", 2), ("fatal truncate", 3)}
+SHORT = {("nonblocking", 3), ("coll_data", 4)}
 # Programs that take the paths which differ between designs and rendezvous protocols.
 EVERY_WAY = [("send_modes", 2), ("nonblocking", 3), ("cancel", 2), ("coll_data", 4), ("full_rings", 4), ("flood", 2), ("threads", 2)]
 WAYS = [

@@ -104,7 +104,7 @@ def has_passed(code: int, out: str, err: str) -> str:
 
 
 def tests() -> list[Case]:
-    few = Case("mpi4py: a few modules -n 2", suite(FEW, 2, 120))
+    few = Case("mpi4py: a few modules -n 2", suite(FEW, 2, 120), short=False)
     broken = [Case(f"mpi4py: rail {rail}, {how}, under {module} -n 2", rails.under(command_of(module), rail, (how,), has_passed, seconds=LIMIT),
                    short=False) for rail, how in rails.BROKEN for module in BROKEN]
     mended = [Case(f"mpi4py: rail {rail} is {' and mended, then '.join(ways)} and mended, under messages",

@@ -102,8 +102,8 @@ def limit_on_memory_is_told(world) -> None:
 def tests() -> list[Case]:
     return [
         Case("info: each host lists its own devices", each_host_lists_its_own),
-        Case("info: the table lines up", table_lines_up),
-        Case("info: devices can be named", one_can_be_named),
-        Case("info: a link that is down is left out", link_that_is_down_is_left_out),
-        Case("info: a limit on memory is told", limit_on_memory_is_told),
+        Case("info: the table lines up", table_lines_up, short=False),
+        Case("info: devices can be named", one_can_be_named, short=False),
+        Case("info: a link that is down is left out", link_that_is_down_is_left_out, short=False),
+        Case("info: a limit on memory is told", limit_on_memory_is_told, short=False),
     ]

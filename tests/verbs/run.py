@@ -4,7 +4,7 @@
     tests/verbs/run.py [--prefix build] [--short] [--only TEXT] [--list]
 
 vm.py tests the machine itself, from the host. All other tests run inside the machine, which starts once for each kind (inside.py
-lists their modules). `--short` leaves out tests that take long where QEMU emulates the processor. The last line is
+lists their modules). `--short` runs one case of each kind, because QEMU emulates the processor. The last line is
 `N passed, N failed, N skipped`. Status 3: the machine cannot start here, and the lines before say why.
 """
 
@@ -70,7 +70,7 @@ def say_what_was_not_run(tally: Tally) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     harness.add_prefix_option(parser)
-    parser.add_argument("--short", action="store_true", help="only what takes a minute or two in all")
+    parser.add_argument("--short", action="store_true", help="one case of each kind")
     harness.add_case_options(parser)
     options = parser.parse_args()
     if options.list:

@@ -18,7 +18,7 @@ SUITES = [
     ("verbs", "it", "suite::pair::", 240, True),
     ("verbs", "it", "suite::loopback::", 240, False),
     ("verbs", "it", "devices::", 120, False),
-    ("verbs", "it", "rails::", 120, True),
+    ("verbs", "it", "rails::", 120, False),
     ("mpi", "it", "counted::", 240, False),
     ("mpi", "it", "counted_rails::", 240, False),
     ("channel", "channel", "rdma::verbs", 600, False),

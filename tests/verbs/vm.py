@@ -145,7 +145,7 @@ def tests() -> list[Case]:
         Case("vm: --timeout", time_is_up, short=False),
         Case("vm: SIGTERM ends it", ended_by(signal.SIGTERM)),
         Case("vm: SIGINT ends it", ended_by(signal.SIGINT), short=False),
-        Case("vm: SIGKILL leaves nothing behind", ended_by(signal.SIGKILL)),
-        Case("vm: QEMU dies", qemu_dies),
+        Case("vm: SIGKILL leaves nothing behind", ended_by(signal.SIGKILL), short=False),
+        Case("vm: QEMU dies", qemu_dies, short=False),
         Case("vm: what is not there is named", wrong_words),
     ]

@@ -116,7 +116,7 @@ def tests() -> list[Case]:
     return [
         Case("waiting: a rank sleeps until a short message comes", sleeps(8)),
         Case("waiting: a rank sleeps until a long message comes", sleeps(1 << 20), short=False),
-        Case("waiting: all cables are cut under a long message", broken("cut")),
+        Case("waiting: all cables are cut under a long message", broken("cut"), short=False),
         *(Case(f"waiting: all rails, {how}, under a long message", broken(how), short=False)
           for how in ("down", "pull 0", "pull 1", "mute 0", "mute 1")),
         *(Case(f"waiting: the only rail, {how}, under a long message", broken(how, env={"FISHPLATE_RAILS": "1"}), short=False)

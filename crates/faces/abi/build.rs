@@ -12,9 +12,9 @@ fn main() {
     let constants = tables::constants::generate(&tables::constants());
     write(&out.join("constants.rs"), &constants);
 
-    // No version script: rustc passes the linker one of its own, which exports the `no_mangle`
-    // functions and nothing else, and linkers refuse a second. A test compares the symbols with the
-    // table.
+    // No version script: rustc passes a version script of its own to the linker, which exports the
+    // `no_mangle` functions and nothing else, and linkers refuse a second one. A test compares the
+    // symbols with the table.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
 }
 

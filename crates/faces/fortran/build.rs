@@ -1,4 +1,4 @@
-//! Generates the entry points and the Fortran sources from the tables, and names the
+//! Generates the entry points and the Fortran sources from the tables, and sets the name of the
 //! shared library and the library that it needs.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Generates the entry points and the constants, and names the shared library.
+//! Generates the entry points and the constants, and sets the name of the shared library.
 
 fn main() {
     convert_tables::build("libmpi.so.12", convert_tables::mpich());

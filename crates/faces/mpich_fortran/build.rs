@@ -1,5 +1,5 @@
-//! Generates the entry points of MPICH's Fortran libraries, and names the shared library and the
-//! one that it needs.
+//! Generates the entry points of MPICH's Fortran libraries, and sets the name of the shared library
+//! and the library that it needs.
 
 use fortran_tables::commons::{Block, Symbols, Variable};
 use fortran_tables::old::{
@@ -21,7 +21,7 @@ fn main() {
     fortran_tables::link(&out, "libmpifort.so.12", "libmpi.so.12");
 }
 
-/// Variables of `mpif.h` and of the module `mpi`, and those of `mpi_f08`.
+/// The blocks of variables of `mpif.h` and of the module `mpi`, and those of `mpi_f08`.
 const BLOCKS: &[Block] = &[
     Block(
         Symbols::Common,
@@ -103,7 +103,8 @@ const fn of_module(name: &'static str, variables: &'static [Variable]) -> Block 
     Block(Symbols::Name, name, variables)
 }
 
-/// MPICH exports all manglings of its plain names. Those of `mpi_f08` are gfortran's.
+/// The symbols of an entry point. MPICH exports its plain names in all manglings, and those of
+/// `mpi_f08` as gfortran does.
 fn symbols(entry: &Entry) -> Vec<String> {
     let Entry {
         prefix,
@@ -138,7 +139,7 @@ fn symbols(entry: &Entry) -> Vec<String> {
     names.into_iter().map(symbol).collect()
 }
 
-/// Marks of a structure's bounds, which the standard does not have any more.
+/// MPI_LB and MPI_UB, which the standard no longer has, with their values.
 const OWN_HANDLES: [(&str, &str); 2] = [("lb", "0x4c000010"), ("ub", "0x4c000011")];
 
 fn modules(constants: &[tables::constants::Group]) -> String {
@@ -149,7 +150,7 @@ fn modules(constants: &[tables::constants::Group]) -> String {
         write_constant(&mut text, &format!("{start}mpi_{name}"), value);
     }
     for class in old::classes() {
-        // A file's handle is converted by functions of C.
+        // Handles of files are converted by functions of C.
         for name in ["c2f", "f2c"].into_iter().filter(|_| class != "file") {
             write_conversion(
                 &mut text,

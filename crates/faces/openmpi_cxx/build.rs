@@ -1,4 +1,4 @@
-//! Names the shared library.
+//! Sets the name of the shared library.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,5 +1,5 @@
-//! Generates the entry points of Open MPI's Fortran libraries, and names the shared library and the
-//! one that it needs.
+//! Generates the entry points of Open MPI's Fortran libraries, and sets the name of the shared
+//! library and the library that it needs.
 
 use fortran_tables::commons::{Block, Symbols, Variable};
 use fortran_tables::old::{self, write_comparison, write_constant, write_handles, write_size};
@@ -18,7 +18,8 @@ fn main() {
     fortran_tables::link(&out, "libmpi_mpifh.so.40", "libmpi.so.40");
 }
 
-/// Every variable has a block of its own, of whose symbols `mpi_f08` names one.
+/// The blocks of special variables. Each variable has a block of its own, one of whose symbols
+/// `mpi_f08` uses.
 const BLOCKS: &[Block] = &[
     of(
         "MPI_FORTRAN_BOTTOM",
@@ -66,8 +67,8 @@ const fn of(name: &'static str, variables: &'static [Variable]) -> Block {
     Block(Symbols::Common, name, variables)
 }
 
-/// Open MPI exports all manglings of its plain names. Those of `mpi_f08` are gfortran's, and get
-/// the addresses of choice buffers.
+/// The symbols of an entry point. Open MPI exports its plain names in all manglings, and those of
+/// `mpi_f08` as gfortran does. The latter get the addresses of choice buffers.
 fn symbols(entry: &Entry) -> Vec<String> {
     let Entry {
         prefix,
@@ -77,7 +78,7 @@ fn symbols(entry: &Entry) -> Vec<String> {
     } = *entry;
     let lower = name.to_ascii_lowercase();
     let prefixes = || {
-        // Open MPI 4 has persistent collective operations as an extension.
+        // In Open MPI 4, persistent collective operations are an extension.
         let is_extension = PERSISTENT.contains(&name);
         let extension = is_extension.then(|| prefix.replace("MPI_", "MPIX_"));
         std::iter::once(prefix.to_string()).chain(extension)
@@ -100,7 +101,7 @@ fn symbols(entry: &Entry) -> Vec<String> {
     }
 }
 
-/// Persistent collective operations.
+/// The persistent collective operations.
 const PERSISTENT: [&str; 22] = [
     "Allgather_init",
     "Allgatherv_init",
@@ -126,8 +127,8 @@ const PERSISTENT: [&str; 22] = [
     "Scatterv_init",
 ];
 
-/// Handles that the standard has under other names, or not at all: marks of a structure's bounds, and
-/// others with which a call reports them as invalid.
+/// Handles that the standard has under other names, or not at all: MPI_LB and MPI_UB, and handles
+/// that a call reports as invalid.
 const OWN_HANDLES: [(&str, &str); 13] = [
     ("2complex", "26"),
     ("2double_complex", "27"),
@@ -144,7 +145,7 @@ const OWN_HANDLES: [(&str, &str); 13] = [
     ("uint64", "65"),
 ];
 
-/// Types of MPI_SIZEOF.
+/// The types for which MPI_SIZEOF exists, with their sizes in bytes.
 const SIZES: [(&str, usize); 12] = [
     ("character", 1),
     ("logical", 4),
@@ -160,7 +161,7 @@ const SIZES: [(&str, usize); 12] = [
     ("complex128", 32),
 ];
 
-/// The largest rank of an array.
+/// The greatest rank of an array.
 const MOST_DIMENSIONS: usize = 15;
 
 fn modules(constants: &[tables::constants::Group]) -> String {

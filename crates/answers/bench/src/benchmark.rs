@@ -28,7 +28,7 @@ pub(crate) enum Benchmark {
 }
 
 impl Benchmark {
-    /// The blocking collective operation of a name that exists.
+    /// The benchmark of the blocking collective operation with this name, which must exist.
     pub(crate) fn collective(name: &str) -> Benchmark {
         let found = Collective::named(name);
         Benchmark::Collective(found.expect("the name of a collective operation"))
@@ -74,8 +74,8 @@ impl Benchmark {
         }
     }
 
-    /// The benchmark's ranks may begin an iteration at different times. In the others one rank
-    /// waits for the other anyway.
+    /// True if the ranks may begin an iteration at different times. In the other benchmarks one
+    /// rank waits for the other anyway.
     pub(crate) fn takes_skew(self) -> bool {
         match self {
             Benchmark::Bibw | Benchmark::Sweep | Benchmark::Sort => true,
@@ -84,7 +84,7 @@ impl Benchmark {
         }
     }
 
-    /// The benchmark's messages have a size.
+    /// True if the messages of the benchmark have a size.
     pub(crate) fn sized(self) -> bool {
         match self {
             Benchmark::Init => false,
@@ -123,20 +123,20 @@ impl Benchmark {
     }
 }
 
-/// Benchmarks with equal numbers of iterations.
+/// Benchmarks that share their numbers of iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Latency,
-    /// Accesses to a window, each with its flush.
+    /// Accesses to a window, each followed by a flush.
     OneSided,
     /// Reads and writes of files.
     File,
     Bandwidth,
     Collective,
     Start,
-    /// The first messages between two ranks; the user says how many.
+    /// The first messages between two ranks; the user chooses their number.
     FirstTouch,
-    /// The messages of a whole program's kernel.
+    /// The messages of the main loop of a whole program.
     Kernel,
 }
 

@@ -1,4 +1,4 @@
-//! Collective benchmarks: each operation is timed on every rank, with a barrier after it, and the
+//! Collective benchmarks: each operation is timed on every rank, followed by a barrier, and the
 //! times are averaged over the ranks.
 
 use anyhow::{Context, Result};
@@ -39,9 +39,9 @@ struct Measured<'a> {
     collective: Collective,
     call: CollectiveCall<'a>,
     validate: bool,
-    /// The overlap with computing is measured.
+    /// True if the overlap with computing is measured.
     overlap: bool,
-    /// Calls of MPI_Test while computing.
+    /// The number of calls of MPI_Test during the computing.
     test_calls: usize,
 }
 
@@ -50,7 +50,7 @@ impl Measured<'_> {
         self.collective.operation
     }
 
-    /// One operation with computing between its start and its end.
+    /// Runs one operation with `seconds` of computing between its start and its end.
     fn overlapped(&mut self, seconds: f64) -> Result<Overlapped> {
         let begin = self.mpi.seconds();
         self.call.start()?;
@@ -64,7 +64,7 @@ impl Measured<'_> {
         })
     }
 
-    /// The value of a byte that `from` has sent to `to`.
+    /// The value of byte `at` in the data that rank `from` sends to rank `to` in an iteration.
     fn sent(&self, from: usize, to: usize, iteration: usize, at: usize) -> u8 {
         match self.operation().sends {
             Share::BlockEach | Share::RootBlockEach => pattern(pair_seed(from, to), iteration, at),
@@ -96,7 +96,8 @@ impl Iteration for Measured<'_> {
         self.call.finish()
     }
 
-    /// OSU's procedure: every rank computes for its own mean time of an operation.
+    /// Measures the overlap by OSU's procedure: every rank computes for its own mean time of an
+    /// operation, `pure`, in seconds.
     fn overlap(&mut self, size: usize, repeats: Repeats, pure: f64) -> Result<Option<Overlapped>> {
         if !self.overlap {
             return Ok(None);
@@ -162,7 +163,8 @@ impl Iteration for Measured<'_> {
             (Contents::Nothing, _) => Ok(()),
             (Contents::Broadcast, _) => verify(&recv[..size], |at| pattern(ROOT, iteration, at)),
             (Contents::Sum(summands), receives) => {
-                // The place of the received elements in the vector that is summed.
+                // The offset and the length of the received elements in the summed vector, in
+                // bytes.
                 let (begin, bytes) = match (operation.sends, receives) {
                     (_, Share::Part) => self.call.part(),
                     (Share::BlockEach, _) => (rank * size, size),
@@ -171,7 +173,7 @@ impl Iteration for Measured<'_> {
                 let from = match summands {
                     Summands::All => 0..ranks,
                     Summands::UpToOwn => 0..rank + 1,
-                    // MPI leaves rank 0's buffer undefined.
+                    // MPI leaves the receive buffer of rank 0 undefined.
                     Summands::BelowOwn if rank == 0 => return Ok(()),
                     Summands::BelowOwn => 0..rank,
                 };
@@ -197,7 +199,7 @@ impl Iteration for Measured<'_> {
     }
 }
 
-/// A seed of the data from one rank to another.
+/// The seed of the data that one rank sends to another.
 fn pair_seed(from: usize, to: usize) -> usize {
     from + 5 * to
 }

@@ -1,4 +1,4 @@
-//! `--explain`: rank 0's choices of protocols and rails, as our own launcher reports them.
+//! `--explain`: rank 0's choices of protocols and rails, reported by our own launcher.
 
 use std::io::{Write, stdout};
 
@@ -15,7 +15,7 @@ pub(crate) struct Explained {
 }
 
 impl Explained {
-    /// Asks the launchers of our own library for explanations.
+    /// Adds an option to the launchers of our own library by which they write explanations.
     pub(crate) fn by(libraries: &mut [Library], json: bool) -> Result<Explained> {
         let mut files = Vec::new();
         for library in libraries {

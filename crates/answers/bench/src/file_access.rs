@@ -1,9 +1,9 @@
-//! Accesses to files, and the places of their blocks.
+//! Accesses to files, and the offsets of their blocks.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-/// An access to a file.
+/// A kind of access to a file: a procedure and a pattern of offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileAccess {
     pub(crate) call: Call,
@@ -63,7 +63,7 @@ impl FileAccess {
         self.call == Call::Collective
     }
 
-    /// Bytes that a rank moves in one call, by the size of a block or record.
+    /// The number of bytes that a rank moves in one call, for a size of blocks or records in bytes.
     pub(crate) fn bytes(self, size: usize) -> usize {
         match self.pattern {
             Pattern::Tile => size * (CALL / size.max(1)).max(1),
@@ -71,12 +71,12 @@ impl FileAccess {
         }
     }
 
-    /// Calls until a rank begins its part of the file again.
+    /// The number of calls after which a rank returns to the beginning of its part of the file.
     pub(crate) fn calls(self, size: usize) -> usize {
         (PART / self.bytes(size).max(1)).clamp(1, MOST_CALLS)
     }
 
-    /// The offset of a call of one of `ranks` ranks, in bytes that the rank sees.
+    /// The offset of a call by one of `ranks` ranks, in bytes of the rank's view.
     pub(crate) fn offset(self, size: usize, call: usize, (rank, ranks): (usize, usize)) -> usize {
         let (bytes, calls) = (self.bytes(size), self.calls(size));
         let call = call % calls;
@@ -88,11 +88,11 @@ impl FileAccess {
     }
 }
 
-/// Bytes of a rank in a call that moves many records, and in the file, unless a single block or
-/// record is longer.
+/// The bytes that a rank moves in a call with many records, unless a single record is longer.
 const CALL: usize = 1 << 20;
+/// The bytes of a rank's part of the file, unless a single block or record is longer.
 const PART: usize = 16 << 20;
-/// The most calls for a rank's part of the file.
+/// The most calls that go through a rank's part of the file.
 const MOST_CALLS: usize = 1024;
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(FileAccess::WRITE.bytes(64), 64);
     }
 
-    /// Blocks of a file that ranks see alike lie side by side, each once.
+    /// In a file that ranks see alike, the blocks of all ranks lie side by side, each once.
     #[test]
     fn blocks_of_all_ranks_fill_the_file() {
         for access in accesses() {

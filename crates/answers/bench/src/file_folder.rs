@@ -1,9 +1,9 @@
-//! The folder for the file of a file benchmark, which no other user can enter: nobody can plant a
-//! link or a file at the name that the ranks open.
+//! The folder for the file of a file benchmark. No other user can enter it, so nobody can plant a
+//! link or a file under the name that the ranks open.
 //!
-//! The driver makes it, with a random name, and it is removed with the driver, however that ends,
-//! with all that a failed job has left there. On a host that does not share the driver's temporary
-//! folder, the ranks make one of this name.
+//! The driver makes the folder, with a random name. It is removed when the driver ends, for any
+//! reason, with all files that a failed job has left in it. On a host that does not share the
+//! driver's temporary folder, the ranks make a folder with the same name.
 
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use child_guard::WatchedFolder;
 
-/// The permissions of the folder: its owner's alone.
+/// The permissions of the folder: access for its owner only.
 const PRIVATE: u32 = 0o700;
 
-/// Makes the folder, at the driver, whose executable is `command`.
+/// Makes the folder, in the driver, whose executable is `command`.
 pub(crate) fn new(command: &Path) -> Result<WatchedFolder> {
     WatchedFolder::new(command).with_context(|| {
         let folder = std::env::temp_dir();
@@ -25,11 +25,11 @@ pub(crate) fn new(command: &Path) -> Result<WatchedFolder> {
     })
 }
 
-/// The folder, as a rank uses it.
+/// The folder of a file benchmark in a rank. Dropping this value removes the folder if it is empty.
 pub(crate) struct RankFolder(PathBuf);
 
 impl RankFolder {
-    /// Opens the folder that the plan names; makes it where the driver's is not seen.
+    /// Opens the folder that the plan names, or makes it on a host that does not have the driver's.
     pub(crate) fn open(path: &Path) -> Result<RankFolder> {
         let wrong = || format!("the folder {} for the file", path.display());
         match DirBuilder::new().mode(PRIVATE).create(path) {
@@ -49,13 +49,13 @@ impl RankFolder {
 
 impl Drop for RankFolder {
     fn drop(&mut self) {
-        // Other ranks may still have files in it: the last one removes it, or the driver does.
+        // This fails while other ranks have files in it: the last rank or the driver removes it.
         let _ = fs::remove_dir(&self.0);
     }
 }
 
-/// Refuses a folder that somebody else can use. The name is random, but others can read it on the
-/// driver's host while the ranks of another host start.
+/// Refuses a folder that another user can access. Its name is random, but other users can read the
+/// name on the driver's host while the ranks of another host start.
 fn check(path: &Path) -> Result<()> {
     let facts = fs::symlink_metadata(path)?;
     let own = nix::unistd::geteuid().as_raw();
@@ -77,13 +77,13 @@ mod tests {
     fn a_rank_uses_only_a_private_folder() {
         let made = new(Path::new("true")).unwrap();
         assert_eq!(fs::metadata(made.path()).unwrap().mode() & 0o777, PRIVATE);
-        // The driver's, and one that is missing on this host.
+        // The driver's folder, and a folder that is missing on this host.
         for path in [made.path().to_owned(), made.path().join("missing")] {
             let folder = RankFolder::open(&path).unwrap();
             assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, PRIVATE);
             fs::write(folder.file(), "7").unwrap();
             drop(folder);
-            // Another rank still uses it.
+            // The file of another rank is still in the folder.
             assert!(path.exists());
             fs::remove_file(path.join("file")).unwrap();
             if path != made.path() {

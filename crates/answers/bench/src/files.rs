@@ -1,9 +1,10 @@
-//! Files: reads and writes of bytes that are there already, so that no time goes into new blocks.
+//! File benchmarks: reads and writes of bytes that exist already, so that no time is spent on the
+//! allocation of new blocks.
 //!
-//! A rank goes through its part of the file, one call after another, and begins again. The patterns
-//! are IOR's: *segmented*, a part of the file for each rank; *easy*, a file for each rank; *hard*,
-//! blocks of the ranks in turn; *tile*, a view of records of the ranks in turn, of which a call
-//! moves many. Collective accesses have tiles.
+//! A rank makes one call after another through its part of the file, and then begins again. The
+//! patterns are IOR's: *segmented*, a part of the file for each rank; *easy*, a file for each rank;
+//! *hard*, blocks that alternate between the ranks; *tile*, a view of records that alternate
+//! between the ranks, of which a call moves many. Collective accesses use tiles.
 
 use std::path::PathBuf;
 
@@ -46,10 +47,10 @@ struct Accesses<'a> {
     access: FileAccess,
     path: PathBuf,
     _folder: RankFolder,
-    /// The file of the present size.
+    /// The open file, which is used for the present block size only. `None` between two sizes.
     file: Option<OpenFile<'a>>,
     memory: MmapMut,
-    /// Calls since the file was opened.
+    /// The number of calls since the file was opened.
     call: usize,
 }
 
@@ -59,7 +60,8 @@ impl Accesses<'_> {
         self.access.offset(size, call, own)
     }
 
-    /// A write beyond the limit on file sizes is an error of the library, which does not name it.
+    /// An error if the file would exceed the limit on file sizes: the library reports a failed
+    /// write, but not this reason.
     fn check_limit(&self, size: usize) -> Result<()> {
         let (access, ranks) = (self.access, self.mpi.size());
         let files = if access.pattern == Pattern::Easy {

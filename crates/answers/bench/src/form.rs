@@ -19,7 +19,7 @@ pub(crate) enum Form {
 impl Form {
     pub(crate) const ALL: [Form; 3] = [Form::Blocking, Form::Nonblocking, Form::Persistent];
 
-    /// The word on the command line.
+    /// The form's name on the command line.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Form::Blocking => "blocking",

@@ -24,12 +24,12 @@ use crate::message::{RankConditions, SUBCOMMAND, Sample, Start, WorkerMessage};
 use crate::plan::WorkerPlan;
 
 pub(crate) struct Job<'a> {
-    /// The executable with the hidden subcommand of a worker.
+    /// The executable that has the hidden subcommand of a worker.
     pub(crate) command: &'a Path,
     pub(crate) library: &'a Library,
     pub(crate) ranks: usize,
     pub(crate) plan: &'a WorkerPlan,
-    /// Longest time without output.
+    /// The longest time without output, after which the job is ended.
     pub(crate) timeout: Duration,
 }
 
@@ -39,16 +39,16 @@ pub(crate) struct JobOutcome {
     pub(crate) samples: Vec<Sample>,
     pub(crate) start: Option<Start>,
     pub(crate) memory: Option<PairMemory>,
-    /// The disturbances of each rank. Empty on modelled machines.
+    /// The conditions of each rank. Empty on modelled machines.
     pub(crate) ranks: Vec<RankConditions>,
-    /// Wall-clock time from the start of the launcher to its end.
+    /// The wall-clock time from the start of the launcher to its end.
     pub(crate) wall: Duration,
-    /// Lines of the library and its launcher.
+    /// The lines that the library and its launcher printed.
     words: Vec<String>,
 }
 
 impl JobOutcome {
-    /// Adds the outcome of a job of another size.
+    /// Adds the outcome of a job that measured another size.
     fn add(&mut self, other: JobOutcome) {
         self.version = other.version.or(self.version.take());
         self.samples.extend(other.samples);
@@ -66,7 +66,7 @@ impl JobOutcome {
         self.ranks.iter().map(|rank| rank.cpus.clone()).collect()
     }
 
-    /// The disturbances of the job, whose machine met these.
+    /// The disturbances of the job: those of the machine while it ran, and those of its ranks.
     pub(crate) fn disturbances(&self, of_machine: Disturbances) -> Disturbances {
         let ranks: Vec<_> = self
             .ranks
@@ -77,20 +77,20 @@ impl JobOutcome {
     }
 }
 
-/// Time to end for workers after an error, and for a launcher after a signal.
+/// The time to end for workers after an error, and for a launcher after a signal.
 const GRACE: Duration = Duration::from_secs(3);
-/// Number of the library's last lines in an error.
+/// The number of the library's last lines that an error quotes.
 const LAST_LINES: usize = 12;
 
 enum Event {
     Out(String),
     Err(String),
-    /// A stream has ended.
+    /// An output stream has ended.
     Closed,
 }
 
 impl Job<'_> {
-    /// Runs the job, and says what disturbed it.
+    /// Runs the job. Returns its outcome and its disturbances.
     pub(crate) fn run_watched(&self, console: &mut Console) -> Result<(JobOutcome, Disturbances)> {
         let before = Moment::now();
         let outcome = self.run(console)?;
@@ -98,8 +98,9 @@ impl Job<'_> {
         Ok((outcome, disturbances))
     }
 
-    /// Runs the plan: in one job, or with a job for each size where
-    /// [`WorkerPlan::sizes_apart`] asks for that. A file that the launcher writes holds one job.
+    /// Runs the plan: in one job, or in a job for each size if [`WorkerPlan::sizes_apart`] is true.
+    /// If the launcher writes a file, there is always one job, since the file has room for only
+    /// one.
     pub(crate) fn run(&self, console: &mut Console) -> Result<JobOutcome> {
         let apart = self.plan.sizes_apart() && !self.library.launcher.writes();
         let outcome = match apart && self.plan.sizes.len() > 1 {
@@ -119,7 +120,7 @@ impl Job<'_> {
                 all
             }
         };
-        // After a failure, these lines are part of the error.
+        // Printed only after success: after a failure, these lines are part of the error.
         for text in &outcome.words {
             console.library_says(&self.library.label, text);
         }
@@ -230,7 +231,7 @@ impl Job<'_> {
             .context("cannot start the launcher")
     }
 
-    /// Checks that a run without error has measured everything.
+    /// Checks that a run that ended without an error has measured everything.
     fn complete(&self, outcome: JobOutcome) -> Result<JobOutcome> {
         if self.plan.benchmark.family() == Family::Start {
             if self.plan.inspect && outcome.start.is_none() {
@@ -260,15 +261,17 @@ fn quote(words: &[String]) -> String {
     format!("\nIts last lines:\n  {}", last.join("\n  "))
 }
 
-/// A running launcher. It is ended when this value is dropped.
+/// A running launcher. Dropping this value ends it.
 struct Running {
     child: Child,
-    /// The folder for files, removed after the end.
+    /// The folder for files of a file benchmark, which is removed after the end of the job. `None`:
+    /// the benchmark has no files.
     _folder: Option<WatchedFolder>,
 }
 
 impl Running {
-    /// The lines of both output streams. The reading threads end with the streams.
+    /// A channel with the lines of both output streams. The threads that read them end with the
+    /// streams.
     fn events(&mut self) -> Result<Receiver<Event>> {
         let (sender, receiver) = channel();
         if let Some(out) = self.child.stdout.take() {
@@ -289,7 +292,7 @@ impl Running {
             if Instant::now() > until {
                 bail!("the launcher closed its output but did not end");
             }
-            // Short, because the wall-clock time of `init` ends here.
+            // A short pause, because the measured wall-clock time of `init` ends here.
             thread::sleep(Duration::from_micros(100));
         }
     }
@@ -297,7 +300,7 @@ impl Running {
     /// Ends the launcher: first with SIGTERM, which it passes on to its ranks, then with SIGKILL.
     fn end(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            // It may have ended in the meantime.
+            // The launcher may have ended in the meantime, so errors are ignored.
             let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
             if self.wait(GRACE).is_err() {
                 let _ = self.child.kill();
@@ -343,7 +346,7 @@ mod tests {
     use crate::message::WorkerMessage;
     use crate::sizes::SizeRange;
 
-    /// Runs a shell script instead of a launcher with its ranks.
+    /// Runs a job whose launcher is this shell script.
     fn run(script: &str, timeout: Duration) -> Result<JobOutcome> {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

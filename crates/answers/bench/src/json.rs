@@ -1,4 +1,4 @@
-//! Measurements as objects of `--json`.
+//! Measurements as the JSON objects of `--json`.
 
 use conditions::{Conditions, Disturbances};
 use results::stats::{self, digits};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::measurement::Measurement;
 use crate::remarks;
 
-/// The object of a measurement, with the conditions of the run.
+/// A measurement as a JSON object, with the conditions of the run.
 pub(crate) fn json(one: &Measurement, conditions: Option<&Conditions>) -> String {
     let interval = stats::median_interval(&one.rounds);
     let disturbances = one.disturbances.iter().copied().reduce(Disturbances::and);
@@ -49,12 +49,13 @@ struct Object<'a> {
     min: f64,
     max: f64,
     unit: &'a str,
-    /// The fewest of all rounds.
+    /// The fewest timed iterations of any round.
     #[serde(skip_serializing_if = "Option::is_none")]
     iterations: Option<usize>,
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     percentiles: serde_json::Map<String, serde_json::Value>,
-    /// The interval that holds the median with a confidence of 95 %.
+    /// The interval that holds the median with a confidence of 95 %. `None`: there are fewer than
+    /// two rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     interval: Option<[f64; 2]>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -18,10 +18,11 @@ use crate::ffi::{Handles, Mpi};
 use crate::plan::WorkerPlan;
 use crate::procedure::{Iteration, Procedure, Repeated, buffer, paint, pattern, verify};
 
-/// Class A of LU has 64 planes, two of them at the border; a face is two cells deep.
+/// The number of planes in a sweep: class A of LU has 64, two of them at the border.
 const PLANES: usize = 62;
+/// The length of a face's message, as a multiple of a plane's: a face is two cells deep.
 const FACE: usize = 2 * 64;
-/// Number of counts that IS sums.
+/// The number of counts that IS sums.
 const BUCKETS: usize = 1024;
 const TAG_PLANE: i32 = 71;
 const TAG_FACE: i32 = 72;
@@ -46,7 +47,7 @@ pub(crate) fn procedure<'a>(
     })
 }
 
-/// Neighbours in the grid: above, left, below, right.
+/// The indices of the neighbours in the grid.
 const ABOVE: usize = 0;
 const LEFT: usize = 1;
 const BELOW: usize = 2;
@@ -56,7 +57,7 @@ struct Sweep<'a> {
     mpi: &'a Mpi,
     around: [Option<usize>; 4],
     send: MmapMut,
-    /// For each neighbour a plane's message and a face.
+    /// The receive buffers: for each neighbour, room for the message of a plane and for a face.
     recv: MmapMut,
     handles: Handles,
 }
@@ -73,7 +74,8 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The neighbours of a rank in the squarest grid, which has at least as many columns as rows.
+/// The neighbours of a rank in the grid that is closest to a square; it has at least as many
+/// columns as rows.
 fn around(rank: usize, ranks: usize) -> [Option<usize>; 4] {
     let rows = (1..=ranks.isqrt())
         .rev()
@@ -167,7 +169,8 @@ impl<'a> Sort<'a> {
     }
 }
 
-/// Bytes of the part from one rank to another: on average `size`, up to an eighth more or less.
+/// The length of the part from one rank to another, in bytes: on average `size`, at most an eighth
+/// more or less.
 fn part(size: usize, from: usize, to: usize) -> usize {
     size - size / 8 + size / 16 * ((3 * from + 2 * to) % 5)
 }

@@ -1,7 +1,7 @@
 //! MPI benchmarks: plain MPI calls through any `libmpi_abi.so.1`, which is opened at run time.
 //!
 //! A driver ([`main`]) starts workers ([`worker::main`], a hidden subcommand of the same
-//! executable) with the launcher of each library, round by round, and collects their results.
+//! executable) with the launcher of each library, in several rounds, and collects their results.
 //!
 //! Invariant: all libraries are called through one table of functions, timed by one
 //! clock, and run in the same rounds as those that they are compared with.
@@ -120,16 +120,6 @@ fn measure(
     if options.explain {
         *explained = Explained::by(&mut libraries, options.output.json)?;
     }
-    if let Some(file) = &options.save_costs {
-        let takers = libraries.iter_mut();
-        if takers
-            .filter_map(|library| library.save_costs(file).then_some(()))
-            .count()
-            == 0
-        {
-            bail!("--save-costs: none of these libraries is our own, and others learn none");
-        }
-    }
     let rounds = Rounds {
         command,
         libraries: &libraries,
@@ -140,14 +130,14 @@ fn measure(
     rounds.run(&cases, &mut console, |_| Ok(Vec::new()))
 }
 
-/// Measures, and shows the results in the form that the user chose. Conditions are those of this
-/// machine, so a modelled one has none.
+/// Measures, and shows the results in the form that the user chose. The conditions are those of
+/// this computer, so they are omitted for a modelled machine.
 fn show(
     output: &OutputOptions,
     is_modelled: bool,
     measure: impl FnOnce() -> Result<Vec<Measurement>>,
 ) -> Result<()> {
-    // A wrong file name is reported before minutes of measuring.
+    // An output file that cannot be written is reported before minutes of measuring.
     let plot = output.plot.as_deref();
     let plot = plot.map(results::plot::PlotFile::create).transpose()?;
     let start = (!is_modelled).then(RunStart::now);

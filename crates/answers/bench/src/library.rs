@@ -1,4 +1,4 @@
-//! The libraries to measure, with their labels, their launchers and the environment of these.
+//! The libraries to measure, with their labels, their launchers, and the launchers' environments.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,14 +15,14 @@ const FABRIC: &str = "libfabric.so.1";
 /// A library and the launcher of its ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Library {
-    /// The name in JSON: `fishplate`, or the path as it was given.
+    /// The name in JSON: `fishplate`, or the path as the user gave it.
     pub(crate) name: String,
     /// The label in tables and plots: short and unique.
     pub(crate) label: String,
     pub(crate) path: PathBuf,
     pub(crate) launcher: Launcher,
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// The modelled machine as the user named it; `None`: this machine.
+    /// The modelled machine as the user named it; `None`: the library runs on this machine.
     pub(crate) fabric: Option<String>,
 }
 
@@ -30,24 +30,13 @@ pub(crate) struct Library {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Launcher(Vec<OsString>);
 
-/// The placeholder for the number of ranks; without it `-n N` is appended.
+/// The placeholder for the number of ranks in a launcher's command line. If it is absent, `-n N` is
+/// appended.
 const RANKS: &str = "{ranks}";
 
 impl Library {
-    /// Lets the launcher add the costs that rank 0 learns to a file. False for a library that is
-    /// not ours.
-    pub(crate) fn save_costs(&mut self, to: &Path) -> bool {
-        if self.name != OWN {
-            return false;
-        }
-        let mut option = OsString::from("--save-costs=");
-        option.push(to);
-        self.launcher.add(option);
-        true
-    }
-
-    /// Lets the launcher write rank 0's choices to a file. False for a library that is not ours,
-    /// whose launcher has no such option.
+    /// Adds an option by which the launcher writes rank 0's choices to a file. False if the library
+    /// is not ours: its launcher has no such option.
     pub(crate) fn explain(&mut self, to: &Path, json: bool) -> bool {
         if self.name != OWN {
             return false;
@@ -91,14 +80,14 @@ impl Launcher {
         command
     }
 
-    /// Adds an option, before the program.
+    /// Adds an option before the program's name.
     fn add(&mut self, option: OsString) {
         self.0.push(option);
     }
 
-    /// True if the launcher writes a file about the job, which holds one job alone.
+    /// True if the launcher writes a file about the job, which has room for only one job.
     pub(crate) fn writes(&self) -> bool {
-        let files = ["--trace", "--explain=", "--save-costs="];
+        let files = ["--trace", "--explain="];
         self.0.iter().any(|word| {
             let word = word.to_string_lossy();
             files.iter().any(|file| word.starts_with(file))
@@ -120,7 +109,8 @@ pub(crate) struct LibraryChoice {
     /// The library to measure; `None`: our own.
     pub(crate) subject: Option<PathBuf>,
     pub(crate) against: Vec<PathBuf>,
-    /// `COMMAND` for the measured library, `LABEL=COMMAND` or `PATH=COMMAND` for any.
+    /// Launcher commands: `COMMAND` for the measured library, `LABEL=COMMAND` or `PATH=COMMAND` for
+    /// any.
     pub(crate) launchers: Vec<String>,
 }
 
@@ -190,19 +180,19 @@ impl LibraryChoice {
 /// Modelled machines for our own library.
 #[derive(Clone, Debug)]
 pub(crate) struct Fabrics {
-    /// Names of the catalogue, or files.
+    /// The names of machines in the catalogue, or of files.
     pub(crate) names: Vec<String>,
-    /// The library to predict: `own` or `named`, as `fishplate run --predict` has it.
+    /// The library to predict, as in `fishplate run --predict`: `own` or `named`.
     pub(crate) predict: &'static str,
-    /// Ranks on each host.
+    /// The number of ranks on each host.
     pub(crate) ppn: usize,
     pub(crate) seed: u64,
-    /// The file of a trace.
+    /// The file for a trace of the modelled machine, if the user wants one.
     pub(crate) trace: Option<PathBuf>,
 }
 
 impl Fabrics {
-    /// Our library on each of the machines. `command` is this executable.
+    /// Our library on each of the machines. `command` is the path of this executable.
     pub(crate) fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
         let path = own_library(command)?;
         let library = |name: &String| {
@@ -219,7 +209,7 @@ impl Fabrics {
                 &seed,
                 "--summary",
                 "none",
-                // A benchmark reads MPI_Wtime alone; all other clocks of the worker stay real.
+                // A benchmark reads only MPI_Wtime; all other clocks of the worker stay real.
                 "--real-clocks",
             ];
             let words = words.map(OsString::from).into_iter();
@@ -243,7 +233,7 @@ impl Fabrics {
     }
 }
 
-/// Our library, `../lib/libmpi_abi.so.1` relative to the directory of the command.
+/// The path of our library: `../lib/libmpi_abi.so.1` relative to the folder of the command.
 fn own_library(command: &Path) -> Result<PathBuf> {
     let prefix = command
         .parent()
@@ -299,7 +289,7 @@ impl<'a> Prefix<'a> {
             return Ok(Vec::new());
         }
         // Intel MPI finds its files by I_MPI_ROOT and libfabric by the library path. Its wheel on
-        // PyPI has no libfabric.
+        // PyPI does not contain libfabric.
         let mut paths = vec![self.0.join("lib"), self.fabric(all)?];
         if let Some(more) = env::var_os("LD_LIBRARY_PATH") {
             paths.extend(env::split_paths(&more));
@@ -311,8 +301,8 @@ impl<'a> Prefix<'a> {
         ])
     }
 
-    /// The folder of a libfabric: Intel's own, that of another measured library, or one installed
-    /// next to it.
+    /// The folder of the libfabric that Intel MPI needs: its own, that of another measured library,
+    /// one in a folder next to the prefix, or one of the system.
     fn fabric(&self, all: &[PathBuf]) -> Result<PathBuf> {
         let own = ["opt/mpi/libfabric/lib", "libfabric/lib", "lib"].map(|at| self.0.join(at));
         let others = all
@@ -339,8 +329,8 @@ impl<'a> Prefix<'a> {
     }
 }
 
-/// Labels of libraries: the name of the folder that a library is installed in, or its path if that
-/// name says nothing or is not unique, with a number if even the paths are equal.
+/// Labels of libraries: the name of the folder in which a library is installed, or its path if that
+/// name is common or not unique, with a number if even the paths are equal.
 fn labels(paths: &[PathBuf]) -> Vec<String> {
     let short = |path: &PathBuf| {
         let prefix = path

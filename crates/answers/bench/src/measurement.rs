@@ -7,7 +7,8 @@ use results::stats;
 /// One figure, measured once in each round.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measurement {
-    /// The benchmark, such as `latency`, or one of its figures, such as `init/private`.
+    /// The name of the benchmark, such as `latency`, or of one of its figures, such as
+    /// `init/private`.
     pub(crate) benchmark: String,
     pub(crate) library: String,
     /// The library's label in tables and plots.
@@ -15,18 +16,18 @@ pub(crate) struct Measurement {
     /// The modelled machine, if any.
     pub(crate) fabric: Option<String>,
     pub(crate) ranks: usize,
-    /// The skew of every second rank in microseconds, if the user chose one.
+    /// The delay of every second rank in microseconds, if the user chose one.
     pub(crate) skew: Option<f64>,
     pub(crate) size: usize,
-    /// The benchmark's messages have a size.
+    /// True if the benchmark's messages have a size.
     pub(crate) is_sized: bool,
     pub(crate) unit: Unit,
     pub(crate) rounds: Vec<f64>,
-    /// Collectives: the times of the fastest and the slowest rank in each round.
+    /// The times of the fastest and of the slowest rank in each round, for collectives.
     pub(crate) extremes: Vec<(f64, f64)>,
-    /// The timed iterations in each round, of benchmarks that have several.
+    /// The number of timed iterations in each round, for benchmarks that have several.
     pub(crate) iterations: Vec<usize>,
-    /// The percentiles with their values in each round.
+    /// The percentiles, each with its values in all rounds.
     pub(crate) percentiles: Vec<(f64, Vec<f64>)>,
     /// The disturbances of each round. Empty on modelled machines.
     pub(crate) disturbances: Vec<Disturbances>,
@@ -43,8 +44,8 @@ impl Measurement {
         (&self.benchmark, &self.label, self.ranks, self.size)
     }
 
-    /// The figure of a round that met these disturbances. Those of a modelled machine's computer
-    /// change no figure.
+    /// Adds the disturbances and the binding of a round to its figure. A modelled machine's figure
+    /// stays unchanged: disturbances of the computer do not affect it.
     pub(crate) fn under(self, disturbances: Disturbances, binding: &[String]) -> Measurement {
         match self.fabric {
             Some(_) => self,
@@ -56,7 +57,7 @@ impl Measurement {
         }
     }
 
-    /// Adds another round of this figure.
+    /// Adds the values of another round.
     fn add(&mut self, round: Measurement) {
         self.rounds.extend(round.rounds);
         self.extremes.extend(round.extremes);
@@ -68,7 +69,7 @@ impl Measurement {
     }
 }
 
-/// Adds the figures of a round to those of earlier rounds.
+/// Adds the figures of a round to the figures of earlier rounds.
 pub(crate) fn merge(all: &mut Vec<Measurement>, round: Vec<Measurement>) {
     for one in round {
         match all.iter_mut().find(|known| known.key() == one.key()) {
@@ -82,7 +83,7 @@ pub(crate) fn merge(all: &mut Vec<Measurement>, round: Vec<Measurement>) {
 pub(crate) mod tests {
     use super::*;
 
-    /// A figure of two ranks, with a value for each round.
+    /// A figure of two ranks, with these values in its rounds.
     pub(crate) fn measured(
         label: &str,
         benchmark: &str,

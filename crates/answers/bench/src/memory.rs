@@ -22,22 +22,22 @@ pub(crate) fn of_this_process() -> Result<ProcessMemory> {
     })
 }
 
-/// Memory of a rank that holds data, without the pages of programs and libraries.
+/// The memory of a rank's data, without the pages of programs and libraries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DataMemory {
-    /// Resident pages.
+    /// The resident pages of the process.
     pub(crate) resident_kib: f64,
-    /// Resident pages, each divided by the number of processes that have it. The sum over all
-    /// processes is the memory that is used.
+    /// The resident pages of the process, each divided by the number of processes that map it. The
+    /// sum over all processes is the memory in use.
     pub(crate) share_kib: f64,
 }
 
-/// The growth of memory by a pair's messages.
+/// The growth of memory due to the messages of a pair of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PairMemory {
-    /// Of both ranks together; pages that they share count once.
+    /// The growth of both ranks together, where pages that they share count once.
     pub(crate) pair_kib: f64,
-    /// Resident pages of the rank that grew more.
+    /// The growth of the resident pages of the rank that grew more.
     pub(crate) resident_kib: f64,
 }
 
@@ -59,7 +59,7 @@ fn parsed<T>(source: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
     parse(&text).with_context(|| format!("{source} has an unknown format"))
 }
 
-/// The kibibytes in the line of a name.
+/// The kibibytes in the line with this name; `None` if there is no such line.
 fn field(text: &str, name: &str) -> Option<f64> {
     let mut lines = text.lines();
     let line = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

@@ -1,5 +1,5 @@
-//! Messages of a worker to the driver: JSON, one object per line of its standard output. All other
-//! lines are output of the library.
+//! Messages from a worker to the driver: JSON, one object for each line of its standard output. All
+//! other lines are output of the library.
 
 use conditions::Interruptions;
 use serde::{Deserialize, Serialize};
@@ -16,15 +16,15 @@ pub const SUBCOMMAND: &str = "bench-worker";
 pub(crate) enum WorkerMessage {
     /// The library has started.
     Hello { version: String },
-    /// One size is measured.
+    /// The result of one message size.
     Sample(Sample),
-    /// The cost of MPI_Init, measured in the ranks.
+    /// The cost of MPI_Init, measured by the ranks.
     Start(Start),
-    /// The disturbances of each rank, in the order of ranks.
+    /// The conditions of each rank during the measurement, in the order of ranks.
     Ranks { all: Vec<RankConditions> },
-    /// Memory of a pair's messages.
+    /// The memory that the messages of a pair of ranks take.
     Memory(PairMemory),
-    /// A rank has failed.
+    /// A rank has failed. `rank` is its number, or `None` as long as it does not know it.
     Fault { rank: Option<usize>, text: String },
 }
 
@@ -34,19 +34,20 @@ pub(crate) struct Sample {
     pub(crate) size: usize,
     pub(crate) iterations: usize,
     pub(crate) value: f64,
-    /// Nonblocking collectives: the operation with computing.
+    /// The overlap with computing, for nonblocking collectives.
     pub(crate) overlap: Option<Overlap>,
-    /// Collectives: the times of the fastest and of the slowest rank.
+    /// The times of the fastest and of the slowest rank, for collectives.
     pub(crate) ranks: Option<(f64, f64)>,
     pub(crate) percentiles: Vec<f64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Start {
-    /// Time of MPI_Init on the slowest rank, in milliseconds.
+    /// The time of MPI_Init on the slowest rank, in milliseconds.
     pub(crate) init: f64,
-    /// Memory after MPI_Init of the largest rank, in KiB.
+    /// The greatest resident memory of a rank after MPI_Init, in KiB.
     pub(crate) resident_kib: f64,
+    /// The greatest private memory of a rank after MPI_Init, in KiB.
     pub(crate) private_kib: f64,
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct RankConditions {
     /// The hardware threads that the rank may use, such as `0-3,8`.
     pub(crate) cpus: String,
     pub(crate) involuntary_switches: u64,
-    /// Seconds for which it was ready to run and had no core.
+    /// The time for which the rank was ready to run but had no core, in seconds.
     pub(crate) waited: f64,
 }
 
@@ -74,7 +75,7 @@ impl WorkerMessage {
         serde_json::from_str(text).ok()
     }
 
-    /// The message with its end of line, so that one write is enough.
+    /// The message as a line, with the end of the line, so that one write sends it.
     pub(crate) fn text(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings are always JSON") + "\n"
     }

@@ -14,10 +14,10 @@ use crate::operation::Collective;
 use crate::plan::WorkerPlan;
 use crate::sizes::SizeRange;
 
-/// One benchmark on a modelled machine, and settings of the library.
+/// One benchmark on a modelled machine, with settings of the library.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// The name of its curve.
+    /// The name of the experiment's curve.
     pub label: String,
     /// The modelled machine: a name from the catalogue, or a file.
     pub fabric: String,
@@ -27,18 +27,18 @@ pub struct Experiment {
     pub ranks: usize,
     /// The number of ranks on each host.
     pub ppn: usize,
-    /// Message sizes: ranges as on the command line, and single sizes, separated by commas. They
-    /// are measured in ascending order.
+    /// The message sizes: ranges as on the command line, and single sizes, separated by commas.
+    /// They are measured in ascending order.
     pub sizes: String,
-    /// Timed iterations; `None`: the default.
+    /// The number of timed iterations; `None`: the benchmark's default.
     pub iterations: Option<usize>,
-    /// The MPI library that the machine names is predicted, where it names one: its protocols are
-    /// the defaults of the settings.
+    /// True to predict the MPI library that the machine names, if it names one: the defaults of the
+    /// settings are then that library's protocols.
     pub named: bool,
-    /// Environment variables and their values.
+    /// The environment variables that set the library, with their values.
     pub settings: Vec<(String, String)>,
-    /// The time by which every second rank begins its iterations later, in microseconds. `None`:
-    /// no rank waits. Benchmarks in which one rank waits for the other anyway ignore it.
+    /// The delay with which every second rank begins its iterations, in microseconds. `None`: no
+    /// rank is delayed. Benchmarks in which one rank waits for the other anyway ignore it.
     pub skew: Option<f64>,
 }
 
@@ -47,7 +47,7 @@ pub struct Experiment {
 pub struct Curve {
     /// The name of the curve.
     pub label: String,
-    /// Sizes in bytes and values, in the order of measurement.
+    /// The points of the curve in the order of measurement: a size in bytes, and the value.
     pub points: Vec<(usize, f64)>,
 }
 
@@ -58,7 +58,7 @@ impl Curve {
         Some(point.1)
     }
 
-    /// The highest value.
+    /// The highest value of the curve.
     pub fn peak(&self) -> Option<f64> {
         self.points
             .iter()
@@ -67,16 +67,16 @@ impl Curve {
     }
 }
 
-/// Longest time without output of a job. A busy computer may take minutes for a size; a deadlock in
-/// virtual time is reported at once.
+/// The longest time without output of a job. A busy computer may take minutes for a size; a
+/// deadlock in virtual time is reported at once.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The steps of a progress bar that an experiment takes.
+/// The number of steps of a progress bar for an experiment.
 pub fn steps(experiment: &Experiment) -> Result<usize> {
     Ok(plan(experiment)?.sizes.len())
 }
 
-/// Runs an experiment. `command` is the executable that starts jobs and workers.
+/// Runs an experiment. `command` is the path of the executable that starts jobs and workers.
 pub fn run(command: &Path, experiment: &Experiment, console: &mut Console) -> Result<Curve> {
     let plan = plan(experiment)?;
     console.doing(format!("{}, {}", experiment.benchmark, experiment.label));

@@ -1,6 +1,6 @@
 //! One-sided communication: the latency of an access with the flush that completes it at the
-//! target, and the rate of many accesses with one flush. The window is one of `MPI_Win_allocate`;
-//! rank 0 holds `MPI_Win_lock_all`, and rank 1 waits within MPI meanwhile.
+//! target, and the rate of many accesses with one flush. The window is made by `MPI_Win_allocate`;
+//! rank 0 is inside `MPI_Win_lock_all`, while rank 1 waits within MPI.
 
 use anyhow::Result;
 use memmap2::MmapMut;
@@ -10,10 +10,11 @@ use crate::ffi::window::OpenWindow;
 use crate::procedure::{Iteration, Procedure, Repeated, buffer};
 use crate::window_access::{OneSided, WORD};
 
-/// Most bytes of a window at a rank, unless one access needs more.
+/// The most bytes of a window at each rank, unless one access needs more.
 const MOST_BYTES: usize = 64 << 20;
 
-/// `many`: accesses with one flush in a stream.
+/// The procedure of a one-sided benchmark. `many`: the number of accesses with one flush in a
+/// stream.
 pub(crate) fn procedure(
     mpi: &Mpi,
     access: OneSided,
@@ -38,14 +39,15 @@ struct Accesses<'a> {
     mpi: &'a Mpi,
     access: OneSided,
     many: usize,
-    /// The window of the present size.
+    /// The window, which is used for the present size only. `None` between two sizes.
     window: Option<OpenWindow<'a>>,
     origin: MmapMut,
     result: MmapMut,
 }
 
 impl Accesses<'_> {
-    /// The places of a stream's accesses, one behind the other, as far as memory goes.
+    /// The number of locations in the window that a stream accesses, one after the other, limited
+    /// by the memory.
     fn places(&self, size: usize) -> usize {
         match self.access.is_stream() {
             true => (MOST_BYTES / size.max(1)).clamp(1, self.many),

@@ -1,5 +1,5 @@
-//! The collective operations: one row of [`OPERATIONS`] each. A new collective is a new row, and a
-//! new [`Signature`] if no other has its argument list.
+//! The collective operations, each a row of [`OPERATIONS`]. A new collective is a new row, and a
+//! new [`Signature`] if its argument list is new.
 
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::form::Form;
 /// A collective operation of MPI.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// The names on the command line, by [`Form`].
+    /// The names on the command line, one for each [`Form`].
     names: [&'static str; 3],
     /// The first line of the subcommand's help.
     pub(crate) help: &'static str,
@@ -20,30 +20,31 @@ pub(crate) struct Operation {
     pub(crate) receives: Share,
 }
 
-/// The relation of received to sent data.
+/// The relation of the received data to the sent data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contents {
-    /// No data.
+    /// There is no data.
     Nothing,
-    /// The root's block, from one buffer to the same buffer of all ranks.
+    /// The block of the root, which all ranks receive into the same buffer from which the root
+    /// sends.
     Broadcast,
-    /// Blocks, unchanged.
+    /// Blocks that the operation moves unchanged.
     Blocks,
     /// Sums of 32-bit integers.
     Sum(Summands),
 }
 
-/// The ranks whose vectors are summed for a rank.
+/// The ranks whose vectors are summed to a rank's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summands {
     All,
-    /// The rank itself and all lower ones.
+    /// The rank itself and all lower ranks contribute to its result.
     UpToOwn,
-    /// All lower ranks; rank 0 receives nothing.
+    /// All lower ranks contribute to a rank's result; rank 0 receives nothing.
     BelowOwn,
 }
 
-/// The data of one rank in one direction.
+/// The data that one rank sends, or that it receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     Nothing,
@@ -51,16 +52,16 @@ pub(crate) enum Share {
     Block,
     /// One block for each rank, or for each neighbour.
     BlockEach,
-    /// Only on the root: one block.
+    /// One block at the root, nothing at other ranks.
     RootBlock,
-    /// Only on the root: one block for each rank.
+    /// One block for each rank at the root, nothing at other ranks.
     RootBlockEach,
-    /// The rank's part of a block that all ranks divide.
+    /// The rank's part of a block that is divided among all ranks.
     Part,
 }
 
-/// The communicator of neighbourhood collectives. All ranks have equally many neighbours, and are
-/// neighbours of their neighbours.
+/// The communicator of neighbourhood collectives. All ranks have the same number of neighbours, and
+/// each is a neighbour of its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Topology {
@@ -101,7 +102,8 @@ pub(crate) struct Collective {
 }
 
 impl Collective {
-    /// The collective of a name such as `allreduce`, `iallreduce` or `allreduce-persistent`.
+    /// The collective with a name such as `allreduce`, `iallreduce` or `allreduce-persistent`;
+    /// `None` if there is no such collective.
     pub(crate) fn named(name: &str) -> Option<Collective> {
         let forms = |operation| Form::ALL.map(|form| Collective { operation, form });
         let mut all = OPERATIONS.iter().flat_map(forms);
@@ -154,13 +156,14 @@ impl Operation {
         }
     }
 
-    /// The operation's messages have a size.
+    /// True if the operation's messages have a size.
     pub(crate) fn sized(&self) -> bool {
         self.contents != Contents::Nothing
     }
 
-    /// The bytes by which algorithms are chosen: of all blocks together where each rank collects
-    /// the blocks of all, or where vectors of blocks are reduced; otherwise of the message.
+    /// The number of bytes by which the library chooses an algorithm: that of all blocks together
+    /// if each rank collects the blocks of all ranks, or if vectors of blocks are reduced;
+    /// otherwise that of the message.
     pub(crate) fn chosen_bytes(&self, size: usize, ranks: usize) -> usize {
         match (self.sends, self.receives) {
             (Share::Block, Share::BlockEach) | (Share::BlockEach, Share::Block) => size * ranks,
@@ -174,7 +177,7 @@ impl Operation {
 }
 
 impl Share {
-    /// The largest number of bytes of a rank with this number of peers, itself included.
+    /// The most bytes that a rank sends or receives with this number of peers, itself included.
     pub(crate) fn bytes(self, size: usize, peers: usize) -> usize {
         match self {
             Share::Nothing => 0,
@@ -188,7 +191,7 @@ impl Share {
     }
 }
 
-/// One row for each operation: name, argument list, contents, data sent and received, help.
+/// One row for each operation: name, argument list, contents, sent data, received data, help.
 macro_rules! operations {
     ($($name:literal $signature:ident $contents:expr, $sends:ident $receives:ident $help:literal;)*) => {
         pub(crate) static OPERATIONS: &[Operation] = &[$(Operation {

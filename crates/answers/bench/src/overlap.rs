@@ -1,7 +1,7 @@
-//! Overlap of a nonblocking collective with computing, by the procedure of the OSU benchmarks.
+//! The overlap of a nonblocking collective with computing, by the procedure of the OSU benchmarks.
 //!
 //! A rank starts the operation, computes for as long as the operation takes without computing, and
-//! waits. The overlap is the share of the operation's time that this does not add to the computing.
+//! waits. The overlap is the share of the operation's time that is hidden behind the computing.
 
 use std::hint::black_box;
 
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::ffi::Mpi;
 
-/// Seconds of operations with computing on one rank, all iterations together.
+/// The times of operations with computing on one rank, summed over all iterations, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Overlapped {
-    /// From the start of the operation to the end of the wait.
+    /// The time from the start of the operation to the end of the wait.
     pub(crate) overall: f64,
-    /// Computing, without calls of MPI_Test.
+    /// The time of computing, without calls of MPI_Test.
     pub(crate) compute: f64,
 }
 
@@ -26,7 +26,7 @@ impl Overlapped {
     }
 }
 
-/// Mean times of one operation over all ranks, in microseconds, and the overlap in percent.
+/// The mean times of one operation over all ranks, in microseconds, and the overlap in percent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Overlap {
     pub(crate) overall: f64,
@@ -36,7 +36,7 @@ pub(crate) struct Overlap {
 
 impl Overlap {
     pub(crate) fn new(overall: f64, compute: f64, pure: f64) -> Overlap {
-        // The sum of two clock readings may be below 0 by their resolution.
+        // The difference of two times may be below 0 because of the clock's resolution.
         let added = (overall - compute) / pure;
         let percent = if pure > 0.0 {
             100.0 - added * 100.0
@@ -51,8 +51,8 @@ impl Overlap {
     }
 }
 
-/// Computes for some seconds by the clock, with `tests` calls of `test` after equal parts of them,
-/// until one says that the operation is complete. Returns the seconds in `test`.
+/// Computes for `seconds` by the clock, divided into `tests` equal parts, each followed by a call
+/// of `test` until the operation is complete. Returns the time spent in `test`, in seconds.
 pub(crate) fn compute(
     mpi: &Mpi,
     seconds: f64,
@@ -83,7 +83,7 @@ fn compute_for(mpi: &Mpi, seconds: f64) {
     black_box(numbers);
 }
 
-/// Arithmetic of some tens of nanoseconds, so that computing ends close to its time.
+/// A few tens of nanoseconds of arithmetic, so that computing ends close to the given time.
 fn work(numbers: &mut [f64; 16]) {
     for _ in 0..8 {
         for number in numbers.iter_mut() {
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn overlap_is_the_hidden_share_of_the_communication() {
         let percent = |overall, compute, pure| Overlap::new(overall, compute, pure).percent;
-        // All hidden, half hidden, nothing hidden, slower than one after the other.
+        // All hidden, half hidden, nothing hidden, and slower than without overlap.
         assert_eq!(percent(100.0, 100.0, 80.0), 100.0);
         assert_eq!(percent(140.0, 100.0, 80.0), 50.0);
         assert_eq!(percent(180.0, 100.0, 80.0), 0.0);

@@ -10,51 +10,51 @@ use crate::benchmark::{Benchmark, Family};
 use crate::operation::Topology;
 use crate::sizes::SizeRange;
 
-/// Above this size in bytes, a message counts as large.
+/// The largest message size in bytes that is not large. Larger messages get fewer iterations.
 pub(crate) const LARGE: usize = 8192;
 
-/// Above this size in bytes, the windows of a stream take equal times on a modelled machine.
+/// The size in bytes above which the windows of a stream take equal times on a modelled machine.
 const VERY_LARGE: usize = 256 << 10;
 
-/// Time limit for one size in seconds where the user chose neither iterations nor a limit.
+/// The time limit for one size in seconds, unless the user chose iterations or another limit.
 const USUAL_SECONDS_PER_SIZE: f64 = 1.0;
 
-/// Numbers of iterations of one size: untimed and timed.
+/// The numbers of untimed and of timed iterations for one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Repeats {
     pub(crate) skip: usize,
     pub(crate) iterations: usize,
 }
 
-/// Everything that a worker must know.
+/// All instructions for a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WorkerPlan {
     pub(crate) benchmark: Benchmark,
-    /// Message sizes in bytes, in the order of measurement.
+    /// The message sizes in bytes, in the order of measurement.
     pub(crate) sizes: Vec<usize>,
-    /// Timed iterations that the user chose, for all sizes; reduced only by a time limit of the
-    /// user's.
+    /// The number of timed iterations that the user chose, for all sizes. Only a time limit of the
+    /// user reduces it. `None`: the default numbers.
     pub(crate) iterations: Option<usize>,
     pub(crate) skip: Option<usize>,
     pub(crate) window: usize,
-    /// Every second rank, in turn, begins its iterations this many microseconds late. None: an
-    /// iteration follows the other.
+    /// The delay of every second rank at the start of an iteration, in microseconds; ranks of
+    /// either parity alternate. `None`: iterations follow each other without a barrier.
     pub(crate) skew: Option<f64>,
     pub(crate) validate: bool,
-    /// `init` only: report the time of MPI_Init and the memory after it, which disturbs the
-    /// wall-clock time.
+    /// For `init` only: true to report the time of MPI_Init and the memory after it, which
+    /// falsifies the wall-clock time.
     pub(crate) inspect: bool,
     /// The percentiles to report.
     pub(crate) percentiles: Vec<f64>,
-    /// The machine is modelled: in virtual time all iterations but those of streams take
-    /// equally long, so few are enough.
+    /// True if the machine is modelled: in virtual time all iterations except those of streams take
+    /// equal times, so a few are enough.
     pub(crate) modelled: bool,
-    /// Time limit for one size in seconds; the number of iterations is reduced to fit. `None`: the
-    /// usual limit, which does not apply to iterations that the user chose.
+    /// The time limit for one size in seconds; the number of iterations is reduced to fit. `None`:
+    /// the default limit, which does not apply to iterations that the user chose.
     pub(crate) seconds_per_size: Option<f64>,
-    /// Nonblocking collectives: calls of MPI_Test while computing.
+    /// The number of calls of MPI_Test while computing, for nonblocking collectives.
     pub(crate) test_calls: usize,
-    /// Neighbourhood collectives: the communicator.
+    /// The communicator of neighbourhood collectives.
     pub(crate) topology: Topology,
     /// The folder for the file of a file benchmark; see [`crate::file_folder`].
     pub(crate) folder: Option<PathBuf>,
@@ -88,7 +88,7 @@ impl WorkerPlan {
         })
     }
 
-    /// This plan for one of its sizes.
+    /// A copy of this plan with only one of its message sizes.
     pub(crate) fn of_size(&self, size: usize) -> WorkerPlan {
         WorkerPlan {
             sizes: vec![size],
@@ -96,9 +96,9 @@ impl WorkerPlan {
         }
     }
 
-    /// Each size has a job of its own. In virtual time a stream takes the time that
-    /// follows from the slots of a packet ring in which it begins; after other sizes that is
-    /// another one. Nothing disturbs a modelled machine, so such a difference never averages out.
+    /// True if each size must be measured by its own job. In virtual time the time of a stream
+    /// depends on the slot of the packet ring in which it begins, and so on the sizes measured
+    /// before. Nothing disturbs a modelled machine, so such a difference never averages out.
     pub(crate) fn sizes_apart(&self) -> bool {
         let pairs = matches!(self.benchmark.family(), Family::Latency | Family::Bandwidth);
         self.modelled && pairs
@@ -117,7 +117,7 @@ impl WorkerPlan {
         };
         let (skip, iterations) = match (self.modelled, self.benchmark.family()) {
             (false, _) => (skip, iterations),
-            // The windows of a stream do not take equal times, but those of long messages do.
+            // The windows of a stream take equal times only if messages are long.
             (true, Family::Bandwidth) if size <= LARGE => (skip, iterations),
             (true, Family::Bandwidth) if size <= VERY_LARGE => (10, iterations),
             (true, _) => (skip.min(10), iterations / 50 + 3),
@@ -128,8 +128,8 @@ impl WorkerPlan {
         }
     }
 
-    /// The iterations of `size` if one takes `seconds`. A library with a barrier of milliseconds
-    /// must not take minutes.
+    /// The numbers of iterations for `size` if one iteration takes `seconds`. A library whose
+    /// barrier takes milliseconds must not take minutes.
     pub(crate) fn affordable(&self, size: usize, seconds: f64) -> Repeats {
         let wanted = self.repeats(size);
         if !self.is_limited() || seconds <= 0.0 {
@@ -149,7 +149,7 @@ impl WorkerPlan {
         Repeats { skip, iterations }
     }
 
-    /// The iterations of a size may be reduced to fit a time.
+    /// True if the number of iterations may be reduced to fit a time limit.
     pub(crate) fn is_limited(&self) -> bool {
         let chosen = self.iterations.is_some() || self.modelled;
         self.seconds_per_size.is_some() || !chosen

@@ -11,8 +11,8 @@ use results::table::distinct;
 use crate::measurement::Measurement;
 use crate::table::part_title;
 
-/// Draws one panel for each benchmark, or for each of its numbers if it has several (`init`). The
-/// caption names the origin with its date, and has the notes on the measurement.
+/// Draws one panel for each benchmark, or for each of its figures if it has several (`init`). The
+/// caption contains the machine, the date, and the notes on the measurement.
 pub(crate) fn draw(
     all: &[Measurement],
     date: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) fn draw(
     file.draw(&plots.collect::<Vec<_>>())
 }
 
-/// The meaning of the values of a picture, if there were several rounds.
+/// The explanation of the values in a plot, if there were several rounds.
 fn rounds(all: &[Measurement]) -> String {
     match all.iter().map(|one| one.rounds.len()).max() {
         None | Some(0 | 1) => String::new(),
@@ -59,7 +59,7 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
     for m in own.iter().filter(|m| m.median() > 0.0) {
         let value = m.unit.scaled(m.median());
         let point = match across {
-            // Empty messages have no place on a logarithmic scale.
+            // A size of 0 cannot be drawn on a logarithmic scale.
             Across::Sizes if m.size == 0 => continue,
             Across::Sizes => (m.size as f64, value),
             Across::Ranks => (m.ranks as f64, value),
@@ -70,7 +70,8 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
         } else {
             m.label.clone()
         };
-        // The range of rounds, which shows as a band around the line of medians.
+        // The least and the greatest value of all rounds, drawn as a band around the line of
+        // medians.
         let scaled = |value: f64| m.unit.scaled(value);
         let range = (point.0, scaled(min(&m.rounds)), scaled(max(&m.rounds)));
         match series.iter_mut().find(|series| series.name == name) {
@@ -110,17 +111,19 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
     }
 }
 
-/// Differences up to this share count as none.
+/// Values that differ by at most this share count as equal.
 const EQUAL: f64 = 0.05;
 /// The most ranges of sizes that a title names.
 const RANGES: usize = 4;
 
-/// The series that is best at each size, in words. None: a single series, or no size that all have.
+/// A text that names the best series at each size. `None`: there is only one series, or no size
+/// that all have.
 fn finding(series: &[Series], more_is_better: bool) -> Option<String> {
     let (first, others) = series
         .split_first()
         .filter(|(_, others)| !others.is_empty())?;
-    // The number of the best series and the sizes, neighbours with one best together.
+    // Ranges of sizes with the number of the best series; neighbouring sizes with the same one are
+    // joined.
     let mut ranges: Vec<(usize, Vec<usize>)> = Vec::new();
     for &(size, value) in &first.points {
         let at = |other: &Series| {
@@ -133,7 +136,7 @@ fn finding(series: &[Series], more_is_better: bool) -> Option<String> {
         let gain = |value: &f64| if more_is_better { *value } else { 1.0 / value };
         let gains: Vec<f64> = [value].iter().chain(&rest).map(gain).collect();
         let best = (0..gains.len()).max_by(|one, other| gains[*one].total_cmp(&gains[*other]))?;
-        // A series that is as good as the best stays it.
+        // The best series of the range before remains the best if it is nearly as good.
         let last = ranges.last().map_or(0, |range| range.0);
         let best = match gains[last] * (1.0 + EQUAL) >= gains[best] {
             true => last,

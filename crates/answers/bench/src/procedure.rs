@@ -1,7 +1,7 @@
 //! The repetition of a benchmark's iteration: warm-up, timing, and validation of the data.
 //!
-//! If nothing happens between two iterations, all are timed together, so that the clock costs
-//! nothing.
+//! If nothing needs to be done between two iterations, all are timed together, so that reading the
+//! clock costs nothing.
 
 use anyhow::{Context, Result, bail};
 use memmap2::MmapMut;
@@ -13,10 +13,10 @@ use crate::plan::Repeats;
 
 /// One iteration of a benchmark, with its preparation and validation.
 pub(crate) trait Iteration {
-    /// The procedure times each iteration and calls [`Iteration::between`] after it.
+    /// True if the procedure must time each iteration and call [`Iteration::between`] after it.
     const TIMED_EACH: bool = false;
 
-    /// The iteration itself, the only part that is timed.
+    /// Runs one iteration: the only part that is timed.
     fn step(&mut self, size: usize) -> Result<()>;
 
     /// Called before the first iteration of a size.
@@ -39,8 +39,8 @@ pub(crate) trait Iteration {
         Ok(())
     }
 
-    /// Repeats the iteration with computing for `pure` seconds in it, if the benchmark has such
-    /// iterations.
+    /// Repeats the iteration with computing for `pure` seconds in it. `None` if the benchmark has
+    /// no such iterations.
     fn overlap(
         &mut self,
         _size: usize,
@@ -50,17 +50,17 @@ pub(crate) trait Iteration {
         Ok(None)
     }
 
-    /// With validation: fills the buffers before the ranks synchronise.
+    /// For validation: fills the buffers before the ranks synchronise.
     fn fill(&mut self, size: usize, iteration: usize);
 
-    /// With validation: checks the received data.
+    /// For validation: checks the received data.
     fn check(&self, size: usize, iteration: usize) -> Result<()>;
 }
 
-/// An [`Iteration`] with its repetition, as an object.
+/// An [`Iteration`] with its repetition, as a trait object.
 pub(crate) trait Procedure {
-    /// Repeats messages of `size` bytes and returns the seconds that this rank measured: one value
-    /// for all timed iterations together, or one for each.
+    /// Repeats messages of `size` bytes and returns the times that this rank measured: one for all
+    /// timed iterations together, or one for each.
     fn repeat(&mut self, size: usize, repeats: Repeats, timing: Timing) -> Result<Timed>;
 
     /// Repeats messages of `size` bytes with computing for `pure` seconds during each; `None` if
@@ -68,24 +68,24 @@ pub(crate) trait Procedure {
     fn overlap(&mut self, size: usize, repeats: Repeats, pure: f64) -> Result<Option<Overlapped>>;
 }
 
-/// The begin and the timing of iterations.
+/// The synchronisation of the ranks before iterations, and the part that is timed as a whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Timing {
-    /// One behind the other, all together.
+    /// Iterations follow each other without synchronisation; one time covers all of them.
     Together,
-    /// One behind the other, each for itself.
+    /// Iterations follow each other without synchronisation; each has a time of its own.
     Each,
-    /// Each behind a barrier, with every second rank, in turn, this many seconds late. An iteration
-    /// is timed from the beginning of the late ranks, so that its time compares with one without a
-    /// skew.
+    /// A barrier precedes each iteration, and every second rank begins it this many seconds late;
+    /// ranks of either parity alternate. The time of an iteration starts when the late ranks begin,
+    /// so that it is comparable with one without a skew.
     Skewed(f64),
 }
 
 /// The times of a size's timed iterations on one rank.
 pub(crate) struct Timed {
-    /// Seconds of all iterations together, or of each.
+    /// The time of all iterations together, or of each, in seconds.
     pub(crate) seconds: Vec<f64>,
-    /// The clock before the first timed iteration and after the last.
+    /// The time of the clock before the first timed iteration and after the last, in seconds.
     pub(crate) span: (f64, f64),
 }
 
@@ -134,7 +134,7 @@ impl<I: Iteration> Repeated<'_, I> {
         for iteration in 0..repeats.skip + repeats.iterations {
             if self.validate {
                 self.iteration.fill(size, iteration);
-                // No rank's clock runs while another still checks its data.
+                // Timing must not begin while another rank still checks its data.
                 synchronise(self.mpi)?;
             }
             if iteration == repeats.skip {
@@ -145,7 +145,7 @@ impl<I: Iteration> Repeated<'_, I> {
                 Timing::Together | Timing::Each => self.mpi.seconds(),
             };
             self.iteration.step(size)?;
-            // A rank that began early may have ended before the late ones began.
+            // A rank that began early may have finished before the late ranks began.
             let end = self.mpi.seconds().max(start);
             if iteration >= repeats.skip {
                 if seconds.is_empty() {
@@ -163,8 +163,8 @@ impl<I: Iteration> Repeated<'_, I> {
         Ok(Timed { seconds, span })
     }
 
-    /// Waits for all ranks, and on every second rank for `skew` seconds more. Returns the time at
-    /// which the late ranks begin.
+    /// Waits for all ranks, and then, on every second rank, for another `skew` seconds. Returns the
+    /// time at which the late ranks begin, in seconds.
     fn begin_skewed(&self, iteration: usize, skew: f64) -> Result<f64> {
         self.mpi.barrier()?;
         let late = self.mpi.seconds() + skew;
@@ -177,15 +177,14 @@ impl<I: Iteration> Repeated<'_, I> {
     }
 }
 
-/// A rank begins this iteration late: in turn the ranks of either parity.
+/// True if a rank begins this iteration late: the ranks of either parity alternate.
 fn is_late(rank: usize, iteration: usize) -> bool {
     (rank + iteration) % 2 == 1
 }
 
 const TAG_SYNCHRONISE: i32 = 93;
 
-/// Waits for all ranks. It uses plain sends, so that a point-to-point benchmark needs no
-/// collective.
+/// Waits for all ranks with plain sends, so that a point-to-point benchmark needs no collective.
 pub(crate) fn synchronise(mpi: &Mpi) -> Result<()> {
     let mut nothing = [0u8; 1];
     if mpi.rank() != 0 {
@@ -219,8 +218,8 @@ pub(crate) fn buffer(bytes: usize) -> Result<MmapMut> {
     Ok(map)
 }
 
-/// The byte at `at` of the data of `sender` in an iteration. Neighbouring bytes differ, and each
-/// byte differs from the previous iteration's.
+/// Byte `at` of the data of `sender` in an iteration. Neighbouring bytes differ, and each byte
+/// differs from that of the previous iteration.
 pub(crate) fn pattern(sender: usize, iteration: usize, at: usize) -> u8 {
     (at.wrapping_mul(7) ^ (at >> 8)).wrapping_add(sender * 31 + iteration * 13 + 1) as u8
 }

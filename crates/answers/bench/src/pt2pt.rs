@@ -1,5 +1,5 @@
-//! Point-to-point benchmarks: latency, and streams of windows in one direction (`bw`), in both
-//! (`bibw`) and between several pairs (`mbw-mr`).
+//! Point-to-point benchmarks: latency, and streams of windows of messages in one direction (`bw`),
+//! in both (`bibw`), and between several pairs (`mbw-mr`).
 
 use std::cell::Cell;
 
@@ -54,7 +54,7 @@ pub(crate) fn procedure<'a>(
     })
 }
 
-/// The partner of this rank: ranks of the lower half pair with those of the upper half.
+/// The partner of this rank: each rank of the lower half is paired with one of the upper half.
 fn peer(mpi: &Mpi) -> usize {
     let pairs = mpi.size() / 2;
     if mpi.rank() < pairs {
@@ -90,7 +90,7 @@ impl Pair<'_> {
     }
 }
 
-/// A message and an answer of equal size. Half of the time is the latency.
+/// A message and an answer of equal size. The latency is half of their time.
 struct PingPong<'a>(Pair<'a>);
 
 impl Iteration for PingPong<'_> {
@@ -130,7 +130,7 @@ struct OneWay<'a> {
 
 impl Iteration for OneWay<'_> {
     fn start(&mut self) -> Result<()> {
-        // With one pair the acknowledgement has already brought the two ranks together.
+        // With one pair, the acknowledgement has already synchronised the two ranks.
         if self.pair.mpi.size() > 2 {
             self.pair.mpi.barrier()
         } else {
@@ -175,8 +175,8 @@ impl Iteration for OneWay<'_> {
     }
 }
 
-/// Both ranks send a window and receive one. There is no acknowledgement: each waits for the
-/// other's window.
+/// Both ranks send a window of messages and receive one. There is no acknowledgement: each rank
+/// waits for the other's window.
 struct BothWays<'a> {
     pair: Pair<'a>,
     window: usize,

@@ -1,5 +1,6 @@
-//! Remarks on measurements that are worth little: rounds that differ more than usual, ranks without
-//! their cores, ratios between different states of the cores; each with the reason that was seen.
+//! Remarks on measurements that are not reliable: rounds that differ more than usual, ranks that
+//! shared their cores, ratios between different states of the cores; each with the reason, if one
+//! was seen.
 
 use conditions::{Conditions, Disturbances};
 use results::Unit;
@@ -27,7 +28,7 @@ pub(crate) fn on(one: &Measurement, conditions: Option<&Conditions>) -> Vec<Stri
 
 const BUSY: &str = "the ranks did not have their cores to themselves";
 
-/// The remarks on all measurements of a run, a line each, and the line on the cores.
+/// The remarks on all measurements of a run, and the conditions; each is a line.
 pub(crate) fn lines(all: &[Measurement], conditions: Option<&Conditions>) -> Vec<String> {
     let mut lines = Vec::new();
     let labels = distinct(all.iter().map(|one| one.label.as_str()));
@@ -44,9 +45,9 @@ pub(crate) fn lines(all: &[Measurement], conditions: Option<&Conditions>) -> Vec
     lines
 }
 
-/// The remark on a library's measurements.
+/// The remark on a library's measurements. `None`: they are reliable.
 fn of_library(own: &[&Measurement]) -> Option<String> {
-    // The figures of one job share its disturbances.
+    // The figures of one job share the job's disturbances.
     let jobs = distinct(own.iter().map(|one| &one.disturbances));
     let seen = joined(jobs.into_iter().flatten());
     let spreads = own.iter().filter_map(|one| Some((spread(one)?, *one)));
@@ -76,7 +77,8 @@ fn of_library(own: &[&Measurement]) -> Option<String> {
     }
 }
 
-/// The ratio of the ends of the median's interval, if it is unusual for a time or a rate.
+/// The quotient of the ends of the median's confidence interval, if it is unusually large for a
+/// time or a rate.
 fn spread(one: &Measurement) -> Option<f64> {
     match one.unit {
         Unit::Kibibytes | Unit::Percent => None,
@@ -95,7 +97,8 @@ fn reasons(seen: &Disturbances) -> String {
     }
 }
 
-/// The words for cores that changed their place during a run.
+/// The remark about ranks whose cores changed during a run. `None`: they did not change, or are
+/// unknown.
 fn changed(conditions: Option<&Conditions>) -> Option<String> {
     let conditions = conditions.filter(|conditions| !conditions.is_of_one_state())?;
     let (before, after) = (conditions.cores_before?, conditions.cores_after?);

@@ -54,7 +54,7 @@ pub(crate) fn run(command: &Path, options: &TableOptions) -> Result<Report> {
     let steps = rounds.steps(&cases) + rounds.rounds * limits::STEPS;
     let mut console = Console::new(steps);
     let versions = rounds.versions(&mut console)?;
-    // The machine's speed drifts, so its limits are measured in every round too.
+    // The machine's speed drifts, so its limits are also measured in every round.
     let all = rounds.run(&cases, &mut console, |console| {
         limits::measure(command, console)
     })?;
@@ -110,14 +110,14 @@ fn cases() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Processor, number of cores and kernel of this machine.
+/// The processor, the number of cores and the kernel of this machine.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, |cores| cores.get());
     let Machine { cpu, kernel, .. } = Machine::now();
     format!("{cpu}, {cores} cores for this process, {kernel}")
 }
 
-/// The thresholds as text for a terminal.
+/// The outcomes of all thresholds as text for a terminal.
 fn plain(verdicts: &[RuleOutcome]) -> String {
     verdicts.iter().fold(String::new(), |mut text, v| {
         let mark = if v.met { "met    " } else { "NOT MET" };
@@ -176,7 +176,7 @@ fn markdown(
     text
 }
 
-/// A table with one row for each size.
+/// A Markdown table of one benchmark, with a row for each size.
 fn by_size(benchmark: &str, labels: &[&str], all: &[Measurement]) -> String {
     let own: Vec<&Measurement> = all.iter().filter(|m| m.benchmark == benchmark).collect();
     let Some(unit) = own.first().map(|m| m.unit) else {
@@ -216,7 +216,7 @@ fn by_size(benchmark: &str, labels: &[&str], all: &[Measurement]) -> String {
     )
 }
 
-/// A table of the benchmarks with a single size.
+/// A Markdown table of the benchmarks with a single size.
 fn others(labels: &[&str], all: &[Measurement]) -> String {
     let single = |m: &&Measurement| {
         !m.benchmark.starts_with("limits/")
@@ -262,7 +262,7 @@ fn medians(own: &[&Measurement], labels: &[&str], fits: impl Fn(&Measurement) ->
     labels.iter().map(median).collect()
 }
 
-/// A table of the machine's limits, with one row for each limit and size.
+/// A Markdown table of the machine's limits, with a row for each limit and size.
 fn limits_table(all: &[Measurement]) -> String {
     let limits = all
         .iter()

@@ -1,5 +1,5 @@
-//! Rounds: libraries run alternately, because the machine's speed drifts and only runs side by side
-//! are comparable. The order of libraries rotates by one in every round.
+//! Rounds: libraries run alternately, because the machine's speed drifts and only runs close in
+//! time are comparable. The order of the libraries rotates by one in every round.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::measurement::{Measurement, merge};
 use crate::message::Sample;
 use crate::plan::WorkerPlan;
 
-/// A plan on a number of ranks.
+/// A plan, and the number of ranks that run it.
 pub(crate) struct Case {
     pub(crate) plan: WorkerPlan,
     pub(crate) ranks: usize,
@@ -35,7 +35,8 @@ impl Rounds<'_> {
         sizes * self.libraries.len() * self.rounds
     }
 
-    /// Runs all cases in every round; `each_round` adds further figures of a round.
+    /// Runs all cases with all libraries in every round. `each_round` is called once in a round and
+    /// returns further figures.
     pub(crate) fn run(
         &self,
         cases: &[Case],
@@ -104,11 +105,11 @@ impl Rounds<'_> {
         Ok(all.map(|one| one.under(disturbances, &binding)).collect())
     }
 
-    /// The figures of one size.
+    /// The figures of one size, each with the value of one round.
     fn figures(&self, case: &Case, library: &Library, sample: Sample) -> Vec<Measurement> {
         let (size, unit) = (sample.size, case.plan.benchmark.unit());
         let part = |part, unit, value| Measurement {
-            // In virtual time the number changes nothing.
+            // In virtual time results do not depend on the number of iterations, so it is omitted.
             iterations: match library.fabric {
                 Some(_) => Vec::new(),
                 None => vec![sample.iterations],
@@ -135,7 +136,7 @@ impl Rounds<'_> {
         ]
     }
 
-    /// The first messages of a pair of ranks: their time, and the memory that they take.
+    /// Measures the first messages of a pair of ranks: their time, and the memory that they take.
     fn first_touch(
         &self,
         case: &Case,
@@ -163,7 +164,8 @@ impl Rounds<'_> {
         Ok(figures.map(under).collect())
     }
 
-    /// Start-up: one run measures the wall-clock time, another the time of MPI_Init and the memory.
+    /// Measures start-up: one run for the wall-clock time, another for the time of MPI_Init and the
+    /// memory.
     fn start(
         &self,
         case: &Case,
@@ -218,7 +220,7 @@ impl Rounds<'_> {
         Measurement {
             benchmark: format!("{}{part}", case.plan.benchmark.name()),
             library: library.name.clone(),
-            // A column for each skew.
+            // Each skew gets its own column.
             label: match case.plan.skew {
                 None => library.label.clone(),
                 Some(skew) => format!("{}, skew {skew} µs", library.label),

@@ -6,7 +6,7 @@ use results::sizes::parse_bytes;
 use crate::benchmark::{Benchmark, Family};
 use crate::file_access::FileAccess;
 
-/// The range of `-m`. Sizes double from the smallest.
+/// The range of sizes that `-m` sets. Sizes double from the smallest to the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SizeRange {
     min: Option<usize>,
@@ -14,7 +14,8 @@ pub(crate) struct SizeRange {
 }
 
 impl SizeRange {
-    /// `MIN:MAX`, `MIN:`, `:MAX` or `MAX`; each with K, M or G for powers of 1024.
+    /// Parses `MIN:MAX`, `MIN:`, `:MAX` or `MAX`; each number may have K, M or G for powers of
+    /// 1024.
     pub(crate) fn parse(text: &str) -> Result<SizeRange> {
         let bound = |text: &str| match text {
             "" => Ok(None),
@@ -45,7 +46,7 @@ impl SizeRange {
         }
     }
 
-    /// The sizes of one benchmark, with its defaults for missing bounds.
+    /// The sizes for one benchmark, in bytes, with its defaults for missing bounds.
     pub(crate) fn sizes(&self, benchmark: Benchmark) -> Result<Vec<usize>> {
         let element = benchmark.element();
         let usual = match benchmark.family() {

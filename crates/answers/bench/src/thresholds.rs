@@ -8,24 +8,25 @@ use results::table::{number, ratio};
 use crate::measurement::Measurement;
 use crate::table::best;
 
-/// A threshold: a time of at most `factor` times the reference, or a rate of at least that.
+/// A threshold: a time of at most `factor` times the reference, or a rate of at least `factor`
+/// times it.
 struct Rule {
     benchmark: &'static str,
     ranks: usize,
-    /// The first and the last size; the rule is for powers of two.
+    /// The first and the last size; the rule applies to the powers of two between them.
     sizes: (usize, usize),
     reference: Reference,
     factor: f64,
 }
 
 enum Reference {
-    /// The best of the other libraries.
+    /// The best result of the other libraries.
     BestPeer,
-    /// The library with this in its label.
+    /// The result of the other library whose label contains this text.
     Peer(&'static str),
-    /// A limit of the machine, and its name in the report.
+    /// A limit of the machine: its benchmark, and its name in the report.
     Limit(&'static str, &'static str),
-    /// The fastest larger size of the same library.
+    /// The best result of the same library at a larger size.
     LargerSizes,
 }
 
@@ -74,16 +75,16 @@ const fn rule(
 pub(crate) struct RuleOutcome {
     pub(crate) what: String,
     pub(crate) wanted: String,
-    /// The figure at the size with the smallest margin.
+    /// The figure at the size that has the smallest margin.
     pub(crate) ours: String,
     pub(crate) reference: String,
     pub(crate) ratio: String,
-    /// For a rule of several sizes: the sizes that miss it, or the one with the smallest margin.
+    /// For a rule about several sizes: the sizes that miss it, or the one with the smallest margin.
     pub(crate) remark: String,
     pub(crate) met: bool,
 }
 
-/// The outcomes of all rules whose figures were measured.
+/// The outcomes of all rules for which there are figures.
 pub(crate) fn judge(all: &[Measurement], own: &str) -> Vec<RuleOutcome> {
     RULES
         .iter()
@@ -108,7 +109,7 @@ impl Rule {
             .filter(fits)
             .filter_map(|ours| Some((ours.size, ours.median(), self.reference(all, own, ours)?)));
         let pairs: Vec<(usize, f64, f64)> = pairs.collect();
-        // The larger, the worse.
+        // The larger the value, the worse.
         let badness = |&(_, ours, theirs): &(usize, f64, f64)| {
             if unit.more_is_better() {
                 theirs / ours
@@ -219,8 +220,9 @@ impl Rule {
     }
 }
 
-/// A rank pays nothing for ranks that it never sends to or receives from: its private memory is
-/// equal with eight and with two ranks, up to the kernel's rounding.
+/// Checks that ranks cost nothing unless this rank sends to them or receives from them: its private
+/// memory must be equal with eight and with two ranks, up to the kernel's rounding. `None`: these
+/// were not measured.
 fn growth(all: &[Measurement], own: &str) -> Option<RuleOutcome> {
     const ROUNDING_KIB: f64 = 64.0;
     let private = |ranks: usize| {
@@ -288,7 +290,7 @@ mod tests {
         );
         assert!(!verdicts[2].met);
         assert_eq!(verdicts[2].remark, "missed at 1 of 2 sizes: 16 B");
-        // 16 B takes longer than 32 B; 24 is no power of two.
+        // 16 B takes longer than 32 B; 24 is not a power of two.
         assert!(!verdicts[3].met);
         assert_eq!(verdicts[3].remark, "missed at 1 of 2 sizes: 16 B");
     }

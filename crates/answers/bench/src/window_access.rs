@@ -1,8 +1,8 @@
-//! Accesses to windows.
+//! The kinds of accesses to windows that are measured.
 
 use serde::{Deserialize, Serialize};
 
-/// An access to a window.
+/// A kind of access to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum OneSided {
@@ -35,12 +35,12 @@ impl OneSided {
         }
     }
 
-    /// An access may have any number of elements.
+    /// True if an access may have any number of elements.
     pub(crate) fn sized(self) -> bool {
         !matches!(self, OneSided::Fop | OneSided::Cas)
     }
 
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub(crate) fn element(self) -> usize {
         match self {
             OneSided::Put | OneSided::Get | OneSided::PutBw | OneSided::GetBw => 1,
@@ -48,11 +48,11 @@ impl OneSided {
         }
     }
 
-    /// Many accesses have one flush, so that their rate is measured.
+    /// True if many accesses share one flush, so that their rate is measured.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, OneSided::PutBw | OneSided::GetBw)
     }
 }
 
-/// Bytes of the integers that accumulates sum.
+/// The size of the integers that accumulates sum, in bytes.
 pub(crate) const WORD: usize = 8;

@@ -26,7 +26,7 @@ use crate::plan::{Repeats, WorkerPlan};
 use crate::procedure::{Procedure, Timing, synchronise};
 use crate::pt2pt;
 
-/// Runs `bench-worker LIBRARY PLAN`, with the plan as JSON.
+/// Runs the command `bench-worker LIBRARY PLAN`; the plan is JSON.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter();
     let (first, second) = (arguments.next(), arguments.next());
@@ -50,7 +50,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Runs the plan. `rank` is set once it is known, for the report of an error.
+/// Runs the plan. Sets `rank` as soon as it is known, so that the report of an error names it.
 fn run(library: &Path, plan: &str, rank: &mut Option<usize>) -> Result<()> {
     let plan: WorkerPlan =
         serde_json::from_str(plan).context("this worker cannot read the plan")?;
@@ -107,10 +107,10 @@ fn measure(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     ranks(mpi, plan, before)
 }
 
-/// Bytes of a list of hardware threads in a message between ranks.
+/// The length of a list of hardware threads in a message between ranks, in bytes.
 const LONGEST_LIST: usize = 256;
 
-/// Reports what each rank met. Nothing interrupts ranks in virtual time.
+/// Reports each rank's hardware threads and interruptions. In virtual time there are none.
 fn ranks(mpi: &Mpi, plan: &WorkerPlan, before: Interruptions) -> Result<()> {
     if plan.modelled {
         return Ok(());
@@ -139,8 +139,8 @@ fn ranks(mpi: &Mpi, plan: &WorkerPlan, before: Interruptions) -> Result<()> {
     Ok(())
 }
 
-/// `init`: measures the time of MPI_Init and the memory after it. The driver measures the
-/// wall-clock time.
+/// `init`: reports the time of MPI_Init (`init`, in milliseconds) and the memory after it. The
+/// driver measures the wall-clock time.
 fn start(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     if !plan.inspect {
         return Ok(());
@@ -160,19 +160,20 @@ fn start(mpi: &Mpi, plan: &WorkerPlan, init: f64) -> Result<()> {
     Ok(())
 }
 
-/// `first-touch`: measures the first messages of the pair, and the memory that they take. Barriers
-/// join the ranks before, because a message would be the pair's first.
+/// `first-touch`: measures the first messages of the pair, and the memory that they take. Before
+/// that, barriers synchronise the ranks, because a message would already be the pair's first.
 fn first_touch(runner: &mut Runner) -> Result<()> {
     let (mpi, plan) = (runner.mpi, runner.plan);
     let (size, repeats) = (plan.sizes[0], plan.repeats(plan.sizes[0]));
-    // The first reading allocates memory of its own.
+    // The first reading itself allocates memory.
     memory::of_data()?;
     mpi.barrier()?;
     let before = memory::of_data()?;
     mpi.barrier()?;
     let timed = runner.procedure.repeat(size, repeats, Timing::Together)?;
     let seconds = timed.seconds;
-    // Pages are divided by the processes that have them: the other rank must still run.
+    // The kernel divides pages by the number of processes that map them, so the other rank must
+    // still run.
     mpi.barrier()?;
     let after = memory::of_data()?;
     mpi.barrier()?;
@@ -196,7 +197,7 @@ fn first_touch(runner: &mut Runner) -> Result<()> {
     Ok(())
 }
 
-/// A plan in progress on one rank.
+/// The execution of a plan on one rank.
 struct Runner<'a> {
     mpi: &'a Mpi,
     plan: &'a WorkerPlan,
@@ -232,7 +233,7 @@ impl<'a> Runner<'a> {
         let timed = self.procedure.repeat(size, repeats, timing)?;
         let mut seconds = timed.seconds;
         let mine = seconds.iter().sum::<f64>();
-        // Percentiles are those of rank 0; the mean is over all ranks.
+        // Percentiles are of rank 0's times; the mean is over all ranks.
         let all = match self.plan.benchmark {
             Benchmark::MbwMr if self.plan.modelled => self.first_to_last(timed.span)?,
             _ => gather(self.mpi, &[mine])?.into_iter().flatten().collect(),
@@ -256,10 +257,10 @@ impl<'a> Runner<'a> {
         Ok(Sample { overlap, ..sample })
     }
 
-    /// The time from the first rank's start to the last one's end, for each rank. In virtual time
-    /// all ranks have one clock. Pairs begin and end at different times, so the longest time of a
-    /// pair is too short for the sum of their messages: while one begins, others already fill the
-    /// link.
+    /// For each rank, the time from the first rank's start to the last rank's end, in seconds. In
+    /// virtual time all ranks have one clock. Pairs begin and end at different times, so the
+    /// longest time of one pair is too short for the messages of all: other pairs fill the link
+    /// before it begins.
     fn first_to_last(&self, span: (f64, f64)) -> Result<Vec<f64>> {
         let spans = gather(self.mpi, &[span.0, span.1])?;
         let first = spans
@@ -270,7 +271,8 @@ impl<'a> Runner<'a> {
         Ok(vec![last - first; spans.len()])
     }
 
-    /// Converts seconds to the benchmark's unit.
+    /// Computes a sample in the benchmark's unit. `all`: the times of all ranks, in seconds.
+    /// `sorted`: this rank's times of iterations, in ascending order.
     fn evaluate(&self, size: usize, iterations: usize, all: &[f64], sorted: &[f64]) -> Sample {
         let benchmark = self.plan.benchmark;
         let count = iterations as f64;
@@ -301,7 +303,7 @@ impl<'a> Runner<'a> {
         };
         let percentiles = self.plan.percentiles.iter();
         let percentiles = percentiles.map(|&p| {
-            // The 99th percentile of a rate is reached by 99 of 100 windows.
+            // 99 of 100 windows reach at least the 99th percentile of a rate.
             one(stats::percentile(sorted, p))
         });
         let ranks = matches!(benchmark.family(), Family::Collective | Family::Kernel)
@@ -316,8 +318,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The number of iterations of a size: rank 0 times a few, chooses, and sends its choice to
-    /// all.
+    /// The number of iterations for a size: rank 0 times a few iterations, chooses, and sends its
+    /// choice to all ranks.
     fn afford(&mut self, size: usize) -> Result<Repeats> {
         if !self.plan.is_limited() {
             return Ok(self.plan.repeats(size));
@@ -369,7 +371,7 @@ fn gather(mpi: &Mpi, mine: &[f64]) -> Result<Vec<Vec<f64>>> {
     Ok(all)
 }
 
-/// Prints a message. Without a driver that reads it, the worker ends.
+/// Prints a message for the driver. Ends the worker if the driver does not read it any more.
 fn say(line: &WorkerMessage) {
     let mut out = std::io::stdout().lock();
     if out

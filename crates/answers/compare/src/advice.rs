@@ -1,7 +1,8 @@
-//! The answer: how many ranks, which machines, and how sure that is.
+//! Chooses the answer of a comparison: the best number of ranks, the machines that are best with
+//! it, and how sure that is.
 //!
-//! Machines that are equally good are named together, the cheapest first, or the simplest first
-//! where nobody knows prices: a buyer takes the old machine if it does the work.
+//! Machines that are equally good are named together, the cheapest first, or the simplest first if
+//! prices are unknown: a buyer keeps the old machine if it does the work.
 
 use crate::exchange::Exchange;
 use crate::machine::{Machine, StandIn};
@@ -9,47 +10,53 @@ use crate::model_word::{ModelWord, of_model};
 use crate::row::{EQUAL, Row};
 use crate::sensitivity::Sensitivity;
 
-/// The answer of a comparison.
+/// The answer of a comparison: the recommended number of ranks and machines, with the figures
+/// behind them.
 #[derive(Clone, Debug)]
 pub struct Advice {
     /// The best number of ranks; of equally good ones the fewest.
     pub ranks: usize,
-    /// The machines that are equally good with so many ranks, the first of them to be taken. Empty
-    /// if no run has a time that can be compared.
+    /// The machines that are equally good with that many ranks; the recommended one is the first.
+    /// Empty if no run has a time that can be compared.
     pub equals: Vec<usize>,
-    /// The first of the best other machines, which are equally good among themselves.
+    /// The best machine that is not among `equals`; of equally good ones the first. `None`: all
+    /// machines are equally good, or have no time that can be compared.
     pub rival: Option<usize>,
-    /// Price times time decides; otherwise time alone.
+    /// True if the criterion is price times time; otherwise it is time alone.
     pub by_money: bool,
-    /// The number of the machine that is fastest with so many ranks.
+    /// The number of the machine that is fastest with the recommended number of ranks. `None`: no
+    /// run has a time.
     pub fastest: Option<usize>,
-    /// The rival's time, or price times time, over that of the very best.
+    /// The rival's time, or price times time, divided by that of the best machine.
     pub lead: f64,
-    /// The least time, or price times time, of the other machines over that of the rival: at most
-    /// 1.
+    /// The least time, or price times time, of the machines outside `equals`, divided by that of
+    /// the rival: at most 1.
     closest: f64,
-    /// The last equal machine's time, or price times time, over that of the very best.
+    /// The time, or price times time, of the last machine of `equals`, divided by that of the best
+    /// machine.
     pub spread: f64,
-    /// The other numbers of ranks, each with its best time, or price times time, over that of
+    /// The other numbers of ranks, each with its best time, or price times time, divided by that of
     /// [`ranks`](Advice::ranks).
     pub counts: Vec<(usize, f64)>,
-    /// The number of recordings without which another machine is better than the taken one, and of
-    /// all recordings.
+    /// The number of recordings without which a machine other than the recommended one is better,
+    /// and the number of all recordings.
     pub recordings: (usize, usize),
-    /// The assumptions that decide between the best machine and its challenger.
+    /// The assumptions that decide between the best machine and its challenger. `None`: they are
+    /// unknown.
     pub sensitivity: Option<Sensitivity>,
-    /// The networks of the best machine and its challenger in each other's hosts, if these differ.
+    /// A comparison of the networks of the best machine and its challenger, each in the hosts of
+    /// both. `None` if their hosts do not differ.
     pub exchange: Option<Exchange>,
-    /// The model's word for the answer, by its errors on systems that it had not seen; none: it has
-    /// no part in it.
+    /// The certainty of the answer by the errors of the model on systems that were not used to
+    /// build it. `None`: the model does not bear on the answer.
     pub model: Option<ModelWord>,
-    /// The greatest spread of the times of any row, as a share; none: nobody knows.
+    /// The greatest spread of the times of a row, as a share. `None`: it is unknown.
     pub times_spread: Option<f64>,
     names: Vec<String>,
     stand_ins: Vec<Vec<StandIn>>,
 }
 
-/// The value of a row that decides: its seconds that decide, or the price times these.
+/// The value by which rows are compared: the row's time, or the price times that time.
 fn deciding(by_money: bool) -> fn(&Row) -> Option<f64> {
     match by_money {
         true => Row::money,
@@ -57,7 +64,7 @@ fn deciding(by_money: bool) -> fn(&Row) -> Option<f64> {
     }
 }
 
-/// The value that decides for each machine, the least first; the user's order between equal ones.
+/// The value of each machine, in ascending order; machines with equal values keep the user's order.
 fn ordered(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> Vec<(f64, usize)> {
     let valued = rows
         .iter()
@@ -68,8 +75,8 @@ fn ordered(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> Vec<(f64, usiz
 }
 
 impl Advice {
-    /// The best number of ranks and the best machines with it. Price times time decides if every
-    /// row has a price in one currency, otherwise time.
+    /// The best number of ranks and the best machines with it. The criterion is price times time if
+    /// every row has a price, all in one currency; otherwise it is time.
     pub fn of(rows: &[Row], machines: &[Machine]) -> Advice {
         let prices: Vec<_> = rows
             .iter()
@@ -93,7 +100,7 @@ impl Advice {
             .iter()
             .map(|best| best.1)
             .fold(f64::INFINITY, f64::min);
-        // Fewer ranks need fewer hosts.
+        // Of equally good numbers of ranks the smallest: fewer ranks need fewer hosts.
         let equal = bests.iter().filter(|best| best.1 < least * (1.0 + EQUAL));
         let (ranks, value_there) = equal
             .copied()
@@ -103,7 +110,8 @@ impl Advice {
         let counts = others.map(|best| (best.0, best.1 / value_there));
         let here: Vec<&Row> = rows.iter().filter(|row| row.ranks == ranks).collect();
         let order = ordered(&here, value);
-        // The machines from a place of the order on that are as good as the one there.
+        // The machines that are as good as the one at position `first` of the order; none of those
+        // before.
         let equals_from = |first: usize| {
             let least = order.get(first).map_or(0.0, |of| of.0);
             let others = order.iter().skip(first);
@@ -150,7 +158,7 @@ impl Advice {
         advice
     }
 
-    /// Sets the model's word.
+    /// Sets the certainty by the errors of the model.
     fn judge(&mut self, rows: &[&Row], machines: &[Machine], value: impl Fn(&Row) -> Option<f64>) {
         let (Some(best), Some(rival)) = (self.best(), self.challenger()) else {
             return;
@@ -169,18 +177,19 @@ impl Advice {
         }
     }
 
-    /// The value of a row that decides: its seconds that decide, or the price times these.
+    /// The value by which this row is compared: its time, or the price times that time. `None`: one
+    /// of them is unknown.
     pub fn value(&self, row: &Row) -> Option<f64> {
         deciding(self.by_money)(row)
     }
 
-    /// The machine to take.
+    /// The number of the recommended machine. `None`: no run has a time that can be compared.
     pub fn best(&self) -> Option<usize> {
         self.equals.first().copied()
     }
 
-    /// The machine that may be better after all: the best one that is not equally good, or else
-    /// another of the equal ones.
+    /// The machine that is most likely to be better if the answer is wrong: the best one outside
+    /// `equals`, or else another of `equals`.
     pub fn challenger(&self) -> Option<usize> {
         let other = |machine: &&usize| Some(**machine) != self.best();
         self.rival
@@ -188,9 +197,9 @@ impl Advice {
             .or_else(|| self.equals.iter().find(other).copied())
     }
 
-    /// The answer stays while the taken machine's time is at most this many times the challenger's:
-    /// another machine, as good as the challenger, may be a little faster, and where all machines
-    /// are equal a small difference changes nothing.
+    /// The greatest quotient, best machine's time divided by the challenger's, with which the
+    /// answer stays. It is not always 1: another machine, as good as the challenger, may be a
+    /// little faster, and if all machines are equal, a small difference changes nothing.
     pub fn margin(&self) -> f64 {
         match self.rival {
             Some(_) => self.closest,
@@ -219,7 +228,7 @@ impl Advice {
         }
     }
 
-    /// The sentences.
+    /// The answer as sentences for the user.
     pub fn sentence(&self) -> String {
         let Some(best) = self.best() else {
             return "The program ran, but no run has a time that can be compared: the times of its start or of its loop are missing.".into();
@@ -274,15 +283,15 @@ impl Advice {
         )
     }
 
-    /// The sentence on network and hosts; empty if the hosts are the same.
+    /// The sentence about networks and hosts; empty if the hosts are the same.
     fn exchange_sentence(&self) -> String {
         let said = self.exchange.as_ref().map(Exchange::sentence);
         said.filter(|said| !said.is_empty())
             .map_or(String::new(), |said| format!(" {said}."))
     }
 
-    /// The assumed hosts and libraries of the machines that the answer names; empty if there are
-    /// none.
+    /// The sentence about assumed hosts and libraries of the machines in the answer; empty if there
+    /// are none.
     fn stand_ins_sentence(&self) -> String {
         let named = self.equals.iter().copied().chain(self.challenger());
         let named = results::table::distinct(named);
@@ -312,7 +321,7 @@ impl Advice {
         }
     }
 
-    /// The other numbers of ranks; empty if there are none.
+    /// The sentence about the other numbers of ranks; empty if there are none.
     fn counts_sentence(&self) -> String {
         if self.counts.is_empty() {
             return String::new();
@@ -331,15 +340,15 @@ impl Advice {
     }
 }
 
-/// The price of a machine; without end if it has none.
+/// The price of a machine; infinite if it has none.
 fn price(rows: &[&Row], machine: usize) -> f64 {
     let row = rows.iter().find(|row| row.machine == machine);
     row.and_then(|row| row.price.as_ref().ok())
         .map_or(f64::INFINITY, |price| price.amount())
 }
 
-/// The number of recordings without which a machine that is not among the equal ones is better than
-/// all of these, and the number of all recordings.
+/// The number of recordings without which a machine outside `equals` is better than all machines of
+/// `equals`, and the number of all recordings.
 fn recordings(
     rows: &[&Row],
     order: &[(f64, usize)],
@@ -347,7 +356,7 @@ fn recordings(
     number: usize,
 ) -> (usize, usize) {
     let all = rows.iter().map(|row| row.without.len()).min().unwrap_or(0);
-    // Prices do not depend on recordings: the value that decides changes as the time does.
+    // Prices do not depend on recordings: price times time changes in proportion to the time.
     let value = |machine: usize, at: usize| {
         let row = rows.iter().find(|row| row.machine == machine)?;
         let usual = order.iter().find(|of| of.1 == machine)?.0;
@@ -382,7 +391,7 @@ mod tests {
         Machine::new(name, sheet).unwrap()
     }
 
-    /// A row with this time, of which the network takes a share by latencies.
+    /// A row with this time; `network` is the share of it that latencies cost.
     fn row(machine: usize, ranks: usize, seconds: f64, network: f64) -> Row {
         let summary = Summary {
             virtual_s: Some(seconds),
@@ -430,7 +439,7 @@ mod tests {
 
     #[test]
     fn of_equal_machines_the_simplest_comes_first() {
-        // As good as the dual rail, whose time is less by half a percent.
+        // As good as the dual rail, whose time is shorter by half a percent.
         let equal = [row(0, 8, 1.0, 0.5), row(1, 8, 1.005, 0.5)];
         let machines = [machine("2xqdr"), machine("qdr")];
         let advice = Advice::of(&equal, &machines);
@@ -441,20 +450,20 @@ mod tests {
             says.contains("qdr and 2xqdr are within") && says.contains("take qdr, the simplest"),
             "{says}"
         );
-        // Behind another one.
+        // Equally good machines that come second, after a better one.
         let behind = [equal[0].clone(), equal[1].clone(), row(2, 8, 0.9, 0.5)];
         let machines = [machine("2xqdr"), machine("qdr"), machine("edr")];
         let mut advice = Advice::of(&behind, &machines);
         assert_eq!((&advice.equals, advice.rival), (&vec![2], Some(1)));
         assert!((advice.lead - 1.005 / 0.9).abs() < 1e-12);
-        // The certainty is that beside the fastest of those that are as good as the rival.
+        // The margin is relative to the fastest of the machines that are as good as the rival.
         assert!((advice.margin() - 1.0 / 1.005).abs() < 1e-12);
         assert!(
             advice
                 .sentence()
                 .contains("qdr, the next best, needs 12 % more time")
         );
-        // Prices decide where there are some.
+        // Prices decide if there are any.
         let euro = |row: &Row, amount: &str| {
             let price = <Option<fabric::Price>>::read(&Raw::Text(format!("{amount} EUR")));
             Row {
@@ -465,8 +474,8 @@ mod tests {
         let priced = [euro(&equal[0], "100"), euro(&equal[1], "100.10")];
         let of_money = Advice::of(&priced, &machines);
         assert_eq!((of_money.by_money, &of_money.equals), (true, &vec![0, 1]));
-        // Systems with as many rails of one rate by the year of their card, else in the user's
-        // order.
+        // Systems with equally many rails of one rate are ordered by the year of their card, then
+        // by the user's order.
         let twins = [machine("r620-qdr"), machine("qdr"), machine("r610-qdr")];
         let rows = [0, 1, 2].map(|at| row(at, 2, 1.0, 0.5));
         assert_eq!(Advice::of(&rows, &twins).equals, [1, 2, 0]);

@@ -1,4 +1,5 @@
-//! The bound of a program on a machine: the greatest share of its time, but for the start.
+//! The bound of a program on a machine: the part with the greatest share of its time, except for
+//! the start.
 //!
 //! The time of a run falls into: the *start* (what disappears where launch, connections,
 //! registrations, communicators, windows and files are free); the mean computing of the ranks; the
@@ -19,23 +20,25 @@
 
 use profile::{RankTimes, Summary};
 
-/// The shares of a run's time.
+/// The shares of a run's time by cause, such as computing, latency and bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// The shares of [`Bounds::NAMES`].
+    /// The shares, in the order of [`Bounds::NAMES`].
     pub shares: [f64; 11],
 }
 
-/// The replays that divide the time of a run, all of them with a free start.
+/// The times of the replays by which the time of a run is divided. In all of them the start is
+/// free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replays {
-    /// Seconds on the machine.
+    /// The time on the machine, in seconds.
     pub free: f64,
-    /// Seconds on a machine without any cost of communication.
+    /// The time on a machine whose communication costs nothing, in seconds.
     pub everything: f64,
-    /// Seconds there if ranks with equal calls share their work evenly.
+    /// The time on that machine if ranks with equal calls also share their work evenly, in seconds.
     pub distributed: f64,
-    /// Seconds without each of [`SINGLE`](crate::ideal::Ideal::SINGLE).
+    /// The times on a machine without each of the costs [`SINGLE`](crate::ideal::Ideal::SINGLE), in
+    /// seconds.
     pub single: [f64; 4],
 }
 
@@ -60,7 +63,7 @@ impl Bounds {
     const DEPENDENCE: usize = 8;
     const INSIDE: usize = 9;
     const THREAD: usize = 10;
-    /// The shares in the order of tables.
+    /// The numbers of the shares, in the order of the columns of tables.
     const ORDER: [usize; 11] = [
         Bounds::START,
         0,
@@ -75,7 +78,8 @@ impl Bounds {
         Bounds::STORAGE,
     ];
 
-    /// The shares of a run. `noise`: the part of uneven computing that is chance.
+    /// The shares of a run. `noise`: the part of the differences of computing between ranks that is
+    /// due to chance, from 0 to 1.
     pub fn of(summary: &Summary, replays: &Replays, noise: f64) -> Bounds {
         let time = summary.virtual_s.unwrap_or(0.0);
         if time <= 0.0 {
@@ -88,10 +92,11 @@ impl Bounds {
         let thread = mean_of(|rank| rank.thread_s).min(time);
         let mean = mean_of(|rank| rank.compute_s - rank.thread_s).clamp(0.0, time - thread);
         let inside = mean_of(|rank| rank.inside_s).min(time - mean - thread);
-        // Arrivals delay computing on no ideal machine, so this is a cost of this one.
+        // On an ideal machine arriving messages never delay computing, so this delay is a cost of
+        // the real machine.
         let busy = mean + inside;
         let free = replays.free.clamp(busy, time);
-        // A replay without costs may take a little longer where it takes another path.
+        // A replay without costs may take a little longer if the program then takes another path.
         let everything = replays.everything.clamp(busy, free);
         let saved = replays.single.map(|without| (free - without).max(0.0));
         let sum: f64 = saved.iter().sum();
@@ -99,7 +104,7 @@ impl Bounds {
         let thread = thread.min(free - everything);
         let [latency, bandwidth, rate, storage] = match sum > 0.0 {
             true => saved.map(|saved| costs * saved / sum / time),
-            // Nothing shows whose costs they are: they are the network's.
+            // No single cost saves any time: divide the costs equally among the network's three.
             false => {
                 let third = costs / 3.0 / time;
                 [third, third, third, 0.0]
@@ -124,9 +129,9 @@ impl Bounds {
         }
     }
 
-    /// The numbers of the shares that tables of these rows show, in their order: storage where a
-    /// machine has one, noise, dependence and the progress thread where there is some, work
-    /// inside MPI from 1 % on.
+    /// The numbers of the shares that tables of these rows show, in their order. Storage is shown
+    /// if a machine has one; noise, dependence and progress thread above 0.5 %; work inside MPI
+    /// above 1 %.
     pub fn shown(rows: impl Iterator<Item = Bounds> + Clone) -> Vec<usize> {
         const LEAST: f64 = 0.005;
         const LEAST_INSIDE: f64 = 0.01;
@@ -141,7 +146,7 @@ impl Bounds {
         Bounds::ORDER.into_iter().filter(is_shown).collect()
     }
 
-    /// The name of the greatest share but the start; the first of equal ones.
+    /// The name of the greatest share except the start; the first of equal ones.
     pub fn name(&self) -> &'static str {
         let mut best = 0;
         for at in 1..self.shares.len() {
@@ -152,7 +157,7 @@ impl Bounds {
         Bounds::NAMES[best]
     }
 
-    /// The shares of latency, bandwidth and message rate in the time without the start.
+    /// The shares of latency, bandwidth and message rate, relative to the time without the start.
     pub fn network(&self) -> [f64; 3] {
         let rest = 1.0 - self.start();
         [2, 3, 4].map(|at| match rest > 0.0 {
@@ -161,7 +166,7 @@ impl Bounds {
         })
     }
 
-    /// A run that computes, but for this share of latency.
+    /// Bounds of a run that only computes, except for this share of latency.
     #[cfg(test)]
     pub(crate) fn of_latency(share: f64) -> Bounds {
         let mut bounds = Bounds { shares: [0.0; 11] };
@@ -169,7 +174,7 @@ impl Bounds {
         bounds
     }
 
-    /// The share of the start.
+    /// The share of the start in the run's time.
     pub fn start(&self) -> f64 {
         self.shares[Bounds::START]
     }

@@ -1,10 +1,10 @@
-//! The certainty of an answer: the weakest of three words.
+//! Judges how sure the answer of a comparison is, by the weakest of three criteria.
 //!
-//! - The recordings: an answer that is another one without one of them is unsure, and so is one
-//!   from times that spread by more than [`SPREAD`].
-//! - The model: the errors of ratios of two machines, on systems that it had not seen
-//!   ([`fabric::accuracy`]), for the shares of the time that the network costs.
-//! - The values that are assumed or inferred ([`crate::sensitivity`]).
+//! - By the recordings: the answer is unsure if it changes without one of them, or if the times
+//!   spread by more than [`SPREAD`].
+//! - By the model: the errors of ratios of two machines, on systems that were not used to build it
+//!   ([`fabric::accuracy`]), applied to the shares of the time that the network costs.
+//! - By the values that are assumed or inferred ([`crate::sensitivity`]).
 
 use fabric::accuracy::Certainty;
 
@@ -13,7 +13,7 @@ use crate::model_word::ModelWord;
 use crate::row::EQUAL;
 use crate::sensitivity::Sensitivity;
 
-/// The spread of the recordings, as a share of the time, beyond which no answer is sure.
+/// The spread of the recordings, as a share of the time, above which no answer is called sure.
 pub const SPREAD: f64 = 0.10;
 
 impl Sensitivity {
@@ -27,7 +27,7 @@ impl Sensitivity {
 }
 
 impl Advice {
-    /// The weakest of the three words; none: nothing is known about the assumptions.
+    /// The weakest of the three certainties. `None`: the sensitivity to assumptions is unknown.
     pub fn certainty(&self) -> Option<Certainty> {
         let model = self.model.map_or(Certainty::Sure, |word| word.certainty);
         let assumptions = self.sensitivity.as_ref()?.certainty();
@@ -41,7 +41,7 @@ impl Advice {
         self.times_spread.is_some_and(|spread| spread > SPREAD)
     }
 
-    /// The words for the certainty.
+    /// The sentence about the certainty.
     pub(crate) fn certainty_sentence(&self) -> String {
         let (changing, all) = self.recordings;
         if changing > 0 {
@@ -63,7 +63,8 @@ impl Advice {
             _ => "",
         };
         let model = self.model.map_or(Certainty::Sure, |word| word.certainty);
-        // Of two equal words, the values that decide say more than the model's error.
+        // If both certainties are equal, name the assumptions: they say more than the model's
+        // error.
         let said = match self.model.filter(|_| model < found.certainty()) {
             Some(word) => self.said_of_model(&word, found),
             None => self.said_of_assumptions(found),
@@ -71,12 +72,13 @@ impl Advice {
         said + one_recording
     }
 
-    /// The greatest difference, in percent, that still makes all machines equal.
+    /// The greatest difference, in percent, with which all machines still count as equal. `None`:
+    /// the machines are not all equal.
     fn equal_percent(&self) -> Option<f64> {
         self.rival.is_none().then_some(2.0 * EQUAL * 100.0)
     }
 
-    /// The words where the model's error is what makes the answer less than sure.
+    /// The sentence if the error of the model is what makes the answer less than sure.
     fn said_of_model(&self, word: &ModelWord, found: &Sensitivity) -> String {
         let errors = word.errors();
         match (word.certainty, self.equal_percent()) {
@@ -98,7 +100,8 @@ impl Advice {
         }
     }
 
-    /// The words where assumed or inferred values make the answer less than sure, or nothing does.
+    /// The sentence if assumed or inferred values make the answer less than sure, or if nothing
+    /// does.
     fn said_of_assumptions(&self, found: &Sensitivity) -> String {
         let count = found.assumptions;
         let best = self.name(self.best());
@@ -156,7 +159,7 @@ mod tests {
         Machine::new(name, sheet).unwrap()
     }
 
-    /// A row of eight ranks with this time, of which the network takes a share by latencies.
+    /// A row of eight ranks with this time; `network` is the share of it that latencies cost.
     fn row(machine: usize, seconds: f64, network: f64) -> Row {
         let summary = Summary {
             virtual_s: Some(seconds),
@@ -187,7 +190,7 @@ mod tests {
         advice
     }
 
-    /// Two rows, the first machine slower by this factor.
+    /// The advice for two machines, of which the first takes `lead` times as long as the second.
     fn led_by(lead: f64, network: f64, machines: [&str; 2]) -> Advice {
         advice(&[row(0, lead, network), row(1, 1.0, network)], machines)
     }
@@ -203,7 +206,7 @@ mod tests {
             assert_eq!(found.certainty_word(), certainty.name());
             (certainty, found.certainty_sentence())
         };
-        // All of the time is the network's: a lead below the error is none.
+        // The network costs all of the time: a lead smaller than the model's error is not a lead.
         let (certainty, says) = word(1.0 + (factor - 1.0) / 2.0, 1.0);
         assert_eq!(certainty, Certainty::Unsure);
         let wanted = "unsure: nine in ten published ratios of two machines of which one has an assumed library";
@@ -217,7 +220,7 @@ mod tests {
         let (certainty, says) = word(factor * factor * 1.1, 1.0);
         assert_eq!(certainty, Certainty::Sure);
         assert!(says.contains("this is sure: edr stays ahead"), "{says}");
-        // A hundredth of it is: a small lead is safe.
+        // The network costs a hundredth of the time: a small lead is safe.
         assert_eq!(word(1.1, 0.01).0, Certainty::Sure);
     }
 

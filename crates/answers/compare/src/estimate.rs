@@ -1,22 +1,22 @@
-//! The time that a comparison will take, by its first recording.
+//! An estimate of the time that a comparison takes, from its first recording.
 
 use std::time::Duration;
 
 /// The cost of one run of the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RunCost {
-    /// The time from its start to its end.
+    /// The wall-clock time of the run.
     pub(crate) wall: Duration,
-    /// The processor time of all its processes.
+    /// The processor time of all processes of the run.
     pub(crate) processor: Duration,
-    /// The computing of all ranks together, which every run repeats.
+    /// The sum of the computing of all ranks, which every run repeats.
     pub(crate) computing: Duration,
-    /// The MPI calls of all ranks together, which take turns in every run.
+    /// The number of MPI calls of all ranks, which execute one after the other in every run.
     pub(crate) calls: u64,
 }
 
 impl RunCost {
-    /// The parts of a run: computing, and calls by number.
+    /// A text about the parts of a run: computing, and the number of MPI calls.
     fn parts(&self) -> String {
         let calls = self.wall.saturating_sub(self.computing);
         let each = calls.as_secs_f64() * 1e6 / self.calls.max(1) as f64;
@@ -29,25 +29,26 @@ impl RunCost {
     }
 }
 
-/// Runs of the program, as far as they are known.
+/// The numbers of runs that a comparison still makes, as far as they are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Runs {
-    /// Recordings, which run alone.
+    /// The number of recordings, which run one at a time.
     pub(crate) recordings: usize,
-    /// Replays, of which several run at once.
+    /// The number of replays, of which several run at once.
     pub(crate) replays: usize,
 }
 
-/// The replays that usually show how sure an answer is: there are 2 to 40 of them.
+/// The usual number of replays that show how sure an answer is; there are 2 to 40.
 pub(crate) const USUAL_SEARCH: usize = 8;
-/// The field of /proc/self/stat behind the name that has the user time of children; the system's
-/// follows.
+/// The index of the user time of children among the fields of /proc/self/stat after the program's
+/// name. The system time of children follows it.
 const USER_OF_CHILDREN: usize = 13;
-/// A time from which on the user gets its reason, and a shorter alternative.
+/// If a comparison takes at least this time, its line also has the reason and a shorter
+/// alternative.
 const LONG: Duration = Duration::from_secs(120);
 
-/// The line for the user. `at_once` replays share `cores` cores. `shorter` is the number of runs of
-/// the shorter alternative, if there is one.
+/// The line about the estimate for the user. `at_once` replays share `cores` cores. `shorter` is
+/// the number of runs of the shorter alternative, if there is one.
 pub(crate) fn line(
     cost: RunCost,
     left: Runs,
@@ -74,11 +75,11 @@ pub(crate) fn line(
     line
 }
 
-/// The processor time of all processes that this one has started and awaited, and of theirs.
+/// The processor time of all descendants of this process that have ended and been waited for.
 pub(crate) fn processor_time_of_children() -> Duration {
     let ticks = || {
         let line = std::fs::read_to_string("/proc/self/stat").ok()?;
-        // The name of the program, in parentheses, may have blanks.
+        // The name of the program, in parentheses, may contain blanks.
         let (_, fields) = line.rsplit_once(')')?;
         let numbers = fields.split_whitespace().skip(USER_OF_CHILDREN).take(2);
         numbers
@@ -109,7 +110,7 @@ fn rounded(time: Duration) -> String {
     }
 }
 
-/// A number with two significant digits, and a comma before each three.
+/// A number with two significant digits, and a comma before each group of three digits.
 fn rounded_number(number: u64) -> String {
     let step = 10u64.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(1));
     let digits = ((number + step / 2) / step * step).to_string();
@@ -172,7 +173,7 @@ mod tests {
             recordings: 5,
             replays: 60,
         };
-        // Two replays at once need the processors for as long as one after the other.
+        // Two replays at once need the two processors for as long as if one ran after the other.
         let line = line(cost(4.0, 8.0), left, 2, 2, Some(12));
         assert_eq!(
             line,

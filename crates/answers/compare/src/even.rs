@@ -1,11 +1,12 @@
-//! Ranks with equal calls: whether their computing differs because one has more to do, or because
-//! it was disturbed while it was recorded.
+//! Distinguishes two reasons for which ranks with equal calls compute for different times: some
+//! have more work, or they were disturbed during the recording.
 //!
-//! Ranks that are more than the cores take turns, find cold caches, and compute for longer or
-//! shorter from call to call. Such *noise* differs from one occurrence of a call to the next. A
-//! rank that has more to do has it each time. So the *factor* of a rank is the median of what its
-//! computing is of the mean of its equals before the same call, where longer computing weighs more.
-//! Ranks are compared if they make the same calls, whoever their peers are.
+//! If there are more ranks than cores, ranks share cores and find cold caches, so that their
+//! computing takes longer or shorter from call to call. Such *noise* differs from one occurrence of
+//! a call to the next. A rank that has more work has it each time. The computing of a rank before a
+//! call, divided by the mean over all ranks with equal calls, is therefore computed for each
+//! occurrence; the rank's *factor* is the median, weighted by the length of the computing. Ranks
+//! are compared if they make the same calls, whatever their peers are.
 
 use std::collections::HashMap;
 
@@ -14,18 +15,21 @@ use crate::main_loop::{Calls, Loop};
 /// The differences of computing between ranks with equal calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unevenness {
-    /// The ranks that make the same calls as another.
+    /// The number of ranks that make the same calls as another rank.
     pub ranks: usize,
-    /// The time that they wait for the one with the most to do, as a share of their computing.
+    /// The time that these ranks wait for the rank with the most work, as a share of their
+    /// computing.
     pub imbalance: f64,
-    /// The time that they wait besides, because one or the other computes for longer by chance.
+    /// The additional time that these ranks wait because one or the other computes for longer by
+    /// chance, as a share of their computing.
     pub noise: f64,
 }
 
-/// A smaller share of the computing is not worth a word.
+/// The share of the computing below which noise is not reported.
 const NOTABLE: f64 = 0.03;
 
-/// A rank that has this share of the computing of all before a call has the work alone.
+/// A rank has the work alone if its share of the computing of all ranks before a call is at least
+/// this.
 const ALONE: f64 = 0.9;
 
 impl Unevenness {
@@ -37,15 +41,15 @@ impl Unevenness {
         }
     }
 
-    /// Most of the difference is noise.
+    /// True if most of the difference is noise.
     pub fn is_noise(&self) -> bool {
         self.noise > NOTABLE && self.noise > 2.0 * self.imbalance
     }
 }
 
 /// Compares ranks with equal calls. They wait for each other at collective calls of all ranks, and
-/// at the end of each iteration of a loop. `None` if no ranks have equal calls, or if these compute
-/// nothing.
+/// at the end of each iteration of a loop. `None` if no ranks have equal calls, or if such ranks
+/// compute nothing.
 pub fn unevenness(calls: &Calls, found: Option<&Loop>) -> Option<Unevenness> {
     let (mut ranks, mut computing, mut waiting, mut quiet_waiting) = (0, 0.0, 0.0, 0.0);
     for group in groups(calls) {
@@ -66,14 +70,15 @@ pub fn unevenness(calls: &Calls, found: Option<&Loop>) -> Option<Unevenness> {
     })
 }
 
-/// The computing before each call if ranks with equal calls compute equally long: their mean.
+/// The computing before each call, in nanoseconds, if ranks with equal calls all compute for their
+/// mean time.
 pub fn even(calls: &Calls) -> Vec<Vec<u64>> {
     leveled(calls, |_| None)
 }
 
-/// The computing before each call if work that several ranks have is distributed evenly among ranks
-/// with equal calls. Work that one of them has alone stays with it: nobody knows whether it can be
-/// divided, and others wait for it because they need its result.
+/// The computing before each call, in nanoseconds, if work that several ranks have is distributed
+/// evenly among ranks with equal calls. Work that one of them has alone stays with it: it is
+/// unknown whether it can be divided, and others wait for it because they need its result.
 pub fn distributed(calls: &Calls) -> Vec<Vec<u64>> {
     let mut nanos = even(calls);
     for group in groups(calls) {
@@ -91,14 +96,15 @@ pub fn distributed(calls: &Calls) -> Vec<Vec<u64>> {
     nanos
 }
 
-/// The computing before each call without noise: the mean of the ranks with equal calls, times the
-/// factor of the rank. A rank that has more to do keeps it.
+/// The computing before each call without noise, in nanoseconds: the mean of the ranks with equal
+/// calls, times the factor of the rank. A rank that has more work keeps it.
 pub fn quiet(calls: &Calls) -> Vec<Vec<u64>> {
     leveled(calls, |(group, means)| Some(group.factors(calls, means)))
 }
 
-/// The mean of the ranks with equal calls, times the factor of each rank and kind of call, if there
-/// are factors. Other ranks keep their computing.
+/// The computing before each call, in nanoseconds: the mean of the ranks with equal calls, times
+/// the factor of each rank and kind of call, if there are factors. Other ranks keep their
+/// computing.
 fn leveled(
     calls: &Calls,
     factors: impl Fn((&Group, &[f64])) -> Option<Vec<Vec<f64>>>,
@@ -128,13 +134,13 @@ fn leveled(
 /// Ranks with the same calls.
 struct Group {
     ranks: Vec<usize>,
-    /// For each call, the number of its kind: of the call and the one before.
+    /// For each call, the number of its kind. A kind is a pair: a call and the call before it.
     kind_of: Vec<usize>,
     /// The number of kinds.
     kinds: usize,
 }
 
-/// The groups of several ranks with the same calls up to their peers.
+/// The groups of at least two ranks whose calls are the same except for their peers.
 fn groups(calls: &Calls) -> Vec<Group> {
     let keys = calls.merged(|symbol| symbol.peer = None);
     let keys_of = |rank: usize| {
@@ -187,7 +193,7 @@ impl Group {
         sums.map(|sum| sum / members as f64).collect()
     }
 
-    /// For each rank and kind of call, its usual computing as a multiple of the mean of the ranks.
+    /// For each rank and kind of call, the rank's usual computing divided by the mean of the ranks.
     fn factors(&self, calls: &Calls, means: &[f64]) -> Vec<Vec<f64>> {
         let medians = (0..self.ranks.len()).map(|member| {
             let mut multiples = vec![Vec::new(); self.kinds];
@@ -215,7 +221,7 @@ impl Group {
         factors
     }
 
-    /// The calls before which the ranks wait for each other.
+    /// The numbers of the calls before which the ranks of a group wait for each other.
     fn ends(&self, calls: &Calls, found: Option<&Loop>) -> Vec<usize> {
         let own = &calls.ranks[self.ranks[0]];
         let everywhere = (0..own.len()).filter(|at| calls.symbol(&own[*at]).everywhere);
@@ -230,7 +236,8 @@ impl Group {
         ends
     }
 
-    /// The time that all ranks together wait for the longest before each of the ends.
+    /// The sum of the times that all ranks wait for the slowest one at each of `ends`, in
+    /// nanoseconds.
     fn waiting(&self, ends: &[usize], nanos: impl Fn(usize, usize) -> f64) -> f64 {
         let mut first = 0;
         let until = |end: &usize| {
@@ -244,7 +251,7 @@ impl Group {
     }
 }
 
-/// The value that values with half of the weight are below; 1 without any.
+/// The weighted median of (value, weight) pairs; 1 without any.
 fn weighted_median(values: &mut [(f64, f64)]) -> f64 {
     values.sort_by(|one, other| one.0.total_cmp(&other.0));
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
@@ -264,8 +271,8 @@ mod tests {
     use super::*;
     use crate::main_loop::{Call, Symbol};
 
-    /// Ranks that compute, send, compute and add up in each of 200 steps. `computing`: nanoseconds
-    /// by rank and step.
+    /// Ranks that compute, send, compute and add up in each of 200 steps. `computing` returns
+    /// nanoseconds for a rank and a step.
     fn steps(ranks: usize, computing: impl Fn(usize, usize) -> u64) -> Calls {
         let symbol = |name: &str, peer, everywhere| Symbol {
             name: name.into(),
@@ -308,14 +315,14 @@ mod tests {
     }
 
     fn with_noise(rank: usize, step: usize) -> u64 {
-        // Each eighth time a rank takes half as long again.
+        // One time in eight, a rank takes half as long again.
         let disturbed = chance(rank, step) < 125;
         100_000 + chance(rank, step + 1000) * 4 + if disturbed { 50_000 } else { 0 }
     }
 
     #[test]
     fn work_of_one_rank_alone_is_not_distributed() {
-        // In even steps rank 1 has more to do; in odd ones rank 0 works alone.
+        // In even steps rank 1 has more work; in odd ones rank 0 works alone.
         let computing = |rank, step: usize| match (step % 2, rank) {
             (0, 1) => 160_000,
             (0, _) => 80_000,

@@ -1,14 +1,15 @@
-//! The parts of a lead: that of the network, and that of the hosts.
+//! Divides the advantage of the best machine over its challenger into a part of its network and a
+//! part of its hosts.
 
 use crate::row::EQUAL;
 
-/// The values that decide (seconds, or prices times seconds) of two networks, each in the hosts of
-/// both machines.
+/// The times (in seconds), or prices times times, of two networks, each in the hosts of both
+/// machines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchange {
-    /// The names of both machines: the best, and its challenger.
+    /// The names of both machines: the best one, then its challenger.
     pub names: [String; 2],
-    /// The names of their hosts in the catalogue.
+    /// The names of the machines' hosts in the catalogue.
     pub hosts: [String; 2],
     /// The values of each network, that of the best machine first, in the hosts of the best machine
     /// and in those of its challenger.
@@ -16,28 +17,28 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// The value of the challenger over that of the best machine.
+    /// The value of the challenger divided by that of the best machine.
     pub fn lead(&self) -> f64 {
         self.values[1][1] / self.values[0][0]
     }
 
-    /// The value of the challenger's network over that of the best one, in the hosts of the best
-    /// machine and in those of its challenger.
+    /// The value of the challenger's network divided by that of the best machine's network: in the
+    /// hosts of the best machine, and in those of the challenger.
     pub fn of_network(&self) -> [f64; 2] {
         [0, 1].map(|hosts| self.values[1][hosts] / self.values[0][hosts])
     }
 
-    /// The share of the lead that is the network's, in the hosts of the best machine and in those
-    /// of its challenger: of factors that multiply, so by their logarithms. More than 1 where the
-    /// hosts of the best machine are slower. `None` where there is no lead of which it could be a
-    /// share.
+    /// The share of the lead that the network causes, in the hosts of the best machine and in those
+    /// of its challenger. Factors multiply, so shares are quotients of logarithms. A share is more
+    /// than 1 if the hosts of the best machine are slower. `None` if there is no lead.
     pub fn shares(&self) -> Option<[f64; 2]> {
         let lead = self.lead().max(0.0).ln();
         let share = |factor: f64| factor.ln() / lead;
         (lead >= EQUAL.ln_1p()).then(|| self.of_network().map(share))
     }
 
-    /// The sentence. Empty where neither networks nor machines make a difference.
+    /// A sentence about the shares of network and hosts in the lead. Empty if neither networks nor
+    /// machines make a difference.
     pub fn sentence(&self) -> String {
         let [in_best, in_rival] = self.of_network();
         let factors = [in_best, in_rival, self.lead()];
@@ -68,7 +69,7 @@ impl Exchange {
 mod tests {
     use super::*;
 
-    /// EDR in Haswell hosts beside QDR in Nehalem hosts.
+    /// EDR in Haswell hosts, compared with QDR in Nehalem hosts.
     fn exchange(values: [[f64; 2]; 2]) -> Exchange {
         Exchange {
             names: ["edr", "qdr"].map(String::from),
@@ -87,7 +88,8 @@ mod tests {
         );
         let shares = of.shares().unwrap();
         assert!((shares[0] - 1.15_f64.ln() / 1.41_f64.ln()).abs() < 1e-12);
-        // The network in the challenger's hosts and the hosts with the best network make the lead.
+        // The network in the challenger's hosts and the hosts with the best network together make
+        // the lead.
         let host = (1.28_f64).ln() / 1.41_f64.ln();
         assert!((shares[1] + host - 1.0).abs() < 1e-12, "{shares:?}");
     }
@@ -113,7 +115,7 @@ mod tests {
     fn networks_that_make_no_difference_have_no_sentence_and_no_share() {
         let equal = exchange([[1.0, 1.005], [0.999, 1.01]]);
         assert_eq!((equal.sentence().as_str(), equal.shares()), ("", None));
-        // The networks do, and the hosts take it back: there is no lead to have a share of.
+        // The networks differ, and the hosts cancel the difference: there is no lead to divide.
         let hidden = exchange([[1.0, 0.9], [1.12, 1.01]]);
         assert!(
             hidden.sentence().contains("12 % in the hosts of qdr"),

@@ -1,8 +1,9 @@
-//! The replays with a free start, which show what the start of a run takes.
+//! Replays with a free start, which show how long the start of a run takes.
 //!
-//! If a loop decides, two sets of rows need replays with a free start: those of the first machine,
-//! for the iteration from which on iterations count, and those with the best number of ranks, whose
-//! time is divided. Otherwise the start is part of the measure that decides, so every row needs it.
+//! If iterations of a loop are compared, two sets of rows need replays with a free start: the rows
+//! of the first machine, to find the first iteration whose time is used, and the rows with the best
+//! number of ranks, whose time is divided. Otherwise the start is part of the compared time, so
+//! every row needs them.
 
 use anyhow::Result;
 use profile::Summary;
@@ -15,8 +16,8 @@ use crate::row::Row;
 use crate::work::Measure;
 use crate::{Request, divide};
 
-/// Divides the time of each row, and replays with a free start what that needs. The result is the
-/// measure that decides.
+/// Divides the time of each row, and makes the replays with a free start for that. Returns the part
+/// of a run whose time is compared.
 pub(crate) fn divide_all(
     request: &Request,
     record: &mut Record,

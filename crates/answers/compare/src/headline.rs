@@ -5,7 +5,7 @@ use fabric::accuracy::Certainty;
 use crate::advice::Advice;
 
 impl Advice {
-    /// The answer: which machine to take, with how many ranks.
+    /// The answer as a headline: which machine to take, with how many ranks.
     pub fn headline(&self) -> String {
         let ranks = self.ranks;
         match (self.equals.as_slice(), self.rival) {
@@ -15,7 +15,7 @@ impl Advice {
         }
     }
 
-    /// The certainty in a word or two; empty where there is nothing to be sure of.
+    /// The certainty in a word or two; empty if there is no other machine to compare with.
     pub fn certainty_word(&self) -> &'static str {
         if self.challenger().is_none() {
             return "";

@@ -1,10 +1,11 @@
-//! Replays that divide a lead between the network and the hosts.
+//! Makes the replays that divide the advantage of the best machine over its challenger between
+//! network and hosts.
 //!
 //! Two machines differ in their networks (cards, rails, cables, switches) and perhaps in their
-//! hosts (slots, memory, processors, the costs of the MPI library). Each network is therefore
-//! replayed in the hosts of the other machine too. In equal hosts the network alone makes the
-//! difference. That has two values, one in the hosts of each machine, because a faster network
-//! saves a greater share of the time where hosts and library take less of it.
+//! hosts (slots, memory, processors, the costs of the MPI library). Each network is therefore also
+//! replayed in the hosts of the other machine. In equal hosts only the network makes a difference.
+//! The difference has two values, one in the hosts of each machine, because a faster network saves
+//! a greater share of the time where hosts and library take less of it.
 
 use anyhow::Result;
 
@@ -16,7 +17,7 @@ use crate::row::Row;
 use crate::work::Measure;
 use crate::{Request, start};
 
-/// Machines of a comparison have different hosts, so that networks may be exchanged.
+/// True if machines of the comparison have different hosts, so that networks can be exchanged.
 pub(crate) fn differ(request: &Request) -> bool {
     let first = &request.machines[0];
     let mut others = request.machines.iter();
@@ -24,7 +25,7 @@ pub(crate) fn differ(request: &Request) -> bool {
 }
 
 /// Replays the networks of the best machine and of its challenger in each other's hosts. `None`:
-/// the hosts are the same, or a network does not fit the other hosts.
+/// the hosts are the same, or a network cannot run in the other hosts.
 pub(crate) fn exchange(
     request: &Request,
     record: &Record,

@@ -1,4 +1,5 @@
-//! Idealised machines: the parts of a machine that cost nothing in a replay.
+//! Idealises machines for replays: changes the values of a machine so that one kind of its costs,
+//! or all of them, disappear.
 
 use anyhow::{Context, bail};
 use fabric::components::Part;
@@ -11,26 +12,27 @@ use crate::machine::{Change, Machine};
 /// The part of a machine that costs nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ideal {
-    /// Delays that several messages may pass at once.
+    /// The delays of messages that do not occupy a resource, so that messages overlap in them.
     Latency,
-    /// All rates in bytes.
+    /// The time of each byte: all rates in bytes per second are unlimited.
     Bandwidth,
-    /// Work for each message.
+    /// The time that a resource spends on each message, whatever its length.
     MessageRate,
-    /// Files.
+    /// The time of accesses to files.
     Storage,
-    /// All of these.
+    /// All of these costs.
     Everything,
-    /// All of these, and the ranks with equal calls share their work evenly.
+    /// All of these costs, and in addition ranks with equal calls share their work evenly.
     Distributed,
 }
 
-/// A rate that no machine has, but that the model can compute with.
+/// A bandwidth that no machine has, but with which the model can compute.
 const FAST: &str = "100000 Gb/s";
+/// A message rate that no machine has, but with which the model can compute.
 const OFTEN: &str = "1000000 M/s";
-/// The rate of a host's work inside MPI.
+/// The key of the rate of a host's work inside MPI.
 const LOCAL: &str = "local";
-/// The times of a host that its processor spends on each message.
+/// The keys of a host's times that its processor spends on each message.
 const PROCESSOR: [&str; 6] = [
     "post",
     "poll",
@@ -41,7 +43,7 @@ const PROCESSOR: [&str; 6] = [
 ];
 
 impl Ideal {
-    /// The kinds of cost, one at a time.
+    /// The kinds of cost that are idealised one at a time.
     pub const SINGLE: [Ideal; 4] = [
         Ideal::Latency,
         Ideal::Bandwidth,
@@ -56,7 +58,8 @@ impl Ideal {
         single.filter(move |ideal| *ideal != Ideal::Storage || has_storage)
     }
 
-    /// The seconds of a replay on this machine. An error says which machine failed, and why.
+    /// The time of a replay on this ideal machine, in seconds. An error says which machine failed,
+    /// and why.
     pub(crate) fn seconds(self, outcome: &Result<Summary, String>) -> anyhow::Result<f64> {
         let name = match self {
             Ideal::Latency => "the machine without latency",
@@ -74,7 +77,7 @@ impl Ideal {
         }
     }
 
-    /// The changes of a machine that make it so.
+    /// The changes of a machine's values that remove these costs.
     pub fn changes(self, machine: &Machine) -> Vec<Change> {
         let values = machine.sheet.values();
         let change = |value: &fabric::catalogue::NamedValue| {
@@ -90,14 +93,14 @@ impl Ideal {
     }
 }
 
-/// The kind of cost of a value, and the value without that cost; `None` for a value that is no
-/// time and no rate.
+/// The kind of cost of a value, and the value that removes the cost; `None` for a value that is
+/// neither a time nor a rate.
 fn ideal(part: &str, key: &str, raw: &Raw) -> Option<(Ideal, &'static str)> {
     if part == Storage::KIND {
         let value = if key == "latency" { "0 ns" } else { FAST };
         return Some((Ideal::Storage, value));
     }
-    // Copies of messages are free then, and work inside MPI is not.
+    // Copies of messages become free, but work inside MPI does not.
     if part == Host::KIND && key == LOCAL {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Jobs of `fishplate run`: the recording ones alone, replays two at a time.
+//! Jobs of `fishplate run`: recordings one at a time, replays up to two at a time.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -26,10 +26,11 @@ use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
 use crate::{Request, RunFolder, work};
 
-/// The most lines of the program's output that are shown whole, and the last lines of a longer one.
+/// The most lines of the program's output that are shown whole.
 const WHOLE_OUTPUT: usize = 6;
+/// The number of last lines that are shown of a longer output.
 const LAST_LINES: usize = 3;
-/// Without a bar, phases are lines at least this time apart.
+/// Without a progress bar, lines about phases are at least this time apart.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
 /// Starts jobs, shows their progress, and remembers their outcomes.
@@ -41,31 +42,32 @@ pub struct Runner {
     known: HashMap<Task, Outcome>,
     /// The time of the last line about a phase, or of the start.
     last_line: Instant,
-    /// The first recording has been made.
+    /// True if the first recording has been made.
     has_recorded: bool,
     input: Input,
-    /// Remarks of recording runs that the user has seen.
+    /// Remarks of recording runs that have been shown to the user.
     said: HashSet<String>,
-    /// Neither phases nor output of the program are printed.
+    /// True if neither phases nor output of the program are printed.
     is_quiet: bool,
 }
 
-/// A trace to replay: what the recordings with a number of ranks give, for one processor.
+/// The key of a trace file in a runner's cache: replays with equal keys use the same trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Played {
     ranks: usize,
-    /// The number of the recording that is left out.
+    /// The number of the recording that is left out, if one is.
     without: Option<usize>,
-    /// The time of computing over that on this computer, in thousandths.
+    /// The time of computing on the machine's processor, divided by that on this computer, in
+    /// thousandths.
     scale: u64,
-    /// Ranks with equal calls share their work evenly.
+    /// True if ranks with equal calls share their work evenly.
     is_distributed: bool,
 }
 
-/// A summary, or the reason why there is none.
+/// The summary of a replay, or the reason why there is none.
 pub(crate) type Outcome = Result<Summary, String>;
 
-/// One replay.
+/// The description of one replay.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Task {
     /// The number of the machine in the request, which gives the network.
@@ -74,15 +76,15 @@ pub(crate) struct Task {
     pub(crate) hosts_of: usize,
     pub(crate) ranks: usize,
     pub(crate) ideal: Option<Ideal>,
-    /// The number of the recording that is left out.
+    /// The number of the recording that is left out, if one is.
     pub(crate) without: Option<usize>,
-    /// The start of the program is free.
+    /// True if the start of the program is free.
     pub(crate) is_free: bool,
     changes: Vec<Change>,
 }
 
 impl Task {
-    /// A replay on the machine as it is.
+    /// A replay on the unchanged machine.
     pub(crate) fn plain(machine: usize, ranks: usize) -> Task {
         Task::changed(machine, ranks, Vec::new())
     }
@@ -108,7 +110,7 @@ impl Task {
         }
     }
 
-    /// A replay on the machine of all recordings but one.
+    /// A replay on the machine, of all recordings but one.
     pub(crate) fn without(machine: usize, ranks: usize, recording: usize) -> Task {
         Task {
             without: Some(recording),
@@ -160,12 +162,12 @@ impl Runner {
         }
     }
 
-    /// The runner, which prints neither phases nor output of the program if `is_quiet`.
+    /// Sets whether the runner prints neither phases nor output of the program.
     pub fn quiet(self, is_quiet: bool) -> Runner {
         Runner { is_quiet, ..self }
     }
 
-    /// Reads standard input, which every run gets.
+    /// Reads standard input to its end; every run gets a copy.
     pub(crate) fn read_input(&mut self) -> Result<()> {
         let console = &mut self.console;
         self.input = Input::read(|| {
@@ -174,19 +176,19 @@ impl Runner {
         Ok(())
     }
 
-    /// Prints a line about the comparison.
+    /// Prints a line, even if the runner is quiet.
     pub(crate) fn say(&mut self, line: &str) {
         self.console.say(line);
     }
 
-    /// Prints a line that a quiet user does not want.
+    /// Prints a line, unless the runner is quiet.
     pub(crate) fn announce(&mut self, line: &str) {
         if !self.is_quiet {
             self.console.say(line);
         }
     }
 
-    /// Shows that a phase begins, of `runs` runs or of a number that nobody knows.
+    /// Shows that a phase begins. `runs` is the number of its runs; `None`: it is unknown.
     pub(crate) fn phase(&mut self, what: &str, runs: Option<usize>) {
         if self.is_quiet {
             return;
@@ -205,8 +207,8 @@ impl Runner {
         }
     }
 
-    /// Records the computing of the program on a machine. The first run's output goes to standard
-    /// error, and a line says how long the comparison will take.
+    /// Runs the program on a machine and records its computing. The first run's output goes to
+    /// standard error, and a line says how long the comparison will take.
     pub(crate) fn record(
         &mut self,
         request: &Request,
@@ -274,7 +276,7 @@ impl Runner {
         })
     }
 
-    /// Shows the program's output, of a long one the last lines.
+    /// Shows the program's output; only the last lines if it is long.
     fn show_output(&mut self, output: &str) {
         let lines: Vec<&str> = output.lines().collect();
         let left_out = match lines.len() {
@@ -292,13 +294,14 @@ impl Runner {
         self.console.print(&shown);
     }
 
-    /// Forgets the replays with a number of ranks, of which there is another recording now.
+    /// Forgets the replays with a number of ranks, for which there is another recording now.
     pub(crate) fn forget(&mut self, ranks: usize) {
         self.known.retain(|task, _| task.ranks != ranks);
         self.replayed.retain(|played, _| played.ranks != ranks);
     }
 
-    /// Replays; the outcomes come in the order of the tasks.
+    /// Makes replays, as far as their outcomes are not known yet. Outcomes are in the order of the
+    /// tasks.
     pub(crate) fn replay(
         &mut self,
         request: &Request,
@@ -350,7 +353,7 @@ impl Runner {
                 let done = done.clone();
                 let replays = move || {
                     while let Some(task) = new.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        // The receiver is gone once a replay could not be started.
+                        // The receiver has been dropped if a replay could not be started.
                         if done.send((*task, jobs.replay(task))).is_err() {
                             return;
                         }
@@ -370,7 +373,7 @@ impl Runner {
     }
 }
 
-/// The parts of a runner that threads share.
+/// The parts of a runner that its threads share.
 struct Jobs<'a> {
     command: &'a Path,
     replayed: &'a HashMap<Played, MemoryFile>,
@@ -404,7 +407,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// A run on the network of the first machine with the hosts of the second.
+    /// The command of a run on the network of the first machine with the hosts of the second.
     fn command(
         &self,
         [network, hosts]: [&Machine; 2],
@@ -439,8 +442,7 @@ impl Jobs<'_> {
     }
 }
 
-/// The reason why a replay that differs from its recording tells nothing; `None` if it does not
-/// differ by much.
+/// The reason why a replay differs too much from its recording to be of use; `None` if it does not.
 fn too_different(found: &Differences) -> Option<String> {
     const MOST: f64 = 0.10;
     let is_invented = found.invented_s >= found.left_out_s;
@@ -461,7 +463,7 @@ fn word(before: &str, path: &Path) -> OsString {
     word
 }
 
-/// The reason of a job that failed: what `fishplate` says, then the last lines of the program.
+/// The reason why a job failed: the lines of `fishplate`, then the last lines of the program.
 fn last_words(ended: &Output) -> String {
     let said = String::from_utf8_lossy(&ended.stderr);
     match reason(&said) {
@@ -470,14 +472,14 @@ fn last_words(ended: &Output) -> String {
     }
 }
 
-/// The reason that standard error gives; empty if it is.
+/// The reason that standard error gives; empty if there is none.
 fn reason(said: &str) -> String {
     const OURS: &str = "fishplate: ";
     const MOST: usize = 4;
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let (ours, others): (Vec<&str>, Vec<&str>) = { lines }.partition(|line| line.starts_with(OURS));
     let ours = ours.iter().map(|line| &line[OURS.len()..]);
-    // Every rank may say the same.
+    // Several ranks may report the same reason.
     let ours = results::table::distinct(ours);
     let others = others[others.len().saturating_sub(MOST)..].iter().copied();
     ours.into_iter()

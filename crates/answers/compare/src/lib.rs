@@ -1,5 +1,5 @@
-//! A comparison of modelled machines for one program. The program runs once for each number of
-//! ranks, which records its computing; then it runs again on each machine with the recorded times.
+//! A comparison of modelled machines for one program. The program runs for each number of ranks,
+//! and its computing is recorded; then it runs again on each machine with the recorded times.
 //!
 //! All runs are jobs of `fishplate run`. Further runs with idealised machines show the bound of the
 //! program ([`bounds`]), and runs with changed assumptions show how sure the answer is
@@ -65,54 +65,56 @@ pub use show::text;
 use surroundings::FolderState;
 use work::{Marks, Measure, Wanted};
 
-/// The comparison that a user asks for.
+/// A request of a user for a comparison.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The machines.
+    /// The machines to compare. Recordings are made on the first.
     pub machines: Vec<Machine>,
-    /// The numbers of ranks.
+    /// The numbers of ranks to compare.
     pub ranks: Vec<usize>,
-    /// Ranks on each host.
+    /// The number of ranks on each host.
     pub per_host: usize,
-    /// Further words of `fishplate run`, such as `-x NAME=VALUE`.
+    /// Further arguments for `fishplate run`, such as `-x NAME=VALUE`.
     pub options: Vec<OsString>,
     /// The program and its arguments.
     pub program: Vec<OsString>,
-    /// The file that keeps the record.
+    /// The file to which the record is written; `None`: it is not kept.
     pub keep: Option<PathBuf>,
-    /// The file with a record from before.
+    /// The file from which a record of an earlier comparison is read. `None`: the program is
+    /// recorded.
     pub reuse: Option<PathBuf>,
     /// The part of the program that is compared.
     pub wanted: Wanted,
     /// The number of recordings with each number of ranks. `None`: as many as are needed.
     pub recordings: Option<usize>,
-    /// The times alone, by one recording: the certainty is not searched.
+    /// True if one recording is enough and the certainty is not computed: the user wants only the
+    /// times.
     pub quick: bool,
-    /// The rows whose time is divided into its shares; quickly none.
+    /// The rows whose time is divided into its shares; none if `quick`.
     pub divided: Divided,
     /// The folder in which the program runs.
     pub folder: RunFolder,
 }
 
-/// The folder in which the compared program runs.
+/// The choice of the folder in which the compared program runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunFolder {
-    /// A folder for each run with links to what is in the current one.
+    /// For each run a folder of its own, with links to the contents of the current one.
     Scratch,
-    /// This folder, in which they run one at a time.
+    /// This folder, in which runs are made one at a time.
     Here(PathBuf),
 }
 
-/// Replays that run at once.
+/// The number of replays that run at once.
 const AT_ONCE: usize = 2;
-/// The recordings with which one number of ranks begins: the least that have a median.
+/// The first number of recordings with one number of ranks: the least number with a median.
 const FIRST: usize = 3;
 /// The most recordings with one number of ranks.
 pub const MOST_RECORDINGS: usize = 9;
-/// The recordings are enough once the time without any of them differs by at most this share.
+/// Recordings are enough if leaving out any one of them changes the time by at most this share.
 const SETTLED: f64 = 0.02;
 
-/// Compares. `runner` starts the jobs.
+/// Runs a comparison. `runner` starts the jobs.
 pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     let before = FolderState::of(Path::new("."));
     runner.read_input()?;
@@ -137,7 +139,7 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     })
 }
 
-/// Names files of the current folder that runs have written to through the links to them.
+/// Reports files of the current folder that runs have changed through links to them.
 fn say_changed(request: &Request, before: &FolderState, runner: &mut Runner) {
     let known: Vec<&Path> = request.keep.iter().map(PathBuf::as_path).collect();
     let changed = before.changed(&FolderState::of(Path::new(".")), &known);
@@ -169,9 +171,9 @@ fn recorded(of: &Recordings) -> Recorded {
     }
 }
 
-/// Reads the record, or makes one on the first machine.
+/// Reads the record of the program's computing from a file, or makes it on the first machine.
 fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
-    // A name that cannot be written is refused before minutes of recording.
+    // An output file that cannot be written is refused before minutes of recording.
     let kept = request.keep.as_deref();
     let kept = kept.map(|file| OutputFile::open("--record", file));
     let kept = kept.transpose().map_err(|why| anyhow!(why))?;
@@ -201,7 +203,8 @@ fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
     Ok(record)
 }
 
-/// Records on the first machine: disturbed recordings again, and more of them while they differ.
+/// Records the program's computing on the first machine. Disturbed recordings are repeated, and
+/// further ones are made while they differ.
 fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
     let first = &request.machines[0];
     let (least, most) = request.recordings();
@@ -220,7 +223,7 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
         counts.all(|of| of.find_work(&request.wanted).is_ok())
     };
     if !find_work(&mut record) {
-        // The recordings are kept before the reason is reported.
+        // Return, so that the recordings are written to the file before the error is reported.
         return Ok(record);
     }
     let far = spread::far(request, &record, runner)?;
@@ -243,8 +246,8 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
     Ok(record)
 }
 
-/// The time on the first machine depends on one recording. A program that cannot be
-/// replayed there is reported later.
+/// True if the time on the first machine depends much on a single recording. A program that cannot
+/// be replayed there is reported later.
 fn is_unsettled(
     request: &Request,
     record: &Record,
@@ -264,8 +267,8 @@ fn is_unsettled(
     Ok(spread.is_some_and(|spread| spread > SETTLED))
 }
 
-/// The seconds that decide in replays on the first machine, whose start nobody knows yet. `None`:
-/// the program cannot be replayed there.
+/// The compared times of replays on the first machine, in seconds, with a start of 0 because it is
+/// not known yet. `None`: the program cannot be replayed there.
 fn first_values(
     request: &Request,
     record: &Record,
@@ -285,7 +288,7 @@ fn first_values(
     Ok(tasks.iter().zip(outcomes).map(value).collect())
 }
 
-/// Replays the record on every machine.
+/// Replays the recorded computing on every machine, with each number of ranks.
 fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec<Row>> {
     let mut tasks = Vec::new();
     for Recordings { ranks, .. } in &record.counts {
@@ -309,7 +312,7 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
     Ok(rows)
 }
 
-/// Divides the time of each row into start, iterations and rest, and chooses what decides.
+/// Divides the time of each row into start, iterations and rest, and chooses the part to compare.
 fn divide(
     request: &Request,
     record: &mut Record,
@@ -352,20 +355,22 @@ fn divide(
     measure
 }
 
-/// The seconds of a run's start, by the run with a free start on the same machine.
+/// The time of a run's start, in seconds, by comparison with the run with a free start on the same
+/// machine. `None`: a run did not report its times.
 fn start(run: &Summary, free: &Summary) -> Option<f64> {
     let behind = |summary: &Summary| Some(summary.virtual_s? - summary.started_s?);
     let saved = behind(run)? - behind(free)?;
     Some(saved.max(0.0) + run.started_s?)
 }
 
-/// The loop in the recordings with a number of ranks.
+/// The loop of the program in the recordings with this number of ranks, with its marked iterations.
+/// `None`: no loop was found.
 fn marks(record: &mut Record, ranks: usize) -> Option<&mut Marks> {
     let of = record.counts.iter_mut().find(|of| of.ranks == ranks)?;
     of.work.as_mut()?.found.as_mut().ok()
 }
 
-/// Runs idealised machines, for the shares of the rows that have some.
+/// Replays on idealised machines, for the rows whose time is divided into shares.
 fn find_bounds(
     request: &Request,
     runner: &mut Runner,
@@ -418,7 +423,7 @@ fn find_bounds(
     Ok(())
 }
 
-/// The times that divide the time of a row. An error names the replay that is missing.
+/// The times by which the time of a row is divided. An error names the missing replay.
 fn replays(
     request: &Request,
     row: &Row,
@@ -442,7 +447,7 @@ fn replays(
     })
 }
 
-/// Finds the best machine and number of ranks, and how sure that is.
+/// Finds the best machine and number of ranks, and how sure that answer is.
 fn advise(
     request: &Request,
     record: &Record,

@@ -13,17 +13,18 @@ use model::config::MachineConfig;
 /// A machine of the comparison.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// The word that names it to `fishplate run --fabric`.
+    /// The name of the machine for `fishplate run --fabric`: one of the catalogue, or a file.
     pub word: String,
-    /// Its name in tables: the word without folders and suffix.
+    /// The name of the machine in tables: `word` without folders and suffix.
     pub name: String,
-    /// The word that names its hosts to `fishplate run --fabric-host`. `None`: its own hosts.
+    /// The name of its hosts for `fishplate run --fabric-host`. `None`: the machine's own hosts.
     pub host: Option<String>,
     /// The values that the user has changed.
     pub changes: Vec<Change>,
-    /// All its values, in its hosts and with its changes.
+    /// All values of the machine, with those hosts and those changes.
     pub sheet: Sheet,
-    /// The time of computing on its processor over that on this computer, in thousandths.
+    /// The time of computing on the machine's processor, divided by that on this computer, in
+    /// thousandths.
     pub compute_scale: u64,
     system: System,
 }
@@ -31,14 +32,14 @@ pub struct Machine {
 /// A changed value of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Change {
-    /// The keys that lead to the value.
+    /// The path of keys to the value, joined by dots.
     pub path: String,
     /// The value as text.
     pub value: String,
 }
 
 impl Change {
-    /// Changes the value at `path` to `raw`.
+    /// A change of the value at `path` to `raw`.
     pub fn new(path: &str, raw: &Raw) -> Change {
         let value = match raw {
             Raw::Text(text) => text.clone(),
@@ -50,12 +51,12 @@ impl Change {
         }
     }
 
-    /// The value as `fishplate run --set` reads it.
+    /// The value, parsed as `fishplate run --set` does.
     fn raw(&self) -> Raw {
         Raw::of_word(&self.value)
     }
 
-    /// The change sets a value of a machine's hosts, rather than of its network.
+    /// True if the change sets a value of a machine's hosts, rather than of its network.
     pub(crate) fn is_of_hosts(&self) -> bool {
         let first = self.path.split('.').next();
         first.is_some_and(|key| HOST_KEYS.contains(&key))
@@ -68,66 +69,66 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// The parts of a machine by which a buyer knows it.
+/// The parts of a machine, as a buyer knows them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hardware {
     /// The number of rails.
     pub rails: u32,
     /// The key figures of the first rail.
     pub figures: Figures,
-    /// The name of its card in the catalogue.
+    /// The name of the first rail's card in the catalogue.
     pub card: String,
-    /// The name of its host.
+    /// The name of the machine's host in the catalogue.
     pub host: String,
-    /// The name of its MPI library.
+    /// The name of the machine's MPI library in the catalogue.
     pub software: String,
-    /// The price of one host with its share of the network.
+    /// The price of one host with its share of the network; `None` if the machine has no price.
     pub price: Option<Price>,
-    /// Files take time.
+    /// True if the machine has a model of storage, so that files take time.
     pub has_storage: bool,
 }
 
 /// Facts of a machine that the comparison shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// Its name in tables.
+    /// The name of the machine in tables.
     pub name: String,
-    /// The word that names it.
+    /// The name of the machine on command lines.
     pub word: String,
-    /// Its values whose source begins with *assumed* or *inferred*: their number.
+    /// The number of the machine's values whose source begins with *assumed* or *inferred*.
     pub uncertain: usize,
-    /// The number of all its values.
+    /// The number of all values of the machine.
     pub values: usize,
-    /// The time of computing on its processor over that on this computer.
+    /// The time of computing on the machine's processor, divided by that on this computer.
     pub compute_scale: f64,
-    /// The word that names its hosts, where the user has chosen them.
+    /// The name of the machine's hosts on command lines, if the user has chosen them.
     pub host: Option<String>,
     /// The values that the user has changed.
     pub changes: Vec<Change>,
-    /// Its parts.
+    /// The hardware of the machine, as a buyer knows it.
     pub hardware: Hardware,
-    /// Its host and its MPI library, where these are assumed or inferred.
+    /// The host and the MPI library of the machine, where these are assumed or inferred.
     pub stand_ins: Vec<StandIn>,
 }
 
-/// A part of the catalogue that is assumed for a machine, or inferred.
+/// A host or MPI library of the catalogue that a machine is assumed or inferred to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StandIn {
     /// The key of the part: `host` or `software`.
     pub key: String,
-    /// The name of the part.
+    /// The name of the part in the catalogue.
     pub part: String,
-    /// `assumed` or `inferred`.
+    /// The standing of the part: `assumed` or `inferred`.
     pub standing: &'static str,
-    /// The reason.
+    /// The reason for the assumption.
     pub reason: String,
 }
 
-/// The time of computing on this computer, in thousandths.
+/// The compute scale of this computer, in thousandths: its computing takes as long as recorded.
 const THIS_SPEED: u64 = 1000;
 
 impl Machine {
-    /// The machine that `word` names, with the values that it has in its hosts.
+    /// The machine named `word`, with the values of `sheet`.
     pub fn new(word: &str, sheet: Sheet) -> Result<Machine> {
         let system = sheet.build::<System>();
         let file = word.rsplit('/').next().unwrap_or(word);
@@ -142,13 +143,13 @@ impl Machine {
         })
     }
 
-    /// The machine whose hosts, which its values have already, `word` names.
+    /// Records the name of the machine's hosts; `sheet` has their values already.
     pub fn in_hosts(mut self, word: &str) -> Machine {
         self.host = Some(word.to_owned());
         self
     }
 
-    /// The machine with values that the user changes.
+    /// Changes values of the machine. An error names a change that is not valid.
     pub fn with_changes(mut self, changes: Vec<Change>) -> Result<Machine> {
         for change in &changes {
             let set = self.sheet.set(&change.path, change.raw(), "--set");
@@ -166,14 +167,14 @@ impl Machine {
         self
     }
 
-    /// Checks that the machine can have as many hosts as the ranks need.
+    /// Checks that the machine can have as many hosts as the ranks need, with a core for each rank.
     pub fn check(&self, ranks: usize, per_host: usize) -> Result<()> {
         let config = MachineConfig::new(&self.system, ranks, per_host, 1);
         config.map_err(|why| anyhow!("{}: {why}", self.word))?;
         self.check_threads(ranks.min(per_host), 1)
     }
 
-    /// Cores of a host for each of its ranks. None: the machine does not say.
+    /// The number of cores of a host for each of its ranks. `None`: the machine does not define it.
     pub(crate) fn cores_of_rank(&self, ranks: usize) -> Option<usize> {
         model::cores_of_rank(&self.system, ranks)
     }
@@ -202,18 +203,18 @@ impl Machine {
         system.price(hosts(ranks, per_host))
     }
 
-    /// The machine has a price.
+    /// True if the machine has a price.
     pub(crate) fn has_price(&self) -> bool {
         self.price(1, 1).is_ok()
     }
 
-    /// The price with changed values, if it has one.
+    /// The price of the machine with changed values, if it has one.
     pub fn price_with(&self, changes: &[Change], ranks: usize, per_host: usize) -> Option<Price> {
         let system = self.changed(changes)?;
         system.price(hosts(ranks, per_host)).ok()
     }
 
-    /// The machine exists with these changes.
+    /// True if a machine with these changes is valid.
     pub fn allows(&self, changes: &[Change]) -> bool {
         self.changed(changes).is_some()
     }
@@ -226,7 +227,7 @@ impl Machine {
         sheet.build().ok()
     }
 
-    /// The facts to show.
+    /// The facts of the machine that the comparison shows.
     pub(crate) fn facts(&self) -> Facts {
         let values = self.sheet.values();
         let uncertain = values.iter().filter(|value| is_uncertain(&value.source));
@@ -256,7 +257,7 @@ impl Machine {
         }
     }
 
-    /// Its host and its MPI library, where these are assumed or inferred.
+    /// The host and the MPI library of the machine, where these are assumed or inferred.
     pub fn stand_ins(&self) -> Vec<StandIn> {
         let uncertain = self.sheet.uncertain().into_iter();
         let parts = uncertain.filter(|one| ["host", "software"].contains(&one.path.as_str()));
@@ -270,9 +271,9 @@ impl Machine {
             .collect()
     }
 
-    /// A program finds the same hosts: all that takes time there, with the MPI library and
-    /// the speed of the processors. A system that starts from another and names a card, a cable, a
-    /// switch or rails alone has the hosts of the other.
+    /// True if the hosts of both machines are the same for a program: every value of time, the MPI
+    /// library, and the speed of the processors. A system that is derived from another and changes
+    /// only the card, the cable, the switch or the rails has the hosts of the other.
     pub fn has_hosts_of(&self, other: &Machine) -> bool {
         let hosts = |machine: &Machine| -> (Host, Software, u64) {
             let timed = Host {
@@ -286,26 +287,27 @@ impl Machine {
         hosts(self) == hosts(other)
     }
 
-    /// The simplicity of a machine, by what a buyer pays more for, the less the simpler: the number
-    /// of rails, then the rate of the link of the first in bits per second, then the year of its
-    /// card.
+    /// The order of machines by simplicity, the simplest first: by the number of rails, then by the
+    /// rate of the first rail's link in bits per second, then by the year of its card. More of each
+    /// costs a buyer more.
     pub(crate) fn simplicity(&self) -> (u32, u64, u32) {
         let rail = self.system.rail(0);
         let rate = rail.link_rate().bits_per_sec();
         (self.system.rails.count(), rate, rail.hca.year)
     }
 
-    /// The knowledge of its host and library, on which the errors of its predictions depend.
+    /// The case of the machine, on which the errors of predictions depend: its MPI library is named
+    /// or assumed, or its messages travel by TCP.
     pub(crate) fn case(&self) -> Case {
         Case::of(&self.system, accuracy::names_library(&self.sheet))
     }
 
-    /// Hosts and MPI libraries of both machines cost the same.
+    /// True if hosts and MPI libraries of both machines have the same costs.
     pub(crate) fn has_equal_host(&self, other: &Machine) -> bool {
         accuracy::have_equal_hosts(&self.sheet, &other.sheet)
     }
 
-    /// Both machines have the same values, so that only their processors may differ.
+    /// True if both machines have the same values, so that only their processors may differ.
     pub fn equals(&self, other: &Machine) -> bool {
         let values = |machine: &Machine| -> Vec<(String, Raw)> {
             let values = machine.sheet.values().into_iter();
@@ -320,7 +322,7 @@ fn hosts(ranks: usize, per_host: usize) -> u32 {
     ranks.div_ceil(per_host.max(1)) as u32
 }
 
-/// A source is an assumption or an inference.
+/// True if a value with this source is assumed or inferred.
 pub(crate) fn is_uncertain(source: &str) -> bool {
     let standing = source.split(':').next().unwrap_or_default().trim();
     ["assumed", "inferred"].contains(&standing)
@@ -332,7 +334,7 @@ mod tests {
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
 
-    /// A machine of the catalogue, or of this text.
+    /// The machine `name` of the catalogue, extended by the machines that `text` defines.
     fn machine(name: &str, text: &str) -> Machine {
         let mut catalogue = Catalogue::builtin();
         catalogue.add("test.toml", text).unwrap();
@@ -370,7 +372,7 @@ mod tests {
                 .unwrap()
                 .has_hosts_of(&qdr)
         );
-        // No time depends on this value.
+        // No time depends on the number of cores.
         assert!(
             set(machine("qdr", text), "host.cores", "4")
                 .unwrap()

@@ -1,4 +1,5 @@
-//! Sentences on the subject of a comparison: the loop or the rest, the start, the noise.
+//! Sentences for the user about the measured parts of a program's runs: the loop that was found,
+//! the time that is compared, and noise.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use crate::report::{Comparison, LoopFacts, Recorded};
 use crate::row::Row;
 use crate::work::Measure;
 
-/// Sentences about what was measured: which loop was taken, what decides, what is chance.
+/// Sentences about the measurement: the loop that was found, the time that is compared, and noise.
 pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut said: Vec<String> = results::table::distinct(comparison.recorded.iter().map(found));
     said.push(decides(comparison));
@@ -15,7 +16,7 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     said
 }
 
-/// The loop of the program with one number of ranks.
+/// The sentence about the loop of the program with one number of ranks.
 fn found(of: &Recorded) -> String {
     let ranks = of.ranks;
     match &of.found {
@@ -57,7 +58,7 @@ fn counted(facts: &LoopFacts) -> String {
     }
 }
 
-/// The sentence that names the time that decides.
+/// The sentence that names the compared time.
 fn decides(comparison: &Comparison) -> String {
     match comparison.measure {
         Measure::Loop => {
@@ -80,7 +81,7 @@ fn decides(comparison: &Comparison) -> String {
     }
 }
 
-/// The reason why the time of further iterations is unknown.
+/// The sentence why the time of further iterations is unknown; empty if it is known.
 fn no_prediction(comparison: &Comparison) -> String {
     let why = comparison.rows.iter().find_map(|row| match row.prediction {
         Some(Err(why)) => {
@@ -95,7 +96,7 @@ fn no_prediction(comparison: &Comparison) -> String {
     why.unwrap_or_default()
 }
 
-/// The sentence on computing that differs by chance, if there is much of it.
+/// The sentence about computing that differs by chance, if there is much of it.
 fn noise(of: &Recorded) -> Option<String> {
     let uneven = of.unevenness.filter(|uneven| uneven.is_noise())?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -125,7 +126,7 @@ pub(crate) fn loop_json(of: &Recorded) -> Value {
     }
 }
 
-/// The measure that decides, as a word of JSON.
+/// The compared part of a run as JSON.
 pub(crate) fn measure_json(measure: Measure) -> Value {
     match measure {
         Measure::Loop => json!("loop"),

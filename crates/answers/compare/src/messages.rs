@@ -7,11 +7,11 @@ use results::table::Table;
 
 use crate::report::Comparison;
 
-/// The least share of the bytes that the sentence names, in percent.
+/// The least share of the bytes that makes the sentence name a size class, in percent.
 const NAMED: u64 = 10;
 
-/// The messages with the best number of ranks, on the first machine that ran with so many, and its
-/// name.
+/// The messages with the recommended number of ranks, on the first machine that ran with it; and
+/// the name of that machine. `None`: no machine ran with it.
 fn shown(comparison: &Comparison) -> Option<(&Messages, &str)> {
     let ranks = comparison.advice.ranks;
     let mut rows = comparison.rows.iter().filter(|row| row.ranks == ranks);
@@ -28,8 +28,8 @@ fn percent(part: u64, all: u64) -> u64 {
     (u128::from(part) * 100 / u128::from(all.max(1))) as u64
 }
 
-/// The number of messages, their middle size, and the sizes that have most bytes; `None` without
-/// messages.
+/// A sentence with the number of messages, their median size, and the size classes with most bytes;
+/// `None` without messages.
 pub(crate) fn sentence(comparison: &Comparison) -> Option<String> {
     let (messages, name) = shown(comparison)?;
     let mut before = 0;
@@ -56,7 +56,8 @@ pub(crate) fn sentence(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// The number of messages by size: a plot, and its numbers in a closed table.
+/// The number of messages by size class: a plot, and a folded table of the numbers. `None`: no
+/// machine ran with the recommended number of ranks.
 pub(crate) fn section(comparison: &Comparison) -> Option<Section> {
     let (messages, name) = shown(comparison)?;
     let classes: Vec<&SizeClass> = messages.by_size.iter().collect();

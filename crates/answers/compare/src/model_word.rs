@@ -1,32 +1,33 @@
-//! The model's word for an answer, by its errors on systems that it had not seen
-//! ([`fabric::accuracy`]).
+//! Judges how certain an answer is, by the errors of the model on systems that were not used to
+//! build it ([`fabric::accuracy`]).
 
 use fabric::accuracy::{Case, Certainty, FigureKind, Side, certainty};
 
 use crate::machine::Machine;
 use crate::row::Row;
 
-/// The shares of a time that the network costs, by the kind of figure that it is like: delays are
-/// those of short messages, work for each message that of streams of short messages, and bytes
-/// those of long ones. With the name of the share.
+/// The costs of the network, each with the kind of figure whose error applies to it and with its
+/// name. Delays are like latencies of short messages, work for each message like streams of short
+/// messages, and bytes like bandwidths of long ones.
 const COSTS: [(FigureKind, &str); 3] = [
     (FigureKind::ShortLatency, "latency"),
     (FigureKind::ShortStream, "message rate"),
     (FigureKind::LongBandwidth, "bandwidth"),
 ];
 
-/// The model's word for an answer.
+/// The certainty of an answer by the errors of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelWord {
-    /// The knowledge of the two machines.
+    /// The case of the two machines: hosts and libraries are equal, named or assumed, or messages
+    /// travel by TCP.
     pub case: Case,
-    /// The word.
+    /// The certainty of the answer.
     pub certainty: Certainty,
 }
 
-/// The model's word for the order of two machines. `rows` and `values`: those of the best machine
-/// and of the challenger; the value is what decides, a time or price times time. `None`: the
-/// machines are one, or nobody knows what the network costs.
+/// The certainty of the order of two machines by the errors of the model. `rows` and `values` are
+/// those of the best machine and of the challenger; a value is a time, or price times time. `None`:
+/// the machines are the same, or the share of the network in their times is unknown.
 pub(crate) fn of_model(
     machines: [&Machine; 2],
     rows: [&Row; 2],
@@ -50,7 +51,7 @@ pub(crate) fn of_model(
     Some(ModelWord { case, certainty })
 }
 
-/// The shares of a row's time by [`COSTS`].
+/// The shares of a row's time that each of [`COSTS`] has; `None` if they are unknown.
 fn costs(row: &Row) -> Option<[(FigureKind, f64); 3]> {
     let [latency, bandwidth, rate] = row.bounds?.network();
     let shares = [latency, rate, bandwidth];
@@ -58,7 +59,8 @@ fn costs(row: &Row) -> Option<[(FigureKind, f64); 3]> {
 }
 
 impl ModelWord {
-    /// The machines, and the factor of each cost that nine in ten published ratios keep.
+    /// A clause with the kind of the two machines, and, for each cost, the factor within which nine
+    /// in ten published ratios are of the model's.
     pub(crate) fn errors(&self) -> String {
         let machines = match self.case {
             Case::RatioEqual => "two machines with equal hosts and libraries",

@@ -1,4 +1,4 @@
-//! A comparison as a page.
+//! A comparison as an HTML page.
 
 use fabric::catalogue::UncertainValue;
 use results::report::{Axis, Block, Made, Page, Plot, Section, Series, assumptions};
@@ -53,7 +53,7 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
     }
 }
 
-/// The section on network and hosts.
+/// The section about network and hosts.
 fn hosts(table: Table) -> Section {
     let text = "The network of a machine is its cards, rails, cables and switches. Each was replayed in the hosts of both machines, with their \
                 slots, their MPI library and their processors. The values are relative to the best machine; those of one column differ by \
@@ -124,7 +124,7 @@ pub fn picture(comparison: &Comparison) -> Plot {
         };
         Some((at as f64, end(f64::min)?, end(f64::max)?))
     });
-    // The last part ends where the whole bar does.
+    // The band belongs to the last part, which ends where the whole bar ends.
     series.last_mut().expect("a time has parts").band = Some(spreads.collect());
     let (title, across) = match comparison.sweep()[..] {
         [ranks] => (
@@ -146,14 +146,14 @@ pub fn picture(comparison: &Comparison) -> Plot {
 const CAPTION: &str = "Virtual time on modelled machines, with computing that one computer has recorded. A thin line at the end of a bar is the spread of \
      the recordings.";
 
-/// The unit of a plot of times.
+/// The unit of the times in a plot.
 struct Unit {
     name: &'static str,
     per_second: f64,
 }
 
 impl Unit {
-    /// The unit in which the longest of these times, in seconds, has few digits.
+    /// The unit in which the longest of these times, given in seconds, has few digits.
     fn of(times: impl Iterator<Item = f64>) -> Unit {
         let (name, per_second) = match times.fold(0.0, f64::max) {
             longest if longest >= 1.0 => ("s", 1.0),
@@ -164,7 +164,8 @@ impl Unit {
     }
 }
 
-/// The time by ranks with a line for each machine, if there are enough numbers of ranks for lines.
+/// The time as a function of the number of ranks, with a line for each machine; `None` if there are
+/// too few numbers of ranks.
 fn scaling(comparison: &Comparison) -> Option<Plot> {
     let sweep = comparison.sweep();
     if sweep.len() < 3 {
@@ -187,7 +188,7 @@ fn scaling(comparison: &Comparison) -> Option<Plot> {
     })
 }
 
-/// The words of the tables, explained.
+/// The terms of the tables, with explanations.
 fn terms() -> Block {
     let rows = TERMS.map(|(term, meaning)| vec![term.to_owned(), meaning.to_owned()]);
     let header = vec!["word".to_owned(), "meaning".to_owned()];
@@ -265,7 +266,7 @@ const TERMS: [(&str, &str); 17] = [
     ),
 ];
 
-/// The parts and key figures of each machine.
+/// The section about the parts and key figures of each machine.
 fn machines(comparison: &Comparison) -> Section {
     let header = [
         "machine", "rails", "link", "latency", "peak", "card", "year", "host", "library",

@@ -1,4 +1,4 @@
-//! The runs that a comparison makes: how many there are, and how long they take.
+//! Counts the runs that a comparison makes, and informs the user of their number and time.
 
 use anyhow::Result;
 
@@ -7,17 +7,17 @@ use crate::ideal::Ideal;
 use crate::record::{self, Record};
 use crate::{AT_ONCE, FIRST, MOST_RECORDINGS, Request, RunFolder, hosts};
 
-/// The rows whose time is divided into its shares, by replays on ideal machines.
+/// The choice of rows whose time is divided into its shares, by replays on ideal machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divided {
-    /// All machines with the best number of ranks.
+    /// The rows of all machines with the best number of ranks.
     BestRanks,
-    /// All.
+    /// The rows of all machines with all numbers of ranks.
     All,
 }
 
 impl Request {
-    /// The number of recordings with each number of ranks: the first ones and the most.
+    /// The least and the greatest number of recordings with each number of ranks.
     pub(crate) fn recordings(&self) -> (usize, usize) {
         match self.recordings {
             Some(number) => (number, number),
@@ -26,8 +26,8 @@ impl Request {
         }
     }
 
-    /// Threads that OpenMP may start in a rank on every machine, by the cores of their hosts. None:
-    /// no machine says how many its hosts have.
+    /// The number of threads that OpenMP may start in a rank on every machine, by the cores of the
+    /// machines' hosts. `None`: no machine defines its number of cores.
     pub(crate) fn threads_of_rank(&self, ranks: usize) -> Option<usize> {
         let on_host = ranks.min(self.per_host);
         let machines = self.machines.iter();
@@ -35,8 +35,8 @@ impl Request {
         cores.min()
     }
 
-    /// The runs without further recordings and the search of the certainty. `recorded`: the
-    /// recordings with each number of ranks, if they exist already.
+    /// The runs of a comparison, without further recordings and without the search for the
+    /// certainty. `recorded`: the recordings, if they exist already.
     fn runs(&self, recorded: Option<&Record>) -> Runs {
         let (first, _) = self.recordings();
         let (made, numbers): (usize, Vec<usize>) = match recorded {
@@ -47,9 +47,9 @@ impl Request {
         let plain = numbers.len() * machines;
         let several = numbers.iter().filter(|number| **number > 1 && !self.quick);
         let ideal = |machine| Ideal::of(machine).count();
-        // Two without any cost, on the first machine alone.
+        // Two kinds of replays without any cost, which are made on the first machine only.
         let all_ideal = 2 + self.machines.iter().map(ideal).sum::<usize>();
-        // With a free start, and ideal.
+        // The replays with a free start, and those on ideal machines.
         let divided = match self.divided() {
             None => 0,
             Some(Divided::BestRanks) => numbers.len() - 1 + machines + all_ideal,
@@ -61,12 +61,12 @@ impl Request {
         }
     }
 
-    /// The rows whose time is divided; quickly none.
+    /// The choice of rows whose time is divided; `None` if `quick`.
     pub(crate) fn divided(&self) -> Option<Divided> {
         (!self.quick).then_some(self.divided)
     }
 
-    /// The number of runs, for a user who wants to know it before any.
+    /// A line about the number of runs, for a user who wants to know it before any is made.
     pub fn dry_run(&self) -> Result<String> {
         let record = self.reuse.as_deref();
         let record = record.map(|file| Record::read(file, &self.program, &self.ranks));
@@ -80,8 +80,8 @@ impl Request {
             more += ", and 4 times with the networks of two machines in each other's hosts";
         }
         if record.is_none() && first < most {
-            // Two recordings, each left out once, and the replays of the others on the first
-            // machine again.
+            // Two recordings, a replay with each of them left out, and again the earlier replays on
+            // the first machine.
             let each = 2 * 2 + 1 + first;
             more += &format!(
                 ", and {each} times more for each pair of recordings beyond {first} of a number of ranks, where they differ; a disturbed recording is made again, with at most {most} in all"
@@ -90,7 +90,7 @@ impl Request {
         Ok(self.runs_line(record.as_ref(), &more))
     }
 
-    /// The number of runs for the user, before the first.
+    /// A line about the number of runs, for the user, before the first run.
     pub(crate) fn announced(&self, recorded: Option<&Record>) -> String {
         self.runs_line(recorded, " or more")
     }
@@ -110,12 +110,12 @@ impl Request {
         format!("{program} runs {runs} times{more}; {files}")
     }
 
-    /// Replays show how sure the answer is.
+    /// True if replays are made to show how sure the answer is.
     fn has_search(&self) -> bool {
         self.machines.len() > 1 && !self.quick
     }
 
-    /// The line that says how long the comparison takes, after the first recording.
+    /// The line about how long the comparison takes, after the first recording.
     pub(crate) fn estimate(&self, cost: RunCost) -> String {
         let mut left = self.runs(None);
         left.recordings = left.recordings.saturating_sub(1);
@@ -149,7 +149,7 @@ pub(crate) mod tests {
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
 
-    /// A comparison of these machines with these numbers of ranks.
+    /// A request to compare these machines with these numbers of ranks.
     pub(crate) fn request(machines: &[&str], ranks: &[usize]) -> Request {
         let machine = |name: &&str| {
             let sheet = Catalogue::builtin().sheet(System::KIND, name).unwrap();
@@ -182,8 +182,9 @@ pub(crate) mod tests {
             divided: Divided::All,
             ..usual.clone()
         };
-        // Recordings, one replay on each machine, and recordings left out on the first; then with a
-        // free start the first machine and all with the best number of ranks, and 14 ideal ones.
+        // The plain runs are recordings, one replay on each machine, and recordings left out on the
+        // first. Then a free start on the first machine and on all with the best number of ranks;
+        // 14 ideal ones.
         let counts = [&usual, &quick, &whole].map(|request| {
             let runs = request.runs(None);
             (runs.recordings, runs.replays)

@@ -1,17 +1,18 @@
-//! The time of a loop's iteration on a machine, and the time of a run with any number of them.
+//! Computes the time of a loop's iteration on a machine from a replay, and the time of a run with
+//! any number of iterations.
 //!
-//! An iteration has begun when its last rank has begun it: the run ends with its last rank, and the
-//! times from one such moment to the next add up to the time of the loop. (The mean of the ranks
-//! would count the filling of a pipeline as a part of each iteration.)
+//! An iteration begins when its last rank begins it: the run ends with its last rank, and the times
+//! from one such moment to the next add up to the time of the loop. (The mean over the ranks would
+//! count the filling of a pipeline as a part of each iteration.)
 //!
-//! Iterations of one class count with a *median of means*: of consecutive blocks of them, the
-//! median of the blocks' means. A single event, such as a connection that is made late, disturbs
-//! one block only; and where two protocols alternate, each block has both, while a plain median
-//! would be either. Classes count as often as they come, so rare steps that take longer are in the
-//! time of an iteration.
+//! The time of the iterations of a class is a *median of means*: they are divided into consecutive
+//! blocks, and the median of the blocks' means is used. A single event, such as a connection that
+//! is made late, disturbs only one block; and if two protocols alternate, each block has both,
+//! while a plain median would be the time of one of them. Classes are weighted by their frequency,
+//! so rare steps that take longer contribute to the time of an iteration.
 //!
-//! There is no prediction where the first and the last third of the iterations differ: the time of
-//! further ones is unknown.
+//! There is no prediction if the first and the last third of the iterations differ: then the time
+//! of further ones is unknown.
 
 use std::fmt;
 
@@ -19,47 +20,49 @@ use results::stats::median;
 
 use crate::main_loop::Loop;
 
-/// The fewest iterations that have a time.
+/// The fewest iterations from which a time is computed.
 pub const LEAST_COUNTED: usize = 3;
-/// The first and the last third of the iterations differ by at most this share.
+/// The greatest difference between the first and the last third of the iterations, as a share, with
+/// which they count as equally long.
 const STEADY: f64 = 0.05;
 
 /// The moments at which iterations begin on a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moments {
-    /// The numbers of iterations, ascending; the number of all for the end of the last. Some may be
-    /// left out, but then rare kinds of iterations have no time of their own.
+    /// The numbers of iterations, ascending; the last one is the number of all iterations and
+    /// stands for the end of the last. Some may be left out, but then rare kinds of iterations have
+    /// no time of their own.
     pub iterations: Vec<usize>,
-    /// For each rank, the virtual time at which each of these begins, in seconds.
+    /// For each rank, the virtual time at which each of `iterations` begins, in seconds.
     pub ranks: Vec<Vec<f64>>,
 }
 
-/// The time of a run, divided.
+/// The time of a run, divided into start, iterations and rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
-    /// Seconds of the start.
+    /// The time of the start, in seconds.
     pub start: f64,
-    /// Seconds of an iteration.
+    /// The time of an iteration, in seconds.
     pub iteration: f64,
-    /// Seconds of the whole without the start and without the iterations.
+    /// The time of the run without the start and without the iterations, in seconds.
     pub rest: f64,
-    /// The number of iterations that were counted.
+    /// The number of iterations from which `iteration` was computed.
     pub counted: usize,
 }
 
 /// The reason why there is no prediction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoPrediction {
-    /// Too few iterations count.
+    /// Too few iterations can be counted.
     TooFew {
-        /// Their number.
+        /// The number of iterations that can be counted.
         counted: usize,
     },
     /// The iterations get longer or shorter.
     Drift {
-        /// Seconds of an iteration in the first third.
+        /// The time of an iteration in the first third, in seconds.
         first: f64,
-        /// Seconds of an iteration in the last third.
+        /// The time of an iteration in the last third, in seconds.
         last: f64,
     },
 }
@@ -87,7 +90,8 @@ impl fmt::Display for NoPrediction {
 impl std::error::Error for NoPrediction {}
 
 impl Prediction {
-    /// The time of a run of `whole` seconds on the machine, of which `start` are its start.
+    /// Divides the time of a run into start, iterations and rest. The run took `whole` seconds, and
+    /// its start `start` seconds.
     pub fn of(
         found: &Loop,
         moments: &Moments,
@@ -99,8 +103,9 @@ impl Prediction {
         Ok(divided)
     }
 
-    /// As [`of`](Prediction::of), also where iterations get longer or shorter: of a run that is
-    /// compared with one of the same computing, no further iterations are asked for.
+    /// Divides the time of a run like [`of`](Prediction::of), but also if iterations get longer or
+    /// shorter: enough to compare runs with the same computing, for which no further iterations are
+    /// predicted.
     pub fn unchecked(
         found: &Loop,
         moments: &Moments,
@@ -121,24 +126,25 @@ impl Prediction {
         })
     }
 
-    /// Seconds of a run with this number of iterations. With the number of the recording it is the
-    /// whole time again.
+    /// The time of a run with this number of iterations, in seconds. With the number of the
+    /// recording it is the time of the recorded run.
     pub fn total(&self, iterations: usize) -> f64 {
         self.start + self.rest + self.iteration * iterations as f64
     }
 }
 
-/// From one moment to the next.
+/// The time between two successive moments of a run.
 #[derive(Clone, Copy)]
 struct Step {
-    /// The class of its iteration; 0 where it has several.
+    /// The class of the step's iteration; 0 if the step has several iterations.
     class: usize,
     iterations: usize,
-    /// Seconds of an iteration.
+    /// The mean time of an iteration in the step, in seconds.
     time: f64,
 }
 
-/// The steps that count.
+/// The steps from iteration [`Loop::counted`] on. If the last iteration is the only one of its
+/// class, it is left out.
 fn steps(found: &Loop, moments: &Moments) -> Vec<Step> {
     let begins = moments
         .iterations
@@ -171,8 +177,8 @@ fn steps(found: &Loop, moments: &Moments) -> Vec<Step> {
     steps
 }
 
-/// The last iteration is the only one of its class: its calls are also those of the program's end,
-/// and no further iteration has its time.
+/// True if the last iteration is the only one of its class: it then includes calls of the program's
+/// end, and further iterations do not take its time.
 fn ends_differently(found: &Loop) -> bool {
     let last = found.class_of.last();
     last.is_some_and(|class| found.classes[*class].iterations == 1)
@@ -185,12 +191,13 @@ fn shares(found: &Loop) -> Vec<f64> {
     classes.map(|class| class.iterations as f64 / all).collect()
 }
 
-/// The expected time of an iteration: that of each class in these steps, as often as it comes.
+/// The expected time of an iteration, in seconds: the time of each class in these steps, weighted
+/// by the share of the class.
 fn expected(steps: &[Step], shares: &[f64]) -> f64 {
     weighted(&times_of_classes(steps, shares.len()), shares)
 }
 
-/// The mean of the classes that have a time.
+/// The mean time of the classes that have a time, weighted by their shares.
 fn weighted(times: &[Option<f64>], shares: &[f64]) -> f64 {
     let known = || {
         times
@@ -202,7 +209,8 @@ fn weighted(times: &[Option<f64>], shares: &[f64]) -> f64 {
     sum / known().map(|(_, share)| share).sum::<f64>()
 }
 
-/// The time of each class; `None` for one that does not come.
+/// The time of each class in these steps, in seconds; `None` for a class that does not occur in
+/// them.
 fn times_of_classes(steps: &[Step], classes: usize) -> Vec<Option<f64>> {
     let mut times = vec![Vec::new(); classes];
     for step in steps {
@@ -211,7 +219,7 @@ fn times_of_classes(steps: &[Step], classes: usize) -> Vec<Option<f64>> {
     times.iter().map(|times| median_of_means(times)).collect()
 }
 
-/// The median of the means of consecutive blocks, about as many blocks as each has values.
+/// The median of the means of consecutive blocks. There are about as many blocks as values in each.
 fn median_of_means(times: &[f64]) -> Option<f64> {
     let size = times.len().isqrt();
     let mut blocks = times.chunks_exact(size.max(1));
@@ -223,8 +231,8 @@ fn median_of_means(times: &[f64]) -> Option<f64> {
     (!means.is_empty()).then(|| median(&means))
 }
 
-/// Compares the first third of the steps with the last: the time of each class, and how often
-/// classes come.
+/// An error if the first and the last third of the steps differ: in the time of a class, or in the
+/// frequency of classes.
 fn check_drift(steps: &[Step], shares: &[f64]) -> Result<(), NoPrediction> {
     let third = steps.len() / 3;
     let thirds = [&steps[..third], &steps[steps.len() - third..]];
@@ -241,7 +249,7 @@ fn check_drift(steps: &[Step], shares: &[f64]) -> Result<(), NoPrediction> {
         let [first, last] = of_times;
         return Err(NoPrediction::Drift { first, last });
     }
-    // One more or less of a rare kind is chance.
+    // A difference of one iteration of a rare kind is due to chance, so it is allowed.
     let sums = thirds.map(|steps| steps.iter().map(|step| step.time).sum::<f64>());
     let longer = thirds[usize::from(sums[1] > sums[0])].iter();
     let longest = longer.map(|step| step.time).fold(0.0, f64::max);
@@ -260,7 +268,7 @@ mod tests {
     use super::*;
     use crate::main_loop::{By, Class};
 
-    /// A loop whose iterations have these classes.
+    /// A loop whose iterations belong to these classes.
     fn of_classes(class_of: Vec<usize>) -> Loop {
         let most = class_of.iter().max().map_or(0, |most| most + 1);
         let class = |number| Class {
@@ -276,7 +284,8 @@ mod tests {
         }
     }
 
-    /// The moments of two ranks, of which the second is always later.
+    /// The moments of two ranks for iterations that take these times; the second rank is always
+    /// later.
     fn moments(times: &[f64]) -> Moments {
         let mut begin = 0.25;
         let mut begins = vec![begin];
@@ -302,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_run_is_its_start_its_iterations_and_the_rest() {
-        // The first iteration takes longer, and belongs to the rest.
+        // The first iteration takes longer, and is counted as rest.
         let mut times = vec![0.01; 100];
         times[0] = 0.03;
         let found = predicted(vec![0; 100], &times).unwrap();
@@ -335,7 +344,7 @@ mod tests {
             found.total(2000) - found.total(100),
             0.01 * 1900.0
         ));
-        // Of the same class as others it is one of them.
+        // If it belongs to the same class as others, it is counted with them.
         let found = predicted(vec![0; 100], &times).unwrap();
         assert_eq!(found.counted, 99);
     }
@@ -350,7 +359,7 @@ mod tests {
 
     #[test]
     fn shrinking_steps_have_no_prediction() {
-        // The work of a factorization by panels.
+        // As the work of a matrix factorization by panels.
         let times: Vec<f64> = (0..60).map(|step| f64::from(60 - step).powi(2)).collect();
         let why = predicted(vec![0; 60], &times).unwrap_err();
         let text = why.to_string();
@@ -371,7 +380,7 @@ mod tests {
             predicted(class_of, &times),
             Err(NoPrediction::Drift { .. })
         ));
-        // One more or less is chance.
+        // One rare iteration more or less is due to chance.
         let class_of: Vec<usize> = (0..100).map(|step| usize::from(step % 19 == 4)).collect();
         let times: Vec<f64> = class_of.iter().map(|class| [0.01, 0.05][*class]).collect();
         assert!(predicted(class_of, &times).is_ok());

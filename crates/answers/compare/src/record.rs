@@ -1,9 +1,10 @@
 //! The record of a program's computing: several compute traces for each number of ranks, in one
 //! file.
 //!
-//! One run may be disturbed, by other work on this computer or by chance, and nobody can tell a
-//! disturbed rank from one that has more to do. So the program is recorded several times, each call
-//! counts with its median, and the times without one of the recordings show how much is chance.
+//! A run may be disturbed by other work on this computer or by chance, and a disturbed rank cannot
+//! be distinguished from one that has more work. The program is therefore recorded several times,
+//! the median over the recordings is used for each call, and the times without one of the
+//! recordings show how much is due to chance.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,7 +18,7 @@ use crate::work::{Marks, Wanted, Work};
 /// The recordings of one program.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Record {
-    /// By number of ranks, in the user's order.
+    /// The recordings for each number of ranks, in the user's order.
     pub counts: Vec<Recordings>,
 }
 
@@ -28,13 +29,14 @@ pub struct Recordings {
     pub ranks: usize,
     /// One compute trace for each run.
     pub traces: Vec<ComputeTrace>,
-    /// The most threads of a rank that computed side by side.
+    /// The greatest number of threads of a rank that computed at the same time.
     pub threads: usize,
-    /// The work that they show. None until `find_work` has found it.
+    /// The loop and the differences between ranks that were found in the recordings. `None` until
+    /// `find_work` has run.
     pub work: Option<Work>,
 }
 
-/// Begins a line at the end of a file: the threads of a rank, where there are several.
+/// Begins a line at the end of a file: the number of threads of a rank, if there are several.
 const THREADS: &str = "# threads of a rank, with ";
 
 /// The program and its arguments as one line, as compute traces name it.
@@ -43,24 +45,25 @@ pub fn words(program: &[OsString]) -> String {
     words.join(" ").replace(char::is_control, "?")
 }
 
-/// One recording.
+/// One recording of a program: its compute trace, with facts about the run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recording {
     pub(crate) trace: ComputeTrace,
-    /// The system or the hypervisor kept a rank from its computing.
+    /// True if the system or the hypervisor interrupted a rank while it computed.
     pub(crate) disturbed: bool,
-    /// The most threads of a rank that computed side by side.
+    /// The greatest number of threads of a rank that computed at the same time.
     pub(crate) threads: usize,
 }
 
-/// The share of the time that a hypervisor may take: half of what counts as equal.
+/// The greatest share of stolen time that does not count as a disturbance: half of the difference
+/// with which times count as equal.
 const STOLEN: f64 = 0.01;
-/// The computing for which one interruption is normal, in seconds: time slices are not much
+/// The computing time in which one interruption is normal, in seconds: time slices are not much
 /// shorter.
 const SLICE: f64 = 0.01;
 
-/// A recording was disturbed: a hypervisor took time of this computer, or a rank was
-/// interrupted while it computed, more often than once and once for each time slice.
+/// True if a recording was disturbed: a hypervisor took time of this computer, or a rank was
+/// interrupted while it computed, more often than once plus once for each time slice.
 pub(crate) fn is_disturbed(stolen: f64, ranks: &[RankComputing]) -> bool {
     let many = |rank: &RankComputing| rank.switches as f64 > 1.0 + rank.computing_s / SLICE;
     stolen > STOLEN || ranks.iter().any(many)
@@ -69,24 +72,24 @@ pub(crate) fn is_disturbed(stolen: f64, ranks: &[RankComputing]) -> bool {
 /// Recordings that are being made with one number of ranks.
 #[derive(Default)]
 pub(crate) struct Collection {
-    /// Those that count.
+    /// The recordings that are used.
     pub(crate) traces: Vec<ComputeTrace>,
-    /// Disturbed ones that do not count, unless there are too few others.
+    /// Disturbed recordings. They are used only if there are too few others.
     aside: Vec<ComputeTrace>,
-    /// The number of disturbed ones that count all the same.
+    /// The number of disturbed recordings that are used all the same.
     counted: usize,
-    /// The most threads of a rank in any of them.
+    /// The greatest number of threads of a rank in any of the recordings.
     threads: usize,
 }
 
 impl Collection {
-    /// All recordings that have been made.
+    /// The number of recordings that have been made.
     pub(crate) fn made(&self) -> usize {
         self.traces.len() + self.aside.len()
     }
 
-    /// Makes recordings until `wanted` count. A disturbed one is made again, as long as there are
-    /// less than `most` in all.
+    /// Makes recordings until `wanted` are usable. A disturbed one is made again, as long as fewer
+    /// than `most` have been made.
     pub(crate) fn fill(
         &mut self,
         wanted: usize,
@@ -108,7 +111,7 @@ impl Collection {
         Ok(())
     }
 
-    /// The recordings with `ranks` ranks.
+    /// The usable recordings, as those with `ranks` ranks.
     pub(crate) fn of(&self, ranks: usize) -> Recordings {
         Recordings {
             ranks,
@@ -118,7 +121,7 @@ impl Collection {
         }
     }
 
-    /// The disturbed recordings for the user; `None` if there are none.
+    /// A remark for the user about disturbed recordings; `None` if there are none.
     pub(crate) fn remark(&self, ranks: usize) -> Option<String> {
         let all = self.aside.len() + self.counted;
         let (recordings, were) = match all {
@@ -138,7 +141,7 @@ impl Collection {
 }
 
 impl Recordings {
-    /// No recording yet.
+    /// The recordings with `ranks` ranks, none of which has been made yet.
     pub fn new(ranks: usize) -> Recordings {
         Recordings {
             ranks,
@@ -148,7 +151,8 @@ impl Recordings {
         }
     }
 
-    /// The trace to replay: each call's median of all recordings, or of all but one.
+    /// The trace to replay: for each call the median over all recordings, or over all but one.
+    /// Without a common sequence of calls it is one recording, the one in the middle.
     pub fn middle(&self, without: Option<usize>) -> Option<ComputeTrace> {
         let numbered = self.traces.iter().enumerate();
         let others = numbered.filter(|(number, _)| Some(*number) != without);
@@ -156,7 +160,7 @@ impl Recordings {
         ComputeTrace::middle(&others)
     }
 
-    /// Finds the work that the recordings show.
+    /// Finds the loop, and the differences between ranks, in the recordings.
     pub(crate) fn find_work(&mut self, wanted: &Wanted) -> Result<()> {
         let trace = self.middle(None).context("there is no recording")?;
         let found = Work::of(&trace, wanted).map_err(|why| {
@@ -167,11 +171,11 @@ impl Recordings {
         Ok(())
     }
 
-    /// The loop in the trace of all recordings, or of all but one. `None`: it has none.
+    /// The loop in the trace of all recordings, or of all but one. `None`: the trace has none.
     pub(crate) fn marks(&self, without: Option<usize>, wanted: &Wanted) -> Option<Marks> {
         let found = |work: &Work| work.found.as_ref().ok().cloned();
         match self.same_without(without) {
-            // The trace without it has other calls.
+            // The trace without this recording has other calls, so search its own loop.
             Some(other) if !self.have_equal_calls() => {
                 found(&Work::of(&self.middle(Some(other))?, wanted).ok()?)
             }
@@ -179,9 +183,9 @@ impl Recordings {
         }
     }
 
-    /// The first recording to leave out that gives the same trace; `None` if that of all recordings
-    /// is the same. Where calls have no median, one recording counts as a whole, and most of the
-    /// others can go without a change.
+    /// The first recording that gives the same trace if it is left out; `None` if leaving out
+    /// `without` changes nothing. If the calls of the recordings differ, the trace is a single
+    /// recording, and leaving out one of the others usually changes nothing.
     pub(crate) fn same_without(&self, without: Option<usize>) -> Option<usize> {
         let left_out = without?;
         if self.are_aligned() {
@@ -196,19 +200,20 @@ impl Recordings {
         }
     }
 
-    /// All recordings have the same sure calls, so that there is a median.
+    /// True if all recordings have the same completed calls, so that each call has a median.
     pub fn are_aligned(&self) -> bool {
         ComputeTrace::median(&self.traces.iter().collect::<Vec<_>>()).is_some()
     }
 
-    /// The median has the same calls, whichever recording is left out.
+    /// True if the median has the same calls, whichever recording is left out.
     fn have_equal_calls(&self) -> bool {
         ComputeTrace::have_equal_calls(&self.traces.iter().collect::<Vec<_>>())
     }
 }
 
 impl Record {
-    /// Reads a file. An error if it lacks one of the numbers of ranks, or is of another program.
+    /// Reads a record from a file. An error if the file lacks one of the numbers of ranks, or is of
+    /// another program.
     pub fn read(file: &Path, program: &[OsString], ranks: &[usize]) -> Result<Record> {
         let text = std::fs::read_to_string(file)
             .with_context(|| format!("--replay {}", file.display()))?;
@@ -217,7 +222,7 @@ impl Record {
         record.map_err(|why| anyhow!("--replay {}: {why}", file.display()))
     }
 
-    /// Parses the traces of `program`.
+    /// Parses a file with traces of `program`.
     fn parse(text: &str, program: &str) -> Result<Record, String> {
         let mut record = Record::default();
         let mut rest = text;
@@ -248,7 +253,8 @@ impl Record {
         }
     }
 
-    /// Reads the lines at the end of a file: the threads of a rank with a number of ranks.
+    /// Reads the lines at the end of a file: for a number of ranks, the number of threads of each
+    /// rank.
     fn add_threads(&mut self, text: &str) -> Result<(), String> {
         for line in text.lines() {
             let numbers = line.strip_prefix(THREADS).unwrap_or_default();
@@ -281,7 +287,7 @@ impl Record {
         }
     }
 
-    /// The recordings with these numbers of ranks, in their order.
+    /// Selects the recordings with these numbers of ranks, in this order.
     fn choose(self, ranks: &[usize]) -> Result<Record, String> {
         let has: Vec<String> = self.counts.iter().map(|of| of.ranks.to_string()).collect();
         let one = |wanted: &usize| {
@@ -297,7 +303,7 @@ impl Record {
         Ok(Record { counts: counts? })
     }
 
-    /// Writes the file.
+    /// Writes the record to a file.
     pub fn write(&self, file: &Path) -> Result<()> {
         let traces = self.counts.iter().flat_map(|of| &of.traces);
         let mut text: String = traces.map(ComputeTrace::text).collect();
@@ -408,7 +414,8 @@ mod tests {
         assert!(is_disturbed(0.02, &[]));
     }
 
-    /// Fills a collection with recordings of which these are disturbed, each with its number.
+    /// Fills a collection; the recordings with these numbers are disturbed. Returns the numbers of
+    /// the used recordings, the number made, and the remark.
     fn filled(
         wanted: usize,
         most: usize,
@@ -436,7 +443,7 @@ mod tests {
         let (kept, made, remark) = filled(3, 9, &[1, 3]);
         assert_eq!((kept, made), (vec![2, 4, 5], 5));
         assert!(remark.unwrap().ends_with("2 recordings of 1 ranks were disturbed (a rank was interrupted while it computed, or a hypervisor took time): made again"));
-        // On a computer that is never quiet the disturbed ones count, and no more are made.
+        // On a computer that is never quiet, disturbed recordings are used after `most` attempts.
         let (kept, made, remark) = filled(3, 9, &[1, 2, 3, 4, 5, 6, 7, 9]);
         assert_eq!((kept, made), (vec![8, 1, 2], 9));
         assert!(
@@ -444,7 +451,7 @@ mod tests {
                 .unwrap()
                 .ends_with("6 made again, 2 count all the same")
         );
-        // The user wants this many, and no other ones.
+        // The user wants exactly this number of recordings.
         let (kept, made, remark) = filled(2, 2, &[2]);
         assert_eq!((kept, made), (vec![1, 2], 2));
         assert!(remark.unwrap().ends_with("count all the same"));

@@ -1,11 +1,11 @@
-//! Remarks about what the modelled machines leave out of the program's runs, and about what is
-//! unknown.
+//! Remarks about the parts of the program's runs that the modelled machines leave out, and about
+//! unknown results.
 
 use profile::LeftOut;
 
 use crate::report::Comparison;
 
-/// A sentence about each thing that is left out, with its greatest amount in any row.
+/// A sentence about each part that is left out, with its greatest amount in any row.
 pub(crate) fn left_out(comparison: &Comparison) -> Vec<String> {
     let summaries = comparison.rows.iter().filter_map(|row| row.summary());
     let all = summaries.map(|summary| &summary.left_out);
@@ -13,7 +13,8 @@ pub(crate) fn left_out(comparison: &Comparison) -> Vec<String> {
     greatest.sentences(&no_storage(comparison))
 }
 
-/// The sentence about the machine on which the replay differs most from the recording.
+/// The sentence about the machine on which the replay differs most from the recording. `None`: no
+/// replay differs.
 pub(crate) fn other_calls(comparison: &Comparison) -> Option<String> {
     let differing = comparison.rows.iter().filter_map(|row| {
         let found = row.summary()?.differences.as_ref()?;

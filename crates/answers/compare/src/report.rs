@@ -1,4 +1,4 @@
-//! The results of a comparison.
+//! The results of a comparison as data. Text, JSON and the HTML page are made from them.
 
 use crate::advice::Advice;
 use crate::even::Unevenness;
@@ -12,50 +12,52 @@ use crate::work::Measure;
 pub struct Comparison {
     /// The program and its arguments.
     pub program: String,
-    /// Ranks on each host.
+    /// The number of ranks on each host.
     pub per_host: usize,
     /// The machines, in the user's order.
     pub machines: Vec<Facts>,
     /// One row for each number of ranks and machine.
     pub rows: Vec<Row>,
-    /// The measure that decides between machines.
+    /// The part of a run whose time is compared between machines.
     pub measure: Measure,
-    /// The number of iterations for which the user wants a prediction.
+    /// The number of iterations for which the user wants a prediction, if any.
     pub iterations: Option<usize>,
     /// The recordings, by number of ranks.
     pub recorded: Vec<Recorded>,
-    /// The answer.
+    /// The answer: the recommended machines and number of ranks.
     pub advice: Advice,
 }
 
-/// The recordings with one number of ranks.
+/// The facts about the recordings with one number of ranks that are shown to a user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     /// The number of ranks.
     pub ranks: usize,
     /// The number of recordings.
     pub recordings: usize,
-    /// All recordings have the same calls, so each call counts with its median; otherwise the
-    /// recording in the middle counts as a whole.
+    /// True if all recordings have the same calls, so that the median is used for each call;
+    /// otherwise the recording in the middle is used as a whole.
     pub aligned: bool,
     /// The computing of all ranks together, in seconds.
     pub computing: f64,
     /// The loop that was found, or the reason why there is none.
     pub found: Result<LoopFacts, NoLoop>,
-    /// The differences of computing between ranks with equal calls.
+    /// The differences of computing between ranks with equal calls. `None`: no ranks have equal
+    /// calls, or such ranks compute nothing.
     pub unevenness: Option<Unevenness>,
 }
 
-/// The loop of a program, as a user reads of it.
+/// The facts of a program's loop that are shown to a user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopFacts {
-    /// The criterion that chose it.
+    /// The criterion that chose the loop.
     pub by: By,
-    /// The number of its iterations.
+    /// The number of iterations.
     pub iterations: usize,
-    /// The first iteration that counts: connections and the like are made before.
+    /// The number of the first iteration whose time is used: connections and the like are made in
+    /// earlier ones.
     pub counted: usize,
-    /// The kinds of iterations, by their calls: the number of iterations of each.
+    /// For each kind of iteration, by its calls, the number of iterations of that kind.
     pub kinds: Vec<usize>,
     /// The fewest and the most calls of an iteration on any rank.
     pub calls: (usize, usize),
@@ -82,7 +84,7 @@ impl LoopFacts {
 }
 
 impl Comparison {
-    /// The row of a machine.
+    /// The row of a machine with a number of ranks, if there is one.
     pub fn row(&self, machine: usize, ranks: usize) -> Option<&Row> {
         let mut rows = self.rows.iter();
         rows.find(|row| (row.machine, row.ranks) == (machine, ranks))
@@ -93,12 +95,14 @@ impl Comparison {
         results::table::distinct(self.rows.iter().map(|row| row.ranks))
     }
 
-    /// The speed relative to the first machine with as many ranks.
+    /// The speed-up: the time of the first machine with the same number of ranks, divided by this
+    /// time. `None`: a time is unknown.
     pub fn speed_up(&self, row: &Row) -> Option<f64> {
         Some(self.row(0, row.ranks)?.value? / row.value?)
     }
 
-    /// The parallel efficiency compared with the fewest ranks on this machine.
+    /// The parallel efficiency relative to the fewest ranks on the same machine. `None`: a time is
+    /// unknown.
     pub fn efficiency(&self, row: &Row) -> Option<f64> {
         let fewest = self.sweep().into_iter().min()?;
         let first = self.row(row.machine, fewest)?.value?;

@@ -13,36 +13,39 @@ pub const EQUAL: f64 = 0.02;
 /// The program on one machine with one number of ranks.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The number of the machine.
+    /// The number of the machine in the request.
     pub machine: usize,
     /// The number of ranks.
     pub ranks: usize,
-    /// The run.
+    /// The outcome of the run.
     pub outcome: Outcome,
-    /// The shares of its time.
+    /// The shares of the run's time by cause. `None`: they are unknown, or the user does not want
+    /// them.
     pub bounds: Option<Bounds>,
-    /// The reason why the shares are unknown, although a replay was made for them.
+    /// The reason why the shares are unknown although replays were made for them; `None` otherwise.
     pub no_bounds: Option<String>,
     /// The price of the hosts and their network.
     pub price: Result<Price, PriceGap>,
-    /// The seconds of the start. `None`: nobody knows.
+    /// The time of the start, in seconds. `None`: it is unknown.
     pub start: Option<f64>,
     /// The time divided into start, iterations and rest; `None` without a loop.
     pub prediction: Option<Result<Prediction, NoPrediction>>,
-    /// The seconds of an iteration of the loop: the usual ones, or the mean where they change.
+    /// The time of an iteration of the loop, in seconds: the usual one, or the mean if iterations
+    /// get longer or shorter.
     pub iteration: Option<f64>,
-    /// The seconds that decide.
+    /// The time by which machines are compared, in seconds. `None`: it is unknown.
     pub value: Option<f64>,
-    /// The seconds that decide without each of the recordings; empty where there is one recording.
+    /// The compared time with one recording left out, for each recording; empty if there is only
+    /// one.
     pub without: Vec<f64>,
 }
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Its summary.
+    /// The summary of a run that ended.
     Ran(Box<Summary>),
-    /// The reason why the record does not fit.
+    /// The reason why the recording cannot be replayed on this machine.
     Refused(String),
 }
 
@@ -71,7 +74,7 @@ impl Row {
         }
     }
 
-    /// The summary of a run that ended.
+    /// The summary of the run; `None` if the recording cannot be replayed on this machine.
     pub fn summary(&self) -> Option<&Summary> {
         match &self.outcome {
             Outcome::Ran(summary) => Some(summary),
@@ -79,25 +82,28 @@ impl Row {
         }
     }
 
-    /// The virtual time, in seconds.
+    /// The virtual time of the run, in seconds; `None` if the recording cannot be replayed on this
+    /// machine.
     pub fn time(&self) -> Option<f64> {
         self.summary()?.virtual_s
     }
 
-    /// The difference of the longest and the shortest time that decides without one of the
-    /// recordings, as a share of that time. `None`: nobody knows, because there is one recording.
+    /// The difference between the longest and the shortest of the times [`without`](Row::without)
+    /// one recording, as a share of [`value`](Row::value). `None`: there is only one recording.
     pub fn spread(&self) -> Option<f64> {
         spread(&self.without, self.value?)
     }
 
-    /// Price times the time that decides, in units of money times seconds.
+    /// The price times the compared time, in units of money times seconds. `None`: one of them is
+    /// unknown.
     pub fn money(&self) -> Option<f64> {
         let price = self.price.as_ref().ok()?;
         Some(price.amount() * self.value?)
     }
 }
 
-/// The difference of the longest and the shortest time as a share of `time`.
+/// The difference between the longest and the shortest of `times`, divided by `time`; `None`
+/// without any.
 pub(crate) fn spread(times: &[f64], time: f64) -> Option<f64> {
     let longest = times.iter().copied().reduce(f64::max)?;
     let shortest = times.iter().copied().reduce(f64::min)?;

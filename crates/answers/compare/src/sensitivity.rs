@@ -1,4 +1,5 @@
-//! The assumptions that decide between two machines.
+//! Finds the assumptions that decide which of two machines is better, by replays with changed
+//! values.
 //!
 //! A value is an assumption if its source begins with *assumed* or *inferred*. Each is varied by a
 //! fifth, up and down; a size that must be a power of two is halved and doubled. Values of the two
@@ -15,63 +16,65 @@ use fabric::{Bytes, GbPerSec, Metres, Nanos, PerSec, Price, Ratio};
 
 use crate::machine::{Change, Machine, is_uncertain};
 
-/// The best machine and the one that may be better.
+/// The best machine, and the machine that is most likely to be better if the answer is wrong.
 pub struct Duel<'a> {
     /// The machine that is best.
     pub best: &'a Machine,
-    /// The next best.
+    /// The machine that may be better.
     pub rival: &'a Machine,
-    /// The number of ranks and of ranks on a host, if price times time decides.
+    /// The number of ranks and of ranks on each host, if the criterion is price times time.
     pub by_money: Option<(usize, usize)>,
-    /// The answer stays while the best machine's time is at most this many times the rival's.
+    /// The greatest quotient, best machine's time divided by the rival's, with which the answer
+    /// stays.
     pub margin: f64,
 }
 
-/// The changes of best and rival for one comparison.
+/// The changes of the best machine and those of the rival, for one pair of replays.
 pub type Pair = [Vec<Change>; 2];
 
 /// A value of the catalogue that is assumed or inferred.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumption {
-    /// Its part and key, such as `hca.connectx-2.send`.
+    /// The catalogue's part and key of the value, such as `hca.connectx-2.send`.
     pub name: String,
-    /// The value.
+    /// The value in the catalogue, as text.
     pub value: String,
-    /// Its source.
+    /// The source of the value.
     pub source: String,
-    /// The keys that lead to it on each machine; none on a machine without it.
+    /// For each machine, the paths of keys to the value; empty on a machine without it.
     paths: [Vec<String>; 2],
-    /// The smaller and the larger value, if hardware may have them.
+    /// The decreased and the increased value; `None` for one that hardware cannot have.
     varied: [Option<Raw>; 2],
-    /// A larger value is slower.
+    /// True if a larger value makes the machine slower.
     larger_is_slower: bool,
 }
 
-/// An assumption that decides, and the changes of it with which the rival is better.
+/// An assumption on which the answer depends, with the changed values with which the rival is
+/// better.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deciding {
-    /// The assumption.
+    /// The assumption on which the answer depends.
     pub assumption: Assumption,
-    /// The smaller and the larger value, where the rival is better with it.
+    /// The decreased and the increased value; `None` where the rival is not better with it.
     pub values: [Option<String>; 2],
 }
 
-/// The result of a search.
+/// The result of the search for assumptions that change the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
     /// The number of assumptions of the two machines.
     pub assumptions: usize,
-    /// The answer stays even if all of them change at once.
+    /// True if the answer stays even if all assumptions change at once.
     pub holds_for_all: bool,
-    /// Those that change the answer alone.
+    /// The assumptions each of which changes the answer by itself.
     pub deciding: Vec<Deciding>,
 }
 
 const SMALLER: usize = 0;
 const LARGER: usize = 1;
 
-/// Searches the assumptions that decide. `measure` gives the times of best and rival with these
-/// changes.
+/// Finds the assumptions on which the answer depends. `measure` gives the times of the best machine
+/// and its rival with these changes.
 pub fn find(
     duel: &Duel,
     mut measure: impl FnMut(&[Pair]) -> Result<Vec<[f64; 2]>>,
@@ -79,7 +82,7 @@ pub fn find(
     let mut all = assumptions(duel.best, duel.rival);
     all.retain(|assumption| duel.by_money.is_some() || !assumption.is_price());
     let mut changes_answer = |pairs: &[Pair]| -> Result<Vec<bool>> {
-        // No time depends on a price.
+        // Replays do not depend on prices.
         let timed = |changes: &Vec<Change>| -> Vec<Change> {
             let timed = changes
                 .iter()
@@ -97,7 +100,8 @@ pub fn find(
             .map(|(times, pair)| duel.is_lost(times, pair));
         Ok(lost.collect())
     };
-    // Groups that change the answer, all varied for the worst, are halved until they are single.
+    // All groups are varied to the best machine's disadvantage. Groups that change the answer are
+    // halved until they have one assumption.
     let mut groups = vec![all.iter().collect::<Vec<_>>()];
     groups.retain(|group| !group.is_empty());
     let (mut holds_for_all, mut suspects) = (true, Vec::new());
@@ -147,7 +151,8 @@ pub fn find(
 }
 
 impl Duel<'_> {
-    /// The rival is better with these times and changes.
+    /// True if the rival is better with these times. If the criterion includes prices, they are
+    /// those after these changes.
     fn is_lost(&self, [best, rival]: [f64; 2], changes: &Pair) -> bool {
         let price = |machine: &Machine, changes: &[Change]| {
             let (ranks, per_host) = self.by_money?;
@@ -166,10 +171,10 @@ impl Duel<'_> {
     }
 }
 
-/// The key of prices.
+/// The catalogue's key of prices.
 const PRICE: &str = "price";
 
-/// The assumptions of a group, varied for the worst of the best machine.
+/// The changes that vary a group of assumptions to the best machine's disadvantage.
 fn worst(group: &[&Assumption]) -> Pair {
     let of = |machine: usize| {
         let changes = group.iter().flat_map(|assumption| {
@@ -187,7 +192,7 @@ impl Assumption {
         self.name.ends_with(PRICE)
     }
 
-    /// The changes of one machine to the smaller or larger value.
+    /// The changes of one machine that set the decreased or the increased value.
     fn changes(&self, machine: usize, to: usize) -> Vec<Change> {
         let Some(raw) = &self.varied[to] else {
             return Vec::new();
@@ -196,7 +201,7 @@ impl Assumption {
         paths.map(|path| Change::new(path, raw)).collect()
     }
 
-    /// The changes of both machines to the smaller or larger value.
+    /// The changes of both machines that set the decreased or the increased value.
     fn together(&self, to: usize) -> Pair {
         [self.changes(0, to), self.changes(1, to)]
     }
@@ -212,7 +217,7 @@ pub fn assumptions(best: &Machine, rival: &Machine) -> Vec<Assumption> {
     {
         for value in values
             .into_iter()
-            // No MPI program uses the kernel's network path.
+            // No MPI program uses the network path through the kernel.
             .filter(|value| is_uncertain(&value.source) && value.kind != "kernel")
         {
             let same = |known: &NamedValue| {
@@ -254,7 +259,7 @@ pub fn assumptions(best: &Machine, rival: &Machine) -> Vec<Assumption> {
     found
 }
 
-/// Keys of counts and names, which are no quantities.
+/// Keys of counts and names, which cannot be varied.
 const STRUCTURE: [&str; 10] = [
     "width",
     "lanes",
@@ -268,12 +273,12 @@ const STRUCTURE: [&str; 10] = [
     "reach",
 ];
 
-/// The smaller and the larger value, where hardware may have them.
+/// The decreased and the increased value, if hardware can have them.
 fn varied(value: &NamedValue, allows: impl Fn(&Raw) -> bool) -> [Option<Raw>; 2] {
     if STRUCTURE.contains(&value.key) {
         return [None, None];
     }
-    // The value less and more a fifth, then coarser steps.
+    // A fifth less and more; if this is not possible, half and double.
     const STEPS: [[(u64, u64); 2]; 2] = [[(4, 5), (6, 5)], [(1, 2), (2, 1)]];
     [SMALLER, LARGER].map(|to| {
         let candidates = STEPS.map(|step| scaled(&value.raw, step[to]));
@@ -284,7 +289,7 @@ fn varied(value: &NamedValue, allows: impl Fn(&Raw) -> bool) -> [Option<Raw>; 2]
     })
 }
 
-/// A quantity times a fraction; `None` for what is no quantity.
+/// A quantity times the fraction `over / under`; `None` for a value that is not a quantity.
 fn scaled(raw: &Raw, (over, under): (u64, u64)) -> Option<Raw> {
     let part = |number: u64| (u128::from(number) * u128::from(over) / u128::from(under)) as u64;
     let text = if let Some(time) = Nanos::read(raw) {
@@ -299,7 +304,7 @@ fn scaled(raw: &Raw, (over, under): (u64, u64)) -> Option<Raw> {
         format!("{} B", part(size.0))
     } else if let Some(share) = Ratio::read(raw) {
         let share = share.times(Ratio::new(over.min(under) as u32, under.max(over) as u32)?)?;
-        // A larger share than 1 is not possible.
+        // A share cannot be larger than 1.
         if over > under {
             return None;
         }
@@ -320,7 +325,7 @@ fn scaled(raw: &Raw, (over, under): (u64, u64)) -> Option<Raw> {
     Some(Raw::Text(text))
 }
 
-/// A larger value is slower or costlier: times, lengths, prices, and overheads in bytes.
+/// True if a larger value is slower or costlier: times, lengths, prices, and overheads in bytes.
 fn larger_is_slower(value: &NamedValue) -> bool {
     const OVERHEADS: [&str; 9] = [
         "work_request",
@@ -360,7 +365,8 @@ mod tests {
         }
     }
 
-    /// A time that is the sum of base times and those of changed values, in nanoseconds.
+    /// The sum of times with these changes, in picoseconds. Each key has its unchanged time in
+    /// nanoseconds and a weight.
     fn sum(changes: &[Change], keys: &[(&str, f64, f64)]) -> f64 {
         let time = |&(path, value, weight): &(&str, f64, f64)| {
             let changed = changes.iter().find(|change| change.path == path);
@@ -404,7 +410,7 @@ mod tests {
     #[test]
     fn the_values_that_decide_are_named_with_their_direction() {
         let (qdr, fdr) = (machine("qdr"), machine("fdr"));
-        // FDR is ahead by 10 of 1,000 ns; its poll of 60 ns and its dma_read count alone.
+        // FDR leads by 10 of 1,000 ns. Of its values only the poll of 60 ns changes that by itself.
         let best = [
             ("host.poll", 60.0, 1.0),
             ("host.dma_read", 650.0, 0.01),

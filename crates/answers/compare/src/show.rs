@@ -1,4 +1,4 @@
-//! A comparison as tables.
+//! A comparison as tables and text.
 
 use profile::Summary;
 use results::table::{Table, significant};
@@ -44,7 +44,7 @@ pub fn text(comparison: &Comparison) -> String {
     text + "\n" + &wrapped(&comparison.advice.sentence()) + "\n"
 }
 
-/// The number of recordings.
+/// The clause about the number of recordings.
 fn recordings(comparison: &Comparison) -> String {
     let numbers = comparison.recorded.iter().map(|of| of.recordings);
     let numbers = results::table::distinct(numbers);
@@ -128,7 +128,7 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks
 }
 
-/// The hosts that the user has chosen for all machines.
+/// A remark about the hosts that the user has chosen for all machines; `None` if there are none.
 fn chosen_hosts(comparison: &Comparison) -> Option<String> {
     let first = comparison.machines.first()?;
     let word = first.host.as_ref()?;
@@ -138,7 +138,7 @@ fn chosen_hosts(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// The values that the user has changed.
+/// A remark about the values that the user has changed; `None` if there are none.
 fn changed_values(comparison: &Comparison) -> Option<String> {
     let machines = comparison.machines.iter();
     let changed = machines.filter(|machine| !machine.changes.is_empty());
@@ -153,8 +153,8 @@ fn changed_values(comparison: &Comparison) -> Option<String> {
     (!all.is_empty()).then(|| format!("Changed values (--set): {all}."))
 }
 
-/// The networks of the best machine and its challenger, each in the hosts of both: the values over
-/// that of the best machine.
+/// The table of the networks of the best machine and its challenger, each in the hosts of both: the
+/// values, divided by that of the best machine. `None`: their hosts do not differ.
 pub(crate) fn exchange(comparison: &Comparison) -> Option<Table> {
     let of = comparison.advice.exchange.as_ref()?;
     let named = of.names.iter().zip(&of.hosts);
@@ -170,7 +170,7 @@ pub(crate) fn exchange(comparison: &Comparison) -> Option<Table> {
 /// The widest line of running text, in columns.
 const WIDE: usize = 96;
 
-/// Running text in lines.
+/// Running text, wrapped into lines.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -205,13 +205,12 @@ fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "–".into())
 }
 
-/// The busiest resource that is no processor, for a table; a processor if none of the busiest
-/// resources is anything else.
+/// The busiest resource that is not a processor, for a table; a processor if there are no others.
 fn busiest(summary: &Summary) -> Option<String> {
     let mut resources = summary.resources.iter();
     let network = resources.find(|one| !one.name.contains("processor"));
     let resource = network.or(summary.resources.first())?;
-    // Without the rank: "processor of rank 3 (computing)".
+    // Drop the rank of a name such as "processor of rank 3 (computing)".
     let name = resource.name.split(" of rank ").next()?;
     Some(format!("{name} {}", percent(resource.share)))
 }
@@ -281,7 +280,7 @@ fn ratio(value: Option<f64>) -> String {
     or_dash(value.map(|value| format!("{value:.2}")))
 }
 
-/// Prices, or the reason why there are none.
+/// The table of prices, or the reasons why they are missing; empty if no machine has a price.
 fn money(comparison: &Comparison) -> String {
     if comparison.rows.iter().all(|row| row.price.is_err()) {
         return String::new();
@@ -304,7 +303,8 @@ fn money(comparison: &Comparison) -> String {
     format!("\n{note}:\n\n{table}")
 }
 
-/// Price times time over that of the first machine that has a price, with as many ranks.
+/// Price times time, divided by that of the first machine with a price and the same number of
+/// ranks. `None`: a price or time is unknown, or currencies differ.
 fn relative_money(comparison: &Comparison, row: &Row) -> Option<f64> {
     let first = comparison
         .rows
@@ -345,8 +345,8 @@ fn shares_of(comparison: &Comparison) -> String {
     }
 }
 
-/// The table of the shares of the time, on a wide page with the busiest resource; `None` if none is
-/// divided.
+/// The table of the shares of the time; if `is_wide`, with the busiest resource. `None` if no row
+/// is divided.
 pub(crate) fn shares(comparison: &Comparison, is_wide: bool) -> Option<Table> {
     let shown = Bounds::shown(comparison.rows.iter().filter_map(|row| row.bounds));
     let names = shown.iter().map(|share| &Bounds::NAMES[*share]);
@@ -395,7 +395,7 @@ pub(crate) fn deciding(comparison: &Comparison) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// A time in picoseconds as the catalogue writes it.
+/// A value in picoseconds in the unit that the catalogue uses; other values unchanged.
 fn shorter(value: &str) -> String {
     let picos = value
         .strip_suffix(" ps")

@@ -1,8 +1,10 @@
-//! The spread of the recordings: the times without each of them in turn.
+//! Computes how much each recording influences the answer: the times of rows with that recording
+//! left out.
 //!
-//! Every machine charges the same computing, so without a recording the time changes by about as
-//! much on each. The first machine replays; the others' times change by its difference. Where that
-//! could change the answer, the two machines between which it is replay too.
+//! Every machine is charged the same computing, so leaving out a recording changes the time by
+//! about the same amount on each. Only the first machine replays; the others' times are assumed to
+//! change by the same difference. If that could change the answer, the best machine and its
+//! challenger replay too.
 
 use anyhow::Result;
 
@@ -14,13 +16,13 @@ use crate::row::Row;
 use crate::work::Measure;
 use crate::{Request, first_values};
 
-/// A number of ranks is far from the best if it takes this much longer on the first machine: no
-/// recording more changes the answer.
+/// A number of ranks is far from the best if it takes this multiple of the best time on the first
+/// machine: no further recording can change the answer.
 const FAR: f64 = 1.25;
 
-/// The numbers of ranks that are far from the best one.
+/// The numbers of ranks that take much longer than the best one on the first machine.
 pub(crate) fn far(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec<usize>> {
-    // With prices fewer ranks may be better although they take longer.
+    // If machines have prices, fewer ranks may be better although they take longer.
     if request.quick || record.counts.len() < 2 || request.machines.iter().any(Machine::has_price) {
         return Ok(Vec::new());
     }
@@ -39,7 +41,7 @@ pub(crate) fn far(request: &Request, record: &Record, runner: &mut Runner) -> Re
     Ok(far.map(|(of, _)| of.ranks).collect())
 }
 
-/// Finds the times of each row without each of its recordings.
+/// Finds the times of each row with each of its recordings left out.
 pub(crate) fn find(
     request: &Request,
     record: &Record,
@@ -68,8 +70,8 @@ pub(crate) fn find(
     Ok(())
 }
 
-/// The lead of the answer is so small that a recording may decide: at most twice what any
-/// of them changes.
+/// True if the lead of the answer is so small that a recording may change it: at most twice the
+/// greatest change by a single recording.
 fn could_change(answer: &Advice, rows: &[Row]) -> bool {
     let first = rows
         .iter()
@@ -82,7 +84,8 @@ fn could_change(answer: &Advice, rows: &[Row]) -> bool {
     answer.rival.is_some() && changes.is_some_and(|most| answer.lead - 1.0 <= 2.0 * most)
 }
 
-/// Replays the wanted rows without each of their recordings, in a phase of this name.
+/// Replays the rows for which `is_wanted` is true, with each recording left out, in a phase of this
+/// name.
 fn replay(
     request: &Request,
     record: &Record,
@@ -119,7 +122,8 @@ fn replay(
     Ok(())
 }
 
-/// The times of rows that were not replayed: they change by as much as the first machine's.
+/// Sets the times without a recording of rows that were not replayed: they change by as much as
+/// those of the first machine.
 fn shift(request: &Request, rows: &mut [Row]) {
     let firsts = rows.iter().filter(|row| row.machine == 0);
     let firsts = firsts.filter_map(|row| Some((row.ranks, row.value?, row.without.clone())));
@@ -142,8 +146,8 @@ mod tests {
     use crate::plan::tests::request;
     use profile::Summary;
 
-    /// Rows of two machines with 8 ranks: the seconds that decide, and those of the first machine
-    /// without each recording.
+    /// Rows of two machines with 8 ranks: `seconds` are the compared times, and `without` the times
+    /// of the first machine with each recording left out.
     fn rows(request: &Request, seconds: [f64; 2], without: &[f64]) -> Vec<Row> {
         let row = |machine: usize| {
             let mut row = Row::new(request, machine, 8, Ok(Summary::default()));
@@ -161,7 +165,7 @@ mod tests {
         let mut rows = rows(&request, [10.0, 6.0], &[10.0, 9.0, 12.0]);
         shift(&request, &mut rows);
         assert_eq!(rows[1].without, [6.0, 5.0, 8.0]);
-        // Processors that are twice as fast have half the change.
+        // Processors that are twice as fast change the time by half as much.
         request.machines[1] = request.machines[1].clone().with_speed(2.0);
         rows[1].without.clear();
         shift(&request, &mut rows);
@@ -175,10 +179,10 @@ mod tests {
             let rows = rows(&request, seconds, without);
             could_change(&Advice::of(&rows, &request.machines), &rows)
         };
-        // A recording changes the first machine's time by 3 %, and the lead is 5 %, then 10 %.
+        // A recording changes the first machine's time by 3 %; the lead is 5 %, then 10 %.
         assert!(changes([10.5, 10.0], &[10.5, 10.815]));
         assert!(!changes([11.0, 10.0], &[11.0, 11.33]));
-        // Of equal machines none is ahead.
+        // Between equal machines there is no lead.
         assert!(!changes([10.1, 10.0], &[10.1, 12.0]));
     }
 }

@@ -1,4 +1,4 @@
-//! The surroundings of the compared program's runs: its standard input, and the files beside it.
+//! The environment of the compared program's runs: their standard input, and files in their folder.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,18 +14,18 @@ use anyhow::{Context, Result, bail};
 use results::MemoryFile;
 use rustix::fs::fstat;
 
-/// The longest standard input that is kept for the runs, in bytes.
+/// The greatest length of standard input that can be kept for the runs, in bytes.
 const LONGEST: u64 = 256 << 20;
 /// The time after which the user is informed that standard input is awaited.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The standard input of every run.
+/// The standard input of every run: a copy of this process's input, or nothing.
 #[derive(Default)]
 pub(crate) struct Input(Option<MemoryFile>);
 
 impl Input {
     /// Reads this process's standard input to its end, unless it is a terminal: each run gets the
-    /// same bytes. `waits` is called once if the end is long in coming.
+    /// same bytes. `waits` is called once if the end does not come soon.
     pub(crate) fn read(waits: impl FnOnce()) -> Result<Input> {
         if std::io::stdin().is_terminal() {
             return Ok(Input::default());
@@ -37,7 +37,7 @@ impl Input {
                 .lock()
                 .take(LONGEST + 1)
                 .read_to_end(&mut bytes);
-            // The receiver waits for the answer, however long.
+            // The receiver waits for this without a limit.
             let _ = done.send(taken.map(|_| bytes));
         };
         let thread = thread::Builder::new().spawn(reads);
@@ -51,7 +51,7 @@ impl Input {
         };
         match taken {
             Ok(bytes) => Input::of(&bytes),
-            // A closed descriptor has nothing to read.
+            // A closed file descriptor counts as empty input.
             Err(why) if why.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => {
                 Ok(Input::default())
             }
@@ -81,7 +81,7 @@ impl Input {
         let Some(file) = &self.0 else {
             return Ok(Stdio::null());
         };
-        // A description of its own: runs at the same time read from the beginning.
+        // Open the file again: runs at the same time must each read from its beginning.
         let opened = File::open(file.path());
         Ok(opened
             .context("cannot open standard input for a run")?
@@ -93,15 +93,15 @@ impl Input {
 pub(crate) struct FolderState(BTreeMap<String, (u64, Option<SystemTime>)>);
 
 impl FolderState {
-    /// The files in `folder` as they are, but for the outputs of this process; empty if it cannot
-    /// be read.
+    /// The present state of the files in `folder`, except for this process's standard output and
+    /// standard error; empty if the folder cannot be read.
     pub(crate) fn of(folder: &Path) -> FolderState {
         let outputs = [fstat(stdout()), fstat(stderr())].into_iter().flatten();
         let outputs: Vec<_> = outputs.map(|facts| (facts.st_dev, facts.st_ino)).collect();
         FolderState::without(folder, &outputs)
     }
 
-    /// The files in `folder` but for those with these devices and numbers.
+    /// The state of the files in `folder`, except for those with these devices and inode numbers.
     fn without(folder: &Path, outputs: &[(u64, u64)]) -> FolderState {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let files = entries.filter_map(|entry| {
@@ -115,7 +115,7 @@ impl FolderState {
         FolderState(files.collect())
     }
 
-    /// The names of files of this state that have changed until `now`, but those of `known`.
+    /// The names of files of this state that differ in `now`, except for those of `known`.
     pub(crate) fn changed(&self, now: &FolderState, known: &[&Path]) -> Vec<String> {
         let is_known = |name: &str| {
             let mut names = known.iter().filter_map(|file| file.file_name());

@@ -1,8 +1,9 @@
-//! The work of a program apart from its start, and what of it decides between machines.
+//! The work of a program apart from its start, and the part of it that is compared between
+//! machines.
 //!
-//! A comparison runs a short version of a program whose production run takes hours. So its start
-//! (launch, MPI_Init, connections, registrations, communicators, windows, files) is set apart, and
-//! where the program has a loop, the time of its iterations decides.
+//! A comparison runs a short version of a program whose production run takes hours. The start
+//! (launch, MPI_Init, connections, registrations, communicators, windows, files) is therefore
+//! counted apart, and if the program has a loop, the time of its iterations is compared.
 
 use std::collections::HashMap;
 
@@ -15,39 +16,45 @@ use crate::prediction::{Moments, NoPrediction, Prediction};
 
 /// The handle of `MPI_COMM_WORLD` (MPI 5.0, appendix A).
 const WORLD: u32 = 257;
-/// The most marks of a replay: each is a number in its summary.
+/// The most marks of a replay, over all ranks: each is a number in the summary.
 const MOST_MARKS: usize = 1 << 16;
 
-/// The loop that the user wants to be compared.
+/// The part of the program that the user wants to compare.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wanted {
-    /// Within what follows the call with this name and number on each rank.
+    /// The region begins after the call with this name and number on each rank. `None`: the region
+    /// is the whole program.
     pub after: Option<(String, usize)>,
-    /// The number of iterations of the run that matters.
+    /// The number of iterations of the production run whose time is predicted. `None`: the user
+    /// wants no prediction.
     pub iterations: Option<usize>,
-    /// Ranks with equal calls compute for their mean.
+    /// True if ranks with equal calls are to compute equally long, for their mean time.
     pub even: bool,
 }
 
-/// The work that recordings with one number of ranks show.
+/// The results of the search in the recordings with one number of ranks: the loop, and the
+/// differences between ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    /// The loop, or the reason why there is none.
+    /// The loop with its marks, or the reason why there is none.
     pub found: Result<Marks, NoLoop>,
-    /// The differences of computing between ranks with equal calls.
+    /// The differences of computing between ranks with equal calls. `None`: no ranks have equal
+    /// calls, or such ranks compute nothing.
     pub unevenness: Option<Unevenness>,
 }
 
-/// A loop with the iterations whose beginnings replays report.
+/// A loop, and those of its iterations whose beginnings are marked, so that replays report their
+/// times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marks {
-    /// The loop.
+    /// The loop whose iterations are marked.
     pub found: Loop,
     iterations: Vec<usize>,
 }
 
 impl Work {
-    /// The work in a trace.
+    /// Finds the loop in a trace, and the differences of computing between ranks. An error if the
+    /// region that the user or the program names is unusable.
     pub fn of(trace: &ComputeTrace, wanted: &Wanted) -> Result<Work, Unusable> {
         let calls = calls(trace);
         let found = match &wanted.after {
@@ -69,13 +76,13 @@ impl Marks {
     fn of(found: Loop) -> Marks {
         let most = (MOST_MARKS / found.boundaries.len().max(1)).max(4);
         let stride = found.iterations().div_ceil(most).max(1);
-        // The end of the last iteration is a mark of its own.
+        // The end of the last iteration is also a mark.
         let mut iterations: Vec<usize> = (0..found.iterations()).step_by(stride).collect();
         iterations.push(found.iterations());
         Marks { found, iterations }
     }
 
-    /// The calls before which each rank is at a mark.
+    /// For each rank, the numbers of the calls with which a marked iteration begins.
     pub fn calls(&self) -> Vec<Vec<usize>> {
         let of_rank = |boundaries: &Vec<usize>| {
             let marks = self.iterations.iter();
@@ -84,8 +91,8 @@ impl Marks {
         self.found.boundaries.iter().map(of_rank).collect()
     }
 
-    /// The time of a run divided, of which `start` seconds are its start. `None`: the run has not
-    /// reported all marks.
+    /// The time of a run, divided into start, iterations and rest; the start takes `start` seconds.
+    /// `None`: the run has not reported the times of all marked iterations.
     pub fn prediction(
         &self,
         summary: &Summary,
@@ -96,14 +103,14 @@ impl Marks {
         Some(Prediction::of(&self.found, &moments, start, whole))
     }
 
-    /// The time of a run divided, whether or not its iterations get longer or shorter.
+    /// The time of a run, divided, even if its iterations get longer or shorter.
     fn divided(&self, summary: &Summary, start: f64) -> Option<Prediction> {
         let (moments, whole) = (self.moments(summary)?, summary.virtual_s?);
         Prediction::unchecked(&self.found, &moments, start, whole).ok()
     }
 
-    /// The seconds from the first iteration that counts to the end of the last, and the number of
-    /// these iterations.
+    /// The time from the first iteration whose time is used to the end of the last, in seconds, and
+    /// the number of these iterations. `None`: the run has not reported the times, or none is used.
     fn counted(&self, summary: &Summary) -> Option<(f64, usize)> {
         let moments = self.moments(summary)?;
         let begins = self.iterations.iter().enumerate();
@@ -113,7 +120,8 @@ impl Marks {
         (number > 0).then_some((seconds, number))
     }
 
-    /// The seconds of an iteration on average, of those that count.
+    /// The mean time of an iteration, in seconds, over the iterations whose time is used. `None`:
+    /// it is unknown.
     pub fn mean_iteration(&self, summary: &Summary) -> Option<f64> {
         let (seconds, number) = self.counted(summary)?;
         Some(seconds / number as f64)
@@ -128,8 +136,8 @@ impl Marks {
         })
     }
 
-    /// Lets iterations count only once the start is over: from where on a run and the one with a
-    /// free start go at the same pace.
+    /// Excludes the first iterations as long as they still belong to the start: until a run and the
+    /// run with a free start proceed at the same pace.
     pub fn skip_start(&mut self, run: &Summary, free: &Summary) {
         const OVER: f64 = 0.95;
         let (Some(run), Some(free)) = (self.moments(run), self.moments(free)) else {
@@ -139,21 +147,22 @@ impl Marks {
         let all = self.iterations.len();
         let whole = behind(all - 1);
         let over = (0..all).find(|mark| behind(*mark) >= OVER * whole);
-        // An object that every iteration makes belongs to the loop.
+        // Objects that are still made later than the middle of the loop are made in every
+        // iteration, so they belong to the loop.
         if let Some(mark) = over.filter(|mark| *mark <= all / 2) {
             self.found.counted = self.found.counted.max(self.iterations[mark]);
         }
     }
 }
 
-/// The time at which the last rank gets to a mark.
+/// The time at which the last rank reaches a mark, in seconds.
 fn last(times: &Moments, mark: usize) -> f64 {
     let of_ranks = times.ranks.iter().map(|times| times[mark]);
     of_ranks.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The trace of recordings as it is replayed: even, if that is wanted, or with work that is
-/// distributed evenly.
+/// The trace to replay: with equal computing of ranks with equal calls if the user wants that, or
+/// with evenly distributed work if `is_distributed`.
 pub fn played(trace: ComputeTrace, is_distributed: bool, wanted: &Wanted) -> ComputeTrace {
     match (wanted.even, is_distributed) {
         (true, _) => trace.with_computing(&even(&calls(&trace))),
@@ -162,7 +171,7 @@ pub fn played(trace: ComputeTrace, is_distributed: bool, wanted: &Wanted) -> Com
     }
 }
 
-/// The calls of a trace, as the search for a loop reads them.
+/// The calls of a trace, in the form that the search for a loop reads.
 fn calls(trace: &ComputeTrace) -> Calls {
     let mut numbers = HashMap::new();
     let mut symbols = Vec::new();
@@ -200,7 +209,7 @@ fn symbol(name: &str, key: CallKey) -> Symbol {
     }
 }
 
-/// All ranks of a communicator take part in a call of this procedure.
+/// True if all ranks of a communicator take part in a call of this procedure.
 fn is_collective(name: &str) -> bool {
     const PARTS: [&str; 7] = [
         "barrier", "bcast", "gather", "scatter", "reduce", "alltoall", "scan",
@@ -209,22 +218,22 @@ fn is_collective(name: &str) -> bool {
     !name.contains("neighbor") && PARTS.iter().any(|part| name.contains(part))
 }
 
-/// The measure that decides between machines: seconds of one run on each.
+/// The part of a run whose time is compared between machines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measure {
     /// The iterations of the loop, each with its usual time.
     Loop,
-    /// The loop as it was, whose iterations get longer or shorter.
+    /// The recorded iterations of the loop as a whole, because they get longer or shorter.
     WholeLoop,
-    /// The run without its start.
+    /// The whole run without its start.
     Rest,
     /// A run with this number of iterations, start and rest included.
     Iterations(usize),
 }
 
 impl Measure {
-    /// The measure that decides, if all runs have gone through a loop or not, and if the usual time
-    /// of an iteration is known on all machines.
+    /// Chooses the part to compare. `has_loop`: all runs went through a loop. `is_steady`: the
+    /// usual time of an iteration is known on all machines.
     pub fn of(wanted: &Wanted, has_loop: bool, is_steady: bool) -> Measure {
         match (has_loop, is_steady, wanted.iterations) {
             (true, true, Some(iterations)) => Measure::Iterations(iterations),
@@ -234,7 +243,8 @@ impl Measure {
         }
     }
 
-    /// The seconds of a run that decide. `start`: the seconds of its start.
+    /// The compared time of a run, in seconds; `None` if it is unknown. `start` is the time of the
+    /// run's start, in seconds.
     pub fn seconds(self, marks: Option<&Marks>, summary: &Summary, start: f64) -> Option<f64> {
         let divided = || marks?.divided(summary, start);
         match self {

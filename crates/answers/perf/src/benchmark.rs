@@ -1,4 +1,4 @@
-//! The benchmarks, the operations that they measure, and the transport services that offer these
+//! The benchmarks, the operations that they measure, and the transport services that have these
 //! operations.
 
 use clap::ValueEnum;
@@ -35,7 +35,7 @@ pub enum Benchmark {
     UdpBw,
 }
 
-/// The kind of work request that a benchmark posts.
+/// The operation of the work requests that a benchmark posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// RDMA write.
@@ -87,7 +87,7 @@ impl Benchmark {
         Benchmark::UdpBw,
     ];
 
-    /// The name on the command line and in results.
+    /// The benchmark's name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             Benchmark::WriteLat => "write-lat",
@@ -105,7 +105,7 @@ impl Benchmark {
         }
     }
 
-    /// The kind of work request over `transport`.
+    /// The operation that the benchmark posts over `transport`.
     pub fn verb(self, transport: TransportService) -> Verb {
         match self {
             Benchmark::WriteLat | Benchmark::WriteBw => Verb::Write,
@@ -137,7 +137,7 @@ impl Benchmark {
         Benchmark::OF_SOCKETS.contains(&self)
     }
 
-    /// The unit of its results.
+    /// The unit of the benchmark's results.
     pub fn unit(self) -> Unit {
         match self {
             Benchmark::MsgRate => Unit::MessagesPerSecond,
@@ -146,7 +146,7 @@ impl Benchmark {
         }
     }
 
-    /// The transport services that offer its operation.
+    /// The transport services that have the benchmark's operation.
     pub fn transports(self) -> &'static [TransportService] {
         match self {
             Benchmark::WriteLat | Benchmark::WriteBw => {
@@ -167,7 +167,7 @@ impl Benchmark {
 }
 
 impl Verb {
-    /// The name in messages.
+    /// The operation's name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Verb::Write => "RDMA write",
@@ -179,7 +179,7 @@ impl Verb {
 }
 
 impl TransportService {
-    /// The name on the command line and in results.
+    /// The service's name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             TransportService::Rc => "rc",
@@ -190,12 +190,12 @@ impl TransportService {
         }
     }
 
-    /// True if all messages arrive.
+    /// True if every message is delivered.
     pub fn is_reliable(self) -> bool {
         matches!(self, TransportService::Rc | TransportService::Tcp)
     }
 
-    /// The service of its queue pairs; `None`: sockets have none.
+    /// The service of the queue pairs; `None`: sockets have no queue pairs.
     pub fn of_queue_pairs(self) -> Option<device::Transport> {
         match self {
             TransportService::Rc => Some(device::Transport::Rc),

@@ -2,10 +2,10 @@
 //!
 //! The side that starts without a host listens; the other connects. Both first prove that they know
 //! the secret of the benchmark (`admission`). Then they send their version and plan, and continue
-//! only if these are equal.
+//! only if both are equal.
 //!
-//! Invariant: every wait has a limit, no line is longer than [`LONGEST`], and a stranger neither
-//! says a line nor keeps the other side waiting.
+//! Invariant: every wait has a limit, no line is longer than [`LONGEST`], and a stranger can
+//! neither send a line nor keep the other side waiting.
 
 mod admission;
 
@@ -27,18 +27,18 @@ const VERSION: u64 = 3;
 const NAME: &str = "fishplate-perf";
 /// The longest line, in bytes: room for the addresses of ten thousand queue pairs.
 const LONGEST: usize = 1 << 20;
-/// Time between two attempts to connect.
+/// The time between two attempts to connect.
 const AGAIN: Duration = Duration::from_millis(50);
-/// Time between two polls of the listening socket and its callers.
+/// The time between two polls of the listening socket and of the callers.
 const SOON: Duration = Duration::from_millis(5);
 
-/// A message after the greeting.
+/// A message that follows the greeting.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum ControlMessage {
-    /// Text of the benchmark.
+    /// A text that the benchmark sends.
     Words(String),
-    /// A heartbeat.
+    /// A heartbeat, which has no other meaning.
     Alive,
     /// The sender has failed, for this reason.
     Failed(String),
@@ -47,20 +47,20 @@ enum ControlMessage {
 /// The control connection to the other side.
 pub struct ControlLink {
     stream: TcpStream,
-    /// Bytes that have arrived and are not yet taken.
+    /// Bytes that have arrived and that no caller has taken yet.
     arrived: Vec<u8>,
-    /// Time after which a silent peer counts as failed.
+    /// The time after which a silent peer counts as failed.
     patience: Duration,
 }
 
 /// The conditions under which two sides accept each other.
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
-    /// The secret that both must know.
+    /// The secret that both sides must know.
     pub secret: &'a Secret,
-    /// The plan that both must have.
+    /// The plan that both sides must have.
     pub plan: &'a PerfPlan,
-    /// Time after which a silent peer counts as failed.
+    /// The time after which a silent peer counts as failed.
     pub patience: Duration,
 }
 
@@ -71,7 +71,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at the first of these addresses that can be had. Port 0 lets the system choose one.
+    /// Listens at the first of these addresses that is available. With port 0 the system chooses a
+    /// port.
     pub fn new(places: &[SocketAddr]) -> Result<Listener> {
         let socket = TcpListener::bind(places).with_context(|| {
             let place = places.last().map_or("nowhere".into(), SocketAddr::to_string);
@@ -84,7 +85,7 @@ impl Listener {
         })
     }
 
-    /// The TCP port.
+    /// The TCP port of the socket.
     pub fn port(&self) -> Result<u16> {
         Ok(self.socket.local_addr()?.port())
     }
@@ -94,7 +95,7 @@ impl Listener {
     pub fn accept(&mut self, terms: &Terms, wait: Duration) -> Result<ControlLink> {
         let until = Instant::now() + wait;
         loop {
-            match self.callers.hear(&self.socket, terms.secret)? {
+            match self.callers.accept(&self.socket, terms.secret)? {
                 Some(stream) => {
                     let mut link = ControlLink::over(stream, terms.patience)?;
                     match link.greet(terms.plan) {
@@ -117,17 +118,17 @@ impl Listener {
     }
 }
 
-/// The reason for a failed greeting.
+/// The reason why a greeting failed.
 enum Refused {
-    /// The peer does not speak this protocol, or has ended.
+    /// The peer does not use this protocol, or has closed the connection.
     Stranger(anyhow::Error),
-    /// The other side has another version or another plan.
+    /// The other side has a different version or a different plan.
     Different(anyhow::Error),
 }
 
 impl ControlLink {
-    /// Connects to the side that listens on `host`, which has these addresses, and retries for
-    /// `wait`.
+    /// Connects to the side that listens on `host` at one of these addresses, and retries for the
+    /// time `wait`.
     pub fn connect(
         (host, all): (&str, &[SocketAddr]),
         terms: &Terms,
@@ -188,29 +189,29 @@ impl ControlLink {
         }
     }
 
-    /// The addresses of this side and of the other one.
+    /// The addresses of this side and of the other side.
     pub fn addresses(&self) -> Result<(SocketAddr, SocketAddr)> {
         let known = || Ok((self.stream.local_addr()?, self.stream.peer_addr()?));
         known().map_err(|why: std::io::Error| anyhow!(why).context("the connection is closed"))
     }
 
-    /// Sends `words` to the other side.
+    /// Sends a text to the other side.
     pub fn say(&mut self, words: &str) -> Result<()> {
         self.send(&ControlMessage::Words(words.into()))
     }
 
-    /// Sends a heartbeat, so that the other side does not take silence for a failure.
+    /// Sends a heartbeat, so that the other side does not mistake silence for a failure.
     pub fn alive(&mut self) -> Result<()> {
         self.send(&ControlMessage::Alive)
     }
 
-    /// Sends the reason of a failure, if the connection still works.
+    /// Sends the reason of this side's failure, if the connection still works.
     pub fn failed(&mut self, why: &str) {
         self.send(&ControlMessage::Failed(why.into())).ok();
     }
 
-    /// Waits for the next words of the other side.
-    pub fn hear(&mut self) -> Result<String> {
+    /// Waits for the next text of the other side.
+    pub fn receive(&mut self) -> Result<String> {
         loop {
             let line = self.line()?;
             if let Some(words) = meaning(&line)? {
@@ -219,9 +220,9 @@ impl ControlLink {
         }
     }
 
-    /// The next words of the other side, if they have arrived.
+    /// The next text of the other side, if it has arrived.
     pub fn heard(&mut self) -> Result<Option<String>> {
-        // A side that has ended may have sent words before.
+        // Read texts that have arrived before reporting that the other side has ended.
         let fetched = self.fetch();
         while let Some(line) = self.take()? {
             if let Some(words) = meaning(&line)? {
@@ -231,7 +232,7 @@ impl ControlLink {
         fetched.map(|()| None)
     }
 
-    /// An error if the other side has ended or failed. Its words stay available.
+    /// An error if the other side has ended or failed. Texts that have arrived stay available.
     pub fn check(&mut self) -> Result<()> {
         let fetched = self.fetch();
         let whole = self
@@ -258,7 +259,7 @@ impl ControlLink {
             .context("the other side has closed the connection")
     }
 
-    /// Waits for the next line, at most for the time of silence.
+    /// Waits for the next line, at most for the longest silence of a peer.
     fn line(&mut self) -> Result<String> {
         let until = Instant::now() + self.patience;
         loop {
@@ -278,7 +279,7 @@ impl ControlLink {
         }
     }
 
-    /// Reads what has arrived, without waiting.
+    /// Reads the bytes that have arrived, without waiting.
     fn fetch(&mut self) -> Result<()> {
         self.stream.set_nonblocking(true)?;
         let read = self.read();
@@ -304,7 +305,7 @@ impl ControlLink {
         }
     }
 
-    /// Takes the first whole line that has arrived.
+    /// Removes and returns the first complete line that has arrived; `None` if none has.
     fn take(&mut self) -> Result<Option<String>> {
         let Some(end) = self.arrived.iter().position(|&byte| byte == b'\n') else {
             if self.arrived.len() > LONGEST {
@@ -319,7 +320,8 @@ impl ControlLink {
     }
 }
 
-/// Connects to the first of these addresses of `host` that answers, and retries for `wait`.
+/// Connects to the first of these addresses of `host` that accepts, and retries for the time
+/// `wait`.
 fn reach(host: &str, all: &[SocketAddr], wait: Duration) -> Result<TcpStream> {
     let until = Instant::now() + wait;
     loop {
@@ -352,7 +354,7 @@ fn silent(patience: Duration) -> anyhow::Error {
     anyhow!("the other side has sent nothing for {}", seconds(patience))
 }
 
-/// The words of a line; `None` for a heartbeat.
+/// The text in a line; `None` for a heartbeat. An error if the other side reports a failure.
 fn meaning(line: &str) -> Result<Option<String>> {
     match serde_json::from_str(line).context("cannot read a message of the other side")? {
         ControlMessage::Words(words) => Ok(Some(words)),
@@ -361,7 +363,7 @@ fn meaning(line: &str) -> Result<Option<String>> {
     }
 }
 
-/// The options that differ, with both values.
+/// A text about the options that differ, with both values.
 fn differences(own: &Value, theirs: &Value) -> String {
     let (Some(own), Some(other)) = (own.as_object(), theirs.as_object()) else {
         return "the other side sent no plan".into();

@@ -1,5 +1,5 @@
-//! Counts of the requests of both sides to their devices for one size, and of the packets that
-//! these caused.
+//! Counts of the requests of both sides to their devices during one size, and of the packets that
+//! they caused.
 
 use std::ops::AddAssign;
 
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::side::Side;
 
-/// Numbers of requests of one side, or of both.
+/// The numbers of requests of one side, or of both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
-    /// Work requests posted to send queues.
+    /// The number of work requests posted to send queues.
     pub work_requests: u64,
-    /// Receives posted.
+    /// The number of posted receives.
     pub receives: u64,
-    /// Completions taken, of sends and of receives.
+    /// The number of completions polled, of sends and of receives.
     pub completions: u64,
 }
 
@@ -29,12 +29,12 @@ impl AddAssign for Requests {
     }
 }
 
-/// The counts of one size, of both sides together.
+/// The counts of one size, summed over both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests to the devices.
+    /// The requests to the devices.
     pub requests: Requests,
-    /// Packets on the links; only a model counts them.
+    /// The packets on the links; `None` on real devices.
     pub traffic: Option<Traffic>,
 }
 
@@ -52,8 +52,8 @@ impl Before {
         }
     }
 
-    /// The counts of both sides since then. The last acknowledgements arrive while the sides
-    /// exchange them.
+    /// The counts of both sides since the start of the size. While the sides exchange them, the
+    /// last acknowledgements arrive.
     pub(crate) fn since(self, side: &mut Side) -> Result<Counts> {
         let own = Requests {
             work_requests: side.requests.work_requests - self.requests.work_requests,
@@ -64,8 +64,8 @@ impl Before {
         let mut requests: Requests =
             serde_json::from_str(&theirs).context("cannot read the counts of the other side")?;
         requests += own;
-        // The traffic is that of all pairs, which have ended this size then.
-        side.target.meet_pairs()?;
+        // A model counts the traffic of all pairs, so wait until all have completed the size.
+        side.target.synchronise_pairs()?;
         let now = side.target.traffic();
         let traffic = now.zip(self.traffic).map(|(now, before)| Traffic {
             packets: now.packets - before.packets,

@@ -2,17 +2,17 @@
 //!
 //! Writes and sends are a ping-pong, and the result is half of the round trip. Reads and atomics
 //! are answered by the other side's device, and the result is the full time. The arrival of a write
-//! is detected in the last byte of its target, as in perftest, on every device: one that places
-//! bytes in any order guarantees no more than this byte, and the payload is not read.
+//! is detected in the last byte of its target, as in perftest, on every device: a device that
+//! writes bytes in any order guarantees only this byte, and the payload is not read.
 //!
-//! Difference from perftest: a receive is reposted after the answer has left, not before.
+//! Difference from perftest: a receive is reposted after the answer has been sent, not before.
 
 use anyhow::Result;
 
 use crate::benchmark::Verb;
 use crate::side::Side;
 
-/// The times of all rounds but the last, in picoseconds from one post to the next.
+/// The times of all iterations except the last, in picoseconds, each from one post to the next.
 pub(crate) fn rounds(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>> {
     let posted = match side.plan.verb() {
         Verb::Write => write(side, size, iterations),
@@ -22,7 +22,8 @@ pub(crate) fn rounds(side: &mut Side, size: usize, iterations: usize) -> Result<
     Ok(posted.windows(2).map(|pair| pair[1] - pair[0]).collect())
 }
 
-/// The number of latencies in a round.
+/// The number of latencies that the time of an iteration contains: two in a ping-pong, otherwise
+/// one.
 pub(crate) fn parts(verb: Verb) -> f64 {
     match verb {
         Verb::Write | Verb::Send => 2.0,
@@ -35,7 +36,7 @@ fn write(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>> {
     let (mut sent, mut received) = (0, 0);
     let mut posted = Vec::with_capacity(iterations);
     side.clear(size);
-    side.meet()?;
+    side.synchronise()?;
     while sent < iterations || received < iterations {
         if received < iterations && !(begins && sent == 0) {
             received += 1;
@@ -58,7 +59,7 @@ fn send(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>> {
     let (mut sent, mut received, mut ready) = (0, 0, 0);
     let mut posted = Vec::with_capacity(iterations);
     side.post_receives(depth)?;
-    side.meet()?;
+    side.synchronise()?;
     while sent < iterations || received < iterations {
         if received < iterations && !(begins && sent == 0) {
             while ready == 0 {
@@ -84,7 +85,7 @@ fn send(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>> {
 
 fn answered(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>> {
     let mut posted = Vec::with_capacity(iterations);
-    side.meet()?;
+    side.synchronise()?;
     if side.target.is_client() {
         for _ in 0..iterations {
             posted.push(side.target.clock());
@@ -92,6 +93,6 @@ fn answered(side: &mut Side, size: usize, iterations: usize) -> Result<Vec<u64>>
             side.await_sent(0)?;
         }
     }
-    side.meet()?;
+    side.synchronise()?;
     Ok(posted)
 }

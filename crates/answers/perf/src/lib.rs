@@ -52,10 +52,10 @@ use show::TargetResults;
 use target::modelled::{self, Machine};
 use target::remote;
 
-/// Functions of the command that read the hardware and the faults which arguments name: this crate
-/// reads no such files.
+/// Functions of the command that read the files of machines and faults which arguments name: this
+/// crate reads no such files.
 pub struct Readers {
-    /// Reads a system: a name of the catalogue, or a file.
+    /// Reads a system, given its name in the catalogue or a file.
     pub system: fn(&str) -> Result<System, String>,
     /// Reads a file of faults.
     pub faults: fn(&str) -> Result<Faults, String>,
@@ -80,7 +80,7 @@ fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
     };
     let plan = plan.map_err(usage)?;
     let plot = common.plot.as_deref();
-    // A wrong file name is reported before minutes of measuring.
+    // An output file that cannot be written is reported before minutes of measuring.
     let plot = plot.map(results::plot::PlotFile::create).transpose()?;
     let start = RunStart::now();
     let found = match chosen {
@@ -93,11 +93,11 @@ fn run(arguments: &PerfArguments, readers: &Readers) -> Result<()> {
         }
         Chosen::Sockets(_, options) => Some(modelled(&plan, common, &options.fabric, readers)?),
     };
-    // The side that was started first shows nothing.
+    // The side that was started first shows no results.
     let Some(all) = found else {
         return Ok(());
     };
-    // Modelled machines have no conditions.
+    // Conditions are those of a real machine only.
     let real = all.iter().any(|outcome| !outcome.modelled);
     let met = real.then(|| conditions::after(start));
     let text = match common.json {
@@ -160,10 +160,11 @@ fn modelled(
     Ok(all)
 }
 
-/// Measures between this process and another. `None` on the side that does not show the results.
+/// Measures a device between this process and another. `None` on the side that does not show the
+/// results.
 fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<TargetResults>> {
     let timeout = options.timeout()?;
-    // A wrong name is reported before the secret is asked for.
+    // A wrong name is reported before the user is asked for the secret.
     let port = port_named(name)?;
     let secret = options.secret()?;
     let open = || open_device(&port, plan.mtu, &secret);
@@ -192,14 +193,15 @@ fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<T
     }))
 }
 
-/// A device of this host.
+/// A port of a device of this host.
 enum Port {
     Verbs(Box<verbs::Listed>),
     Tcp(Box<tcp::Port>),
 }
 
 impl Port {
-    /// The address of its interface, which the other side reaches too.
+    /// The IP address of the port's interface, which the other side can reach; `None` if it has
+    /// none.
     fn ip(&self) -> Option<IpAddr> {
         match self {
             Port::Verbs(_) => None,
@@ -208,7 +210,7 @@ impl Port {
     }
 }
 
-/// The port with this name.
+/// The port with the name that the user gave.
 fn port_named(name: &str) -> Result<Port> {
     let [Wanted::Tcp(interface)] = &rail_choice::wanted(name)[..] else {
         let port = verbs::named_port(name).context("--device")?;
@@ -241,8 +243,8 @@ fn open_device(port: &Port, mtu: Option<usize>, secret: &Secret) -> Result<Box<d
     }
 }
 
-/// A control connection to the other side for each pair. `device` is the address of the device's
-/// interface, if it has one.
+/// The control connections to the other side, one for each pair. `device` is the address of the
+/// device's interface, if it has one.
 fn links(
     terms: &Terms,
     options: &CommonOptions,

@@ -10,32 +10,32 @@ use crate::side::Side;
 use crate::stream::{Stream, stream};
 use crate::target::Target;
 
-/// The result of one size.
+/// The result for one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Bytes of a message.
+    /// The size of a message, in bytes.
     pub size: usize,
-    /// Messages on each queue pair.
+    /// The number of messages on each queue pair.
     pub iterations: usize,
-    /// The figures.
+    /// The figures of the benchmark.
     pub found: Found,
-    /// Requests to both devices, and packets.
+    /// The counts of requests to both devices, and of packets.
     pub counts: Counts,
-    /// The use of the resources of a modelled machine, the busiest first; of sockets only.
+    /// The use of the resources of a modelled machine, the busiest first; only for sockets.
     pub uses: Vec<Use>,
 }
 
-/// The use of a kind of resource.
+/// The use of one kind of resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
-    /// The resource: copies (of a processor that does little else), kernel (any other work of a
-    /// processor), memory, bus, HCA or link.
+    /// The kind of resource: copies (a processor that mainly copies), kernel (a processor with
+    /// other work), memory, bus, HCA or link.
     pub resource: &'static str,
-    /// The share of the time for which the busiest one of its kind was busy.
+    /// The share of the time for which the busiest resource of its kind was busy.
     pub share: f64,
 }
 
-/// The figures of one size.
+/// The figures of a benchmark for one size.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// The figures of a latency benchmark.
@@ -47,22 +47,23 @@ pub enum Found {
 /// Statistics of latencies, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
-    /// The smallest.
+    /// The smallest latency.
     pub min: f64,
-    /// The median, which perftest calls typical.
+    /// The median latency, which perftest calls typical.
     pub median: f64,
-    /// The mean.
+    /// The mean latency.
     pub mean: f64,
     /// The 99th percentile.
     pub p99: f64,
     /// The 99.9th percentile.
     pub p999: f64,
-    /// The largest.
+    /// The largest latency.
     pub max: f64,
 }
 
 impl Latency {
-    /// The statistics of round times in picoseconds, each of `parts` latencies.
+    /// The statistics of the times of iterations, in picoseconds, each of which consists of `parts`
+    /// latencies.
     pub fn of(picos: &[u64], parts: f64) -> Latency {
         let mut micros: Vec<f64> = picos
             .iter()
@@ -80,8 +81,8 @@ impl Latency {
     }
 }
 
-/// Runs this side of a plan. `step` is called after each size. The client's results are complete;
-/// the server's are so only for streams.
+/// Runs this side of a plan. `step` is called after each size. The client returns all figures; the
+/// server only those of streams.
 pub fn measure(
     target: &mut dyn Target,
     plan: &PerfPlan,
@@ -93,7 +94,7 @@ pub fn measure(
     let mut samples = Vec::new();
     for size in side.sizes() {
         let iterations = plan.iterations(size, modelled);
-        side.target.meet_pairs()?;
+        side.target.synchronise_pairs()?;
         let before = Before::new(&mut side);
         let found = match plan.benchmark.is_latency() {
             true => {
@@ -111,6 +112,6 @@ pub fn measure(
         });
         step(size);
     }
-    side.meet()?;
+    side.synchronise()?;
     Ok(samples)
 }

@@ -1,9 +1,9 @@
 //! The registered memory of messages, and all `unsafe` of this crate: registering memory, and
 //! posting work requests on parts of it.
 //!
-//! Invariant: the memory stays allocated for as long as the device may access it. A
-//! [`Memory`] is freed only after its owner has destroyed the queue pairs that use it. Nothing here
-//! makes a reference to it, because the device and the other side may change it at any time.
+//! Invariant: the memory stays allocated for as long as the device may access it. A [`Memory`] is
+//! freed only after its owner has destroyed the queue pairs that use it. No reference to the memory
+//! is ever made, because the device and the other side may change it at any time.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -12,7 +12,7 @@ use device::{Access, Device, Error, Operation, Qp, ReceiveQueue, Region, Result,
 
 const PAGE: usize = 4096;
 
-/// Registered memory in whole pages, zeroed.
+/// Registered memory in whole pages, initialized to zero.
 pub(crate) struct Memory {
     bytes: NonNull<u8>,
     layout: Layout,
@@ -20,7 +20,7 @@ pub(crate) struct Memory {
     kept: bool,
 }
 
-/// A work request on a part of the memory.
+/// A work request whose local buffer is a part of the memory.
 pub(crate) struct Request<'a> {
     pub(crate) id: u64,
     pub(crate) operation: Operation,
@@ -62,7 +62,7 @@ impl Memory {
         self.region
     }
 
-    /// Loads a byte.
+    /// Loads the byte at an offset.
     #[inline]
     pub(crate) fn byte(&self, at: usize) -> u8 {
         assert!(at < self.layout.size());
@@ -113,7 +113,7 @@ impl Memory {
         unsafe { device.post_receive(queue, 0, &[self.slice(at, len)]) }
     }
 
-    /// Deregisters the memory. The caller has destroyed all queue pairs that use it.
+    /// Deregisters the memory. The caller must have destroyed all queue pairs that use it.
     pub(crate) fn deregister(&mut self, device: &mut dyn Device) -> Result<()> {
         device.deregister(self.region)
     }

@@ -1,8 +1,8 @@
 //! Several pairs of processors on the two hosts of a benchmark: `--pairs`.
 //!
-//! Each pair runs the whole plan with a device handle, queue pairs and memory of its own, because
-//! one processor cannot use up the message rate of a chip. The sides that begin wait for each other
-//! before each size, so that all streams of a size run at once.
+//! Each pair runs the whole plan with its own device handle, queue pairs and memory, because one
+//! processor cannot use up the message rate of a chip. The clients of all pairs wait for each other
+//! before each size, so that all streams of a size run at the same time.
 
 use std::iter::repeat_with;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::control::ControlLink;
 use crate::measure::{Found, Sample};
 use crate::stream::Stream;
 
-/// A barrier of threads that each run one pair.
+/// A repeated barrier of threads, each of which runs one pair.
 pub struct Meeting {
     threads: usize,
-    /// Arrivals at all rounds until now.
+    /// The number of arrivals at all barriers until now.
     arrived: AtomicUsize,
-    /// A thread has failed, and arrives no more.
+    /// True if a thread has failed, and will not arrive any more.
     failed: AtomicBool,
 }
 
-/// The part of one thread in a [`Meeting`]. A thread that drops its seat before its pair is
+/// The membership of one thread in a [`Meeting`]. A thread that drops its seat before its pair is
 /// complete has failed.
 pub struct Seat {
     meeting: Arc<Meeting>,
@@ -58,18 +58,19 @@ impl Seat {
         }
     }
 
-    /// The seat of the only pair.
+    /// A seat for a pair that waits for no other pair.
     pub(crate) fn alone() -> Seat {
         Seat::at(Meeting::new(1))
     }
 
-    /// Arrives at the next round.
+    /// Arrives at the next barrier.
     pub(crate) fn arrive(&mut self) {
         self.rounds += 1;
         self.meeting.arrived.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// True if all threads have arrived at the round of the last [`arrive`](Seat::arrive).
+    /// True if all threads have arrived at the barrier of the last [`arrive`](Seat::arrive). An
+    /// error if a thread has failed.
     pub(crate) fn is_met(&self) -> Result<bool> {
         let meeting = &self.meeting;
         if meeting.arrived.load(Ordering::Acquire) >= self.rounds * meeting.threads {
@@ -81,7 +82,7 @@ impl Seat {
         Ok(false)
     }
 
-    /// The pair is complete: the others do not wait for it any more.
+    /// Records that the pair is complete, so that dropping the seat does not count as a failure.
     pub(crate) fn leave(&mut self) {
         self.complete = true;
     }
@@ -95,7 +96,7 @@ impl Drop for Seat {
     }
 }
 
-/// The failure of a pair because of another one.
+/// The failure of a pair because of the failure of another one.
 #[derive(Debug)]
 struct Consequence;
 
@@ -107,8 +108,8 @@ impl std::fmt::Display for Consequence {
 
 impl std::error::Error for Consequence {}
 
-/// Runs one side of all pairs, each in a thread, and adds up their results. `step` is called after
-/// each size of the first pair. `run` runs a pair: it opens a device of its own.
+/// Runs one side of all pairs, each in its own thread, and adds up their results. `step` is called
+/// after each size of the first pair. `run` runs a pair on a device that it opens itself.
 pub fn run(
     links: Vec<ControlLink>,
     mut step: impl FnMut(usize),
@@ -121,7 +122,7 @@ pub fn run(
         let others: Vec<_> = all
             .map(|(link, seat)| {
                 let run = || run(link, seat, &mut |_| ());
-                // Without its thread the pair has left, which ends the others.
+                // If its thread cannot be started, the pair drops its seat, which ends the others.
                 thread::Builder::new().spawn_scoped(scope, run)
             })
             .collect();
@@ -137,7 +138,7 @@ pub fn run(
     added_up(found, |why| why.is::<Consequence>())
 }
 
-/// The results of all pairs together, or the error of the first pair that failed for a reason of
+/// The sums of the results of all pairs, or the error of the first pair that failed for a reason of
 /// its own.
 pub(crate) fn added_up(
     found: Vec<Result<Vec<Sample>>>,
@@ -168,7 +169,7 @@ pub(crate) fn added_up(
 }
 
 /// Adds the samples of other pairs to that of the first. A model counts the traffic of the whole
-/// machine, so that of one pair is already that of all.
+/// machine, so the traffic is not added.
 fn add(sample: &mut Sample, others: &[&Sample]) {
     for other in others {
         sample.counts.requests += other.counts.requests;
@@ -186,8 +187,8 @@ fn add(sample: &mut Sample, others: &[&Sample]) {
     }
 }
 
-/// Messages and rate of several streams that begin at once: all messages in the time of the slowest
-/// stream.
+/// The number of messages and the rate of several streams that begin at the same time: all
+/// messages, divided by the time of the slowest stream.
 fn together(streams: &[(usize, f64)]) -> (usize, f64) {
     let messages = streams.iter().map(|(messages, _)| messages).sum::<usize>();
     let times = streams
@@ -207,7 +208,7 @@ mod tests {
     #[test]
     fn the_slowest_stream_gives_the_time() {
         assert_eq!(together(&[(100, 10.0), (100, 5.0)]), (200, 10.0));
-        // No messages take no time, and messages without a rate no measurable one.
+        // No messages take no time, and for messages without a rate no time was measured.
         assert_eq!(together(&[(0, 0.0), (7, 7.0)]), (7, 7.0));
         assert_eq!(together(&[(3, 0.0), (7, 7.0)]), (10, 0.0));
     }

@@ -1,4 +1,4 @@
-//! The plan of a run: everything that both sides must agree on, with perftest's defaults.
+//! The plan of a run: all parameters that both sides must agree on, with perftest's defaults.
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -7,18 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::benchmark::{Benchmark, TransportService, Verb};
 
-/// The largest size if the user names none, in bytes.
+/// The largest message size in bytes, unless the user names a size.
 pub const LARGEST: usize = 8 << 20;
-/// Above this size in bytes, every work request of a stream is signaled.
+/// The size in bytes above which every work request of a stream is signaled.
 const SPARSE: usize = 8192;
-/// Work requests per completion up to that size.
+/// The number of work requests for each completion, up to the size [`SPARSE`].
 const SIGNAL: usize = 100;
-/// Payload that a stream moves for one size on a modelled machine, about: all messages of a size
-/// take equally long there, so few are enough.
+/// The approximate number of bytes that a stream moves for one size on a modelled machine: all
+/// messages of a size take equal times there, so a few are enough.
 const MODELLED: usize = 128 << 20;
-/// Payload of a stream of sockets for one size, about, and its most messages: many times what the
-/// buffers of a connection hold.
+/// The approximate number of bytes that a stream of sockets moves for one size: many times the
+/// buffers of a connection.
 const SOCKET_STREAM: usize = 64 << 20;
+/// The most messages of such a stream, unless the user chooses another number.
 const MOST_OF_SOCKETS: usize = 20_000;
 
 /// The options of a run, equal on both sides. `None` stands for perftest's default.
@@ -35,33 +36,34 @@ const MOST_OF_SOCKETS: usize = 20_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PerfPlan {
-    /// The benchmark.
+    /// The benchmark to run.
     pub benchmark: Benchmark,
     /// The transport service of the queue pairs.
     pub transport: TransportService,
     /// True if all queue pairs share one receive queue.
     pub srq: bool,
-    /// Largest inline payload, in bytes.
+    /// The largest inline payload, in bytes. `None`: perftest's default.
     pub inline: Option<usize>,
-    /// Path MTU, in bytes.
+    /// The path MTU, in bytes. `None`: that of the device.
     pub mtu: Option<usize>,
-    /// Number of queue pairs.
+    /// The number of queue pairs.
     pub qps: usize,
-    /// Number of pairs of processors on the two hosts, each with queue pairs of its own.
+    /// The number of pairs of processors on the two hosts, each with its own queue pairs.
     pub pairs: usize,
     /// True if both sides send.
     pub bidirectional: bool,
     /// The only message size, in bytes; `None`: all sizes.
     pub size: Option<usize>,
-    /// Messages of each size on each queue pair.
+    /// The number of messages of each size on each queue pair. `None`: the default of the
+    /// benchmark.
     pub iterations: Option<usize>,
-    /// Outstanding work requests of each queue pair.
+    /// The most outstanding work requests of each queue pair. `None`: perftest's default.
     pub tx_depth: Option<usize>,
-    /// Posted receives of each queue pair.
+    /// The number of posted receives of each queue pair. `None`: perftest's default.
     pub rx_depth: Option<usize>,
-    /// Messages per completion.
+    /// The number of messages for each completion. `None`: perftest's default.
     pub cq_mod: Option<usize>,
-    /// The mode of IP over InfiniBand, of sockets on a modelled machine.
+    /// The mode of IP over InfiniBand, for sockets on a modelled machine; otherwise `None`.
     pub ip: Option<IpMode>,
 }
 
@@ -76,7 +78,7 @@ pub enum IpMode {
 }
 
 impl IpMode {
-    /// The name on the command line and in results.
+    /// The mode's name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             IpMode::Datagram => "datagram",
@@ -111,7 +113,7 @@ impl PerfPlan {
         self.benchmark.verb(self.transport)
     }
 
-    /// Refuses options that no device could carry out, and options without meaning for the
+    /// Refuses options that no device can carry out, and options that do not apply to the
     /// benchmark.
     pub fn check(&self) -> Result<()> {
         self.check_transport()?;
@@ -137,7 +139,7 @@ impl PerfPlan {
         Ok(())
     }
 
-    /// Each option that is given must have a meaning for the benchmark.
+    /// Refuses options that do not apply to the benchmark.
     fn check_options(&self) -> Result<()> {
         let (name, verb) = (self.benchmark.name(), self.verb());
         let stream = !self.benchmark.is_latency();
@@ -222,8 +224,8 @@ impl PerfPlan {
         Ok(())
     }
 
-    /// The message sizes, smallest first: the powers of two of perftest's `-a`, for datagrams up to
-    /// `mtu`.
+    /// The message sizes in bytes, smallest first: the powers of two of perftest's `-a`, for
+    /// datagrams up to `mtu`.
     pub fn sizes(&self, mtu: usize) -> Result<Vec<usize>> {
         let largest = match self.transport {
             TransportService::Ud => mtu,
@@ -249,7 +251,7 @@ impl PerfPlan {
     /// The number of messages of `size` on each queue pair.
     pub fn iterations(&self, size: usize, modelled: bool) -> usize {
         if self.benchmark.is_of_sockets() && !self.benchmark.is_latency() {
-            // Virtual time has no noise.
+            // Virtual time has no noise, so fewer messages are enough.
             let (bytes, least) = match modelled {
                 true => (SOCKET_STREAM / 4, 4),
                 false => (SOCKET_STREAM, 20),
@@ -275,8 +277,8 @@ impl PerfPlan {
         self.tx_depth.unwrap_or(usual.max(self.cq_mod.unwrap_or(1)))
     }
 
-    /// The number of posted receives. Without acknowledgements there is one for each message, as in
-    /// perftest, so that no message finds none.
+    /// The number of posted receives. On a transport service without acknowledgements there is one
+    /// for each message, as in perftest, so that every message finds one.
     pub fn rx_depth(&self, iterations: usize) -> usize {
         let usual = match self.transport {
             TransportService::Rc => 512,
@@ -285,7 +287,7 @@ impl PerfPlan {
         self.rx_depth.unwrap_or(usual)
     }
 
-    /// The number of work requests per completion.
+    /// The number of work requests for each completion.
     pub fn signal_every(&self, size: usize) -> usize {
         let usual = match size > SPARSE || self.benchmark.is_latency() {
             true => 1,
@@ -294,8 +296,8 @@ impl PerfPlan {
         self.cq_mod.unwrap_or(usual).min(self.tx_depth())
     }
 
-    /// The largest inline payload on a device with this `limit`. By default only latencies and the
-    /// message rate use inline payloads.
+    /// The largest inline payload in bytes on a device with this `limit`. By default only latencies
+    /// and the message rate use inline payloads.
     pub fn inline(&self, limit: usize) -> Result<usize> {
         let usual = match (self.benchmark, self.transport) {
             (Benchmark::WriteLat | Benchmark::MsgRate, _) => 220,

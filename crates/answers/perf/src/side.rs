@@ -1,5 +1,5 @@
-//! One side of a benchmark: its queue pairs, connected to those of the other side, and the work
-//! requests that it posts.
+//! One side of a benchmark: its queue pairs, which are connected to those of the other side, and
+//! the work requests that it posts.
 
 mod connect;
 
@@ -13,22 +13,24 @@ use crate::plan::PerfPlan;
 use crate::target::Target;
 use connect::{Card, connect, create_qps, queues};
 
-/// Completions taken by one poll, as in perftest.
+/// The most completions that one poll returns, as in perftest.
 const BATCH: usize = 16;
-/// Bytes of memory that messages of a stream use in turn, so that not all use one cache line.
+/// The bytes of memory over which the messages of a stream rotate, so that they do not all use one
+/// cache line.
 const CYCLE: usize = 4096;
+/// The size of a cache line, in bytes.
 const LINE: usize = 64;
 
-/// The message of a side that has reached a barrier.
+/// The text of a side that has reached a barrier.
 pub(crate) const HERE: &str = "here";
 
-/// One side of a benchmark.
+/// One side of a benchmark of devices: its queue pairs, its memory, and its progress.
 pub(crate) struct Side<'a> {
     pub(crate) target: &'a mut dyn Target,
     pub(crate) plan: &'a PerfPlan,
     memory: Memory,
-    /// Bytes of one half of a queue pair's memory: one half for outgoing messages, one for
-    /// incoming.
+    /// The size in bytes of one half of a queue pair's memory: one half is for outgoing messages,
+    /// one for incoming.
     half: usize,
     send_cq: Cq,
     receive_cq: Cq,
@@ -44,8 +46,9 @@ pub(crate) struct Side<'a> {
 pub(crate) struct QpState {
     qp: Qp,
     peer: Address,
-    /// The number of work requests posted, and of those known to be complete.
+    /// The number of posted work requests.
     pub(crate) posted: usize,
+    /// The number of work requests known to be complete.
     pub(crate) complete: usize,
     /// The number of work requests since the last signaled one.
     unsignaled: usize,
@@ -108,7 +111,7 @@ impl<'a> Side<'a> {
             sizes,
             requests: Requests::default(),
         };
-        side.meet()?;
+        side.synchronise()?;
         Ok(side)
     }
 
@@ -116,8 +119,8 @@ impl<'a> Side<'a> {
         self.sizes.clone()
     }
 
-    /// Waits until the other side has reached the same point.
-    pub(crate) fn meet(&mut self) -> Result<()> {
+    /// Waits at a barrier until the other side has reached the same point.
+    pub(crate) fn synchronise(&mut self) -> Result<()> {
         match self.target.swap(HERE)?.as_str() {
             HERE => Ok(()),
             other => {
@@ -131,7 +134,8 @@ impl<'a> Side<'a> {
         (2 * qp + usize::from(coming)) * self.half + offset
     }
 
-    /// Posts a message on queue pair `qp`. `offset` is its place in a half, on both sides.
+    /// Posts a message on queue pair `qp`. `offset` is the message's offset in its half, on both
+    /// sides.
     pub(crate) fn post(
         &mut self,
         qp: usize,
@@ -151,7 +155,8 @@ impl<'a> Side<'a> {
         self.requests.work_requests += 1;
         own.unsignaled += 1;
         let request = Request {
-            // The completion's queue pair, and the number of work requests that it completes.
+            // The id has the queue pair in its upper half, and the number of completed work
+            // requests in its lower half.
             id: (qp as u64) << 32 | own.unsignaled as u64,
             operation: match verb {
                 Verb::Write => Operation::Write {
@@ -176,14 +181,14 @@ impl<'a> Side<'a> {
             .with_context(|| format!("cannot post a {}", verb.name()))
     }
 
-    /// The offset of a stream's message in its half: each on cache lines of its own, in turn
-    /// through [`CYCLE`] bytes.
+    /// The offset of a stream's message in its half: each message has its own cache lines, until
+    /// [`CYCLE`] bytes are used.
     pub(crate) fn cycle(size: usize, message: usize) -> usize {
         let stride = size.next_multiple_of(LINE);
         message % (CYCLE / stride).max(1) * stride
     }
 
-    /// Takes completions of sends and returns the number of messages that they complete.
+    /// Polls for completions of sends and returns the number of messages that they complete.
     pub(crate) fn take_sent(&mut self) -> Result<usize> {
         let mut some = [NONE; BATCH];
         let count = self.target.device().poll(self.send_cq, &mut some)?;
@@ -209,7 +214,7 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// Takes completions of receives and returns their number.
+    /// Polls for completions of receives and returns their number.
     pub(crate) fn take_received(&mut self) -> Result<usize> {
         let mut some = [NONE; BATCH];
         let count = self.target.device().poll(self.receive_cq, &mut some)?;
@@ -229,7 +234,7 @@ impl<'a> Side<'a> {
 
     /// Posts receives until each queue pair has `depth` of them.
     pub(crate) fn post_receives(&mut self, depth: usize) -> Result<()> {
-        // A shared receive queue counts as the first queue pair's.
+        // Receives of a shared receive queue are counted at the first queue pair.
         let (queues, depth) = match self.srq {
             Some(_) => (1, depth * self.qps.len()),
             None => (self.qps.len(), depth),
@@ -296,7 +301,7 @@ impl<'a> Side<'a> {
         )
     }
 
-    /// Destroys the queue pairs and deregisters the memory. After an error the device may still
+    /// Destroys the queue pairs and deregisters the memory. If it fails, the device may still
     /// access the memory.
     fn close(&mut self) -> std::result::Result<(), Error> {
         let device = self.target.device();

@@ -1,12 +1,12 @@
-//! Streams: as many outstanding messages as the send queue holds, by perftest's procedure.
+//! Streams: as many outstanding messages as the send queue can have, by perftest's procedure.
 //!
-//! Each queue pair posts until it has `tx-depth` outstanding work requests. One of a hundred
-//! messages is signaled, of long messages each one. The time is from the first post to the last
+//! Each queue pair posts until it has `tx-depth` outstanding work requests. One of a hundred short
+//! messages is signaled, and each long one. The time is measured from the first post to the last
 //! completion.
 //!
-//! With two directions, each side measures what it sends, and the result is the sum. Losses of a
-//! transport service without acknowledgements show only at the receiver, which measures from its
-//! first message to its last.
+//! With two directions, each side measures the messages that it sends, and the result is the sum.
+//! On a transport service without acknowledgements only the receiver notices losses; it measures
+//! from its first message to its last.
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -14,28 +14,28 @@ use serde::{Deserialize, Serialize};
 use crate::benchmark::Verb;
 use crate::side::{HERE, Side};
 
-/// The count of one side for one direction.
+/// The count of one side's messages in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tally {
     /// The number of messages.
     pub messages: usize,
-    /// The number of messages within `picos`: of received ones, all but those of the first poll.
+    /// The number of messages within `picos`: of received ones, all except those of the first poll.
     pub timed: usize,
-    /// Time in picoseconds: of sent messages from the first post to the last completion, of
+    /// The time in picoseconds: for sent messages from the first post to the last completion, for
     /// received ones from the first successful poll to the last.
     pub picos: u64,
 }
 
-/// The result of a stream: both directions added up.
+/// The result of a stream, summed over both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stream {
-    /// The number of messages sent.
+    /// The number of sent messages.
     pub sent: usize,
-    /// Messages sent per second.
+    /// The number of sent messages per second.
     pub sent_rate: f64,
-    /// Number of messages received, and messages per second; only of sends, because nothing counts
-    /// the arrival of a write.
+    /// The number of received messages, and their number per second; only for sends, because the
+    /// arrival of a write is not counted.
     pub received: Option<(usize, f64)>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn stream(side: &mut Side, size: usize, iterations: usize) -> Result<
         .context("the stream ended before all its messages were sent")?;
     let their_sent = match flow.theirs {
         Some(tally) => tally,
-        None => tally(&side.target.hear()?)?,
+        None => tally(&side.target.receive_oob()?)?,
     };
     let their_received = tally(&side.target.swap(&serde_json::to_string(&flow.received)?)?)?;
     let received = (side.plan.verb() == Verb::Send).then(|| {
@@ -81,7 +81,7 @@ pub(crate) fn stream(side: &mut Side, size: usize, iterations: usize) -> Result<
 }
 
 impl Tally {
-    /// Messages per second.
+    /// The rate in messages per second.
     pub(crate) fn rate(self) -> f64 {
         match self.picos {
             0 => 0.0,
@@ -97,12 +97,13 @@ fn tally(words: &str) -> Result<Tally> {
 /// The state of a stream on this side.
 struct Flow {
     size: usize,
-    /// Messages to send on each queue pair.
+    /// The number of messages to send on each queue pair.
     iterations: usize,
     depth: usize,
-    /// The moment when the other side was ready; messages may be sent from then on.
+    /// The time when the other side was ready, in picoseconds; messages are sent from then on.
+    /// `None`: it is not ready yet.
     start: Option<u64>,
-    /// This side's count, once all messages are complete.
+    /// This side's count of sent messages, once all are complete.
     sent: Option<Tally>,
     received: Tally,
     first: u64,
@@ -125,7 +126,7 @@ impl Flow {
             if self.sent.is_some() && (!receives || self.all_received()) {
                 return Ok(());
             }
-            // The control connection is slow: it is polled only while nothing else arrives.
+            // The control connection is slow, so it is polled only while nothing else arrives.
             if found == 0 && (self.start.is_none() || receives && self.theirs.is_none()) {
                 found += self.listen(side)?;
             }
@@ -139,7 +140,7 @@ impl Flow {
                 side.target.idle(u64::MAX)?;
                 continue;
             }
-            // The rest may be lost: stop after a time without arrivals.
+            // The missing messages may be lost, so stop after a time without arrivals.
             let (now, quiet) = (side.target.clock(), side.target.quiet());
             let since = *silence.get_or_insert(now);
             if now - since >= quiet * 1000 {
@@ -149,7 +150,7 @@ impl Flow {
         }
     }
 
-    /// Polls for the messages of the other side: first that it is ready, then its count.
+    /// Polls for the texts of the other side: first that it is ready, then its count.
     fn listen(&mut self, side: &mut Side) -> Result<usize> {
         let Some(words) = side.target.oob_recv()? else {
             return Ok(0);
@@ -169,8 +170,8 @@ impl Flow {
             .is_some_and(|theirs| theirs.messages == self.received.messages)
     }
 
-    /// Posts messages while the queues have room, and takes completions. Returns the number of
-    /// both.
+    /// Posts messages while the send queues have room, and polls for completions. Returns the
+    /// number of posts and completions.
     fn send(&mut self, side: &mut Side, before: &[usize], start: u64) -> Result<usize> {
         let (depth, every) = (side.plan.tx_depth(), side.plan.signal_every(self.size));
         let mut moved = 0;

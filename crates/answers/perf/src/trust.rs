@@ -1,8 +1,8 @@
-//! The secret by which the two sides of a benchmark know each other, and the addresses where one
-//! waits for the other.
+//! The secret by which the two sides of a benchmark authenticate each other, and the addresses at
+//! which one side listens for the other.
 //!
-//! The side without HOST draws a token and shows it, and a person gives it to the other side on its
-//! standard input: never on a command line, which every user of a host can read. `--secret-file`
+//! The side without HOST draws a token and shows it, and a person enters it into the standard input
+//! of the other side: never on a command line, which every user of a host can read. `--secret-file`
 //! names a file with a token instead, for both sides. Without a secret, the sides connect over the
 //! loopback interface only.
 
@@ -18,14 +18,14 @@ use secret::{Secret, Token};
 
 use crate::cli::CommonOptions;
 
-/// The longest text that is read for a token, in bytes.
+/// The longest text that is read as a token, in bytes.
 const LONGEST: u64 = 256;
 
 impl CommonOptions {
     /// The secret of this benchmark.
     pub(crate) fn secret(&self) -> Result<Secret> {
         if self.no_secret {
-            // Anybody knows it, so it proves only that the other side is no other service.
+            // A secret that everybody knows proves only that the other side is no other service.
             return Ok(Secret::from_bytes([0; Secret::LENGTH]));
         }
         match (&self.secret_file, &self.host) {
@@ -35,8 +35,8 @@ impl CommonOptions {
         }
     }
 
-    /// The addresses where this side waits for the other. `device` is that of the device, if the
-    /// device has one.
+    /// The addresses at which this side listens for the other. `device` is the address of the
+    /// device's interface, if it has one.
     pub(crate) fn places(&self, device: Option<IpAddr>) -> Result<Vec<SocketAddr>> {
         let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
         let own = match (self.listen, self.no_secret) {
@@ -49,7 +49,7 @@ impl CommonOptions {
             (None, true) => Some(loopback),
             (None, false) => device,
         };
-        // A socket of IPv6 also accepts connections of IPv4; without IPv6 the second address is
+        // An IPv6 socket also accepts connections over IPv4; without IPv6 the second address is
         // used.
         let all = [Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()];
         let all = own.map_or(all.to_vec(), |own| vec![own]);
@@ -97,7 +97,7 @@ fn asked() -> Result<Secret> {
     Ok(token.secret())
 }
 
-/// Reads the token in a file that is only its owner's.
+/// Reads the token from a file. Refuses a file that other users can access.
 fn from_file(path: &Path) -> Result<Secret> {
     let name = || format!("--secret-file {}", path.display());
     let file = File::open(path).with_context(name)?;

@@ -12,7 +12,7 @@ use results::report::{
     Strips, Table, assumptions,
 };
 
-/// A program's name that would end a script and begin another.
+/// The name of a program that would end a script and begin another one if it were not escaped.
 const PROGRAM: &str = "./a</script><script>document.title='broken'</script>&<b>.x";
 
 fn main() -> Result<()> {
@@ -56,13 +56,14 @@ fn main() -> Result<()> {
     page.write(Path::new(&file))
 }
 
-/// Values at powers of two of bytes.
+/// Points whose sizes are powers of two, in bytes.
 fn over_sizes(last: u32, value: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
     let sizes = (0..=last).map(|power| f64::from(power).exp2());
     sizes.map(|size| (size, value(size))).collect()
 }
 
-/// A curve with a band, one below it that it covers, published marks and a shaded range.
+/// A plot with a curve and its band, a curve that the first one covers, published marks, and shaded
+/// ranges.
 fn curves() -> Plot {
     let time = |size: f64| 1.2 + size / 3000.0;
     let measured = over_sizes(22, time);
@@ -95,7 +96,7 @@ fn curves() -> Plot {
     }
 }
 
-/// Ordered series with long names.
+/// A plot of ordered series with long names.
 fn generations() -> Plot {
     let names = ["SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR"];
     let curve = |(at, name): (usize, &str)| {
@@ -116,7 +117,7 @@ fn generations() -> Plot {
     }
 }
 
-/// One bar for each machine.
+/// A plot with one bar for each machine.
 fn bars() -> Plot {
     let names = ["qdr", "2xqdr", "fdr", "edr"];
     let bar =
@@ -130,7 +131,7 @@ fn bars() -> Plot {
     }
 }
 
-/// Ranges by size, one of them too narrow for a name.
+/// Strips with ranges of sizes, one of them too narrow for a name.
 fn strips() -> Strips {
     let range = |from, to, better| StripRange {
         positions: [from, to],
@@ -160,7 +161,7 @@ fn strips() -> Strips {
     }
 }
 
-/// Bars of several series at each place.
+/// A plot with a group of bars for each name of the axis.
 fn groups() -> Plot {
     let names = ["Allreduce", "Bcast", "Sendrecv"].map(String::from);
     let series = |name: &str, factor: f64| Series {
@@ -181,7 +182,7 @@ fn groups() -> Plot {
     }
 }
 
-/// Bars on each other.
+/// A plot of stacked bars.
 fn stacked() -> Plot {
     let part = |name: &str, times: [f64; 3]| {
         let points = times.into_iter().enumerate();
@@ -203,7 +204,7 @@ fn stacked() -> Plot {
     }
 }
 
-/// More bars, with longer names, than a narrow page has room for.
+/// A plot with more bars, and longer names, than fit on a narrow page.
 fn many() -> Plot {
     let names = (1..=16).map(|at| format!("a machine of many words, number {at}"));
     let series = (1..=2).map(|series| {

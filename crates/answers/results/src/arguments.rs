@@ -1,18 +1,18 @@
-//! Numbers on command lines, and errors for people.
+//! Parsing of numbers on command lines, and the text of errors for users.
 //!
-//! Invariant: a message says what is valid, in words that are not those of the
+//! Invariant: a message says which values are valid, in words that are not those of the
 //! implementation.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
-/// Any whole number that is not negative.
+/// The range of all whole numbers from 0.
 pub const ANY: RangeInclusive<u64> = 0..=u64::MAX;
-/// Any whole number above 0.
+/// The range of all whole numbers above 0.
 pub const POSITIVE: RangeInclusive<u64> = 1..=u64::MAX;
 
-/// Parses a whole number within `range`. The error says what is valid.
+/// Parses a whole number within `range`. The error names the valid numbers.
 ///
 /// ```
 /// use results::arguments::whole_number;
@@ -31,7 +31,7 @@ pub fn whole_number<T: TryFrom<u64>>(word: &str, range: RangeInclusive<u64>) -> 
     })
 }
 
-/// Parses a number with decimals. The error says what is valid.
+/// Parses a number with decimals. The error names the valid numbers.
 pub fn decimal(word: &str) -> Result<f64, String> {
     let number = word.parse::<f64>().ok().filter(|number| number.is_finite());
     number.ok_or_else(|| "valid are numbers such as 10 or 0.5".into())
@@ -49,26 +49,26 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Makes an error one of the command line.
+/// Makes an error a [`UsageError`].
 pub fn usage(error: anyhow::Error) -> anyhow::Error {
     UsageError(format!("{error:#}")).into()
 }
 
-/// Reports why a command ended. Returns its exit code: 2 for an error of the command line, else 1.
+/// Reports why a command failed. Returns its exit code: 2 for a [`UsageError`], otherwise 1.
 pub fn report_failure(error: &anyhow::Error) -> ExitCode {
     let why = shown(&format!("{error:#}"));
     eprintln!("fishplate: {why}");
     ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
 }
 
-/// A message as a terminal shows it: without the error numbers that the standard library adds, such
-/// as "(os error 2)", and with control characters of names and arguments escaped.
+/// A message for a terminal: without the error numbers that the standard library adds, such as "(os
+/// error 2)", and with control characters in names and arguments escaped.
 pub fn shown(message: &str) -> String {
     terminal_text::lines(&without_error_numbers(message))
 }
 
-/// A message without the error numbers that the standard library adds: "(os error 2)". Errors by a
-/// limit that the user can raise name it.
+/// A message without the error numbers that the standard library adds: "(os error 2)". If the
+/// number means a limit that the user can raise, the message names it.
 pub fn without_error_numbers(message: &str) -> String {
     const MARK: &str = " (os error ";
     let mut text = String::new();
@@ -89,14 +89,14 @@ pub fn without_error_numbers(message: &str) -> String {
     text + rest
 }
 
-/// The limit behind an error number, for the end of a message.
+/// A text for the end of a message about the limit behind an error number; empty if there is none.
 fn limit(number: &str, message: &str) -> &'static str {
     match number {
-        // EAGAIN; that of a start only.
+        // EAGAIN, only for the start of a process.
         "11" if message.contains("cannot start") => {
             " (the limit on processes is reached: `ulimit -u`, or the container's)"
         }
-        // EMFILE, EFBIG.
+        // EMFILE and EFBIG.
         "24" => " (the limit on open files is reached: `ulimit -n`)",
         "27" => " (the limit on file sizes is reached: `ulimit -f`)",
         _ => "",

@@ -1,5 +1,5 @@
-//! Progress output on standard error while benchmarks run: a bar once they have taken two seconds,
-//! a line for each phase where there is no terminal, and the lines that MPI libraries print.
+//! Progress output on standard error while benchmarks run: a bar after two seconds, a line for each
+//! phase if there is no terminal, and the lines that MPI libraries print.
 
 use std::collections::HashSet;
 use std::io::{IsTerminal, stderr};
@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal;
 
-/// Time without a progress bar, so that short runs show none.
+/// The time after which the progress bar appears, so that short runs have none.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// Progress bar and library output of one run. The bar appears only on a terminal and disappears
@@ -36,36 +36,36 @@ impl Console {
         }
     }
 
-    /// A console for a run of `steps` steps that leaves out the lines of libraries: those of an
-    /// experiment name files and settings that its user has not chosen.
+    /// A console for a run of `steps` steps that omits the lines of libraries: in an experiment
+    /// they would name files and settings that the user has not chosen.
     pub fn without_libraries(steps: usize) -> Console {
         let mut console = Console::new(steps);
         console.quiet = true;
         console
     }
 
-    /// A console that shows nothing, for one of several runs at once.
+    /// A console that shows nothing, for one of several runs that go on at the same time.
     pub fn hidden() -> Console {
         let mut console = Console::without_libraries(0);
-        // The bar keeps its hidden target.
+        // `shown` prevents the bar from leaving its hidden target.
         console.shown = true;
         console
     }
 
-    /// Sets the text beside the bar.
+    /// Sets the text next to the bar.
     pub fn doing(&mut self, activity: String) {
         self.bar.set_message(activity);
         self.show();
     }
 
-    /// Begins a phase of `steps` steps, or of a number that nobody knows. `remark` is for readers
-    /// without a bar, who get a line for each phase.
+    /// Begins a phase of `steps` steps; `None`: their number is unknown. Without a terminal a line
+    /// with `remark` is printed.
     pub fn phase(&mut self, what: &str, steps: Option<usize>, remark: &str) {
         self.begin(what, steps);
         self.say_without_bar(&format!("{what}: {remark}"));
     }
 
-    /// Begins such a phase, of which readers without a bar learn nothing.
+    /// Begins a phase like [`phase`](Console::phase), but prints no line.
     pub fn phase_without_line(&mut self, what: &str, steps: Option<usize>) {
         self.begin(what, steps);
     }
@@ -80,7 +80,7 @@ impl Console {
         self.doing(what.to_owned());
     }
 
-    /// Prints a line for readers without a bar.
+    /// Prints a line if there is no terminal, so no bar.
     pub fn say_without_bar(&mut self, line: &str) {
         if !stderr().is_terminal() {
             self.say(line);
@@ -93,7 +93,7 @@ impl Console {
         self.bar.suspend(|| eprintln!("{line}"));
     }
 
-    /// Prints lines of a program on standard error.
+    /// Prints the output of a program on standard error.
     pub fn print(&mut self, text: &str) {
         self.bar.suspend(|| eprint!("{text}"));
     }
@@ -120,7 +120,7 @@ impl Console {
     }
 }
 
-/// The style of the bar, with a total or without.
+/// The style of the bar, for a known or an unknown number of steps.
 fn style(has_total: bool) -> ProgressStyle {
     let template = match has_total {
         true => "{bar:30} {pos}/{len} {msg} ({eta} left)",

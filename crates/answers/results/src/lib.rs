@@ -1,5 +1,5 @@
-//! Presentation of measurements: text tables, plots, sizes, units, percentiles and a progress bar;
-//! and the parsing of numbers on command lines.
+//! Presentation of results: text tables, plots, sizes, units, percentiles and a progress bar; and
+//! parsing of numbers on command lines.
 //!
 //! Invariant: nothing here measures, and nothing here knows what was measured.
 //!

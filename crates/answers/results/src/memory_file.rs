@@ -1,4 +1,4 @@
-//! Files in memory that other commands write for this one.
+//! Files in memory that child processes write for this process.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// A file in memory that jobs open by its path. So no other user can plant a file or a link in its
-/// place, and nothing is left behind however this process ends.
+/// A file in memory that jobs open by its path. No other user can put a file or a link at that
+/// path, and nothing is left behind however this process ends.
 #[derive(Debug)]
 pub struct MemoryFile(pub File);
 
 impl MemoryFile {
-    /// Makes the file, empty.
+    /// Creates an empty file.
     ///
     /// # Errors
     /// The system makes no file, or no descriptor is free.
@@ -22,7 +22,7 @@ impl MemoryFile {
         Ok(MemoryFile(File::from(made)))
     }
 
-    /// The name by which processes of this user open the file, as long as this value lives.
+    /// The path by which processes of this user open the file, as long as this value exists.
     pub fn path(&self) -> PathBuf {
         let (process, number) = (std::process::id(), self.0.as_raw_fd());
         format!("/proc/{process}/fd/{number}").into()

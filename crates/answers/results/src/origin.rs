@@ -1,18 +1,18 @@
-//! The origin of results: command, version, machine.
+//! The origin of results, for pages and for captions of plots: command, version, machine and date.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The origin of a page or a picture.
+/// The origin of a page or a plot: command, version, machine and date of its results.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
-    /// The command with its arguments, as a shell takes them.
+    /// The command with its arguments, quoted for a shell.
     pub command: String,
     /// The version of the program.
     pub version: String,
-    /// The machine that was measured, or the words for modelled ones. Empty if the results name it.
+    /// The measured machine, or a text for modelled ones. Empty if the results name the machine.
     pub machine: String,
-    /// The date, if the user gave one. Without it the same command makes the same bytes every day.
+    /// The date, if it is to be shown. Without it the same command gives the same bytes every day.
     pub date: Option<String>,
 }
 
@@ -22,7 +22,7 @@ impl Made {
         Made::by(std::env::args_os())
     }
 
-    /// The origin of results of a command. Its name counts without the folder.
+    /// The origin of results of a command. The folder of the command's path is dropped.
     fn by(words: impl Iterator<Item = OsString>) -> Made {
         let word = |(at, word): (usize, OsString)| {
             let name = Path::new(&word).file_name().filter(|_| at == 0);
@@ -38,7 +38,7 @@ impl Made {
         }
     }
 
-    /// The origin in one line, for a caption.
+    /// The origin as one line, for a caption.
     pub fn line(&self) -> String {
         let Made {
             command,

@@ -1,11 +1,12 @@
-//! Files for results, which are opened before the measurement: a name that cannot be written must
+//! Output files that are opened before the measurement, so that a name that cannot be written does
 //! not cost the results of minutes.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// A file that can be written. It is empty until it is written, and vanishes if it never is.
+/// An open output file. It stays empty until results are written, and is removed if that never
+/// happens.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -14,10 +15,10 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Opens the file that `option` names, without a change of its contents.
+    /// Opens the file that the user named with `option`, without changing its contents.
     pub fn open(option: &str, path: &Path) -> Result<OutputFile, String> {
         let is_new = !path.exists();
-        // An existing file keeps its contents until the results are there.
+        // An existing file keeps its contents until there are results.
         let opened = OpenOptions::new()
             .write(true)
             .create(true)
@@ -37,12 +38,12 @@ impl OutputFile {
         }
     }
 
-    /// The name of the file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file has its contents, and stays.
+    /// Records that the file has its contents, so that it is not removed.
     pub fn written(mut self) {
         self.is_written = true;
     }
@@ -51,13 +52,13 @@ impl OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if self.is_new && !self.is_written && self.path.is_file() {
-            // An empty file says nothing, so one that stays is no harm.
+            // Errors are ignored: an empty file that remains does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// The reason for which a file cannot be written, in plain words.
+/// The reason why a file cannot be written, in plain words.
 pub fn reason(path: &Path, why: &Error) -> String {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder.display().to_string(),

@@ -1,5 +1,5 @@
-//! Plots: series over two axes. They are drawn as SVG or PNG here, and as parts of HTML pages by
-//! the module `report`.
+//! Plots: series on two axes. They are drawn as SVG or PNG here, and as parts of HTML pages by the
+//! module `report`.
 
 mod axis;
 mod chart;

@@ -31,7 +31,7 @@ pub fn parse_bytes_up_to(text: &str, most: u64) -> Result<u64> {
     }
 }
 
-/// `None` for a number of bytes that 64 bits cannot hold.
+/// Parses a number of bytes with a suffix. `None` if it does not fit into 64 bits.
 fn parse_suffixed(text: &str) -> Result<Option<u64>> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
@@ -44,12 +44,12 @@ fn parse_suffixed(text: &str) -> Result<Option<u64>> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         bail!("{text:?} is not a size in bytes; valid are whole numbers such as 8 or 64K");
     }
-    // Only digits: parsing fails where there are too many.
+    // There are only digits, so parsing fails only if there are too many.
     let number = digits.parse::<u64>().ok();
     Ok(number.and_then(|number| number.checked_mul(1 << shift)))
 }
 
-/// A size for people: the largest unit of 1024 that gives a whole number.
+/// A size as text for people, in the largest binary unit that gives a whole number.
 ///
 /// ```
 /// assert_eq!(results::sizes::size_label(1536), "1536 B");

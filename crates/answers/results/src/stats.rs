@@ -1,4 +1,4 @@
-//! Medians with their intervals of confidence, percentiles, and rounding to significant digits.
+//! Medians with their confidence intervals, percentiles, and rounding to significant digits.
 
 /// The middle value, or the mean of the two middle values. NaN for an empty slice.
 pub fn median(values: &[f64]) -> f64 {
@@ -10,8 +10,8 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The smallest value of `sorted` that at least `percent` of the values do not exceed (nearest
-/// rank). NaN for an empty slice.
+/// The smallest value in `sorted` for which at least `percent` of all values are not larger
+/// (nearest rank). NaN for an empty slice.
 pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     if sorted.is_empty() {
         return f64::NAN;
@@ -30,15 +30,16 @@ pub fn max(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::max)
 }
 
-/// Samples of the bootstrap.
+/// The number of samples of the bootstrap.
 const RESAMPLES: usize = 1000;
-/// Confidence of an interval, in percent.
+/// The confidence of an interval, in percent.
 const CONFIDENCE: f64 = 95.0;
-/// Start of the bootstrap's random numbers: the same values always give the same interval.
+/// The seed of the bootstrap's random numbers: equal values always give the same interval.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The interval that holds the median with a confidence of 95 %, by the bootstrap: the middle 95 %
-/// of the medians of random samples with replacement. `None` for fewer than two values.
+/// The interval that contains the median with a confidence of 95 %, by the bootstrap: it contains
+/// the middle 95 % of the medians of random samples with replacement. `None` for fewer than two
+/// values.
 ///
 /// ```
 /// let (low, high) = results::stats::median_interval(&[2.0, 1.0, 2.5]).unwrap();
@@ -68,9 +69,9 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     ))
 }
 
-/// The upper bound of the ratio of two medians with a confidence of 95 %, by the bootstrap: values
-/// at one position belong together, and a sample draws both. With fewer than two positions it is
-/// the ratio itself.
+/// The upper bound of the quotient of two medians with a confidence of 95 %, by the bootstrap:
+/// values at the same index belong together, and a sample draws both. With fewer than two indices
+/// it is the quotient itself.
 ///
 /// ```
 /// use results::stats::ratio_bound;
@@ -107,19 +108,19 @@ fn next(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The ratio of the ends of a median's interval from which its rounds differ more than usual: on a
-/// quiet machine they differ by less than a third.
+/// The quotient of the ends of a median's interval from which on rounds differ more than usual: on
+/// a quiet machine they differ by less than a third.
 pub const UNUSUAL: f64 = 1.5;
 
-/// The ratio of the ends of the median's interval, if it is unusual. `None` for values that are not
-/// positive.
+/// The quotient of the ends of the median's interval, if it is unusual. `None` if it is usual, or
+/// if values are not positive.
 pub fn unusual_spread(values: &[f64]) -> Option<f64> {
     let (low, high) = median_interval(values)?;
     let spread = high / low;
     (low > 0.0 && spread >= UNUSUAL).then_some(spread)
 }
 
-/// `value` rounded to `count` significant digits, at least 1.
+/// `value`, rounded to `count` significant digits, at least to 1.
 ///
 /// ```
 /// assert_eq!(results::stats::round_to(2.51449, 4), 2.514);
@@ -129,8 +130,7 @@ pub fn round_to(value: f64, count: usize) -> f64 {
     format!("{value:.decimals$e}").parse().unwrap_or(value)
 }
 
-/// `value` rounded to six significant digits, as JSON shows measurements: more than any
-/// measurement has.
+/// `value`, rounded to six significant digits for JSON: more than any measurement has.
 pub fn digits(value: f64) -> f64 {
     round_to(value, 6)
 }

@@ -1,38 +1,38 @@
-//! Colours, dashes and marks of series. Neighbours differ in all three, so that series can be
-//! distinguished with any colour vision and in black and white.
+//! The colours, dashes and marks of series. Neighbouring series differ in all three, so that they
+//! can be distinguished with any colour vision and in black and white.
 
-/// A colour, as shares of red, green and blue.
+/// A colour: red, green and blue, each from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
 impl Colour {
-    /// The colour as in HTML and SVG, such as `#0072b2`.
+    /// The colour in the notation of HTML and SVG, such as `#0072b2`.
     pub fn hex(self) -> String {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
 }
 
-/// The choice of colours for the series of a plot.
+/// The colours from which those of a plot's series are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Palette {
-    /// Colours far apart from each other, for series without an order.
+    /// Colours that differ much from each other, for series without an order.
     #[default]
     Distinct,
-    /// Colours of ascending strength, for series with an order: generations, numbers of ranks.
+    /// Colours with increasing contrast, for series with an order: generations, numbers of ranks.
     Ordered,
 }
 
-/// The ground on which a plot is drawn.
+/// The background on which a plot is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
-    /// White.
+    /// A white background.
     Light,
-    /// Almost black.
+    /// An almost black background.
     Dark,
 }
 
-/// Colours that are distinct for any colour vision (Okabe and Ito), strongest first; then weaker
-/// ones, so that the bars of twelve shares of a time differ.
+/// Colours that are distinct for any colour vision (Okabe and Ito), strongest first; then less
+/// distinct ones, for plots of up to twelve shares of a time.
 const ON_LIGHT: [Colour; 12] = [
     Colour(0, 114, 178),
     Colour(213, 94, 0),
@@ -48,7 +48,7 @@ const ON_LIGHT: [Colour; 12] = [
     Colour(176, 224, 190),
 ];
 
-/// The colours of [`ON_LIGHT`] at a lightness for a dark ground.
+/// The colours of [`ON_LIGHT`], with a lightness for a dark background.
 const ON_DARK: [Colour; 12] = [
     Colour(64, 152, 224),
     Colour(242, 125, 52),
@@ -64,7 +64,7 @@ const ON_DARK: [Colour; 12] = [
     Colour(196, 240, 210),
 ];
 
-/// The scale "viridis" of matplotlib (CC0) at equal distances, from dark to light.
+/// The colour scale "viridis" of matplotlib (CC0), at equal distances, from dark to light.
 const SCALE: [Colour; 9] = [
     Colour(68, 1, 84),
     Colour(71, 44, 122),
@@ -77,12 +77,12 @@ const SCALE: [Colour; 9] = [
     Colour(253, 231, 37),
 ];
 
-/// Generations of InfiniBand, in order.
+/// The generations of InfiniBand, in their order.
 const GENERATIONS: [&str; 7] = ["sdr", "ddr", "qdr", "fdr", "edr", "hdr", "ndr"];
 
 impl Palette {
-    /// The palette for series of these names: ordered for three or more generations of InfiniBand
-    /// in their order.
+    /// The palette for series with these names: ordered if they are three or more generations of
+    /// InfiniBand in their order.
     pub fn of_names<'a>(names: impl Iterator<Item = &'a str>) -> Palette {
         let generations: Option<Vec<usize>> = names.map(generation).collect();
         match generations {
@@ -93,18 +93,18 @@ impl Palette {
         }
     }
 
-    /// The colour of series `at`, counted from 0, of `count`.
+    /// The colour of series `at`, counted from 0, among `count` series.
     pub fn colour(self, at: usize, count: usize, ground: Ground) -> Colour {
         match (self, ground) {
             (Palette::Distinct, Ground::Light) => ON_LIGHT[at % ON_LIGHT.len()],
             (Palette::Distinct, Ground::Dark) => ON_DARK[at % ON_DARK.len()],
             (Palette::Ordered, _) => {
-                // A single series is the last.
+                // A single series gets the colour of the last one.
                 let place = match count {
                     0 | 1 => 1.0,
                     count => at as f64 / (count - 1) as f64,
                 };
-                // The last series contrasts most with the ground.
+                // The last series has the most contrast with the background.
                 on_scale(match ground {
                     Ground::Light => 0.78 * (1.0 - place),
                     Ground::Dark => 0.3 + 0.7 * place,
@@ -114,14 +114,14 @@ impl Palette {
     }
 }
 
-/// The generation that a word of a name names, if one does.
+/// The generation that is a word of `name`, if there is one.
 fn generation(name: &str) -> Option<usize> {
     let name = name.to_ascii_lowercase();
     let mut words = name.split(|letter: char| !letter.is_ascii_alphabetic());
     words.find_map(|word| GENERATIONS.iter().position(|known| *known == word))
 }
 
-/// The colour at a place from 0 to 1 of the scale.
+/// The colour at a position from 0 to 1 on the scale.
 fn on_scale(place: f64) -> Colour {
     let place = place.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64;
     let below = (place.floor() as usize).min(SCALE.len() - 2);
@@ -133,7 +133,7 @@ fn on_scale(place: f64) -> Colour {
     Colour(mix(r, to_r), mix(g, to_g), mix(b, to_b))
 }
 
-/// The dashes of a line.
+/// The pattern of dashes of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dash {
     /// A line without gaps.
@@ -147,13 +147,13 @@ pub enum Dash {
 }
 
 impl Dash {
-    /// The dashes of series `at`, counted from 0. A later series is drawn above an earlier one,
-    /// which shows through its gaps.
+    /// The dashes of series `at`, counted from 0. A later series is drawn on top of an earlier one,
+    /// which is visible through the gaps.
     pub fn of(at: usize) -> Dash {
         [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::Short][at % 4]
     }
 
-    /// The lengths of dash and gap, in units of the line's width. `None` for a solid line.
+    /// The lengths of a dash and of a gap, in units of the line's width. `None` for a solid line.
     pub fn lengths(self) -> Option<(u32, u32)> {
         match self {
             Dash::Solid => None,
@@ -164,7 +164,7 @@ impl Dash {
     }
 }
 
-/// The mark at a point.
+/// The form of the mark at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A disc.
@@ -184,8 +184,8 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// The mark of series `at`, counted from 0. Their number has no common divisor with that of
-    /// dashes.
+    /// The mark of series `at`, counted from 0. The number of marks and that of dashes have no
+    /// common divisor.
     pub fn of(at: usize) -> Mark {
         const MARKS: [Mark; 7] = [
             Mark::Circle,
@@ -199,13 +199,13 @@ impl Mark {
         MARKS[at % MARKS.len()]
     }
 
-    /// The mark of series `at` is an outline, so that a mark below it shows.
+    /// True if the mark of series `at` is an outline, so that a mark below it is visible.
     pub fn is_hollow(at: usize) -> bool {
         at % 2 == 1
     }
 
-    /// The corners of the mark within a square from -1 to 1, with `y` downward. None for a circle
-    /// and for marks of lines.
+    /// The corners of the mark within a square from -1 to 1, with `y` downward. Empty for a circle
+    /// and for marks that consist of lines.
     pub fn corners(self) -> &'static [(f64, f64)] {
         match self {
             Mark::Circle | Mark::Plus | Mark::Cross => &[],
@@ -216,7 +216,7 @@ impl Mark {
         }
     }
 
-    /// The lines of the mark within a square from -1 to 1. None for marks with an area.
+    /// The lines of the mark within a square from -1 to 1. Empty for marks with an area.
     pub fn lines(self) -> &'static [[(f64, f64); 2]] {
         match self {
             Mark::Plus => &[[(-1.2, 0.0), (1.2, 0.0)], [(0.0, -1.2), (0.0, 1.2)]],

@@ -1,6 +1,6 @@
 //! The width of the terminal on standard output.
 //!
-//! The command sets it once, before it prints. Where nothing is set, as in tests and behind a pipe,
+//! The command sets it once, before it prints. If it is not set, as in tests and behind a pipe,
 //! tables have their full width, unless the command limits it.
 
 use std::sync::OnceLock;
@@ -10,40 +10,41 @@ static WIDTH: OnceLock<usize> = OnceLock::new();
 /// The narrowest terminal for which tables are arranged.
 const NARROWEST: usize = 20;
 
-/// From now on, tables fit the terminal on standard output, if there is one.
+/// Makes tables fit the terminal on standard output from now on, if there is one.
 pub fn fit_to_terminal() {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout());
     let Ok(size) = size else {
-        // Not a terminal: a reader of lines.
+        // Standard output is not a terminal, so keep each line whole.
         return;
     };
     let of_shell = std::env::var("COLUMNS").ok();
     if let Some(columns) = columns(size.ws_col.into(), of_shell.as_deref()) {
-        // A second call changes nothing.
+        // The width is set only once, so an error of a second call is ignored.
         let _ = WIDTH.set(columns);
     }
 }
 
-/// From now on, tables have at most so many columns where there is no terminal.
+/// Limits tables to `columns` columns from now on if standard output is not a terminal.
 pub fn limit_elsewhere(columns: usize) {
-    // A terminal has set its own width.
+    // If there is a terminal, its width has been set already, and this has no effect.
     let _ = WIDTH.set(columns);
 }
 
-/// The columns of a terminal: its own number, or that of the shell where the terminal has none.
+/// The number of columns of a terminal: its own, or that of the shell if the terminal does not
+/// report one.
 fn columns(own: usize, of_shell: Option<&str>) -> Option<usize> {
     let of_shell = || of_shell?.trim().parse().ok();
     let known = Some(own).filter(|own| *own > 0).or_else(of_shell)?;
     Some(known.max(NARROWEST))
 }
 
-/// The width for tables and text. `None`: any.
+/// The greatest width of tables and text, in columns. `None`: unlimited.
 pub fn width() -> Option<usize> {
     WIDTH.get().copied()
 }
 
-/// Breaks text between words into lines of at most `width` columns. A longer word has a line of its
-/// own. Lines of the text stay apart.
+/// Breaks text between words into lines of at most `width` columns. A longer word gets a line of
+/// its own. Line breaks of the text are kept.
 pub fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else {
         return text.to_owned();
@@ -59,16 +60,16 @@ pub fn wrapped(text: &str, width: Option<usize>) -> String {
     lines.join("\n")
 }
 
-/// Text for the terminal on standard output.
+/// Text, wrapped for the terminal on standard output.
 pub fn fitted(text: &str) -> String {
     wrapped(text, width())
 }
 
-/// The indentation of a text below its label.
+/// The indentation of a text that is below its label, in columns.
 const BELOW: usize = 8;
 
-/// A label, and beside it a text whose further lines begin below the first. Where the terminal
-/// leaves no room beside the label, the text stands below it.
+/// A label, and next to it a text whose further lines are aligned with the first. If the terminal
+/// has no room for the text next to the label, it follows below.
 pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> String {
     let has_room = width.is_none_or(|width| width >= indent + NARROWEST);
     let indent = if has_room { indent } else { BELOW };
@@ -80,7 +81,7 @@ pub fn beside(label: &str, indent: usize, text: &str, width: Option<usize>) -> S
     }
 }
 
-/// Breaks a line between words. Lines after the first have the indentation of the first.
+/// Breaks a line between words. Further lines are indented like the first.
 pub(crate) fn broken(line: &str, width: usize) -> Vec<String> {
     let indent: String = line.chars().take_while(|letter| *letter == ' ').collect();
     let mut lines: Vec<String> = Vec::new();

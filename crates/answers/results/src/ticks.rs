@@ -1,7 +1,7 @@
-//! Ticks of axes: their places, and the numbers beside them.
+//! The ticks of axes: their positions, and their texts.
 
-/// Powers of two to label on an axis of sizes that reaches from `left` to `right`: at most a dozen
-/// exponents, each the same number of doublings apart.
+/// The exponents of the powers of two to label on an axis of sizes from `left` to `right`, which
+/// are exponents too: at most a dozen, at equal distances.
 pub fn doublings(left: f64, right: f64) -> Vec<f64> {
     let (first, last) = (left.ceil() as i32, right.floor() as i32);
     let apart = (last - first) / 12 + 1;
@@ -11,9 +11,9 @@ pub fn doublings(left: f64, right: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The ends of an axis of sizes whose points reach from `left` to `right`, all of them exponents of
-/// two. A range with fewer than two powers of two grows to those around it, so that no axis has a
-/// single label.
+/// The ends of an axis of sizes whose points reach from `left` to `right`; all are exponents of
+/// two. A range with fewer than two powers of two is extended to the powers around it, so that no
+/// axis has a single label.
 pub fn around_doublings(left: f64, right: f64) -> (f64, f64) {
     match right.floor() - left.ceil() >= 1.0 {
         true => (left, right),
@@ -21,9 +21,9 @@ pub fn around_doublings(left: f64, right: f64) -> (f64, f64) {
     }
 }
 
-/// Ticks of a logarithmic axis whose ends are powers of ten with these exponents: 1, 2 and 5 times
-/// every power of ten; over a wide range only the powers, over a narrow one all digits or equal
-/// steps.
+/// The ticks of a logarithmic axis, as common logarithms, between the ends `low` and `high`: 1, 2
+/// and 5 times every power of ten; over a wide range only the powers, over a narrow one all digits
+/// or equal steps.
 pub fn decades(low: f64, high: f64) -> Vec<f64> {
     const POWERS: &[f64] = &[1.0];
     const FEW: &[f64] = &[1.0, 2.0, 5.0];
@@ -61,7 +61,7 @@ pub fn between(low: f64, high: f64) -> Vec<f64> {
     (first..=last).map(|n| n as f64 * step).collect()
 }
 
-/// A distance of 1, 2 or 5 times a power of ten that fits five to ten times into `range`.
+/// The distance of ticks that fits five to ten times into `range`: 1, 2 or 5 times a power of ten.
 fn step(range: f64) -> f64 {
     let decade = 10f64.powf(range.log10().floor());
     let steps = [0.1, 0.2, 0.5, 1.0].map(|part| part * decade);
@@ -69,7 +69,7 @@ fn step(range: f64) -> f64 {
     step.unwrap_or(decade)
 }
 
-/// A number for an axis, without trailing zeros.
+/// The text of a number on an axis, without trailing zeros.
 pub fn plain(value: f64) -> String {
     let digits = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 6) as usize;
     let text = format!("{value:.digits$}");

@@ -13,12 +13,12 @@ pub enum Unit {
     MessagesPerSecond,
     /// Kibibytes, an amount of memory.
     Kibibytes,
-    /// Percent of a time.
+    /// Percent, a share of a time.
     Percent,
 }
 
 impl Unit {
-    /// The name in JSON, in ASCII.
+    /// The unit's name in JSON, in ASCII.
     pub fn name(self) -> &'static str {
         match self {
             Unit::Microseconds => "us",
@@ -30,7 +30,7 @@ impl Unit {
         }
     }
 
-    /// The symbol in headings and on axes.
+    /// The unit's symbol in headings and on axes.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Microseconds => "µs",
@@ -49,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// A larger value is a better result.
+    /// True if a larger value is a better result.
     pub fn more_is_better(self) -> bool {
         matches!(self, Unit::MegabytesPerSecond | Unit::MessagesPerSecond)
     }

@@ -1,15 +1,15 @@
-//! The answer to the document's question, by message size: the ranges in which one curve is better
-//! than another.
+//! Answers the question of a published document, which of two configurations is better, by message
+//! size: the ranges of sizes in which the curve of one is better than that of the other.
 
 use results::sizes::size_label;
 
 use crate::curves::Curves;
 use crate::document::Comparison;
 
-/// Differences up to this share count as none.
+/// Curves whose values differ by at most this share count as equal.
 const EQUAL: f64 = 0.02;
 
-/// The better one of two curves in a range of sizes.
+/// The better one of two curves in a range of message sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Better {
     First,
@@ -17,7 +17,7 @@ pub(crate) enum Better {
     Neither,
 }
 
-/// Neighbouring measured sizes with one answer.
+/// Neighbouring measured sizes at which the same curve is better.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Range {
     pub(crate) better: Better,
@@ -56,7 +56,7 @@ pub(crate) fn ranges(found: &Curves, of: &str, first: &str, second: &str) -> Vec
     all
 }
 
-/// The ranges in words. `names` are those of the two curves.
+/// The ranges as text. `names` are the names of the two curves.
 pub(crate) fn words(ranges: &[Range], names: [&str; 2]) -> String {
     let part = |range: &Range| {
         let [from, to] = range.sizes.map(size_label);
@@ -74,8 +74,8 @@ pub(crate) fn words(ranges: &[Range], names: [&str; 2]) -> String {
     ranges.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-/// One sentence on a measurement: from which size on the first curve stays better, and where the
-/// second one is.
+/// One sentence about a measurement: the size from which on the first curve is better, and the
+/// sizes at which the second one is.
 pub(crate) fn sentence(found: &Curves, of: &str, comparison: &Comparison) -> String {
     let Comparison {
         policy,
@@ -105,7 +105,7 @@ pub(crate) fn sentence(found: &Curves, of: &str, comparison: &Comparison) -> Str
     format!("In {quantity}, {one} with {policy} {stays}; {other} wins {loses}.")
 }
 
-/// A range of sizes in words.
+/// A range of sizes as text.
 fn place(range: &Range) -> String {
     let [from, to] = range.sizes.map(size_label);
     match from == to {

@@ -3,14 +3,14 @@
 use results::Unit;
 use serde::Deserialize;
 
-/// A benchmark, by its name on the command line.
+/// A benchmark that a study can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Benchmark {
     Latency,
     Bw,
     Bibw,
-    /// Message rate of pairs of ranks.
+    /// The message rate of pairs of ranks.
     MbwMr,
     /// The messages of NAS LU.
     Sweep,
@@ -32,14 +32,14 @@ pub(crate) enum Benchmark {
     MsgRate,
     TcpLat,
     TcpBw,
-    /// The time of HPL without its computing.
+    /// The time of HPL minus its computing.
     Hpl,
-    /// The share of its time that HPL computes.
+    /// The share of HPL's time that is computing.
     HplComputing,
 }
 
 impl Benchmark {
-    /// The name on the command line.
+    /// The benchmark's name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Benchmark::Latency => "latency",
@@ -69,7 +69,7 @@ impl Benchmark {
         }
     }
 
-    /// The name in titles.
+    /// The benchmark's name in titles.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Benchmark::Latency => "Latency",

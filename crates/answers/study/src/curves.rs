@@ -1,4 +1,4 @@
-//! Measured curves by measurement and configuration.
+//! Measured curves, by the names of measurements and configurations.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::benchmark::Benchmark;
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) benchmark: Benchmark,
-    /// The values of a swept parameter, as written; point `i` of a curve is that of value `i`.
-    /// Empty: the points are of message sizes.
+    /// The values of the swept parameter as the document writes them; point `i` of a curve belongs
+    /// to value `i`. Empty: the points belong to message sizes.
     pub(crate) swept: Vec<String>,
     pub(crate) curves: Vec<Curve>,
 }
@@ -22,25 +22,25 @@ pub(crate) struct Measured {
 pub(crate) struct Curves(pub(crate) BTreeMap<String, Measured>);
 
 impl Curves {
-    /// The curve of a configuration.
+    /// The curve of a configuration in a measurement; `None` if it was not measured.
     pub(crate) fn curve(&self, of: &str, name: &str) -> Option<&Curve> {
         let mut curves = self.0.get(of)?.curves.iter();
         curves.find(|curve| curve.label == name)
     }
 
-    /// A value of a curve.
+    /// The value of a curve at a size; `None` if it was not measured.
     pub(crate) fn at(&self, of: &str, name: &str, size: usize) -> Option<f64> {
         self.curve(of, name)?.at(size)
     }
 
-    /// The value of a curve for a value of its swept parameter.
+    /// The result of a curve for a value of the swept parameter; `None` if it was not measured.
     pub(crate) fn swept(&self, of: &str, name: &str, value: &str) -> Option<f64> {
         let place = self.0.get(of)?.swept.iter().position(|own| own == value)?;
         let (_, value) = self.curve(of, name)?.points.get(place)?;
         Some(*value)
     }
 
-    /// The highest value of a curve.
+    /// The highest value of a curve; `None` if the curve was not measured.
     pub(crate) fn peak(&self, of: &str, name: &str) -> Option<f64> {
         self.curve(of, name)?.peak()
     }
@@ -50,12 +50,13 @@ impl Curves {
         measured.map_or(Unit::Microseconds, |measured| measured.benchmark.unit())
     }
 
-    /// Sizes, and quotients of two curves at them, in ascending order.
+    /// The quotients `name / over` of two curves, each with its size, in ascending order of sizes.
     pub(crate) fn ratios(&self, of: &str, name: &str, over: &str) -> Vec<(usize, f64)> {
         self.quotients([of, name], [of, over])
     }
 
-    /// Sizes, and quotients of two curves of any measurements at them, in ascending order.
+    /// The quotients `one / other` of two curves of any measurements, each with its size, in
+    /// ascending order of sizes.
     pub(crate) fn quotients(&self, one: [&str; 2], other: [&str; 2]) -> Vec<(usize, f64)> {
         let [Some(one), Some(other)] = [one, other].map(|[of, name]| self.curve(of, name)) else {
             return Vec::new();

@@ -1,4 +1,5 @@
-//! A document's statements as data: machines, curves, measurements, claims, and the checks of each.
+//! A document's statements as data: machines, curves, measurements, claims, and the checks of each
+//! claim.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +9,30 @@ use serde::{Deserialize, Serialize};
 use crate::benchmark::Benchmark;
 use crate::check::Check;
 
-/// Environment variables and their values.
+/// Environment variables and their values, which set the library.
 pub(crate) type Settings = BTreeMap<String, String>;
 
 /// The experiments and claims of a document.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
-    /// Its title.
+    /// The title of the document.
     pub(crate) document: String,
-    /// Named sets of settings.
+    /// Sets of settings, by name.
     #[serde(default)]
     settings: BTreeMap<String, Settings>,
     /// Machines that are not in the catalogue.
     #[serde(default, rename = "machine")]
     pub(crate) machines: Vec<Machine>,
-    /// The configurations that it compares.
+    /// The configurations that the document compares.
     #[serde(rename = "curve")]
     pub(crate) curves: Vec<Configuration>,
-    /// A curve, and the curve of the same machine if its description is read in another sense.
+    /// Two curves: one of a machine, and one of the same machine according to another
+    /// interpretation of the document's description. `None`: the description has only one
+    /// interpretation.
     pub(crate) other_reading: Option<[String; 2]>,
-    /// The measurements, in the order of the report. Those of one name make one.
+    /// The measurements, in the order of the report. Entries with the same name form one
+    /// measurement.
     #[serde(rename = "measure")]
     pub(crate) measures: Vec<Measure>,
     /// Tables that show several measurements side by side.
@@ -37,12 +41,12 @@ pub(crate) struct Document {
     /// Pairs of curves whose comparison answers the document's question.
     #[serde(default, rename = "comparison")]
     pub(crate) comparisons: Vec<Comparison>,
-    /// Its statements.
+    /// The statements of the document.
     #[serde(rename = "claim")]
     pub(crate) claims: Vec<Claim>,
 }
 
-/// A machine of the study's own, as a file of the catalogue's form.
+/// A machine that the study defines, as the text of a machine file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Machine {
@@ -50,52 +54,53 @@ pub(crate) struct Machine {
     pub(crate) text: String,
 }
 
-/// A machine and the settings of the library.
+/// A configuration: a machine and the settings of the library.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Configuration {
     pub(crate) name: String,
     pub(crate) about: String,
-    /// The name in pictures that answer a question [default: `name`].
+    /// The curve's name in the pictures that answer the document's question [default: `name`].
     shown: Option<String>,
-    /// A system of the catalogue, or a machine of the document.
+    /// The name of a system of the catalogue, or of a machine of the document.
     pub(crate) fabric: String,
-    /// The name of a set of settings of this library; none: the library that the machine names.
+    /// The name of a set of settings for our library. `None`: the library that the machine names is
+    /// predicted.
     settings: Option<String>,
-    /// Settings that replace those of the set.
+    /// Settings that replace settings of the set.
     #[serde(default)]
     changed: Settings,
-    /// Options of `fishplate perf`.
+    /// Further options for `fishplate perf`.
     #[serde(default)]
     pub(crate) options: Vec<String>,
 }
 
-/// A benchmark that some curves run.
+/// A benchmark, and the curves for which it is run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Measure {
-    /// Its name in checks.
+    /// The name of the measurement in checks.
     pub(crate) name: String,
     pub(crate) benchmark: Benchmark,
     title: Option<String>,
-    /// The name of its picture's file, without suffix.
+    /// The name of the picture's file, without the suffix.
     pub(crate) picture: Option<String>,
     /// The label of the horizontal axis.
     pub(crate) quantity: Option<String>,
-    /// The curves that run it; none: all.
+    /// The names of the curves for which the benchmark is run. `None`: all curves.
     #[serde(default)]
     curves: Vec<String>,
-    /// Message sizes; none: those of `fishplate perf`.
+    /// The message sizes. `None`: those of `fishplate perf`.
     sizes: Option<String>,
-    /// Message sizes of a quick study; none: the same; empty: not measured.
+    /// The message sizes in a quick study. `None`: the same ones; empty: the benchmark is not run.
     quick: Option<String>,
-    /// Ranks, one on each host.
+    /// The number of ranks, one on each host.
     #[serde(default = "two")]
     pub(crate) ranks: usize,
-    /// The system that `hpl` solves, and its ranks.
+    /// The linear system that `hpl` solves, and its ranks.
     pub(crate) hpl: Option<HplSystem>,
     pub(crate) iterations: Option<usize>,
-    /// Options of `fishplate perf`.
+    /// Further options for `fishplate perf`.
     #[serde(default)]
     pub(crate) options: Vec<String>,
     pub(crate) sweep: Option<Sweep>,
@@ -103,17 +108,17 @@ pub(crate) struct Measure {
     pub(crate) reads: Reads,
 }
 
-/// A run of the kernel `hpl`, without the order of its system.
+/// A run of the kernel `hpl`; the order of the linear system is swept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HplSystem {
-    /// Columns of a panel.
+    /// The number of columns of a panel.
     pub(crate) block: usize,
-    /// Rows and columns of the grid of ranks.
+    /// The numbers of rows and columns of the grid of ranks.
     pub(crate) grid: [usize; 2],
-    /// Ranks of a host.
+    /// The number of ranks on each host.
     pub(crate) ppn: usize,
-    /// Each rank's rates in products, triangular solutions and panels, in Gflop/s.
+    /// The rates of a rank in products, triangular solutions and panels, in Gflop/s.
     pub(crate) gflops: String,
 }
 
@@ -121,17 +126,18 @@ fn two() -> usize {
     2
 }
 
-/// A parameter that takes several values, at one message size.
+/// A parameter that is swept over several values, at one message size.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sweep {
-    /// An option of `fishplate perf` with its dashes, an environment variable, `pairs`: the number
-    /// of pairs of ranks between two hosts, or `order`: that of the system that `hpl` solves.
+    /// The parameter: an option of `fishplate perf` with its dashes, an environment variable,
+    /// `pairs` (the number of pairs of ranks between two hosts), or `order` (the order of the
+    /// linear system that `hpl` solves).
     pub(crate) over: String,
     pub(crate) values: Vec<String>,
 }
 
-/// The figure of a benchmark's results that makes its curve.
+/// The figure of a benchmark's results that becomes the curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reads {
@@ -141,7 +147,7 @@ pub(crate) enum Reads {
     Received,
 }
 
-/// Columns of a table by message size.
+/// A table with a row for each message size.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
@@ -160,13 +166,13 @@ pub(crate) struct Column {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Comparison {
-    /// The policy of the first one.
+    /// The rail policy of the first curve.
     pub(crate) policy: String,
     pub(crate) first: String,
     pub(crate) second: String,
-    /// The names of the two in answers.
+    /// The names of the two curves in the sentences of the answer.
     pub(crate) names: [String; 2],
-    /// The picture of the answer has a panel for this pair of curves.
+    /// True if the picture of the answer has a panel for this pair of curves.
     #[serde(default = "yes")]
     pub(crate) drawn: bool,
 }
@@ -175,7 +181,7 @@ fn yes() -> bool {
     true
 }
 
-/// A statement of the document, and either its checks or the reason that it has none.
+/// A statement of the document, with either its checks or the reason why it has none.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Claim {
@@ -183,31 +189,32 @@ pub(crate) struct Claim {
     pub(crate) about: String,
     pub(crate) kind: Kind,
     pub(crate) role: Role,
-    /// All must hold.
+    /// The checks of the statement, all of which must hold.
     #[serde(default)]
     pub(crate) checks: Vec<Check>,
-    /// The statement whose figure this one gives again, rounded or as a quotient. Such a statement
-    /// has a verdict, and is not counted.
+    /// The id of the statement whose figure this one repeats, rounded or as a quotient. This
+    /// statement has a verdict, but is not counted.
     pub(crate) repeats: Option<String>,
-    /// The part of the experiments that the statement fixes.
+    /// The input of the experiments that the statement defines; `None` if it defines none.
     pub(crate) setting: Option<String>,
-    /// The statement or the physics that this statement contradicts.
+    /// The statement or the physics that this statement contradicts, if there is one.
     pub(crate) contradicts: Option<String>,
-    /// The reason that no experiment can ever repeat it on a model: scatter, other software.
+    /// The reason why no model can repeat the statement, such as scatter or other software; `None`
+    /// for other statements.
     pub(crate) beyond: Option<String>,
-    /// The reason that no experiment repeats it yet.
+    /// The reason why no experiment repeats the statement yet; `None` for other statements.
     pub(crate) not_modelled: Option<String>,
 }
 
-/// The kind of a statement.
+/// The kind of a statement, by the quantity that it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
-    /// A figure.
+    /// A single figure.
     Absolute,
     /// A quotient of two figures.
     Ratio,
-    /// An order of two curves, or a shape of one.
+    /// The order of two curves, or the shape of a curve.
     Ordering,
     /// A size at which something changes.
     Crossover,
@@ -220,15 +227,15 @@ impl Kind {
     }
 }
 
-/// The part that a statement had in the model.
+/// The use of a statement in building the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Role {
-    /// A constant of the catalogue, or the reading of the statement, used it.
+    /// The statement was used for a constant of the catalogue, or in interpreting the document.
     Calibration,
-    /// Nothing used it.
+    /// The statement was not used, so the result is a prediction.
     Prediction,
-    /// It is an input of the catalogue or of the experiments.
+    /// The statement is an input of the catalogue or of the experiments.
     Setting,
 }
 
@@ -245,7 +252,7 @@ impl Role {
 }
 
 impl Document {
-    /// Parses a document's data. `name` is its name in errors.
+    /// Parses a document's data. `name` is the document's name in errors.
     pub(crate) fn read(name: &str, text: &str) -> Result<Document> {
         let document: Document =
             toml::from_str(text).with_context(|| format!("cannot read the claims of {name}"))?;
@@ -295,7 +302,7 @@ impl Document {
         self.curves.iter().any(|curve| curve.name == name)
     }
 
-    /// The environment variables of a configuration.
+    /// The environment variables with which a configuration runs.
     pub(crate) fn settings(&self, of: &Configuration) -> Settings {
         let set = of.settings.as_ref().and_then(|set| self.settings.get(set));
         let mut all = set.cloned().unwrap_or_default();
@@ -316,24 +323,24 @@ impl Document {
 }
 
 impl Configuration {
-    /// The name in pictures that answer a question: one that says the settings.
+    /// The name in the pictures that answer the document's question. It describes the settings.
     pub(crate) fn shown(&self) -> &str {
         self.shown.as_deref().unwrap_or(&self.name)
     }
 
-    /// True if the configuration is of the library that the machine names, and not of this one.
+    /// True if the configuration runs the library that its machine names, and not our own.
     pub(crate) fn is_of_named_library(&self) -> bool {
         self.settings.is_none()
     }
 }
 
 impl Measure {
-    /// The title of its table and picture.
+    /// The title of the measurement's table and picture.
     pub(crate) fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(self.benchmark.title())
     }
 
-    /// The measurement with another order of the system that `hpl` solves, if one is given.
+    /// The measurement, with another order of the linear system that `hpl` solves if one is given.
     pub(crate) fn with_order(mut self, order: Option<usize>) -> Measure {
         if let (Some(_), Some(order), Some(sweep)) = (&self.hpl, order, &mut self.sweep) {
             sweep.values = vec![order.to_string()];
@@ -341,8 +348,8 @@ impl Measure {
         self
     }
 
-    /// Its message sizes. The inner none: those of `fishplate perf`; the outer one: it is not
-    /// measured.
+    /// The message sizes of the measurement. `None`: it is not measured; `Some(None)`: those of
+    /// `fishplate perf`.
     pub(crate) fn sizes(&self, quick: bool) -> Option<Option<&str>> {
         match (quick, &self.quick) {
             (true, Some(none)) if none.is_empty() => None,

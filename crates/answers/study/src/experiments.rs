@@ -20,52 +20,55 @@ use crate::curves::{Curves, Measured};
 use crate::document::{Configuration, Document, HplSystem, Machine, Measure, Reads, Sweep};
 use crate::hpl::Hpl;
 
-/// The extent of a study's experiments.
+/// The options that limit or change a study's experiments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Effort {
-    /// Fewer sizes, and no programs.
+    /// True to measure fewer sizes, and no programs.
     pub(crate) quick: bool,
-    /// The order of the system that `hpl` solves; none: that of the document.
+    /// The order of the linear system that `hpl` solves. `None`: that of the document.
     pub(crate) order: Option<usize>,
-    /// The skew of every second rank in benchmarks of MPI, in microseconds.
+    /// The delay of every second rank in MPI benchmarks, in microseconds. `None`: no rank is
+    /// delayed.
     pub(crate) skew: Option<f64>,
 }
 
-/// One job or one run of a device benchmark, and the curve that its figures belong to.
+/// One job, or one run of a device benchmark, and the name of the curve to which its points belong.
 #[derive(Clone)]
 pub(crate) struct Run {
     pub(crate) label: String,
     pub(crate) fabric: String,
     pub(crate) benchmark: Benchmark,
-    /// Message sizes; none: those of `fishplate perf`.
+    /// The message sizes. `None`: those of `fishplate perf`.
     pub(crate) sizes: Option<String>,
     pub(crate) iterations: Option<usize>,
     pub(crate) ranks: usize,
     pub(crate) ppn: usize,
-    /// Predict the MPI library that the machine names, in place of this one.
+    /// True to predict the MPI library that the machine names instead of our own.
     pub(crate) named: bool,
-    /// Environment variables and their values, for MPI.
+    /// The environment variables that set the library, with their values; only for MPI.
     pub(crate) settings: Vec<(String, String)>,
-    /// Options, for devices.
+    /// Further options for `fishplate perf`; only for device benchmarks.
     pub(crate) options: Vec<String>,
     pub(crate) reads: Reads,
-    /// The system that `hpl` solves, with its order.
+    /// The linear system that `hpl` solves, with its order; `None` for other benchmarks.
     pub(crate) hpl: Option<(HplSystem, usize)>,
-    /// The skew of every second rank in a benchmark of MPI, in microseconds.
+    /// The delay of every second rank in an MPI benchmark, in microseconds. `None`: no rank is
+    /// delayed.
     pub(crate) skew: Option<f64>,
 }
 
-/// Points of one run: sizes and values.
+/// The points of one run, each with a size and a value.
 pub(crate) type Points = Vec<(usize, f64)>;
 
-/// The files of machines that are not in the catalogue. They last as long as this value.
+/// The files of machines that are not in the catalogue. They are removed when this value is
+/// dropped.
 pub(crate) struct Machines {
     folder: WatchedFolder,
     names: Vec<String>,
 }
 
 impl Machines {
-    /// Writes a file for each machine. `command` is the executable of this program.
+    /// Writes a file for each machine. `command` is the path of this program's executable.
     pub(crate) fn write(command: &Path, machines: &[Machine]) -> Result<Machines> {
         let folder = WatchedFolder::new(command).context("cannot make a folder for machines")?;
         for machine in machines {
@@ -80,7 +83,7 @@ impl Machines {
         })
     }
 
-    /// The word that names a machine on command lines.
+    /// The name of a machine on command lines: the path of its file, or its name in the catalogue.
     pub(crate) fn word(&self, name: &str) -> String {
         let file = |name: &str| -> PathBuf { self.folder.path().join(name).with_extension("toml") };
         match self.names.iter().any(|own| own == name) {
@@ -90,8 +93,8 @@ impl Machines {
     }
 }
 
-/// Runs all measurements of a document, and returns those without results, too. `command` is the
-/// executable that starts jobs and workers.
+/// Runs all measurements of a document. Returns the curves, and the measurements without results.
+/// `command` is the path of the executable that starts jobs and workers.
 pub(crate) fn run(
     command: &Path,
     name: &str,
@@ -148,12 +151,13 @@ pub(crate) fn run(
         }
         add(&mut curves, measure, runs, points)?;
     }
-    // Several measurements of one name make one, and some of them may have results.
+    // Measurements with one name form one, and some of them may have results.
     missing.retain(|name, _| !curves.0.contains_key(name));
     Ok((curves, missing))
 }
 
-/// The points of runs, several of them at once. `console` advances by a step for each run.
+/// The points of each run; several runs are made at once. `console` advances by a step for each
+/// run.
 pub(crate) fn at_once(command: &Path, runs: &[Run], console: &mut Console) -> Result<Vec<Points>> {
     let next = AtomicUsize::new(0);
     let found = Mutex::new(vec![Points::new(); runs.len()]);
@@ -165,7 +169,7 @@ pub(crate) fn at_once(command: &Path, runs: &[Run], console: &mut Console) -> Re
                 return Ok(());
             };
             let points = run.run(command, &mut Console::hidden());
-            // After an error no further run begins.
+            // No further run begins after an error.
             let points = points.inspect_err(|_| next.store(runs.len(), Ordering::Relaxed))?;
             found.lock().unwrap_or_else(PoisonError::into_inner)[at] = points;
             console
@@ -188,7 +192,7 @@ pub(crate) fn at_once(command: &Path, runs: &[Run], console: &mut Console) -> Re
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The line before the first run of a study.
+/// The line that is printed before the first run of a study.
 fn announced(name: &str, plans: &[(Measure, Vec<Run>)]) -> String {
     let runs = plans.iter().map(|(_, runs)| runs.len()).sum();
     format!(
@@ -206,7 +210,7 @@ fn runs_shown(runs: usize) -> String {
 
 const QUICK: &str = "not measured by --quick";
 
-/// The runs of one measurement of one curve: one for each value of a swept parameter.
+/// The runs of one measurement for one curve: one for each value of the swept parameter.
 fn runs(
     document: &Document,
     machines: &Machines,
@@ -257,7 +261,8 @@ impl Sweep {
         run
     }
 
-    /// The places of the values on a horizontal axis: their numbers, or else their order.
+    /// The positions of the swept values on a horizontal axis: the numbers themselves, or 1, 2, 3
+    /// if they are not numbers.
     fn places(&self) -> Vec<usize> {
         let values = self.values.iter();
         let numbers: Option<Vec<usize>> = values.map(|value| parse_bytes(value).ok()).collect();
@@ -265,7 +270,7 @@ impl Sweep {
     }
 }
 
-/// Adds the points of a measurement's runs, in the order of the runs, to the curves.
+/// Adds the points of a measurement's runs to the curves; `points` are in the order of `runs`.
 fn add(curves: &mut Curves, measure: &Measure, runs: &[Run], points: Vec<Points>) -> Result<()> {
     let mut found: Vec<Curve> = Vec::new();
     let places = measure.sweep.as_ref().map(Sweep::places);
@@ -303,7 +308,7 @@ fn add(curves: &mut Curves, measure: &Measure, runs: &[Run], points: Vec<Points>
 }
 
 impl Run {
-    /// The run on another machine.
+    /// This run on another machine.
     pub(crate) fn on(&self, fabric: &str) -> Run {
         Run {
             fabric: fabric.into(),
@@ -311,7 +316,7 @@ impl Run {
         }
     }
 
-    /// The steps of a progress bar that it takes.
+    /// The number of steps by which the run advances a progress bar.
     pub(crate) fn steps(&self) -> Result<usize> {
         match self.benchmark.is_of_devices() || self.benchmark.is_of_hpl() {
             true => Ok(1),
@@ -319,7 +324,7 @@ impl Run {
         }
     }
 
-    /// Runs it, and returns its points.
+    /// Makes the run and returns its points.
     pub(crate) fn run(&self, command: &Path, console: &mut Console) -> Result<Points> {
         if !self.benchmark.is_of_devices() {
             return Ok(bench::modelled::run(command, &self.experiment()?, console)?.points);
@@ -359,7 +364,7 @@ impl Run {
         })
     }
 
-    /// Medians by size, measured by `fishplate perf`: at all its sizes, or at one.
+    /// The medians that `fishplate perf` measures: at one size, or at all its sizes.
     fn perf(&self, command: &Path, size: Option<&str>) -> Result<Points> {
         let name = self.benchmark.name();
         let mut words = ["perf", name, "--fabric", &self.fabric, "--json"]
@@ -393,7 +398,7 @@ impl Run {
     fn point(&self, line: &Value) -> Option<(usize, f64)> {
         let key = match self.reads {
             Reads::Median => "median",
-            // Over a reliable transport all bytes that are sent are received.
+            // A reliable transport has no such figure: all sent bytes are received.
             Reads::Received if line["received_rate"].is_null() => "median",
             Reads::Received => "received_rate",
         };

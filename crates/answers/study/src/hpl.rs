@@ -1,7 +1,8 @@
-//! HPL on modelled machines, without its computing: the kernel of `examples/kernels`, compiled by
-//! the `mpicc` beside this command. Its computing takes the time that the stated rates give.
+//! HPL on modelled machines, without its computing: the kernel of `examples/kernels`, compiled with
+//! the `mpicc` in the folder of this command. Its computing takes the time that follows from the
+//! document's rates.
 //!
-//! The sources are part of this program, so an installed tree needs no others.
+//! The sources are part of this program, so an installed tree is complete without them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,24 +35,24 @@ const SOURCES: [(&str, &str); 8] = sources!(
     "kernel.h"
 );
 
-/// The compiled kernel, and the results of its runs: one run gives several figures.
+/// The compiled kernel, and the results of its runs. One run gives several figures.
 #[derive(Default)]
 pub(crate) struct Hpl {
     folder: Option<Result<WatchedFolder, String>>,
     found: Vec<(Job, Figures)>,
 }
 
-/// The figures of a run.
+/// The figures of a run of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Figures {
     milliseconds: f64,
-    /// The share of their time that the ranks compute, in percent; their mean.
+    /// The share of computing in the time of all ranks together, in percent.
     computing: f64,
 }
 
 impl Hpl {
-    /// Compiles the kernel, unless that is done. The inner error is the reason that this machine
-    /// has no means to.
+    /// Compiles the kernel, unless that is done. The inner error is the reason why this computer
+    /// cannot compile it.
     pub(crate) fn prepare(&mut self, command: &Path) -> Result<Result<(), String>> {
         if self.folder.is_none() {
             self.folder = Some(compile(command)?);
@@ -62,8 +63,8 @@ impl Hpl {
         })
     }
 
-    /// Runs it for each of these runs; those that can go at once do. A run with the machine and the
-    /// system of an earlier one is none.
+    /// Runs the kernel for these runs, several jobs at once. Runs with the same machine and linear
+    /// system share one job.
     pub(crate) fn solve(
         &mut self,
         command: &Path,
@@ -82,7 +83,7 @@ impl Hpl {
                 jobs.push(job);
             }
         }
-        // Each job uses one core: its ranks take turns.
+        // A job uses only one core, because its ranks run one at a time.
         let cores = available_parallelism().map_or(1, usize::from);
         for jobs in jobs.chunks(cores) {
             let names = jobs.iter().map(|job| job.fabric.as_str());
@@ -102,7 +103,8 @@ impl Hpl {
         Ok(())
     }
 
-    /// The point of a run's benchmark.
+    /// The only point of the curve that a run of HPL adds to: the order of the linear system, and
+    /// the time or the share of computing.
     pub(crate) fn point(&self, run: &Run) -> Result<Vec<(usize, f64)>> {
         let found = Job::new(run, String::new()).and_then(|job| {
             let mut found = self.found.iter();
@@ -117,7 +119,7 @@ impl Hpl {
     }
 }
 
-/// A run of the kernel.
+/// A run of the kernel `hpl`: its linear system, machine and settings.
 #[derive(Clone, Debug)]
 struct Job {
     system: HplSystem,
@@ -125,12 +127,12 @@ struct Job {
     fabric: String,
     named: bool,
     settings: Vec<(String, String)>,
-    /// The name of the file of its summary.
+    /// The name of the file with the job's summary.
     summary: String,
 }
 
 impl Job {
-    /// The job of a run; none: the run is of another program.
+    /// The job of a run; `None`: the run does not use this kernel.
     fn new(run: &Run, summary: String) -> Option<Job> {
         let (system, order) = run.hpl.clone()?;
         Some(Job {
@@ -152,20 +154,20 @@ impl Job {
             && self.settings == other.settings
     }
 
-    /// The kernel and its own arguments.
+    /// The command line of the kernel.
     fn kernel(&self) -> String {
         let HplSystem { block, grid, .. } = &self.system;
         let [rows, columns] = grid;
         format!("./hpl {} {block} {rows} {columns} --skeleton", self.order)
     }
 
-    /// The name of the file with the times of its computing, which are those of all machines.
+    /// The name of the file with the kernel's computing times, which are the same for all machines.
     fn trace(&self) -> String {
         let HplSystem { block, grid, .. } = &self.system;
         format!("{}-{block}-{}-{}.trace", self.order, grid[0], grid[1])
     }
 
-    /// The arguments of `fishplate` for the job.
+    /// The arguments for `fishplate` that run the job.
     fn words(&self) -> Vec<String> {
         let ranks = self.system.grid[0] * self.system.grid[1];
         let predict = match self.named {
@@ -201,7 +203,7 @@ impl Job {
     }
 }
 
-/// Compiles the kernel in a folder of its own.
+/// Compiles the kernel in a new folder. The inner error is the reason why this is impossible.
 fn compile(command: &Path) -> Result<Result<WatchedFolder, String>> {
     let folder = WatchedFolder::new(command).context("cannot make a folder for the kernel hpl")?;
     for (name, text) in SOURCES {
@@ -231,21 +233,23 @@ fn split(words: &str) -> impl Iterator<Item = String> {
     words.split_whitespace().map(String::from)
 }
 
-/// Writes the time of computing before each call of each rank.
+/// Writes the file with the computing time before each call of each rank.
 fn write_trace(command: &Path, folder: &Path, job: &Job) -> Result<()> {
     let (kernel, gflops, trace) = (job.kernel(), &job.system.gflops, job.trace());
     let words = format!("run -n 1 {kernel} --gflops {gflops} --write-trace {trace}");
     said(command, folder, &split(&words).collect::<Vec<_>>()).map(drop)
 }
 
-/// The seconds in the kernel's line: `HPL … on 8 x 10 ranks: 6.5 s, …`.
+/// The time in seconds from the kernel's output line `HPL … on 8 x 10 ranks: 6.5 s, …`. `None`:
+/// there is no such line.
 fn seconds(out: &str) -> Option<f64> {
     let line = out.lines().find(|line| line.starts_with("HPL"))?;
     let (time, _) = line.split_once("ranks: ")?.1.split_once(" s")?;
     time.parse().ok()
 }
 
-/// The mean share of computing in the time of the ranks, in percent.
+/// The share of computing in the time of all ranks together, in percent; `None` if the summary
+/// lacks the times.
 fn computing(summary: &Value) -> Option<f64> {
     let ranks = summary["per_rank"].as_array()?;
     let of = |key: &str| -> Option<f64> { ranks.iter().map(|rank| rank[key].as_f64()).sum() };

@@ -1,5 +1,5 @@
-//! Studies: the experiments of published documents, run again on modelled machines. Reports show
-//! published figures beside predicted ones.
+//! Studies: the experiments of published documents, run again on modelled machines. Reports compare
+//! published figures with predicted ones.
 //!
 //! An experiment is a job of real ranks on a modelled machine: the library, the launcher and the
 //! benchmarks that users run; or a benchmark of devices without MPI. All studies have one form: a
@@ -249,10 +249,10 @@ fn run(arguments: &StudyArguments) -> Result<()> {
     )
 }
 
-/// The widest text without a terminal, in columns.
+/// The width of text that is not written to a terminal, in columns.
 const WIDEST: usize = 120;
 
-/// The files of a study, opened before it begins.
+/// The output files of a study, opened before it begins.
 #[derive(Default)]
 struct OutputFiles {
     report: Option<OutputFile>,
@@ -267,7 +267,7 @@ impl Study {
         }
     }
 
-    /// The options of a study with files.
+    /// The output options of a study that can write files.
     fn output(&self) -> Option<&OutputOptions> {
         match self {
             Study::DualRail(output)
@@ -282,7 +282,8 @@ impl Study {
 }
 
 impl OutputOptions {
-    /// Opens the files. A name that cannot be written is refused before minutes of measuring.
+    /// Opens the output files. A name that cannot be written is refused before minutes of
+    /// measuring.
     fn open(&self) -> Result<OutputFiles> {
         if let Some(folder) = &self.out {
             std::fs::create_dir_all(folder).map_err(|why| {
@@ -302,8 +303,8 @@ impl OutputOptions {
         Effort { quick, order, skew }
     }
 
-    /// Draws the curves if a folder is named, writes the page if a file is named, and prints the
-    /// results.
+    /// Draws the curves if the user names a folder, writes the page if the user names a file, and
+    /// prints the results.
     fn write(
         &self,
         files: OutputFiles,
@@ -328,7 +329,7 @@ impl OutputOptions {
     }
 }
 
-/// The microseconds of `--skew`.
+/// Parses the value of `--skew`, in microseconds.
 fn skew(word: &str) -> Result<f64, String> {
     let found = word.parse().ok();
     found

@@ -10,7 +10,7 @@ use crate::document::{Document, Measure};
 use crate::experiments::{self, Effort};
 use crate::verdict::{Judged, judge};
 
-/// The studies: name, and the data of the document.
+/// All studies: for each, its name and the data of its document.
 pub(crate) const STUDIES: [(&str, &str); 5] = [
     ("dual-rail", include_str!("../data/dual-rail.toml")),
     ("edr", include_str!("../data/edr.toml")),
@@ -25,12 +25,12 @@ pub(crate) struct Results {
     pub(crate) name: &'static str,
     pub(crate) document: Document,
     pub(crate) curves: Curves,
-    /// Measurements without results, and the reasons.
+    /// The measurements without results, and the reasons.
     pub(crate) missing: Missing,
 }
 
 impl Results {
-    /// A study before its experiments: its name in [`STUDIES`] and the document's data.
+    /// A study before its experiments: `name` as in [`STUDIES`], and the document's data.
     pub(crate) fn without((name, data): (&'static str, &str)) -> Result<Results> {
         Ok(Results {
             name,
@@ -40,7 +40,8 @@ impl Results {
         })
     }
 
-    /// Runs the experiments. `command` is the executable that starts jobs and workers.
+    /// Runs the experiments of a study. `command` is the path of the executable that starts jobs
+    /// and workers.
     pub(crate) fn run(
         study: (&'static str, &str),
         command: &Path,
@@ -62,7 +63,8 @@ impl Results {
         judge(&self.document, &evidence)
     }
 
-    /// The measurements with their curves, in the order of the document; those of one name once.
+    /// The measurements with their curves, in the order of the document. Of several measurements
+    /// with one name only the first is included.
     pub(crate) fn measured(&self) -> impl Iterator<Item = (&Measure, &Measured)> {
         let measures = self.document.measures.iter().enumerate();
         measures.filter_map(|(at, measure)| {

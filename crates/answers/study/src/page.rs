@@ -1,5 +1,5 @@
-//! The results of a study as a page: curves with the published figures as marks, statements with
-//! their verdicts, tables, and the assumptions about the machines.
+//! The results of a study as an HTML page: curves with the published figures as marks, statements
+//! with their verdicts, tables, and the assumptions about the machines.
 
 use bench::modelled::Curve;
 use fabric::System;
@@ -38,7 +38,7 @@ pub(crate) fn page(results: &Results) -> Page {
     }
 }
 
-/// The answer of the study in short.
+/// The short answer of the study, for the top of its page.
 fn lead(results: &Results) -> String {
     let judged = results.judge();
     let count = |verdict| {
@@ -68,7 +68,8 @@ fn answers(results: &Results) -> Option<Section> {
     Some(Section::new("Answer", blocks))
 }
 
-/// The answers of all comparisons of the same two machines as strips over the message size.
+/// The answers of all comparisons of the same two machines, as strips along the message size.
+/// `None`: the document has no comparisons.
 fn strips(results: &Results) -> Option<Strips> {
     let comparisons = &results.document.comparisons;
     let sides = &comparisons.first()?.names;
@@ -103,7 +104,7 @@ fn strips(results: &Results) -> Option<Strips> {
     })
 }
 
-/// A range among these sizes.
+/// A range as positions in the list `sizes`.
 fn shown(range: &Range, sizes: &[usize]) -> StripRange {
     let place = |size: usize| sizes.partition_point(|known| *known < size);
     StripRange {
@@ -120,7 +121,7 @@ fn shown(range: &Range, sizes: &[usize]) -> StripRange {
     }
 }
 
-/// The plots: those that answer the document's question, then one for each measurement.
+/// The plots: first those that answer the document's question, then one for each measurement.
 pub(crate) fn curves(results: &Results) -> Vec<Block> {
     let answering = pictures::answering(results).into_iter();
     let answering = answering.flat_map(|(_, panels)| panels);
@@ -167,7 +168,8 @@ fn published(results: &Results, of: &str) -> Vec<Series> {
     marks.collect()
 }
 
-/// The curve and the place of a published figure of a measurement.
+/// The curve and the coordinates of a published figure of a measurement. `None`: the check has no
+/// such figure.
 fn point<'a>(results: &Results, of: &str, check: &'a Check) -> Option<(&'a str, (f64, f64))> {
     let (own, name, published, unit) = match check {
         Check::Value {
@@ -204,14 +206,15 @@ fn point<'a>(results: &Results, of: &str, check: &'a Check) -> Option<(&'a str, 
     Some((name, (place as f64, measured.scaled(published / factor))))
 }
 
-/// The place of the highest value of a curve.
+/// The size at which a curve has its highest value.
 fn highest(curve: &Curve) -> Option<usize> {
     let points = curve.points.iter();
     let highest = points.max_by(|one, other| one.1.total_cmp(&other.1))?;
     Some(highest.0)
 }
 
-/// The statements with their verdicts, and those that read another machine.
+/// The statements with their verdicts, and the statements about a machine with another
+/// interpretation.
 pub(crate) fn statements(results: &Results) -> Vec<Block> {
     let mut blocks = vec![Block::Table(show::claims(&results.judge()))];
     if let Some(table) = show::other_readings(results) {
@@ -221,7 +224,7 @@ pub(crate) fn statements(results: &Results) -> Vec<Block> {
     blocks
 }
 
-/// The tables of values, each behind its title.
+/// The tables of values, each folded behind its title.
 fn values(results: &Results) -> Vec<Block> {
     let tables = show::values(results).into_iter();
     tables
@@ -229,7 +232,7 @@ fn values(results: &Results) -> Vec<Block> {
         .collect()
 }
 
-/// The machines of these studies with their inferred and assumed values.
+/// For each machine of these studies, its inferred and assumed values.
 pub(crate) fn uncertain<'a>(
     all: impl Iterator<Item = &'a Results>,
 ) -> Vec<(String, Vec<UncertainValue>)> {
@@ -237,7 +240,7 @@ pub(crate) fn uncertain<'a>(
     for results in all {
         let mut catalogue = Catalogue::builtin();
         for machine in &results.document.machines {
-            // A machine that a statement is about may be refused: it has no values.
+            // Some statements are about machines that are refused; those have no values.
             let _ = catalogue.add(&machine.name, &machine.text);
         }
         for curve in &results.document.curves {

@@ -1,5 +1,6 @@
-//! Pictures of the curves: one for each measurement, or those that answer a document's question. In
-//! those, the sizes at which FDR is better are shaded.
+//! Draws plots of a study's curves: those that answer the document's question, or else one for each
+//! measurement. In the former, the sizes at which the second curve of a comparison is better are
+//! shaded.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ pub(crate) fn draw(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The conditions of all measurements of a study.
+/// A line with the conditions of all measurements of a study.
 pub(crate) fn conditions(results: &Results) -> String {
     let made = Made {
         command: format!("fishplate study {}", results.name),
@@ -50,7 +51,8 @@ pub(crate) fn conditions(results: &Results) -> String {
     made.line()
 }
 
-/// The pages that answer the question of a document with comparisons.
+/// The plots that answer the question of a document, each with its file name; empty if the document
+/// has no comparisons.
 pub(crate) fn answering(results: &Results) -> Vec<(String, Vec<Panel>)> {
     match results.document.comparisons.is_empty() {
         true => Vec::new(),
@@ -65,13 +67,14 @@ pub(crate) fn answering(results: &Results) -> Vec<(String, Vec<Panel>)> {
     }
 }
 
-/// A panel for each measurement with more than one point.
+/// A panel for each measurement that has more than one point.
 pub(crate) fn measurements(results: &Results) -> Vec<(&Measure, Panel)> {
     let page = |(measure, measured)| Some((measure, measurement(results, measure, measured)?));
     results.measured().filter_map(page).collect()
 }
 
-/// All curves of a measurement. None: a single point, or a parameter that is not a number.
+/// The panel with all curves of a measurement. `None`: there is only a single point, or the swept
+/// parameter is not a number.
 fn measurement(results: &Results, measure: &Measure, measured: &Measured) -> Option<Panel> {
     let over = measure.sweep.as_ref().map(|sweep| sweep.over.as_str());
     let across = match over {
@@ -102,7 +105,7 @@ fn measurement(results: &Results, measure: &Measure, measured: &Measured) -> Opt
     })
 }
 
-/// One panel for each comparison.
+/// A panel for each comparison that is drawn.
 fn compared(results: &Results, of: &str, sizes: [usize; 2]) -> Vec<Panel> {
     let all = results.document.comparisons.iter();
     let all = all.filter(|comparison| comparison.drawn);
@@ -129,7 +132,8 @@ fn against_fdr(results: &Results, of: &str, comparison: &Comparison, sizes: [usi
     }
 }
 
-/// The sizes at which the second curve is better, from one crossing of the lines to the next.
+/// The bands of sizes at which the second curve is better, each from one crossing of the lines to
+/// the next.
 fn windows(
     results: &Results,
     of: &str,
@@ -157,8 +161,8 @@ fn windows(
     inside.filter_map(band).collect()
 }
 
-/// The size at which the logarithm of a quotient, drawn as a line over the logarithm of the size
-/// from one point to the next, is 0. Without such a size: that of the first point.
+/// The size at which the line between two points crosses the quotient 1, on logarithmic axes. If it
+/// does not cross it, the size of the first point.
 fn crossing(here: (usize, f64), next: Option<(usize, f64)>) -> f64 {
     let logarithms = |(size, ratio): (usize, f64)| ((size as f64).ln(), ratio.ln());
     let (x, y) = logarithms(here);
@@ -168,11 +172,11 @@ fn crossing(here: (usize, f64), next: Option<(usize, f64)>) -> f64 {
     }
 }
 
-/// All policies, and the dip around 12 KiB.
+/// A panel with all rail policies, and a panel with the dip around 12 KiB.
 fn bidirectional(results: &Results) -> Vec<Panel> {
     let of = "bibw";
     let title = title(results, of);
-    // In both panels a curve has one colour.
+    // The order of the names gives each curve the same colour in both panels.
     let names = [
         "FDR",
         "stripe",
@@ -200,7 +204,7 @@ fn title<'a>(results: &'a Results, of: &str) -> &'a str {
     measured.map_or("", |measured| measured.benchmark.title())
 }
 
-/// A panel with the curves of these names (in the legend, and in the results).
+/// A panel with the curves of these names. Each name is a pair: in the legend, and in the results.
 fn panel(results: &Results, of: &str, names: &[(String, &str)], [from, to]: [usize; 2]) -> Panel {
     let unit = results.curves.unit(of);
     let series = names.iter().filter_map(|(shown, name)| {

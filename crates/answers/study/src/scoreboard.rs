@@ -1,5 +1,5 @@
-//! The verdicts of all studies together: counts by verdict and role, and the aims that they are
-//! measured by.
+//! Counts the verdicts of all studies by verdict and role, and compares them with the aims that
+//! this project has set for its model.
 
 use std::path::{Path, PathBuf};
 
@@ -16,33 +16,35 @@ use crate::outcome::{Results, STUDIES};
 use crate::verdict::{Judged, Verdict};
 use crate::{page, pictures, show};
 
-/// Least share of predicted figures within [`CLOSE`] of the published ones.
+/// The aim for the share of predicted figures within [`CLOSE`] of the published ones: at least
+/// this.
 const SHARE: f64 = 0.9;
-/// Greatest median error of predicted figures, as a share.
+/// The aim for the median error of predicted figures, as a share: at most this.
 const MEDIAN: f64 = 0.04;
-/// Least share of orderings and crossovers that hold: 32 of 35.
+/// The aim for the share of orderings and crossovers that hold: at least 32 of 35.
 const SHAPES: f64 = 32.0 / 35.0;
 
 /// The results of all studies.
 pub(crate) struct Scoreboard(Vec<Results>);
 
-/// A count, and of how many.
+/// A number of statements, and the number of all statements of which it is a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Of {
     count: usize,
     all: usize,
 }
 
-/// The figures that decide the aims.
+/// The figures that show whether the project's aims are met.
 #[derive(Clone, Debug, PartialEq)]
 struct Aims {
-    /// Predicted figures within [`CLOSE`], of those that nothing contradicts.
+    /// The number of predicted figures within [`CLOSE`], of those that nothing contradicts.
     close: Of,
-    /// The median of their errors, as a share.
+    /// The median error of these figures, as a share.
     median: f64,
-    /// Figures of this kind that are not modelled yet.
+    /// The number of statements with a predicted figure that are not modelled yet.
     missing: usize,
-    /// Orderings and crossovers that hold, of those that a model can show and nothing contradicts.
+    /// The number of orderings and crossovers that hold, of those that a model can show and nothing
+    /// contradicts.
     shapes: Of,
 }
 
@@ -88,7 +90,7 @@ impl Aims {
         }
     }
 
-    /// Each aim: its text, the figure, and true if the figure reaches the aim.
+    /// For each aim: its text, the reached figure, and true if the aim is met.
     fn lines(&self) -> [(String, String, bool); 3] {
         let Of { count, all } = self.close;
         let percent = |share: f64| round_to(share * 100.0, 3);
@@ -159,7 +161,7 @@ impl Scoreboard {
         text
     }
 
-    /// The counts, the aims, and all statements, as tables of a document.
+    /// The counts, the aims, and all statements, as Markdown tables.
     pub(crate) fn markdown(&self, table: impl Fn(&[&str], &[Vec<String>]) -> String) -> String {
         let all = self.judge();
         let counted = counts_rows(&all);
@@ -201,7 +203,7 @@ impl Scoreboard {
         text
     }
 
-    /// One JSON object per line: the statements, the counts, the aims.
+    /// JSON, one object per line: the statements, the counts, the aims.
     pub(crate) fn json(&self) -> Result<String> {
         let all = self.judge();
         let lines = all.iter().map(serde_json::to_string);
@@ -216,7 +218,7 @@ impl Scoreboard {
         Ok(lines.join("\n") + "\n")
     }
 
-    /// The page of all studies.
+    /// The HTML page of all studies.
     pub(crate) fn page(&self) -> Page {
         let all = self.judge();
         let aims = Aims::of(&all).lines().map(|(aim, found, met)| {
@@ -248,7 +250,7 @@ impl Scoreboard {
         }
     }
 
-    /// Draws the curves of each study into a folder of its name.
+    /// Draws the curves of each study into a subfolder with the name of the study.
     pub(crate) fn draw(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         let all = self.0.iter();
         let files = all.map(|results| pictures::draw(results, &folder.join(results.name)));
@@ -256,7 +258,7 @@ impl Scoreboard {
     }
 }
 
-/// Verdicts, roles, and the number of statements of both.
+/// For each verdict and role, the number of statements that have both.
 fn table(all: &[Judged]) -> Vec<(Verdict, Role, usize)> {
     let pairs = Verdict::ALL.iter().flat_map(|verdict| {
         Role::ALL.iter().map(|role| {

@@ -12,7 +12,7 @@ use crate::document::{self, Comparison, Measure};
 use crate::outcome::Results;
 use crate::verdict::{Judged, Verdict};
 
-/// One JSON object per line: the statements, then the answers by size.
+/// JSON, one object per line: the statements, then the answers by size.
 pub(crate) fn json(results: &Results) -> Result<String> {
     let mut lines = Vec::new();
     for judged in results.judge() {
@@ -30,7 +30,7 @@ pub(crate) fn json(results: &Results) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// Policy, measurement and answer by size of each comparison.
+/// A row for each comparison and measurement: rail policy, measurement, and the answer by size.
 pub(crate) fn answer_rows(results: &Results) -> Vec<Vec<String>> {
     let each = results.document.comparisons.iter().flat_map(|comparison| {
         compared(results).map(|(measure, _)| {
@@ -42,8 +42,8 @@ pub(crate) fn answer_rows(results: &Results) -> Vec<Vec<String>> {
     each.collect()
 }
 
-/// The answers, the statements with their verdicts, and all values; at the end the answers again,
-/// which are what a terminal still shows.
+/// The answers, the statements with their verdicts, and all values. The answers are repeated at the
+/// end, where a terminal still shows them.
 pub(crate) fn text(results: &Results) -> String {
     let document = &results.document;
     let mut text = format!("{}\n", document.document);
@@ -65,7 +65,7 @@ pub(crate) fn text(results: &Results) -> String {
     text
 }
 
-/// A table of the curves: their machines, and what these are.
+/// A table of the curves, with their machines and descriptions.
 pub(crate) fn configurations(results: &Results) -> Table {
     let rows = results.document.curves.iter().map(|curve| {
         vec![
@@ -78,7 +78,7 @@ pub(crate) fn configurations(results: &Results) -> Table {
     Table::of_text(header, rows.collect())
 }
 
-/// A table of values for each measurement, with its title, and the tables of several measurements.
+/// A table of values for each measurement, with its title; then the tables of several measurements.
 pub(crate) fn values(results: &Results) -> Vec<(String, Table)> {
     let measured = results.measured().map(|(measure, measured)| {
         let unit = measured.benchmark.unit().shown();
@@ -93,7 +93,7 @@ pub(crate) fn values(results: &Results) -> Vec<(String, Table)> {
     measured.chain(beside).collect()
 }
 
-/// The measurements whose answers are given: those of MPI by message size.
+/// The measurements for which the comparisons are answered: those of MPI by message size.
 pub(crate) fn compared(results: &Results) -> impl Iterator<Item = (&Measure, &Measured)> {
     results.measured().filter(|(_, measured)| {
         use Benchmark::*;
@@ -111,7 +111,8 @@ fn answer(results: &Results, of: &str, comparison: &Comparison) -> String {
     words(&ranges(&results.curves, of, first, second), [one, other])
 }
 
-/// The question of a document with comparisons, and a table of the answers by size.
+/// The question of a document with comparisons, and a table of the answers by size. `None`: the
+/// document has no comparisons.
 pub(crate) fn answers(results: &Results) -> Option<(String, Table)> {
     let comparison = results.document.comparisons.first()?;
     let [one, other] = &comparison.names;
@@ -124,14 +125,14 @@ pub(crate) fn answers(results: &Results) -> Option<(String, Table)> {
     ))
 }
 
-/// The answer of each comparison in a sentence.
+/// The answer of each comparison as a sentence.
 pub(crate) fn sentences(results: &Results) -> Vec<String> {
     let all = results.document.comparisons.iter();
     all.map(|comparison| sentence(&results.curves, "bw", comparison))
         .collect()
 }
 
-/// A table of the values of all curves, and of the quotients that answer the question.
+/// A table of the values of all curves by size, and of the quotients that answer the question.
 fn by_size(results: &Results, measure: &Measure, measured: &Measured) -> Table {
     let of = measure.name.as_str();
     let names: Vec<&str> = measured.curves.iter().map(|c| c.label.as_str()).collect();
@@ -157,7 +158,7 @@ fn by_size(results: &Results, measure: &Measure, measured: &Measured) -> Table {
     Table::new(header, first.points.iter().map(row).collect(), 0)
 }
 
-/// A table of the values of all curves by a swept parameter.
+/// A table of the values of all curves, with a row for each value of the swept parameter.
 fn by_value(measure: &Measure, measured: &Measured) -> Table {
     let over = measure.sweep.as_ref().map_or("", |sweep| &sweep.over);
     let mut header = vec![over.trim_start_matches('-').to_owned()];
@@ -173,7 +174,7 @@ fn by_value(measure: &Measure, measured: &Measured) -> Table {
     Table::new(header, rows, 1)
 }
 
-/// Several measurements in one table, at the sizes that all have.
+/// A table with columns from several measurements, at the sizes that all of them have.
 fn side_by_side(results: &Results, table: &document::Table) -> Table {
     let columns = &table.columns;
     let mut header = vec!["size".to_owned()];
@@ -211,7 +212,7 @@ pub(crate) fn claims(all: &[Judged]) -> Table {
     Table::of_text(header.to_vec(), all.iter().map(row).collect())
 }
 
-/// The verdict in words, with the error of a figure that differs.
+/// The verdict as text, with the error of a figure that differs.
 pub(crate) fn verdict(judged: &Judged) -> String {
     let verdict = match (judged.verdict, &judged.figure) {
         (Verdict::Differs, Some(figure)) => {
@@ -225,7 +226,7 @@ pub(crate) fn verdict(judged: &Judged) -> String {
     }
 }
 
-/// A table of the statements that read the curve of which there is another.
+/// A table of the statements about a machine with another interpretation, with its results.
 pub(crate) fn other_readings(results: &Results) -> Option<Table> {
     let [old, _] = results.document.other_reading.as_ref()?;
     let judged = results.judge();

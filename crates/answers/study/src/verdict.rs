@@ -1,4 +1,5 @@
-//! The judgement of statements.
+//! The verdicts on the statements of a published document, by the results of the experiments that
+//! repeat them.
 
 use results::stats::round_to;
 use serde::Serialize;
@@ -6,19 +7,19 @@ use serde::Serialize;
 use crate::check::{Check, Evidence, Figure, Finding};
 use crate::document::{Claim, Document, Kind, Role};
 
-/// The judgement of a statement.
+/// The verdict on a published statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
-    /// All its checks hold.
+    /// All checks of the statement hold.
     Holds,
-    /// Some check fails.
+    /// A check of the statement fails.
     Differs,
-    /// Another statement, or physics, contradicts it.
+    /// Another statement, or physics, contradicts the statement.
     Contradicted,
-    /// It is part of the experiments, so they cannot confirm it.
+    /// The statement is an input of the experiments, so they cannot confirm it.
     Setting,
-    /// No experiment repeats it.
+    /// No experiment repeats the statement.
     NotModelled,
 }
 
@@ -51,25 +52,26 @@ pub(crate) struct Judged<'a> {
     pub(crate) verdict: Verdict,
     #[serde(flatten)]
     pub(crate) figure: Option<Compared>,
-    /// The figures that decide it, or the reason that there are none.
+    /// The measured values that decide on the statement, or the reason why there are none.
     pub(crate) measured: String,
-    /// True if the checks hold; for a contradiction too.
+    /// True if the checks hold; also set for a contradicted statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) holds: Option<bool>,
-    /// The result of the checks with the other reading of a machine, and the figures.
+    /// The result of the checks with the other interpretation of a machine; `None` if there is
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) other_reading: Option<Finding>,
     #[serde(skip)]
     pub(crate) about: &'a str,
-    /// The statement whose figure it gives again.
+    /// The id of the statement whose figure this one repeats, if it repeats one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repeats: Option<&'a str>,
-    /// No model can ever repeat the statement.
+    /// True if no model can ever repeat the statement.
     #[serde(skip)]
     pub(crate) is_beyond: bool,
 }
 
-/// A published figure beside the predicted one.
+/// A published figure and the predicted one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Compared {
     pub(crate) published: f64,
@@ -80,7 +82,7 @@ pub(crate) struct Compared {
 
 impl From<&Figure> for Compared {
     fn from(figure: &Figure) -> Compared {
-        // The precision of papers. Whole numbers stay as they are.
+        // Papers have about this precision. Whole numbers stay as they are.
         let predicted = match figure.predicted.fract() == 0.0 {
             true => figure.predicted,
             false => round_to(figure.predicted, 4),
@@ -94,7 +96,7 @@ impl From<&Figure> for Compared {
     }
 }
 
-/// The verdicts on all statements.
+/// The verdicts on all statements of a document.
 pub(crate) fn judge<'a>(document: &'a Document, evidence: &Evidence) -> Vec<Judged<'a>> {
     let claims = document.claims.iter();
     claims
@@ -129,7 +131,7 @@ fn judged<'a>(document: &Document, claim: &'a Claim, evidence: &Evidence) -> Jud
     }
 }
 
-/// The findings with the other reading of a machine, if the statement is about that machine.
+/// The finding with the other interpretation of a machine, if the statement is about that machine.
 fn other_reading(document: &Document, claim: &Claim, evidence: &Evidence) -> Option<Finding> {
     let [old, new] = document.other_reading.as_ref()?;
     let checks = claim.checks.iter();
@@ -141,7 +143,8 @@ fn other_reading(document: &Document, claim: &Claim, evidence: &Evidence) -> Opt
     })
 }
 
-/// The findings of several checks as one. The figure is that of the check with the greatest error.
+/// The findings of several checks, joined to one. Its figure is that of the check with the greatest
+/// error.
 fn all_of<'a>(checks: impl Iterator<Item = &'a Check>, evidence: &Evidence) -> Finding {
     let findings: Vec<Finding> = checks.map(|check| check.decide(evidence)).collect();
     let parts = findings.iter().map(|finding| finding.measured.as_str());
@@ -156,7 +159,8 @@ fn all_of<'a>(checks: impl Iterator<Item = &'a Check>, evidence: &Evidence) -> F
     }
 }
 
-/// The verdict on a statement, and the figures or reasons for it. `found`: what its checks found.
+/// The verdict on a statement, and the figures or reasons for it. `found`: the joined finding of
+/// its checks, if it has any.
 fn verdict(claim: &Claim, found: Option<&Finding>) -> (Verdict, String) {
     if let Some(reason) = &claim.setting {
         return (Verdict::Setting, reason.clone());

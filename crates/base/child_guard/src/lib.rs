@@ -1,7 +1,8 @@
-//! Commands that end with the command above them, and folders that are removed with it.
+//! Child processes that end with the process that started them, and temporary folders that are
+//! removed with it, also after SIGKILL.
 //!
-//! The system ends a command *below* another ([`command`]) with it, also after SIGKILL. A process
-//! beside the command makes a [`WatchedFolder`], and removes it when the command is gone.
+//! The kernel signals a child made by [`command`] when its parent ends. For a [`WatchedFolder`] a
+//! helper process makes the folder, and removes it when the process that wanted it is gone.
 //!
 //! Never here: jobs.
 
@@ -21,32 +22,32 @@ use nix::sys::signal::SigSet;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use tempfile::TempDir;
 
-/// The first word of a command that ends with its parent, whose number follows.
+/// The first argument of a command that ends with its parent. The parent's process ID follows.
 const WITH_PARENT: &str = "--with-parent";
-/// The first word of the process that makes a folder and watches over it.
+/// The first argument of the helper process that makes and watches a folder.
 const WATCH: &str = "--watch-folder";
-/// The beginning of the name of a folder.
+/// The beginning of the names of temporary folders.
 const PREFIX: &str = "fishplate-";
-/// The time for processes that still write into a folder to end.
+/// The longest time to wait for processes that are ending and still write into the folder.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The time in which a process that ends, too, may still make the folder anew.
+/// The time after the parent's end in which another process that is ending may make the folder
+/// anew.
 const AFTERWARDS: Duration = Duration::from_secs(1);
-/// The interval between attempts.
+/// The interval between attempts to remove a folder.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// A command of this program, the executable `program`. It gets SIGTERM when the calling *thread*
-/// ends, which must live until the command has ended.
+/// A command that runs `program`, the executable of this program. The kernel sends it SIGTERM when
+/// the calling *thread* ends, so that thread must live until the command has ended.
 pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.args([WITH_PARENT, &std::process::id().to_string()]);
     command
 }
 
-/// The words of a command line behind those of this module. None: this was the process of a
-/// watched folder, which has ended.
+/// Handles the arguments that this module adds to a command line, and returns the line without
+/// them. `None`: this process was the helper of a watched folder, and its work is done.
 ///
-/// # Errors
-/// The parent is gone, or the words are wrong.
+/// # Errors The parent is gone, or the arguments of this module are invalid.
 pub fn begin<W: AsRef<std::ffi::OsStr> + Clone>(
     mut words: Vec<W>,
 ) -> Result<Option<Vec<W>>, String> {
@@ -63,7 +64,7 @@ pub fn begin<W: AsRef<std::ffi::OsStr> + Clone>(
         let parent: i32 = parent.ok_or_else(|| format!("{WITH_PARENT} needs a process"))?;
         set_parent_process_death_signal(Some(Signal::TERM))
             .map_err(|why| format!("cannot end with the parent process: {why}"))?;
-        // It may have ended before.
+        // The parent may have ended before the call above.
         if getppid().map(Pid::as_raw_pid) != Some(parent) {
             return Err("the command that has started this one is gone".into());
         }
@@ -72,11 +73,10 @@ pub fn begin<W: AsRef<std::ffi::OsStr> + Clone>(
     Ok(Some(words))
 }
 
-/// A temporary folder that no other user can enter, whatever the umask. It is removed with this
-/// value.
+/// A temporary folder that no other user can enter, whatever the umask. It is removed when this
+/// value is dropped.
 ///
-/// # Errors
-/// The system makes no folder.
+/// # Errors The system cannot make a folder.
 pub fn private_folder() -> io::Result<TempDir> {
     let private = Permissions::from_mode(0o700);
     tempfile::Builder::new()
@@ -85,12 +85,12 @@ pub fn private_folder() -> io::Result<TempDir> {
         .tempdir()
 }
 
-/// A temporary folder that is removed with this value, or when this process is killed.
+/// A temporary folder that is removed when this value is dropped, or when this process is killed.
 pub struct WatchedFolder {
     folder: PathBuf,
-    /// The process that has made the folder. Its standard input is a pipe that ends with this
-    /// process. Without it, if the system refuses another process, the folder is removed with this
-    /// value alone.
+    /// The helper process that has made the folder. Its standard input is a pipe from this process,
+    /// which reports end of file when this process ends. `None` if the helper could not be started:
+    /// then only the drop of this value removes the folder.
     watch: Option<Child>,
 }
 
@@ -98,7 +98,7 @@ impl WatchedFolder {
     /// Makes the folder; `program` is the executable of this program.
     ///
     /// # Errors
-    /// The system makes no folder.
+    /// The system cannot make a folder.
     pub fn new(program: &Path) -> io::Result<WatchedFolder> {
         if let Some((watch, folder)) = watched(program) {
             let watch = Some(watch);
@@ -116,13 +116,13 @@ impl WatchedFolder {
     }
 }
 
-/// Starts a process that makes a folder and watches over it: so there is no moment at which this
-/// process can be killed and leave it.
+/// Starts a helper process that makes a folder and watches over it. As the helper makes it, this
+/// process cannot be killed at a moment that leaves the folder behind.
 fn watched(program: &Path) -> Option<(Child, PathBuf)> {
     let mut watch = Command::new(program);
     watch.arg(WATCH).stdin(Stdio::piped());
     watch.stdout(Stdio::piped()).stderr(Stdio::null());
-    // Signals to the group of the command are not for this process, from its start.
+    // Signals to the process group of the command must not reach the helper, from its start.
     let mut watch = watch.process_group(0).spawn().ok()?;
     let mut said = Vec::new();
     let read = watch.stdout.take()?.read_to_end(&mut said);
@@ -145,14 +145,15 @@ impl Drop for WatchedFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
         if let Some(watch) = &mut self.watch {
-            // Nothing is left for it to do.
+            // The folder is removed already.
             let _ = watch.kill();
             let _ = watch.wait();
         }
     }
 }
 
-/// Makes a folder, says its name, and removes it when the process above has ended.
+/// The work of the helper process: makes a folder, writes its path to standard output, and removes
+/// it when the parent process has ended.
 fn watch() {
     let _ = SigSet::all().thread_block();
     let Ok(folder) = private_folder() else {
@@ -161,7 +162,7 @@ fn watch() {
     let folder = folder.keep();
     let name = folder.as_os_str().as_bytes();
     let said = rustix::io::write(rustix::stdio::stdout(), name);
-    // The process above reads until the end.
+    // The parent process reads until end of file.
     if said != Ok(name.len()) || !closes_its_output() {
         remove(&folder);
         return;
@@ -178,13 +179,13 @@ fn watch() {
     }
 }
 
-/// Gives up standard output.
+/// Closes standard output by opening `/dev/null` in its stead. True if that worked.
 fn closes_its_output() -> bool {
     let nothing = std::fs::File::options().write(true).open("/dev/null");
     nothing.is_ok_and(|nothing| rustix::stdio::dup2_stdout(nothing).is_ok())
 }
 
-/// Removes a folder into which processes that end may still write.
+/// Removes a folder into which processes that are ending may still write: repeats it for a while.
 pub fn remove(folder: &Path) {
     let until = Instant::now() + PATIENCE;
     while std::fs::remove_dir_all(folder).is_err_and(|why| why.kind() != io::ErrorKind::NotFound)

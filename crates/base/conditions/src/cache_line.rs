@@ -1,7 +1,8 @@
-//! The time that a cache line takes from one core to another.
+//! Measures the time for the transfer of a cache line between two cores, which shows whether the
+//! cores share a cache.
 //!
-//! No description of the machine can be trusted, because the cores of a virtual machine move, but a
-//! measurement takes only some microseconds.
+//! It is measured, because no description of the topology can be trusted: the cores of a virtual
+//! machine move. A measurement takes only some microseconds.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,23 +12,23 @@ use std::time::{Duration, Instant};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
-/// Tries of a measurement, of which the shortest counts.
+/// The number of tries of a measurement; the shortest is its result.
 const TRIES: u32 = 4;
-/// Round trips in a try. The first try brings both threads to their cores.
+/// Round trips in a try. During the first try both threads move to their cores.
 const TURNS: u32 = 100;
-/// The longest one-way time of a cache line between two threads of one core.
+/// The longest one-way time of a cache line between two hardware threads of one core.
 const ONE_CORE: Duration = Duration::from_nanos(35);
 /// The longest one-way time of a cache line between cores that share a cache.
 const NEAR: Duration = Duration::from_nanos(80);
-/// The longest time to wait for an answer: a thread without one shares its core and measures
-/// nothing.
+/// The longest time of a measurement. Threads that share one core run one at a time and exceed it;
+/// they measure nothing.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// The place of two hardware threads relative to each other, by the time of a cache line.
+/// The cache distance of two hardware threads, judged by the transfer time of a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proximity {
-    /// Threads of one core.
+    /// Hardware threads of one core.
     OneCore,
     /// Cores that share a cache.
     Near,
@@ -36,7 +37,7 @@ pub enum Proximity {
 }
 
 impl Proximity {
-    /// The place of two hardware threads between which a cache line takes this time.
+    /// The distance of two hardware threads between which a cache line takes the time `one_way`.
     pub fn of(one_way: Duration) -> Proximity {
         match one_way {
             time if time <= ONE_CORE => Proximity::OneCore,
@@ -45,7 +46,7 @@ impl Proximity {
         }
     }
 
-    /// The words for people.
+    /// The name of the distance in messages.
     pub fn words(self) -> &'static str {
         match self {
             Proximity::OneCore => "threads of one core",
@@ -58,8 +59,8 @@ impl Proximity {
 #[repr(align(128))]
 struct CacheLine(AtomicU32);
 
-/// The one-way time of a cache line between these hardware threads, or the first two that this
-/// process may use. `None`: there is only one, or they are too busy.
+/// Measures the one-way time of a cache line between the hardware threads of `pair`, or the first
+/// two that this process may use. `None`: there is only one, or they are too busy.
 pub fn between_two_cores(pair: Option<[usize; 2]>) -> Option<Duration> {
     let allowed = sched_getaffinity(None).ok()?;
     let one_way = one_way(pair.or_else(|| two_cores(&allowed))?);
@@ -68,11 +69,12 @@ pub fn between_two_cores(pair: Option<[usize; 2]>) -> Option<Duration> {
     one_way
 }
 
-/// The one-way time of a cache line between two cores. Leaves this thread bound to the first.
+/// Measures the one-way time of a cache line between two hardware threads. Leaves the calling
+/// thread bound to the first.
 fn one_way([first, second]: [usize; 2]) -> Option<Duration> {
     let line = CacheLine(AtomicU32::new(0));
     let give_up = Instant::now() + PATIENCE;
-    // One side answers even numbers, the other odd ones.
+    // One thread writes the odd numbers, the other the even ones.
     let play = |first_turn: u32, mine: u32| {
         let begin = Instant::now();
         for turn in first_turn..first_turn + TURNS {
@@ -89,13 +91,13 @@ fn one_way([first, second]: [usize; 2]) -> Option<Duration> {
         }
         Some(begin.elapsed() / (2 * TURNS))
     };
-    // Every disturbance makes a try longer.
+    // Disturbances only lengthen a try, so the least time is the best.
     let least = |mine| {
         let tries: Option<Vec<_>> = (0..TRIES).map(|at| play(at * TURNS, mine)).collect();
         tries?.into_iter().min()
     };
     thread::scope(|scope| {
-        // Where the system refuses a thread, nothing is measured.
+        // Where the system refuses a thread, there is no result.
         let other = thread::Builder::new()
             .spawn_scoped(scope, || pin(second).and_then(|()| least(1)))
             .ok()?;

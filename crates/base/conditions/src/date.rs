@@ -1,4 +1,4 @@
-//! The date and time in Coordinated Universal Time, as ISO 8601 writes them.
+//! The date and time in Coordinated Universal Time, written as in ISO 8601.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ pub(crate) fn now() -> String {
     text(since.unwrap_or(Duration::ZERO).as_secs())
 }
 
-/// The date and time of a number of seconds after 1970.
+/// The date and time for a number of seconds since 1970.
 fn text(seconds: u64) -> String {
     let (year, month, day) = civil(seconds / 86_400);
     let of_day = seconds % 86_400;
@@ -16,8 +16,8 @@ fn text(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month and day of a number of days after 1 January 1970, in the Gregorian calendar. A year
-/// that begins in March has its leap day at its end.
+/// Year, month and day for a number of days since 1 January 1970, in the Gregorian calendar.
+/// Computed with years that begin in March, so that the leap day is their last.
 fn civil(days: u64) -> (u64, u64, u64) {
     // Days since 1 March of the year 0; an era is 400 years.
     let days = days + 719_468;

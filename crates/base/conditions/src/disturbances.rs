@@ -1,41 +1,46 @@
-//! Disturbances of a measurement, and the words for them.
+//! Disturbances of a measurement by other tasks, a hypervisor or a CPU quota, and the text that
+//! names them.
 
 use serde::Serialize;
 
 use crate::Interruptions;
 
-/// Shares of the time from which a disturbance alone makes a measurement worthless.
+/// The share of the measured time without a core above which a measurement is worthless.
 const MUCH_WAITING: f64 = 0.1;
+/// The share of the measured time taken by the hypervisor above which a measurement is worthless.
 const MUCH_STOLEN: f64 = 0.05;
+/// The share of the measured time stopped by a CPU quota above which a measurement is worthless.
 const MUCH_THROTTLED: f64 = 0.01;
-/// Shares of the time from which a disturbance is named as a possible reason.
+/// The share of the measured time without a core above which the user is informed of it.
 const SOME_WAITING: f64 = 0.01;
+/// The share of the measured time taken by the hypervisor above which the user is informed of it.
 const SOME_STOLEN: f64 = 0.005;
-/// Involuntary switches per second from which they are named: more than a quiet machine has.
+/// The number of involuntary context switches per second above which the user is informed of them:
+/// more than a quiet machine has.
 const SOME_SWITCHES: f64 = 20.0;
 
-/// Disturbances of one measurement.
+/// The disturbances of one measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Disturbances {
-    /// Tasks that ran or wanted to, on average over the minute before.
+    /// The load average over the minute before: tasks that ran or were ready to run.
     pub load: f64,
-    /// The hardware threads that this process may use.
+    /// The number of hardware threads that this process may use.
     #[serde(skip)]
     pub processors: usize,
-    /// The share of the time that the hypervisor took for other machines.
+    /// The share of the measured time that the hypervisor took for other machines.
     pub stolen: f64,
-    /// Seconds for which a quota stopped the processes.
+    /// Seconds for which a CPU quota stopped the processes.
     pub throttled: f64,
-    /// Involuntary context switches, of the rank that had most.
+    /// Involuntary context switches of the rank that had most.
     pub involuntary_switches: u64,
-    /// Seconds for which a rank was ready to run and had no core, of the rank that had most.
+    /// Seconds for which a rank was ready to run without a core, of the rank that waited longest.
     pub waited: f64,
     /// The duration of the measurement in seconds.
     pub seconds: f64,
 }
 
 impl Disturbances {
-    /// These disturbances, with the interruptions of the ranks.
+    /// These disturbances of the machine, with the worst of the interruptions of the ranks.
     pub fn of_ranks(self, ranks: &[Interruptions]) -> Disturbances {
         let switches = ranks.iter().map(|rank| rank.involuntary_switches);
         Disturbances {
@@ -45,7 +50,7 @@ impl Disturbances {
         }
     }
 
-    /// The disturbances of two measurements one after the other.
+    /// Joins the disturbances of two measurements, one after the other.
     pub fn and(self, next: Disturbances) -> Disturbances {
         let seconds = self.seconds + next.seconds;
         let share = (self.stolen * self.seconds + next.stolen * next.seconds) / seconds;
@@ -60,7 +65,7 @@ impl Disturbances {
         }
     }
 
-    /// The share of the time of `seconds`.
+    /// `seconds` as a share of the measured time.
     fn share(&self, seconds: f64) -> f64 {
         match self.seconds > 0.0 {
             true => seconds / self.seconds,
@@ -68,15 +73,15 @@ impl Disturbances {
         }
     }
 
-    /// True if the processes had so little of their cores that figures say nothing, even where
-    /// repetitions agree.
+    /// True if the processes had so little of their cores that the results are meaningless, even
+    /// where repetitions agree.
     pub fn are_severe(&self) -> bool {
         self.share(self.waited) >= MUCH_WAITING
             || self.stolen >= MUCH_STOLEN
             || self.share(self.throttled) >= MUCH_THROTTLED
     }
 
-    /// The disturbances in words, the gravest first. Empty for a quiet machine.
+    /// Descriptions of the disturbances, the gravest first. Empty for a quiet machine.
     pub fn reasons(&self) -> Vec<String> {
         let percent = |share: f64| format!("{:.*} %", usize::from(share < 0.1), share * 100.0);
         let mut all = Vec::new();
@@ -111,7 +116,7 @@ impl Disturbances {
     }
 }
 
-/// A span of time for people.
+/// A duration as text for messages.
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),

@@ -1,8 +1,9 @@
-//! Interruptions of this process by the scheduler.
+//! Reads the interruptions of this process by the scheduler: involuntary context switches, and time
+//! without a core.
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// Interruptions of a process since its start.
+/// Interruptions of a process by the scheduler since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interruptions {
     /// Involuntary context switches of all threads: each time another task got the core.
@@ -34,8 +35,8 @@ impl Interruptions {
     }
 }
 
-/// Seconds without a core, of the text of `schedstat`: nanoseconds on a core, nanoseconds of
-/// waiting for one, and a number of time slices.
+/// The seconds without a core, from the text of `schedstat`: nanoseconds on a core, nanoseconds of
+/// waiting for one, and the number of time slices.
 fn waited(statistics: &str) -> Option<f64> {
     let nanos: u64 = statistics.split_whitespace().nth(1)?.parse().ok()?;
     Some(nanos as f64 / 1e9)

@@ -1,10 +1,11 @@
-//! The conditions of a measurement on this machine: the machine and the date, the time that a cache
-//! line takes between two of its cores, and what disturbed the processes that were measured.
+//! The conditions of a measurement on this machine: the machine and the date, the time for the
+//! transfer of a cache line between two of its cores, and the disturbances of the measured
+//! processes.
 //!
-//! Invariant: files of the kernel are parsed by pure functions. A kernel or container that hides a
-//! file hides one fact, and the others are still reported.
+//! Invariant: files of the kernel are parsed by pure functions. If a kernel or container hides a
+//! file, one fact is missing, and the others are still reported.
 //!
-//! Never here: the figures.
+//! Never here: the measured values.
 
 pub mod cache_line;
 mod date;

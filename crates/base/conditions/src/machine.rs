@@ -1,4 +1,4 @@
-//! This machine and this process, as results name them.
+//! Describes this machine and this process, for the header of measured results.
 
 use std::fs::read_to_string;
 
@@ -11,20 +11,20 @@ use crate::date;
 pub struct Machine {
     /// The name of the host.
     pub host: String,
-    /// The processor.
+    /// The model name of the processor.
     pub cpu: String,
     /// The kernel and its release.
     pub kernel: String,
     /// The version of this program.
     pub version: &'static str,
-    /// The date and time in Coordinated Universal Time, as ISO 8601 writes them.
+    /// The date and time in Coordinated Universal Time, written as in ISO 8601.
     pub date: String,
     /// The hardware threads that this process may use, such as `0-3,8`.
     pub cpus: String,
 }
 
 impl Machine {
-    /// This machine at this moment.
+    /// Reads the facts of this machine, with the present date.
     pub fn now() -> Machine {
         let system = rustix::system::uname();
         let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -46,7 +46,7 @@ pub fn own_cpus() -> String {
     allowed_list(&status).unwrap_or_default().to_owned()
 }
 
-/// The list of allowed processors in the text of a process's `status`.
+/// The list of allowed hardware threads, from the text of `/proc/PID/status`.
 fn allowed_list(status: &str) -> Option<&str> {
     let mut lines = status.lines();
     let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
@@ -59,7 +59,7 @@ fn processor() -> String {
     model_name(&text).unwrap_or(std::env::consts::ARCH).into()
 }
 
-/// The name of the processor in the text of `cpuinfo`.
+/// The model name of the processor, from the text of `/proc/cpuinfo`.
 fn model_name(text: &str) -> Option<&str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -67,8 +67,8 @@ fn model_name(text: &str) -> Option<&str> {
     })
 }
 
-/// The processor of this host and the number of its hardware threads for this process, for captions
-/// of figures that were measured here.
+/// The model name of the processor and the number of hardware threads that this process may use,
+/// for captions of figures that were measured on this host.
 pub fn this_host() -> String {
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     format!("{}, {threads} hardware threads", processor())

@@ -1,5 +1,5 @@
-//! The state of the machine at a moment: load, time stolen by a hypervisor, time of a quota's
-//! throttling.
+//! The state of the machine at a moment: load, time that a hypervisor stole, time for which a CPU
+//! quota throttled this process.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
@@ -7,27 +7,28 @@ use std::time::{Duration, Instant};
 
 use crate::Disturbances;
 
-/// The state of the machine at a moment.
+/// The state of the machine at a moment. Two of them give the disturbances between them.
 #[derive(Clone, Debug)]
 pub struct Moment {
     at: Instant,
-    /// Tasks that ran or wanted to, on average over the last minute.
+    /// The load average of the last minute: tasks that ran or were ready to run.
     load: f64,
     ticks: Ticks,
-    /// Total time for which quotas have stopped the processes of this one's control groups.
+    /// The time for which CPU quotas have stopped the processes in the control groups of this
+    /// process, since these groups exist.
     throttled: Duration,
 }
 
-/// Clock ticks of all processors since the machine's start.
+/// Clock ticks of all processors since the machine's boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ticks {
     all: u64,
-    /// Taken by the hypervisor for other machines.
+    /// The ticks that the hypervisor took for other machines.
     stolen: u64,
 }
 
 impl Moment {
-    /// This moment.
+    /// Reads the present state of the machine.
     pub fn now() -> Moment {
         let read = |path: &str| read_to_string(path).unwrap_or_default();
         Moment {
@@ -39,7 +40,7 @@ impl Moment {
     }
 
     /// The disturbances of the whole machine between an earlier moment and this one. The load is
-    /// the earlier one, to which the measurement itself has not added.
+    /// that of the earlier moment, to which the measurement itself has not added.
     pub fn since(&self, earlier: &Moment) -> Disturbances {
         let passed = self.ticks.all.saturating_sub(earlier.ticks.all);
         let stolen = self.ticks.stolen.saturating_sub(earlier.ticks.stolen);
@@ -55,14 +56,15 @@ impl Moment {
     }
 }
 
-/// The load of the last minute, in the text of `loadavg`.
+/// The load average of the last minute, from the text of `/proc/loadavg`.
 fn load(text: &str) -> Option<f64> {
     let load: f64 = text.split_whitespace().next()?.parse().ok()?;
     load.is_finite().then_some(load)
 }
 
-/// The sums of all processors, in the text of `stat`: user, nice, system, idle, waiting for input
-/// or output, interrupts, soft interrupts, stolen, and guests, which count as user already.
+/// The sums over all processors, from the text of `/proc/stat`. Its columns: user, nice, system,
+/// idle, I/O wait, interrupts, soft interrupts, stolen, and guests. Guests are part of user
+/// already.
 fn ticks(text: &str) -> Option<Ticks> {
     let line = text.lines().find(|line| line.starts_with("cpu "))?;
     let numbers = line.split_whitespace().skip(1).take(8);
@@ -74,7 +76,7 @@ fn ticks(text: &str) -> Option<Ticks> {
     })
 }
 
-/// The longest throttling among the control groups of this process and those above them.
+/// The longest throttled time among the control groups of this process and those above them.
 fn throttled_here(groups: &str) -> Duration {
     let folders = groups.lines().flat_map(folders);
     let texts = folders.filter_map(|folder| read_to_string(folder.join("cpu.stat")).ok());
@@ -84,8 +86,8 @@ fn throttled_here(groups: &str) -> Duration {
         .unwrap_or_default()
 }
 
-/// The folders of a line of `/proc/self/cgroup` that may have a quota: its group and all above it.
-/// `ID:CONTROLLERS:PATH`, without controllers in version 2.
+/// The folders that may hold a CPU quota, for one line `ID:CONTROLLERS:PATH` of
+/// `/proc/self/cgroup`: the group and all groups above it. In version 2 CONTROLLERS is empty.
 fn folders(line: &str) -> Vec<PathBuf> {
     let mut parts = line.splitn(3, ':');
     let (_, Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
@@ -104,7 +106,7 @@ fn folders(line: &str) -> Vec<PathBuf> {
     roots.into_iter().flat_map(above).collect()
 }
 
-/// The time of throttling in the text of `cpu.stat`: `throttled_usec` in version 2 of control
+/// The throttled time, from the text of `cpu.stat`: `throttled_usec` in version 2 of control
 /// groups, `throttled_time` in nanoseconds in version 1.
 fn throttled(text: &str) -> Option<Duration> {
     text.lines().find_map(|line| {

@@ -1,5 +1,5 @@
-//! The conditions of a whole run: the machine, and the cache distance of its cores before and
-//! after.
+//! The conditions of a whole run: the machine, and the cache distance of its cores before and after
+//! the run.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde::Serialize;
 use crate::cache_line::between_two_cores;
 use crate::{Interruptions, Machine, Moment, Proximity};
 
-/// Attempts at the time of a cache line: cores may be busy for a moment.
+/// Attempts to measure the time of a cache line: cores may be busy for a moment.
 const ATTEMPTS: usize = 5;
 
-/// The start of a run.
+/// The state of the machine and of this process at the start of a run.
 pub struct RunStart {
     machine: Machine,
     cache_line: Option<Duration>,
@@ -22,25 +22,27 @@ pub struct RunStart {
 /// The conditions of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conditions {
-    /// The machine, at the start.
+    /// The machine, with the date of the start.
     #[serde(flatten)]
     pub machine: Machine,
-    /// The time of a cache line between the first two hardware threads, in nanoseconds. `None`: not
-    /// seen, because there is only one, or they were busy.
+    /// The transfer time of a cache line between the first two hardware threads of this process at
+    /// the start of the run, in nanoseconds. `None`: there was only one, or they were busy.
     pub cache_line_ns_before: Option<u64>,
-    /// The time of a cache line between the first two hardware threads at the end of the run, in
-    /// nanoseconds. `None`: not seen.
+    /// The same time at the end of the run, in nanoseconds. `None`: there was only one hardware
+    /// thread, or they were busy.
     pub cache_line_ns_after: Option<u64>,
-    /// The place of the two hardware threads at the start.
+    /// The cache distance of the two hardware threads at the start of the run, from
+    /// `cache_line_ns_before`.
     pub cores_before: Option<Proximity>,
-    /// Their place at the end.
+    /// The cache distance of the two hardware threads at the end of the run, from
+    /// `cache_line_ns_after`.
     pub cores_after: Option<Proximity>,
     /// The load average of the minute before the start.
     pub load: f64,
 }
 
 impl RunStart {
-    /// Begins a run.
+    /// Begins a run, and measures the time of a cache line.
     pub fn now() -> RunStart {
         RunStart {
             machine: Machine::now(),
@@ -51,7 +53,7 @@ impl RunStart {
     }
 }
 
-/// Ends a run: its conditions, and the disturbances of this process and of the machine.
+/// Ends a run. Returns its conditions, and the disturbances of this process and of the machine.
 pub fn after(start: RunStart) -> (Conditions, crate::Disturbances) {
     let interruptions = Interruptions::now().since(start.interruptions);
     let whole = Moment::now().since(&start.moment);
@@ -69,8 +71,8 @@ pub fn after(start: RunStart) -> (Conditions, crate::Disturbances) {
 }
 
 impl Proximity {
-    /// The place of the first two hardware threads of this process. `None`: there is only one, or
-    /// they are busy.
+    /// Measures the cache distance of the first two hardware threads of this process. `None`: there
+    /// is only one, or they are busy.
     pub fn now() -> Option<Proximity> {
         cache_line().map(Proximity::of)
     }
@@ -81,7 +83,8 @@ fn cache_line() -> Option<Duration> {
 }
 
 impl Conditions {
-    /// True if the two hardware threads kept their place, as far as both measurements show.
+    /// True if the cache distance of the two hardware threads did not change, as far as it was
+    /// measured.
     pub fn is_of_one_state(&self) -> bool {
         match (self.cores_before, self.cores_after) {
             (Some(before), Some(after)) => before == after,
@@ -89,7 +92,8 @@ impl Conditions {
         }
     }
 
-    /// A line for people: the place of the two hardware threads.
+    /// A line for the user: the cache distance of the two hardware threads, with the measured
+    /// times.
     pub fn line(&self) -> String {
         let time = |nanos: Option<u64>| {
             nanos.map_or("an unknown time".into(), |nanos| format!("{nanos} ns"))

@@ -1,5 +1,5 @@
-//! Packs one column of a square matrix of doubles again and again: run it under callgrind to
-//! count instructions for each element, or as it is for bytes a second.
+//! Packs one column of a square matrix of doubles again and again. Run it under callgrind to count
+//! instructions for each element, or alone to measure bytes per second.
 //!
 //! `cargo run --release -p datatype --example pack_column -- ROWS ROUNDS`
 

@@ -1,7 +1,7 @@
-//! Lower and upper bounds (MPI 5.0, section 5.1.6 and following).
+//! Computes the lower and upper bounds of datatypes (MPI 5.0, section 5.1.6 and following).
 //!
-//! A resized type carries markers. In a type built from several, only the entries with markers
-//! determine lb and ub. Markers do not affect the true bounds.
+//! A resized type carries markers. In a type built from several types, only the entries with
+//! markers determine lb and ub. Markers do not affect the true bounds.
 
 use crate::error::{Error, Result};
 
@@ -11,9 +11,9 @@ pub(crate) struct Bounds {
     pub ub: isize,
     pub true_lb: isize,
     pub true_ub: isize,
-    /// lb and ub were set by `MPI_Type_create_resized`.
+    /// True if lb and ub were set by `MPI_Type_create_resized`.
     pub marked: bool,
-    /// The type has at least one byte of data.
+    /// True if the type has at least one byte of data.
     pub data: bool,
 }
 
@@ -46,8 +46,7 @@ impl Bounds {
         self.ub - self.lb
     }
 
-    /// The bounds of `count` copies, the first at `offset`, each `stride` bytes after the previous
-    /// one.
+    /// The bounds of `count` copies: the first at `offset`, the others `stride` bytes apart.
     pub(crate) fn repeated(self, count: usize, stride: isize, offset: isize) -> Result<Bounds> {
         if count == 0 || self.is_void() {
             return Ok(Bounds::VOID);
@@ -77,7 +76,7 @@ impl Bounds {
         .checked()
     }
 
-    /// The bounds of both types together.
+    /// The bounds of a type that consists of both types.
     pub(crate) fn joined(self, other: Bounds) -> Result<Bounds> {
         if self.is_void() {
             return Ok(other);
@@ -121,7 +120,8 @@ impl Bounds {
         .checked()
     }
 
-    /// These bounds with the upper bound padded as C pads a structure, unless the user set it.
+    /// These bounds with the upper bound padded as C pads a structure. Bounds that the user set
+    /// stay.
     pub(crate) fn padded(self, alignment: usize) -> Result<Bounds> {
         if self.marked {
             return Ok(self);
@@ -141,7 +141,8 @@ impl Bounds {
         !self.marked && !self.data
     }
 
-    /// Rejects bounds whose differences, which are the extents, do not fit.
+    /// Returns an error if the extent or the true extent, each the difference of two bounds,
+    /// overflows.
     fn checked(self) -> Result<Bounds> {
         self.ub.checked_sub(self.lb).ok_or(TOO_LARGE)?;
         self.true_ub.checked_sub(self.true_lb).ok_or(TOO_LARGE)?;

@@ -1,7 +1,7 @@
-//! The user's memory as the layers above see it: contiguous bytes, or bytes spread by a datatype.
+//! The user's memory for the layers above: contiguous bytes, or bytes spread by a datatype.
 //!
-//! `Buffer::new` and `Buffer::dense` take the one promise that everything here relies on; the rest
-//! is safe. A send of contiguous data touches no reference count and no datatype.
+//! `Buffer::new` and `Buffer::dense` take the one promise of the caller that makes everything else
+//! here safe. A send of contiguous data touches no reference count and no datatype.
 
 mod one;
 mod segments;
@@ -17,21 +17,23 @@ use std::sync::Arc;
 pub(crate) use one::One;
 use segments::Segments;
 
-/// The user's memory for one operation. Addresses are held as numbers, so a buffer may move to
-/// another thread.
+/// The data of one operation in the user's memory: one run of bytes, or bytes that a datatype
+/// selects. Addresses are held as numbers, so a buffer may move to another thread.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// The first byte's address; with `spread`, the position of the data in the packed form of its
-    /// elements.
+    /// The address of the first byte. With `spread`, the position of the data in the packed form of
+    /// the elements.
     at: usize,
-    /// Bytes of data.
+    /// The number of bytes of data.
     len: usize,
-    /// The elements, if they are not one run, or lie in memory that its buffers keep.
+    /// The memory and type of the data, if they are not one run, or if an owner keeps their memory
+    /// valid. `None`: the data are one run of the user's memory.
     pub(crate) spread: Option<Arc<Spread>>,
 }
 
 impl Buffer {
-    /// `count` elements of `ty` at `base`; null with addresses in the type is MPI_BOTTOM.
+    /// A buffer of `count` elements of `ty` at `base`. A null `base`, with addresses in the type,
+    /// is MPI_BOTTOM.
     ///
     /// # Safety
     /// The bytes of the elements stay valid until the buffer, its clones and its slices are no
@@ -48,7 +50,7 @@ impl Buffer {
         }
     }
 
-    /// `len` bytes at `base`.
+    /// A buffer of `len` bytes at `base`.
     ///
     /// # Safety
     /// The promise of [`Buffer::new`], for these bytes.
@@ -66,7 +68,7 @@ impl Buffer {
         }
     }
 
-    /// Bytes `start..end` of the packed form of elements.
+    /// A buffer of bytes `start..end` of the packed form of elements.
     pub(crate) fn of_spread(spread: Arc<Spread>, start: usize, end: usize) -> Buffer {
         Buffer {
             at: start,
@@ -81,13 +83,13 @@ impl Buffer {
         Buffer::run(ptr::dangling_mut::<u8>().expose_provenance(), 0)
     }
 
-    /// Bytes of data.
+    /// The number of bytes of data.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The buffer has no data.
+    /// True if the buffer has no data.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -102,7 +104,7 @@ impl Buffer {
         }
     }
 
-    /// Both buffers begin with the same byte.
+    /// True if both buffers begin with the same byte of memory.
     pub fn begins_with(&self, other: &Buffer) -> bool {
         let first = |buffer: &Buffer| match &buffer.spread {
             None => (buffer.at, 0),
@@ -114,8 +116,8 @@ impl Buffer {
         !self.is_empty() && !other.is_empty() && first(self) == first(other)
     }
 
-    /// Copies data from `position` on into `out`, up to the end of either; returns the number of
-    /// bytes.
+    /// Copies data from byte `position` of the buffer on into `out`, up to the end of either.
+    /// Returns the number of bytes copied.
     #[inline(always)]
     pub fn pack(&self, position: usize, out: &mut [u8]) -> usize {
         self.pack_by(
@@ -129,8 +131,8 @@ impl Buffer {
         )
     }
 
-    /// [`Buffer::pack`] into memory that another core reads next. `direction` is that of
-    /// vectors, if they copy it.
+    /// Copies data like [`Buffer::pack`], to memory that another core reads next. `direction`
+    /// applies if the data are copied by vectors.
     #[inline(always)]
     pub fn hand_over(&self, direction: Direction, position: usize, out: &mut [u8]) -> usize {
         self.pack_by(
@@ -144,7 +146,8 @@ impl Buffer {
         )
     }
 
-    /// [`Buffer::pack`] with this copy of one run: it gets addresses of a number of bytes, apart.
+    /// Copies data like [`Buffer::pack`]. A single run is copied by `copy`, which gets the source,
+    /// the target and the number of bytes; the two do not overlap.
     #[inline(always)]
     fn pack_by(
         &self,
@@ -161,14 +164,14 @@ impl Buffer {
         count
     }
 
-    /// Copies `data` into the buffer from `position` on, up to the buffer's end; returns the number
-    /// of bytes.
+    /// Copies `data` into the buffer from byte `position` on, up to the buffer's end. Returns the
+    /// number of bytes copied.
     #[inline(always)]
     pub fn unpack(&self, position: usize, data: &[u8]) -> usize {
         self.unpack_in(Direction::Forward, position, data)
     }
 
-    /// [`Buffer::unpack`] in the given direction, if the data is one run.
+    /// Copies data like [`Buffer::unpack`]; in the given direction, if they are one run.
     #[inline(always)]
     pub fn unpack_in(&self, direction: Direction, position: usize, data: &[u8]) -> usize {
         if self.spread.is_some() {
@@ -187,8 +190,8 @@ impl Buffer {
         count
     }
 
-    /// The runs of memory from `position` on, at most `max` of them, as (address, length). Adjacent
-    /// runs are joined.
+    /// The runs of memory from byte `position` on, at most `max` of them, as (address, length).
+    /// Adjacent runs are joined.
     pub fn segments(&self, position: usize, max: usize) -> Vec<(usize, usize)> {
         let mut segments = Segments::new(max);
         let rest = self.len().saturating_sub(position);
@@ -199,7 +202,7 @@ impl Buffer {
         segments.list
     }
 
-    /// The part of the data from `position` on, at most `len` bytes.
+    /// The part of the data from byte `position` on, at most `len` bytes.
     pub fn slice(&self, position: usize, len: usize) -> Buffer {
         let position = position.min(self.len());
         let count = len.min(self.len() - position);
@@ -210,8 +213,8 @@ impl Buffer {
         }
     }
 
-    /// Copies this buffer's data into another, up to the end of either; returns the number of
-    /// bytes. Dense buffers may overlap.
+    /// Copies this buffer's data into another buffer, up to the end of either. Returns the number
+    /// of bytes copied. Dense buffers may overlap.
     pub fn copy_to(&self, to: &Buffer) -> usize {
         let count = self.len().min(to.len());
         match (self.as_dense(), to.as_dense()) {
@@ -244,7 +247,8 @@ impl Buffer {
         count
     }
 
-    /// Lends the bytes of a dense buffer, unless one of `others` overlaps it.
+    /// Lends the bytes of a dense buffer to `then`. `None` without a call if one of `others`
+    /// overlaps them.
     pub(crate) fn with_bytes_apart<R, const OTHERS: usize>(
         &self,
         others: [&[u8]; OTHERS],
@@ -268,8 +272,9 @@ impl Buffer {
         }))
     }
 
-    /// Copies `len` bytes from `position` on to another buffer, from its byte `at` on: bytes that
-    /// another core may have written. False, without a copy: one of the two is not one run.
+    /// Copies `len` bytes, which another core may have written, from byte `position` on to another
+    /// buffer, from its byte `at` on. Returns false, without a copy, if one of the two is not one
+    /// run.
     ///
     /// # Panics
     /// If one of the two is too short.
@@ -281,7 +286,7 @@ impl Buffer {
         })
     }
 
-    /// [`fetch_run`](Buffer::fetch_run) to memory that another core reads next.
+    /// Copies data like [`fetch_run`](Buffer::fetch_run), to memory that another core reads next.
     ///
     /// # Panics
     /// If one of the two is too short.
@@ -293,7 +298,8 @@ impl Buffer {
         })
     }
 
-    /// Copies `len` bytes between two runs, by `copy` if they are no word and do not overlap.
+    /// Copies `len` bytes between two runs. 8 bytes are one access; runs that overlap are moved;
+    /// `copy` copies all others.
     #[inline(always)]
     fn run_to(
         &self,
@@ -306,8 +312,8 @@ impl Buffer {
         assert!(position <= here && len <= here - position && at <= room && len <= room - at);
         let (start, end) = (from + position, address + at);
         let (from, to) = (self::at(start), self::at(end));
-        // SAFETY: both sides hold these bytes by the promise of `new`. One word is one access,
-        // which nobody sees half done if it is aligned.
+        // SAFETY: both sides hold these bytes by the promise of `new`. Eight bytes are one access:
+        // no other core sees half of it if it is aligned.
         unsafe {
             if len == 8 {
                 let word = from.cast::<u64>().read_unaligned();
@@ -321,8 +327,8 @@ impl Buffer {
         true
     }
 
-    /// The number that begins at byte `position` and is aligned to its size. `None`: the data is
-    /// not one run, or the number is not aligned.
+    /// The number at byte `position` of the data. `None`: the data are not one run, or the number
+    /// is not aligned to its size.
     ///
     /// # Panics
     /// If the buffer is too short.
@@ -334,8 +340,8 @@ impl Buffer {
         place.is_aligned().then_some(One(place))
     }
 
-    /// Lends the bytes of this buffer and, mutably, the same number of another, if each is one run
-    /// and they do not overlap.
+    /// Lends the bytes of this buffer and, mutably, the same number of bytes of another to `then`.
+    /// `None` without a call if one of them is not one run, or if they overlap.
     #[inline]
     pub(crate) fn with_both<R>(
         &self,
@@ -345,7 +351,8 @@ impl Buffer {
         self.with_both_at(other, 0, then)
     }
 
-    /// [`with_both`](Buffer::with_both), from byte `position` of the other on.
+    /// Lends bytes like [`with_both`](Buffer::with_both), from byte `position` of the other buffer
+    /// on.
     #[inline]
     pub(crate) fn with_both_at<R>(
         &self,
@@ -402,8 +409,8 @@ impl Buffer {
         count
     }
 
-    /// Counts a copy of `count` bytes to or from these elements, if they are not one run, on a
-    /// modelled machine.
+    /// On a modelled machine, counts a copy of `count` bytes to or from these elements, if they are
+    /// not one run.
     fn count_gaps(&self, count: usize) {
         if let Some(spread) = &self.spread
             && spread.dense.is_none()
@@ -437,8 +444,8 @@ fn at(address: usize) -> *mut u8 {
 }
 
 impl Buffer {
-    /// [`Buffer::pack`] by non-temporal stores, where the machine has them: for bytes that a core
-    /// without a common cache will read.
+    /// Copies data like [`Buffer::pack`], by non-temporal stores where the processor has them: for
+    /// bytes that a core without a common cache will read.
     pub fn pack_past_cache(&self, position: usize, out: &mut [u8]) -> usize {
         match self.as_dense() {
             Some((address, len)) if position <= len => {
@@ -468,8 +475,8 @@ impl Buffer {
         }))
     }
 
-    /// Lets `fill` write bytes `position..position + len` in place. `None` without a call if they
-    /// are not one run.
+    /// Lets `fill` write bytes `position..position + len` where they lie. `None` without a call if
+    /// they are not one run.
     pub fn with_dense_mut<R>(
         &self,
         position: usize,

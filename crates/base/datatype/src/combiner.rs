@@ -1,4 +1,5 @@
-//! The ABI values of constructors, and of the orders of an array's dimensions.
+//! The ABI values of the constructors of datatypes (`MPI_COMBINER_VECTOR` and its like), and of the
+//! orders of an array's dimensions (`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`).
 
 /// Constructors by their ABI values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order of an ABI value (`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`).
+    /// The order of an ABI value (`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`); `None` for other values.
     pub fn from_value(value: i32) -> Option<Order> {
         [Order::C, Order::Fortran]
             .into_iter()

@@ -11,7 +11,7 @@ use crate::signature::Signature;
 use crate::types::{Derived, Type};
 use std::sync::{Arc, OnceLock};
 
-/// The deepest nesting allowed; freeing a type recurses, so it must not exhaust the stack.
+/// The deepest nesting of derived types. Freeing a type recurses, and must not exhaust the stack.
 const DEPTH_LIMIT: u32 = 2048;
 
 pub(crate) const TOO_LARGE: Error = Error::TooLarge { what: "size" };
@@ -230,7 +230,7 @@ impl Type {
     }
 }
 
-/// The parts of a type under construction.
+/// A type under construction: its layout, bounds, signature, alignment and depth of nesting.
 #[derive(Clone)]
 pub(crate) struct Parts {
     piece: Piece,
@@ -277,7 +277,7 @@ impl Parts {
         })
     }
 
-    /// These parts, which hold the basic elements of `count` elements of this type.
+    /// Replaces the signature by that of `count` elements of `old`.
     pub(crate) fn with_elements(self, count: usize, old: &Type) -> Result<Parts> {
         Ok(Parts {
             signature: old.signature().repeated(count)?,
@@ -285,7 +285,7 @@ impl Parts {
         })
     }
 
-    /// These parts followed by others.
+    /// Appends the data of `other` to those of this type. Neither is displaced.
     pub(crate) fn then(self, other: Parts) -> Result<Parts> {
         let mut row = Row {
             depth: self.depth,
@@ -322,7 +322,7 @@ impl Parts {
     }
 }
 
-/// A sequence of parts at displacements.
+/// Several types under construction, each at a displacement, joined to one.
 struct Row {
     builder: Builder,
     bounds: Bounds,
@@ -365,8 +365,8 @@ impl Row {
     }
 }
 
-/// Blocks of one length at one stride. A stride that overflows is an error only if there are two
-/// blocks.
+/// A type of blocks of one length at one stride. A stride that overflows is an error only if there
+/// are two blocks.
 fn blocks(count: i64, blocklength: i64, stride: Result<isize>, old: &Type) -> Result<Parts> {
     let count = non_negative("count", count)?;
     let length = in_range("blocklength", 0, blocklength)?;
@@ -378,8 +378,8 @@ fn blocks(count: i64, blocklength: i64, stride: Result<isize>, old: &Type) -> Re
     }
 }
 
-/// Blocks at any displacements. `None` is a displacement that overflows, which only an empty block
-/// may have.
+/// A type of blocks at any displacements. `None` is a displacement that overflows, which only an
+/// empty block may have.
 fn listed(blocks: impl Iterator<Item = (usize, Option<isize>)>, old: &Type) -> Result<Parts> {
     let one = Parts::of(old)?;
     let mut row = Row {

@@ -1,9 +1,9 @@
 //! The part of a distributed array that one process holds (MPI 5.0, section 5.1.4).
 //!
-//! Each dimension is dealt out to the processes of one dimension of a grid, in blocks. A process
-//! holds full blocks at one distance, and at most one shorter block behind them. Both are loops
-//! over the part of the dimensions before, so the layout grows with the number of dimensions, not
-//! with the number of blocks.
+//! Each dimension is dealt out in blocks to the processes of one dimension of a grid. A process
+//! holds full blocks at a constant distance, and at most one shorter block behind them. Both are
+//! loops over the layout of the dimensions before, so the layout grows with the number of
+//! dimensions, not with the number of blocks.
 
 use crate::combiner::Order;
 use crate::construct::{FAR, Parts, TOO_LARGE};
@@ -12,8 +12,8 @@ use crate::envelope::Constructor;
 use crate::error::{Error, Result};
 use crate::types::Type;
 
-/// The elements of one process in one dimension: `blocks` of `length` elements, each `cycle`
-/// elements after the one before, then a block of `rest` elements.
+/// The elements of one process in one dimension: `blocks` blocks of `length` elements each, `cycle`
+/// elements apart, then a block of `rest` elements.
 #[derive(Debug, PartialEq, Eq)]
 struct Share {
     start: i64,
@@ -60,7 +60,7 @@ impl Type {
     }
 }
 
-/// The coordinates of a process in the grid.
+/// The coordinates in the grid of process `rank` of `size`.
 fn places(size: i64, rank: i64, dimensions: &[Dimension]) -> Result<Vec<i64>> {
     let value = |argument, value, valid: String| Error::Value {
         argument,
@@ -96,7 +96,8 @@ fn places(size: i64, rank: i64, dimensions: &[Dimension]) -> Result<Vec<i64>> {
 }
 
 impl Dimension {
-    /// The elements of the process at `place` in this dimension, which is that of index `at`.
+    /// The elements of the process with coordinate `place` in this dimension. `at` is the index of
+    /// the dimension, for errors.
     fn share(&self, at: usize, place: i64) -> Result<Share> {
         let Dimension {
             gsize,
@@ -146,7 +147,8 @@ impl Share {
         (self.blocks * self.length + self.rest) as usize
     }
 
-    /// The layout of these elements, each of which has these parts.
+    /// The layout of these elements: each element consists of `parts`, and elements are `stride`
+    /// bytes apart.
     fn of(&self, parts: Parts, stride: isize) -> Result<Parts> {
         // Displacements of blocks lie within the dimension, whose extent fits.
         let bytes = |elements: i128| {

@@ -5,12 +5,15 @@
 pub enum Distribution {
     /// `MPI_DISTRIBUTE_NONE`: one process holds the whole dimension.
     None {
-        /// The distribution argument, which counts for nothing.
+        /// The distribution argument of the call. It has no effect, but the contents of the type
+        /// report it.
         argument: i64,
     },
-    /// `MPI_DISTRIBUTE_BLOCK`: each process holds one block.
+    /// `MPI_DISTRIBUTE_BLOCK`: each process holds one block of this length; `None`: of the default
+    /// length.
     Block(Option<i64>),
-    /// `MPI_DISTRIBUTE_CYCLIC`: the processes take blocks in turn.
+    /// `MPI_DISTRIBUTE_CYCLIC`: blocks of this length go to the processes in turn; `None`: of the
+    /// default length.
     Cyclic(Option<i64>),
 }
 
@@ -19,11 +22,12 @@ const BLOCK: i32 = 17;
 const CYCLIC: i32 = 18;
 
 impl Distribution {
-    /// `MPI_DISTRIBUTE_DFLT_DARG`: a block of the usual length. In the standard ABI it is a
-    /// positive number, so blocks of 19 elements cannot be asked for.
+    /// `MPI_DISTRIBUTE_DFLT_DARG`: a block of the default length. In the standard ABI it is a
+    /// positive number, so a program cannot request blocks of 19 elements.
     pub const DEFAULT_ARGUMENT: i64 = 19;
 
-    /// The distribution of an ABI value and its argument.
+    /// The distribution that an ABI value and its argument stand for; `None` if the value is none
+    /// of a distribution.
     pub fn from_value(value: i32, argument: i64) -> Option<Distribution> {
         let length = (argument != Distribution::DEFAULT_ARGUMENT).then_some(argument);
         match value {
@@ -34,7 +38,7 @@ impl Distribution {
         }
     }
 
-    /// The ABI value.
+    /// The ABI value of the distribution.
     pub fn value(self) -> i32 {
         match self {
             Distribution::None { .. } => NONE,
@@ -57,10 +61,10 @@ impl Distribution {
 /// One dimension of a distributed array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
-    /// Elements of the whole array.
+    /// The number of elements of the whole array in this dimension.
     pub gsize: i64,
     /// The distribution of the elements over the processes.
     pub distribution: Distribution,
-    /// Processes of the grid.
+    /// The number of processes of the grid in this dimension.
     pub psize: i64,
 }

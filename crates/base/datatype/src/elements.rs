@@ -1,5 +1,5 @@
-//! Elements of one type with their gaps: the operands of reductions. A [`Buffer`] is their bytes in
-//! transit to another rank.
+//! Elements of one type with their gaps: the operands of reductions. A [`Buffer`], in contrast, is
+//! the bytes of elements on their way to another rank.
 
 use std::sync::Arc;
 
@@ -13,12 +13,14 @@ pub struct Elements {
     base: usize,
     count: usize,
     ty: Type,
-    /// The scratch memory that holds them, and the number of elements before them there.
+    /// The scratch memory that holds the elements, and the number of elements before them in it.
+    /// `None`: they are in the user's memory.
     scratch: Option<(Arc<Spread>, usize)>,
 }
 
 impl Elements {
-    /// `count` elements of `ty` at `base`; null with addresses in the type is MPI_BOTTOM.
+    /// `count` elements of `ty` at `base`. A null `base`, with addresses in the type, is
+    /// MPI_BOTTOM.
     ///
     /// # Safety
     /// The promise of [`Buffer::new`], for all buffers made from these elements.
@@ -53,7 +55,7 @@ impl Elements {
         &self.ty
     }
 
-    /// Bytes of data.
+    /// The number of bytes of data.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.count.wrapping_mul(self.ty.size())
@@ -65,7 +67,7 @@ impl Elements {
         self.base
     }
 
-    /// Both operands lie at one place in memory.
+    /// True if both operands begin at the same byte of memory.
     #[inline]
     pub fn is(&self, other: &Elements) -> bool {
         // With MPI_BOTTOM, the type holds the address.
@@ -73,7 +75,7 @@ impl Elements {
         first(self) == first(other)
     }
 
-    /// The bytes of the elements.
+    /// The bytes of the elements as a buffer.
     #[inline]
     pub fn buffer(&self) -> Buffer {
         match &self.scratch {
@@ -92,7 +94,7 @@ impl Elements {
         }
     }
 
-    /// `count` elements from the `first` on; both are limited to the existing elements.
+    /// The `count` elements from number `first` on, as far as they exist.
     pub fn part(&self, first: usize, count: usize) -> Elements {
         let first = first.min(self.count);
         Elements {

@@ -1,5 +1,5 @@
-//! The constructor of a type and its arguments: MPI_Type_get_envelope and MPI_Type_get_contents
-//! (MPI 5.0, section 5.1.13).
+//! The constructor of a type, and the arguments of its call: MPI_Type_get_envelope and
+//! MPI_Type_get_contents (MPI 5.0, section 5.1.13).
 
 use crate::combiner::{Combiner, Order};
 use crate::distribution::Dimension;
@@ -9,15 +9,16 @@ use crate::types::Type;
 /// The constructor of a type, and the number of its arguments of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// The constructor.
+    /// The constructor that made the type.
     pub combiner: Combiner,
-    /// The number of integers among its arguments.
+    /// The number of integers among the constructor's arguments.
     pub integers: usize,
-    /// The number of addresses among its arguments.
+    /// The number of addresses among the constructor's arguments.
     pub addresses: usize,
-    /// The number of large counts; 0 unless a large-count constructor was used.
+    /// The number of large counts among the constructor's arguments; 0 unless a large-count
+    /// constructor was used.
     pub counts: usize,
-    /// The number of types among its arguments.
+    /// The number of types among the constructor's arguments.
     pub types: usize,
 }
 
@@ -34,17 +35,17 @@ impl Envelope {
 /// The arguments of a constructor, in the order of the standard.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
-    /// Integers, in the order that the standard gives them.
+    /// The integer arguments.
     pub integers: Vec<i32>,
     /// Addresses and displacements, in bytes.
     pub addresses: Vec<isize>,
-    /// Large counts.
+    /// The large counts; empty unless a large-count constructor was used.
     pub counts: Vec<i64>,
     /// The types that the constructor was given.
     pub types: Vec<Type>,
 }
 
-/// The call that made a type.
+/// The constructor call that made a type, with its arguments.
 #[derive(Debug)]
 pub(crate) enum Constructor {
     Dup(Type),
@@ -130,7 +131,8 @@ impl Constructor {
         }
     }
 
-    /// The arguments; in the large form all counts and displacements are large counts.
+    /// The arguments of the constructor, and their numbers. In the large form, all counts and
+    /// displacements are large counts.
     pub(crate) fn contents(&self, large: bool) -> (Contents, Envelope) {
         // A count that does not fit C's int appears in the large form only.
         let contents = if large {
@@ -149,7 +151,7 @@ impl Constructor {
         (contents, envelope)
     }
 
-    /// The arguments by kind; `None` if a count does not fit an int and the form is not large.
+    /// The arguments by kind. `None`: the form is not large, and a count does not fit an int.
     // Over 80 lines: one arm for each constructor.
     fn sorted(&self, large: bool) -> Option<Contents> {
         let mut sorter = Sorter {
@@ -276,7 +278,8 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// Arguments that are integers in both forms.
+    /// Adds arguments that are integers in the small and in the large form. `None`: one does not
+    /// fit.
     fn integers(&mut self, values: impl IntoIterator<Item = i64>) -> Option<()> {
         for value in values {
             self.contents.integers.push(i32::try_from(value).ok()?);

@@ -8,41 +8,41 @@ use std::fmt;
 pub enum Error {
     /// MPI_ERR_COUNT: a count is negative.
     Count {
-        /// The parameter's name in the standard.
+        /// The name of the parameter in the standard.
         argument: &'static str,
-        /// The value given.
+        /// The value that the caller gave.
         value: i64,
     },
     /// MPI_ERR_ARG: an element of an argument is out of its range.
     Argument {
-        /// The parameter's name in the standard.
+        /// The name of the parameter in the standard.
         argument: &'static str,
         /// The index of the element.
         index: usize,
-        /// The value given.
+        /// The value that the caller gave.
         value: i64,
-        /// The valid values, in words.
+        /// The valid values, as text.
         valid: String,
     },
     /// MPI_ERR_ARG: an argument is out of its range.
     Value {
-        /// The parameter's name in the standard.
+        /// The name of the parameter in the standard.
         argument: &'static str,
-        /// The value given.
+        /// The value that the caller gave.
         value: i64,
-        /// The valid values, in words.
+        /// The valid values, as text.
         valid: String,
     },
     /// MPI_ERR_ARG: no datatype has the precision and range of a Fortran kind.
     NoKind {
-        /// The kind.
+        /// The Fortran kind.
         kind: Kind,
     },
     /// MPI_ERR_ARG: arrays that belong together differ in length.
     Lengths {
-        /// The parameter's name in the standard.
+        /// The name of the parameter in the standard.
         argument: &'static str,
-        /// The number of elements given.
+        /// The number of elements that the caller gave.
         length: usize,
         /// The number of elements of the other array.
         expected: usize,

@@ -67,15 +67,15 @@ pub fn unpack(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
     Ok(needed)
 }
 
-/// Converts the front of `data`, as many whole basic elements as there are, to the elements of
-/// `buffer`, whose type is `ty`; returns the number of bytes written to it.
+/// Converts the front of `data`, as far as it holds whole basic elements, to the elements of
+/// `buffer`, whose type is `ty`. Returns the number of bytes written to `buffer`.
 pub fn unpack_some(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
     let count = buffer.len().checked_div(ty.size()).unwrap_or(0);
     let each = size(ty, 1)?;
     let whole = count.min(data.len().checked_div(each).unwrap_or(0));
     let start = whole * ty.size();
     unpack(ty, data, &buffer.slice(0, start))?;
-    // The element that ends within `data`.
+    // The element in the middle of which `data` ends.
     let (mut rest, mut position) = (&data[whole * each..], start);
     let mut is_over = whole == count;
     each_run(ty, usize::from(!is_over), &mut |layout, number| {
@@ -133,7 +133,8 @@ struct Scalar {
 #[derive(Clone, Copy, PartialEq)]
 enum ScalarKind {
     Signed,
-    /// Unsigned, or floating-point of equal width: only the order of bytes changes.
+    /// Unsigned integers, and floating-point numbers whose width is the same in both
+    /// representations: only the order of bytes changes.
     Plain,
     LongDouble,
 }
@@ -210,7 +211,7 @@ impl Scalar {
         }
     }
 
-    /// Converts one native scalar; `None` if the value does not fit.
+    /// Converts one native scalar. `None`: the value does not fit the external representation.
     fn encode(self, native: &[u8], external: &mut [u8]) -> Option<()> {
         external.copy_from_slice(native.get(..self.external)?);
         if self.kind == ScalarKind::LongDouble && cfg!(target_arch = "x86_64") {
@@ -242,7 +243,7 @@ impl Scalar {
         }
     }
 
-    /// The value of the bytes above the top one: sign extension.
+    /// The byte that extends an integer above its top byte: the sign of a signed one, 0 of others.
     fn fill(self, top: u8) -> u8 {
         if self.kind == ScalarKind::Signed && top & 0x80 != 0 {
             0xff
@@ -278,7 +279,7 @@ fn extended_from_quad(quad: u128) -> [u8; 16] {
     let dropped = FRACTION - 63;
     let kept = fraction >> dropped;
     if exponent == EXPONENT_MAX {
-        // Infinity, or not a number, which must not lose its last bit and become infinity.
+        // Infinity or NaN. A NaN must keep a bit of its fraction, or it would become infinity.
         let quiet = u128::from(fraction != 0) << 62;
         return (sign | exponent << 64 | 1 << 63 | kept | quiet).to_le_bytes();
     }

@@ -1,14 +1,14 @@
-//! Fortran's kinds (MPI 5.0, section 19.1.9): the precision and range that a program asks for.
+//! Fortran's kinds (MPI 5.0, section 19.1.9): the precision and range that a program requests.
 //!
-//! The datatype of a kind behaves as a named predefined type of its size; envelope and contents
-//! tell the request.
+//! The datatype of a kind behaves as a named predefined type of its size; its envelope and contents
+//! report the request.
 
 use std::fmt;
 
 use crate::combiner::Combiner;
 use crate::predefined::Predefined;
 
-/// `MPI_UNDEFINED`: precision or range does not matter.
+/// `MPI_UNDEFINED`: the program does not request a precision, or a range.
 pub const UNDEFINED: i32 = -32766;
 
 /// The arguments of Fortran's `selected_real_kind` or `selected_int_kind`.
@@ -21,7 +21,8 @@ pub enum Kind {
         /// Decimal exponent range.
         r: i32,
     },
-    /// `MPI_Type_create_f90_complex`, for each of both parts.
+    /// `MPI_Type_create_f90_complex`; precision and range are those of the real and the imaginary
+    /// part.
     Complex {
         /// Decimal digits of precision.
         p: i32,
@@ -39,18 +40,20 @@ pub enum Kind {
 /// long double.
 const REALS: [(i32, i32); 3] = [(6, 37), (15, 307), LONG_DOUBLE];
 
-/// The 80 bits of x87, which are also Fortran's kind 10, or IEEE binary128.
+/// Precision and range of C's long double: the 80 bits of x87, which are also Fortran's kind 10, or
+/// IEEE binary128.
 const LONG_DOUBLE: (i32, i32) = if cfg!(target_arch = "x86_64") {
     (18, 4931)
 } else {
     (33, 4931)
 };
 
-/// Ranges of integers with 1, 2, 4, 8 and 16 bytes.
+/// Decimal exponent ranges of integers with 1, 2, 4, 8 and 16 bytes.
 const INTEGERS: [i32; 5] = [2, 4, 9, 18, 38];
 
 impl Kind {
-    /// The named predefined type with the smallest elements that have this precision and range.
+    /// The named predefined type with the smallest elements that have at least this precision and
+    /// range. `None`: no type has.
     pub fn basic(self) -> Option<Predefined> {
         use Predefined as P;
         match self {
@@ -90,7 +93,7 @@ impl Kind {
         }
     }
 
-    /// The kinds that have datatypes, in words.
+    /// The valid precisions and ranges, as text for an error message.
     pub(crate) fn available(self) -> String {
         match self {
             Kind::Integer { .. } => "valid: r from 0 to 38".into(),
@@ -106,7 +109,7 @@ fn pick<const N: usize>(at: usize, types: [Predefined; N]) -> Option<Predefined>
     types.get(at).copied()
 }
 
-/// The place in `REALS` of the first format with this precision and range.
+/// The index in `REALS` of the first format with at least this precision and range.
 fn real(p: i32, r: i32) -> Option<usize> {
     if (p, r) == (UNDEFINED, UNDEFINED) {
         return None;

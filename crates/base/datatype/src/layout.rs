@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-/// A part of a layout with `size` bytes of data, at an offset from the place where it is used.
+/// A part of a layout: `size` bytes of data at an offset from the address at which the part is
+/// used.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub offset: isize,
@@ -17,15 +18,16 @@ pub(crate) struct Piece {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// One run of `size` bytes.
+    /// One run of as many bytes as the piece has.
     Run,
-    /// Runs of `block` bytes, `stride` apart.
+    /// Runs of `block` bytes, `stride` bytes apart.
     Strided { stride: isize, block: usize },
-    /// Copies of a piece, `stride` apart.
+    /// Copies of the piece `child`, `stride` bytes apart.
     Repeat { stride: isize, child: Arc<Piece> },
-    /// Runs of `block` bytes anywhere.
+    /// Runs of `block` bytes at any offsets.
     Blocks { block: usize, offsets: Arc<[isize]> },
-    /// Runs of any length anywhere; a run ends where the next begins in the packed form.
+    /// Runs of any length at any offsets. A run ends at the position in the packed form at which
+    /// the next one begins.
     Runs(Arc<[Run]>),
     /// A sequence of pieces.
     List(Arc<[Item]>),
@@ -33,14 +35,14 @@ pub(crate) enum Shape {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    /// Bytes of data before it.
+    /// The number of bytes of data before the run.
     pub position: usize,
     pub offset: isize,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// Bytes of data before it.
+    /// The number of bytes of data before the piece.
     pub position: usize,
     pub piece: Piece,
 }
@@ -60,8 +62,8 @@ impl Piece {
         matches!(self.shape, Shape::Run)
     }
 
-    /// The bytes of a run and those from one run to the next, on average. A single run has no
-    /// next one: it counts as dense.
+    /// The mean length of a run in bytes, and the mean distance from one run to the next. A single
+    /// run has no next one: the distance is its length.
     pub(crate) fn runs(&self) -> (usize, usize) {
         let mean = |runs: usize, first: isize, last: isize| {
             let run = self.size / runs.max(1);
@@ -80,7 +82,7 @@ impl Piece {
                 let offset = |run: Option<&Run>| run.map_or(0, |run| run.offset);
                 mean(runs.len(), offset(runs.first()), offset(runs.last()))
             }
-            // The longest piece stands for all.
+            // The longest piece represents all.
             Shape::List(items) => {
                 let longest = items.iter().max_by_key(|item| item.piece.size);
                 longest.map_or((self.size, self.size), |item| item.piece.runs())
@@ -93,7 +95,8 @@ impl Piece {
         self
     }
 
-    /// The piece of `count` copies, `stride` apart; `None` if the size overflows.
+    /// The piece that consists of `count` copies, `stride` bytes apart; `None` if the size
+    /// overflows.
     pub(crate) fn repeated(mut self, count: usize, stride: isize) -> Option<Piece> {
         if count == 0 || self.size == 0 {
             return Some(Piece::EMPTY);
@@ -135,12 +138,12 @@ impl Piece {
     }
 }
 
-/// Makes a sequence of pieces, and joins adjacent runs.
+/// Makes one piece of a sequence of pieces, and joins adjacent runs.
 #[derive(Default)]
 pub(crate) struct Builder {
     size: usize,
     runs: Vec<Run>,
-    /// The pieces, from the first one on that is not a run.
+    /// The pieces; empty as long as all are runs, which are in `runs`.
     items: Vec<Item>,
 }
 
@@ -224,7 +227,8 @@ impl Builder {
         }
     }
 
-    /// The offset at which the last piece ends, if it is a run; `position` is the size so far.
+    /// The offset at which the last piece ends, if it is a run; `position` is the size of all
+    /// pieces so far.
     fn end_of_last_run(&self, position: usize) -> Option<isize> {
         match self.items.last() {
             Some(Item { piece, .. }) if piece.is_run() => {
@@ -238,7 +242,7 @@ impl Builder {
         }
     }
 
-    /// Turns the runs so far into items.
+    /// Moves `runs` to `items`. `end` is the size of all pieces so far.
     fn spill(&mut self, end: usize) {
         let mut ends = self
             .runs

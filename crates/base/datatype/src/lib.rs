@@ -2,9 +2,9 @@
 //!
 //! A [`Type`] is flattened once, when it is built, into a small tree of strided loops. A [`Buffer`]
 //! joins it to the user's memory and moves any range of its bytes in or out. [`Elements`] are the
-//! operands of a reduction: the user's, or scratch memory from a [`Pool`]. [`reduce`] computes on
-//! packed elements; [`external32`] converts them for other machines. [`local_work`] has the times
-//! of all this on modelled machines.
+//! operands of a reduction: the user's memory, or scratch memory from a [`Pool`]. [`reduce`]
+//! computes on packed elements; [`external32`] converts them for other machines. [`local_work`] has
+//! the times of such work on modelled machines.
 //!
 //! Invariant: the packed form of a buffer is its bytes in the order of the typemap; no
 //! access leaves those bytes; the cost of a range depends on the pieces in it and the depth of the

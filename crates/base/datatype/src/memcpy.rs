@@ -2,39 +2,40 @@
 //!
 //! Short runs are copied inline. On x86-64, runs up to [`BY_VECTORS`] are copied by vectors: the
 //! string move that C libraries use for such lengths is slow to start, and slow to read lines that
-//! another core holds. It is fast to write them, because it takes a line without reading it: so
-//! memory that another core reads next is written by string moves beyond 2 KiB, where the
+//! another core holds. It is fast to write such lines, because it obtains a line without reading
+//! it. So memory that another core reads next is written by string moves beyond 2 KiB, if the
 //! processor starts them fast. (The round trip takes a third less time between threads of one core,
 //! and a tenth less between cores without a common cache.)
 //!
-//! Here, string moves that start fast have no upper limit. C libraries end theirs at the size of
-//! the second cache, and then read each line before they write it: runs of 1 MiB in a memory of 64
-//! MiB took 1.4 times as long to write so, and 1.2 times to read (AMD Zen 5, glibc 2.36).
+//! Here, string moves have no upper limit if the processor starts them fast. C libraries stop using
+//! them at the size of the second cache, and then read each line before they write it. With that
+//! method, writing runs of 1 MiB in a memory of 64 MiB took 1.4 times as long, and reading 1.2
+//! times (AMD Zen 5, glibc 2.36).
 
 use std::ptr;
 
 const LINE: usize = 64;
-/// The longest run that is copied by vectors, where the machine has them, in bytes.
+/// The longest run that is copied by vectors, in bytes, if the processor has AVX.
 #[cfg(any(test, target_arch = "x86_64"))]
 const BY_VECTORS: usize = 32 << 10;
 
-/// The longest run that is written by vectors for another core, in bytes, where string moves start
+/// The longest run that is written by vectors for another core, in bytes, if string moves start
 /// fast.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const HANDED_OVER_BY_VECTORS: usize = 2 << 10;
 
-/// The longest run that is fetched by vectors, in bytes, where string moves start fast. (On one
-/// core of an AMD Zen 5, 16 KiB took a quarter less time by vectors than by a string move, and
-/// 32 KiB a tenth more.)
+/// The longest run that is fetched by vectors, in bytes, if string moves start fast. (On one core
+/// of an AMD Zen 5, 16 KiB took a quarter less time by vectors than by a string move, and 32 KiB a
+/// tenth more.)
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const FETCHED_BY_VECTORS: usize = 16 << 10;
-/// The shortest run that is fetched by vectors of a cache line each, in bytes, where the machine
-/// has them. The first processors with such vectors slowed down for them; those whose string moves
-/// start fast are later ones.
+/// The shortest run that is fetched by AVX-512 vectors of a cache line each, in bytes. The first
+/// processors with AVX-512 slowed down for it; processors whose string moves start fast are later
+/// ones.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const FETCHED_BY_LINES: usize = 1 << 10;
 
-/// The direction in which a longer run is copied, where the library chooses it.
+/// The direction in which a run is copied by vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the first byte to the last.
@@ -43,8 +44,8 @@ pub enum Direction {
     Backward,
 }
 
-/// `copy_nonoverlapping`. Two moves that overlap in the middle cover every length between a power
-/// of two and the next.
+/// `copy_nonoverlapping`. A short run is copied as its first and last bytes: two moves that overlap
+/// in the middle cover every length between a power of two and the next.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
@@ -73,7 +74,7 @@ pub(crate) unsafe fn copy(direction: Direction, from: *const u8, to: *mut u8, le
     }
 }
 
-/// Copies the first and the last `T` of `len` bytes, which together are all of them.
+/// Copies the first and the last `T` of `len` bytes; together they cover all bytes.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`; `len` is at least the size of a `T`.
@@ -96,8 +97,8 @@ unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 unsafe fn copy_run(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller promises more than 64 bytes on both sides, apart; the machine has AVX
-    // where `copy_by_avx` is called.
+    // SAFETY: the caller promises more than 64 bytes on both sides, apart; `copy_by_avx` is called
+    // only on a machine with AVX.
     unsafe {
         if len <= BY_VECTORS && is_x86_feature_detected!("avx") {
             return copy_by_avx(direction, from, to, len);
@@ -117,7 +118,7 @@ unsafe fn copy_run(_: Direction, from: *const u8, to: *mut u8, len: usize) {
     unsafe { ptr::copy_nonoverlapping(from, to, len) };
 }
 
-/// `copy_nonoverlapping` by vectors, aligned in the target.
+/// `copy_nonoverlapping` by vectors that are aligned in the target.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`, of more than 64 bytes, on a machine with AVX.
@@ -176,7 +177,8 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
     }
 }
 
-/// `copy_nonoverlapping` to memory that another core reads next. `direction` is that of vectors.
+/// `copy_nonoverlapping` to memory that another core reads next. `direction` applies if vectors
+/// copy it.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
@@ -191,7 +193,8 @@ pub(crate) unsafe fn hand_over(direction: Direction, from: *const u8, to: *mut u
     unsafe { copy(direction, from, to, len) };
 }
 
-/// [`hand_over`] as a call, where a word in line matters more.
+/// [`hand_over`] that is not inlined: its caller copies 8 bytes inline, and that code must stay
+/// small.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
@@ -221,7 +224,7 @@ pub(crate) unsafe fn fetch(from: *const u8, to: *mut u8, len: usize) {
     unsafe { copy(Direction::Forward, from, to, len) };
 }
 
-/// `copy_nonoverlapping` by vectors of a cache line each, aligned in the target.
+/// `copy_nonoverlapping` by AVX-512 vectors of a cache line each, aligned in the target.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`, of at least [`FETCHED_BY_LINES`] bytes, on a machine with
@@ -290,7 +293,7 @@ unsafe fn move_string(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// The processor has fast short string moves (CPUID leaf 7, EDX bit 4).
+/// True if the processor has fast short string moves (CPUID leaf 7, EDX bit 4).
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 pub fn string_moves_start_fast() -> bool {
@@ -310,7 +313,7 @@ pub fn string_moves_start_fast() -> bool {
     }
 }
 
-/// The processor has no string moves that this crate uses.
+/// False: this crate uses no string moves of this processor.
 #[cfg(any(not(target_arch = "x86_64"), miri))]
 pub fn string_moves_start_fast() -> bool {
     false
@@ -338,7 +341,7 @@ pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies whole lines by non-temporal stores.
+/// Copies `lines` cache lines by non-temporal stores.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping` with `lines` lines, where `to` is aligned to a line.
@@ -346,8 +349,8 @@ pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
 #[inline(always)]
 unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-    // SAFETY: the caller promises `lines` lines on both sides; the machine has AVX where
-    // `stream_lines_by_avx` is called.
+    // SAFETY: the caller promises `lines` lines on both sides; `stream_lines_by_avx` is called only
+    // on a machine with AVX.
     unsafe {
         if is_x86_feature_detected!("avx") {
             return stream_lines_by_avx(from, to, lines);
@@ -364,7 +367,7 @@ unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
     }
 }
 
-/// Copies whole lines by non-temporal stores of 32 bytes.
+/// Copies `lines` cache lines by non-temporal stores of 32 bytes.
 ///
 /// # Safety
 /// As for `stream_lines`, on a machine with AVX.
@@ -373,7 +376,7 @@ unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
 unsafe fn stream_lines_by_avx(from: *const u8, to: *mut u8, lines: usize) {
     use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
     let (mut from, mut to) = (from.cast::<__m256i>(), to.cast::<__m256i>());
-    // SAFETY: the caller promises `lines` lines, each of two parts.
+    // SAFETY: the caller promises `lines` lines, each of two vectors.
     unsafe {
         let end = from.add(2 * lines);
         if lines % 2 == 1 {
@@ -394,7 +397,8 @@ unsafe fn stream_lines_by_avx(from: *const u8, to: *mut u8, lines: usize) {
     }
 }
 
-/// Copies whole lines, where the machine has no non-temporal stores or Miri does not model them.
+/// Copies `lines` cache lines by ordinary stores: the machine has no non-temporal ones, or Miri
+/// does not model them.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping` with `lines` lines.
@@ -416,8 +420,8 @@ mod tests {
         Stream,
     }
 
-    /// Lengths to beyond the longest that is copied by vectors, from and to addresses of every
-    /// alignment: the bytes arrive, and nothing around them changes.
+    /// Copies of all lengths, to beyond the longest that is copied by vectors, from and to
+    /// addresses of every alignment: the bytes arrive, and nothing around them changes.
     #[test]
     fn what_is_moved_is_there_and_nothing_else() {
         const AROUND: usize = 128;

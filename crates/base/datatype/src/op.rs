@@ -2,7 +2,7 @@
 
 use crate::predefined::{self, Class, Format, Predefined};
 
-/// A predefined operation, by its ABI value.
+/// A predefined operation. Its number is its ABI value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Op {
@@ -45,13 +45,13 @@ impl Op {
         ]
     };
 
-    /// The operation of an ABI handle.
+    /// The operation with an ABI handle; `None` if no operation has it.
     #[inline]
     pub fn from_handle(handle: usize) -> Option<Op> {
         *BY_HANDLE.get(handle.wrapping_sub(FIRST))?
     }
 
-    /// The ABI handle.
+    /// The ABI handle of the operation.
     pub fn handle(self) -> usize {
         self as usize
     }
@@ -76,17 +76,17 @@ impl Op {
         }
     }
 
-    /// The operation is commutative. REPLACE keeps the last one and NO_OP the first.
+    /// True if the operation is commutative. REPLACE keeps the last operand and NO_OP the first.
     pub fn is_commutative(self) -> bool {
         !matches!(self, Op::Replace | Op::NoOp)
     }
 
-    /// The operation is for one-sided communication only; collectives reject it.
+    /// True if the operation is for one-sided communication only; collectives reject it.
     pub fn is_accumulate_only(self) -> bool {
         matches!(self, Op::Replace | Op::NoOp)
     }
 
-    /// The operation is defined for this type.
+    /// True if the operation is defined for this type.
     ///
     /// Beyond the standard, which keeps characters out of arithmetic, CHAR counts as a C integer,
     /// and the logical operations take every integer, as in MPICH: programs rely on it.
@@ -110,10 +110,10 @@ impl Op {
     }
 }
 
-/// The least handle of an operation.
+/// The least handle in the table of operations.
 const FIRST: usize = 0x20;
 
-/// The operations by their handles, from the least on: a load, where a match would jump.
+/// The operations, indexed by handle less [`FIRST`]. A table needs one load; a match would jump.
 static BY_HANDLE: [Option<Op>; 0x20] = {
     let mut table = [None; 0x20];
     let mut i = 0;
@@ -124,8 +124,8 @@ static BY_HANDLE: [Option<Op>; 0x20] = {
     table
 };
 
-/// For each type, indexed by the low byte of its handle: the set of operations defined for it, one
-/// bit for each, indexed by the low bits of the operation's handle.
+/// For each type, indexed by the low byte of its handle: the set of operations that are defined for
+/// it. A set has one bit for each operation, indexed by the low bits of the operation's handle.
 static PERMITTED: [u32; 256] = {
     let mut permitted = [0; 256];
     let mut i = 0;

@@ -1,20 +1,22 @@
-//! Copies between a user's buffer and a packed one, by addresses that the caller promises to be
-//! valid.
+//! Copies between a user's buffer and packed memory during a walk over a layout. The caller
+//! promises that the addresses are valid.
 
 use crate::walk::{Flow, Visit};
 use std::ptr;
 
-/// Copies the runs that a walk visits to packed memory.
+/// A visitor that copies the runs of a walk to packed memory.
 pub(crate) struct Pack {
     to: *mut u8,
 }
 
-/// Copies packed memory to the runs that a walk visits.
+/// A visitor that copies packed memory to the runs of a walk.
 pub(crate) struct Unpack {
     from: *const u8,
 }
 
 impl Pack {
+    /// A visitor that writes packed bytes from `to` on.
+    ///
     /// # Safety
     /// Every address visited is readable, and `to` has room for all bytes visited.
     pub(crate) unsafe fn new(to: *mut u8) -> Pack {
@@ -23,6 +25,8 @@ impl Pack {
 }
 
 impl Unpack {
+    /// A visitor that reads packed bytes from `from` on.
+    ///
     /// # Safety
     /// Every address visited is writable, and `from` holds as many bytes as are visited.
     pub(crate) unsafe fn new(from: *const u8) -> Unpack {
@@ -148,7 +152,8 @@ impl Visit for Unpack {
     }
 }
 
-/// Blocks of a size known to the compiler, from any places to packed memory.
+/// Copies `count` blocks of N bytes, a size known to the compiler, from any addresses to packed
+/// memory.
 ///
 /// # Safety
 /// `at(i)` is readable for N bytes for each i below `count`; `to` has room for `count * N`.
@@ -164,7 +169,8 @@ unsafe fn gather<const N: usize>(at: impl Fn(usize) -> *const u8, to: *mut u8, c
     }
 }
 
-/// Blocks of a size known to the compiler, from packed memory to any places.
+/// Copies `count` blocks of N bytes, a size known to the compiler, from packed memory to any
+/// addresses.
 ///
 /// # Safety
 /// `at(i)` is writable for N bytes for each i below `count`; `from` holds `count * N`.

@@ -10,7 +10,8 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Predefined(u16);
 
-/// The group that decides which predefined operations apply (MPI 5.0, section 6.9.2).
+/// The class of a datatype, which decides the predefined operations that apply to it (MPI 5.0,
+/// section 6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Signed or unsigned integers of C.
@@ -49,7 +50,7 @@ pub(crate) enum Format {
     U64,
     F32,
     F64,
-    /// 80 bits of x87 in 16 bytes on x86-64, IEEE binary128 on aarch64.
+    /// C's long double: 80 bits of x87 in 16 bytes on x86-64, IEEE binary128 on aarch64.
     LongDouble,
     ComplexF32,
     ComplexF64,
@@ -156,13 +157,13 @@ table! {
     COMPLEX32             = 0x2eb "MPI_COMPLEX32"               Complex        Unsupported;
 }
 
-// The table above assumes 64 bits for C's long and for pointers.
+// The table above assumes that C's long and pointers have 64 bits.
 const _: () = assert!(size_of::<std::ffi::c_long>() == 8 && size_of::<usize>() == 8);
 
 const FIRST: u16 = 0x200;
 const NONE: u8 = u8::MAX;
 
-/// The row of the table, indexed by the low byte of the handle.
+/// The row of each type in the table, indexed by the low byte of the type's handle.
 const INDEX: [u8; 256] = {
     let mut index = [NONE; 256];
     let mut i = 0;
@@ -173,7 +174,8 @@ const INDEX: [u8; 256] = {
     index
 };
 
-/// Size and extent, indexed by the low byte of the handle; 0 means unsupported.
+/// Size and extent of each type in bytes, indexed by the low byte of its handle; 0 if it is not
+/// supported.
 static SIZES: [[u8; 2]; 256] = {
     let mut sizes = [[0; 2]; 256];
     let mut i = 0;
@@ -185,8 +187,8 @@ static SIZES: [[u8; 2]; 256] = {
     sizes
 };
 
-/// The size of types without gaps, indexed by the low byte of the handle, so that a send reads one
-/// byte.
+/// The size in bytes of each type without gaps, otherwise 0, indexed by the low byte of its handle,
+/// so that a send reads one byte.
 static DENSE: [u8; 256] = {
     let mut dense = [0; 256];
     let mut i = 0;
@@ -198,7 +200,7 @@ static DENSE: [u8; 256] = {
     dense
 };
 
-/// A row of the table.
+/// The datatype, class and format of a row of the table.
 pub(crate) const fn row(index: usize) -> (Predefined, Class, Format) {
     let Entry {
         handle,
@@ -210,8 +212,8 @@ pub(crate) const fn row(index: usize) -> (Predefined, Class, Format) {
 }
 
 impl Predefined {
-    /// The size of a handle's predefined datatype, if it is supported and its elements have no
-    /// gaps.
+    /// The size of a handle's predefined datatype. `None`: the handle has none, or it is not
+    /// supported, or its elements have gaps.
     #[inline(always)]
     pub fn dense_size(handle: usize) -> Option<usize> {
         match *DENSE.get(handle.wrapping_sub(FIRST as usize))? {
@@ -220,7 +222,7 @@ impl Predefined {
         }
     }
 
-    /// The datatype of an ABI handle.
+    /// The predefined datatype with an ABI handle; `None` if no type has it.
     pub fn from_handle(handle: usize) -> Option<Predefined> {
         let low = handle.checked_sub(FIRST as usize)?;
         (low < 256 && INDEX[low] != NONE).then_some(Predefined(handle as u16))
@@ -237,7 +239,7 @@ impl Predefined {
         (self.0 & 0xff) as usize
     }
 
-    /// The ABI handle.
+    /// The ABI handle of the type.
     pub fn handle(self) -> usize {
         self.0 as usize
     }
@@ -247,7 +249,8 @@ impl Predefined {
         self.entry().name
     }
 
-    /// Bytes of data in one element; `None` for an optional type that is not supported.
+    /// The number of bytes of data in one element; `None` for an optional type that is not
+    /// supported.
     #[inline]
     pub fn size(self) -> Option<usize> {
         match self.bytes() {
@@ -256,7 +259,8 @@ impl Predefined {
         }
     }
 
-    /// Distance between two elements in an array: the size, except for pairs that C pads.
+    /// The distance in bytes between two elements of an array: the size, except for pairs that C
+    /// pads.
     #[inline]
     pub fn extent(self) -> usize {
         SIZES[(self.0 & 0xff) as usize][1] as usize
@@ -267,23 +271,23 @@ impl Predefined {
         self.format().alignment()
     }
 
-    /// The class, which decides which predefined operations apply.
+    /// The class of the type, which decides the predefined operations that apply.
     pub fn class(self) -> Class {
         self.entry().class
     }
 
-    /// The type is a signed integer type.
+    /// True if the type is a signed integer type.
     pub fn is_signed(self) -> bool {
         use Format::*;
         matches!(self.format(), I8 | I16 | I32 | I64 | I128)
     }
 
-    /// The formats of value and index, for a pair.
+    /// The formats of value and index, if the type is a pair.
     pub(crate) fn pair(self) -> Option<(Format, Format)> {
         self.format().pair()
     }
 
-    /// The offset of the index of a pair in C's structure.
+    /// The offset in bytes of the index in C's structure, if the type is a pair.
     pub(crate) fn index_offset(self) -> Option<usize> {
         let (value, index) = self.pair()?;
         Some(value.size().next_multiple_of(index.alignment()))
@@ -305,7 +309,7 @@ impl Predefined {
         }
     }
 
-    /// It is an integer of 8 bytes.
+    /// True if the type is an integer of 8 bytes.
     #[inline]
     pub fn is_word(self) -> bool {
         matches!(self.format(), Format::I64 | Format::U64)
@@ -329,7 +333,7 @@ impl Predefined {
 }
 
 impl Format {
-    /// Bytes of data.
+    /// The number of bytes of data.
     pub(crate) const fn size(self) -> usize {
         use Format::*;
         match self {
@@ -372,7 +376,7 @@ impl Format {
         }
     }
 
-    /// The extent in bytes: that of C's structure for a pair, otherwise the size.
+    /// The extent in bytes: for a pair that of C's structure, otherwise the size.
     const fn extent(self) -> usize {
         match self.pair() {
             Some((value, index)) => {
@@ -405,7 +409,7 @@ mod tests {
         }
     }
 
-    /// The handle of a fixed-size type contains its size; the table must agree.
+    /// The handle of a fixed-size type contains the size of the type; the table must agree.
     #[test]
     fn sizes_agree_with_the_bits_of_the_handle() {
         for ty in Predefined::all().filter(|ty| ty.handle() >= 0x240) {

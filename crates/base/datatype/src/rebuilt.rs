@@ -1,4 +1,5 @@
-//! A type with other basic types in it: the layout that it has in another representation.
+//! Makes the layout of a datatype in another data representation, by its constructors with other
+//! predefined types.
 
 use crate::envelope::Constructor;
 use crate::error::{Error, Result};
@@ -6,8 +7,8 @@ use crate::predefined::Predefined;
 use crate::types::Type;
 
 impl Type {
-    /// The type that the same constructors make where `leaf` stands for each predefined type.
-    /// Displacements that count extents scale with them; those in bytes stay.
+    /// The type that the same constructors make if `leaf` replaces each predefined type.
+    /// Displacements that count extents scale with them; displacements in bytes do not change.
     ///
     /// # Errors
     /// Those of `leaf` and of the constructors.
@@ -89,7 +90,7 @@ mod tests {
 
     #[test]
     fn displacements_in_extents_scale_and_those_in_bytes_stay() {
-        // Four bytes stand for each long.
+        // Each long becomes four bytes.
         let short = |ty: &Type| {
             ty.rebuilt(&|basic| {
                 let bytes = if basic == Predefined::LONG {

@@ -1,5 +1,5 @@
-//! The arithmetic of the predefined operations: inout\[i\] = input\[i\] op inout\[i\], over packed
-//! elements at any alignment.
+//! The arithmetic of the predefined operations on packed elements at any alignment: inout\[i\] =
+//! input\[i\] op inout\[i\].
 
 #[cfg(target_arch = "x86_64")]
 mod extended;
@@ -19,7 +19,7 @@ use kernel::{Apart, InPlace, Operands, complex, float, integer, located};
 use long_double::LongDouble as CLongDouble;
 pub use word::{add_atomically, reduce_word, swap_atomically, swap_word};
 
-/// Combines packed elements. If the lengths differ, the whole elements in both are combined.
+/// Combines packed elements, as many whole ones as both slices have.
 pub fn reduce_bytes(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) -> Result<()> {
     if !op.permits(ty) {
         return Err(Error::Operation { op, ty });
@@ -38,8 +38,8 @@ pub fn reduce_bytes(op: Op, ty: Predefined, input: &[u8], inout: &mut [u8]) -> R
     Ok(())
 }
 
-/// Combines packed elements into a buffer of any type whose basic type is `ty`, from `position` on.
-/// `position` is the start of an element.
+/// Combines packed elements into a buffer, whose type may have gaps but has only the basic type
+/// `ty`, from its byte `position` on, which is the start of an element.
 pub fn reduce_into(
     op: Op,
     ty: Predefined,
@@ -61,7 +61,7 @@ pub fn reduce_into(
     {
         return result;
     }
-    // Not one run: combine chunk by chunk through a small packed copy.
+    // The target is not one run: combine chunk by chunk through a small packed copy.
     let mut chunk = [0; CHUNK];
     let room = CHUNK - CHUNK % ty.bytes();
     let mut done = 0;
@@ -74,8 +74,8 @@ pub fn reduce_into(
     Ok(())
 }
 
-/// Combines the packed elements of a buffer into another from its byte `position` on. `None`, and
-/// nothing is changed: one of the two is not one run, or they overlap.
+/// Combines the packed elements of a buffer into another buffer from its byte `position` on.
+/// `None`, without a change, if one of the two is not one run, or if they overlap.
 #[inline]
 pub fn reduce_run(
     op: Op,
@@ -89,8 +89,9 @@ pub fn reduce_run(
     })
 }
 
-/// Combines two vectors of packed elements into a buffer of any type whose basic type is `ty`:
-/// result\[i\] = first\[i\] op second\[i\], as far as all three have whole elements.
+/// Combines two vectors of packed elements into a buffer, whose type may have gaps but has only the
+/// basic type `ty`: result\[i\] = first\[i\] op second\[i\], as far as all three have whole
+/// elements.
 pub fn reduce_pair(
     op: Op,
     ty: Predefined,
@@ -122,7 +123,7 @@ pub fn reduce_pair(
     reduce_into(op, ty, first, &result, 0)
 }
 
-/// Combines elements: inout\[i\] = input\[i\] op inout\[i\], up to the shorter length.
+/// Combines elements: inout\[i\] = input\[i\] op inout\[i\], up to the end of the shorter operand.
 #[inline]
 pub fn reduce_elements(op: Op, input: &Elements, inout: &Elements) -> Result<()> {
     let ty = input.ty().predefined().ok_or(Error::Derived { op })?;
@@ -133,14 +134,16 @@ pub fn reduce_elements(op: Op, input: &Elements, inout: &Elements) -> Result<()>
     reduce_buffers(op, ty, &input, &inout)
 }
 
-/// A user's operation: addresses of input and inout, number of elements, their type, and the user's
-/// handle of the type.
+/// The signature of a user's operation. Its arguments are the addresses of input and inout, the
+/// number of elements, their type, and the user's handle of the type.
 type Call = dyn Fn(*const u8, *mut u8, usize, &Type, usize) + Send + Sync;
 
-/// A user-defined operation.
+/// A user-defined operation (`MPI_Op_create`).
 pub struct Function(Box<Call>);
 
 impl Function {
+    /// An operation that calls a function of the user.
+    ///
     /// # Safety
     /// `call` may be called on any thread; it accesses only the given number of elements at the two
     /// addresses, and its own data.
@@ -150,7 +153,8 @@ impl Function {
         Function(Box::new(call))
     }
 
-    /// Combines elements: inout\[i\] = input\[i\] op inout\[i\], up to the shorter length.
+    /// Combines elements by the user's operation, up to the end of the shorter operand: inout\[i\]
+    /// = input\[i\] op inout\[i\]. `handle` is the user's handle of their type.
     pub fn combine(&self, input: &Elements, inout: &Elements, handle: usize) {
         let count = input.count().min(inout.count());
         if count > 0 {
@@ -172,7 +176,8 @@ impl std::fmt::Debug for Function {
     }
 }
 
-/// Combines one buffer into another (MPI_Reduce_local, and the ends of a reduction).
+/// Combines the elements of one buffer into another (MPI_Reduce_local, and the last step of a
+/// reduction).
 pub fn reduce_buffers(op: Op, ty: Predefined, input: &Buffer, inout: &Buffer) -> Result<()> {
     if !op.permits(ty) {
         return Err(Error::Operation { op, ty });
@@ -190,7 +195,8 @@ pub fn reduce_buffers(op: Op, ty: Predefined, input: &Buffer, inout: &Buffer) ->
     }
 }
 
-/// The size of a chunk in bytes: two of them fit the first-level cache.
+/// The size in bytes of the memory through which elements with gaps are combined piece by piece:
+/// two such pieces fit the first-level cache.
 const CHUNK: usize = 8192;
 
 fn compute(op: Op, ty: Predefined, operands: impl Operands) {

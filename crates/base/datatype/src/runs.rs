@@ -1,4 +1,5 @@
-//! The runs of elements one after the other, as the view of a file needs them (MPI 5.0 §14.3).
+//! Lists the contiguous runs of bytes in a sequence of elements, for the view of a file (MPI 5.0
+//! §14.3).
 
 use crate::types::Type;
 use crate::walk::{Flow, Visit, copies};
@@ -6,17 +7,17 @@ use crate::walk::{Flow, Visit, copies};
 /// The order of the runs of one element of a type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunOrder {
-    /// No run begins before the end of the one before it.
+    /// No run begins before the end of the previous one.
     Ascending,
-    /// No run begins before the one before it, but some overlap.
+    /// No run begins before the previous one begins, but some overlap.
     Overlapping,
-    /// A run begins before the one before it.
+    /// Some run begins before the previous one.
     Unordered,
 }
 
 impl Type {
-    /// Visits the runs of bytes `start..end` of the packed form of elements that follow each other
-    /// from the offset `base` on, without end. A run is an offset and a length.
+    /// Visits the runs of bytes `start..end` of the packed form of an endless sequence of elements,
+    /// the first of which is at offset `base`. A run is an offset and a length.
     pub fn visit_runs(
         &self,
         base: usize,
@@ -31,14 +32,14 @@ impl Type {
         self.with_piece(|piece| copies(piece, self.extent(), base, start, end, &mut visitor))
     }
 
-    /// The order of the runs of one element.
+    /// The order in memory of the runs of one element.
     pub fn run_order(&self) -> RunOrder {
         let mut order = Order {
             start: 0,
             end: 0,
             overlaps: false,
         };
-        // Offsets from the first byte of data are what the order depends on.
+        // Only the order matters: offsets count from the first byte of data.
         let base = self.true_lb().wrapping_neg() as usize;
         let ended = self
             .with_piece(|piece| copies(piece, self.extent(), base, 0, self.size(), &mut order))
@@ -59,7 +60,7 @@ impl Visit for Runs<'_> {
     }
 }
 
-/// The visitor that compares each run with the one before.
+/// A visitor that compares each run with the runs before.
 struct Order {
     start: usize,
     end: usize,
@@ -91,7 +92,8 @@ impl Visit for Order {
 }
 
 impl Order {
-    /// The last of several runs of which none overlaps another more than has been noted.
+    /// Visits the last of several equally spaced runs, whose overlaps among each other are already
+    /// noted.
     fn run_on(&mut self, address: usize, len: usize) -> Flow {
         let overlaps = self.overlaps;
         let flow = self.run(address, len);

@@ -1,4 +1,4 @@
-//! Scratch memory for intermediate results, laid out like the user's.
+//! Scratch memory for intermediate results, with the layout of the user's elements.
 //!
 //! Scratch memory is reference-counted: it lives while any buffer in it is in use. A [`Pool`] keeps
 //! a few pieces, so a repeated operation allocates nothing.
@@ -19,7 +19,7 @@ const KEPT: usize = 4 << 20;
 /// The number of pieces that a pool keeps.
 const PIECES: usize = 8;
 
-/// Memory of `bytes` bytes, all 0, which lives as long as a buffer in it. `None`: the system
+/// Memory of `bytes` bytes, all 0, which exists as long as a buffer in it. `None`: the system
 /// refuses it. For lengths that a peer or a program chooses.
 pub fn granted(bytes: usize) -> Option<Buffer> {
     let byte = Predefined::BYTE.into();
@@ -29,14 +29,15 @@ pub fn granted(bytes: usize) -> Option<Buffer> {
     Some(Elements::in_scratch(scratch, bytes, &byte).buffer())
 }
 
-/// True if the system would grant this many bytes now.
+/// True if the system would grant `bytes` bytes now.
 pub fn is_granted(bytes: usize) -> bool {
     let Some(layout) = systems_layout(bytes) else {
         return false;
     };
     // SAFETY: the layout is not empty, and the memory is given back unused.
     unsafe {
-        // A compiler may leave out memory that nobody uses, and answer for the system.
+        // `black_box`, because a compiler may remove an unused allocation and assume that it
+        // succeeds.
         let start = black_box(System.alloc(layout));
         if !start.is_null() {
             System.dealloc(start, layout);
@@ -45,7 +46,7 @@ pub fn is_granted(bytes: usize) -> bool {
     }
 }
 
-/// Pieces of scratch memory for reuse.
+/// A pool of scratch memory for reuse.
 #[derive(Default)]
 pub struct Pool {
     pieces: Vec<Arc<Spread>>,

@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use crate::predefined::{Class, Predefined};
 use std::sync::Arc;
 
-/// A sequence of basic elements. Pairs count as two elements, as MPI_Get_elements does.
+/// The signature of a type: its sequence of basic elements. Pairs count as two elements, as in
+/// MPI_Get_elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Signature {
     pub bytes: usize,
@@ -108,7 +109,7 @@ impl Signature {
         })
     }
 
-    /// The basic type, if there is only one.
+    /// The basic type of all elements; `None` if there are several or none.
     pub(crate) fn uniform(&self) -> Option<Predefined> {
         match &self.shape {
             SignatureShape::Uniform(ty) => Some(*ty),
@@ -116,7 +117,8 @@ impl Signature {
         }
     }
 
-    /// Whole basic elements in the first `bytes` of the packed form, which repeats without end.
+    /// The number of whole basic elements in the first `bytes` of the packed form, which repeats
+    /// without end.
     pub(crate) fn elements_in(&self, bytes: usize) -> usize {
         match &self.shape {
             SignatureShape::Empty => 0,
@@ -137,7 +139,8 @@ impl Signature {
         }
     }
 
-    /// Visits each basic type with its number of elements; a type may be visited more than once.
+    /// Calls `visit` with each basic type and its number of elements; a type may be visited more
+    /// than once.
     pub(crate) fn totals(
         &self,
         visit: &mut dyn FnMut(Predefined, usize) -> Result<()>,
@@ -154,7 +157,7 @@ impl Signature {
         }
     }
 
-    /// Visits the basic types in order, as runs of one type.
+    /// Calls `visit` with the basic types in order, as (type, number of consecutive elements).
     pub(crate) fn for_each(
         &self,
         visit: &mut dyn FnMut(Predefined, usize) -> Result<()>,

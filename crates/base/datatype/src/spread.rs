@@ -1,4 +1,5 @@
-//! Elements in memory that buffers share, and pieces of scratch memory.
+//! The memory of buffers and elements that are not simply one run of the user's memory: elements
+//! with gaps, scratch memory, and memory with an owner.
 
 use std::alloc::{GlobalAlloc, Layout, System, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -15,37 +16,39 @@ pub(crate) const LEAST: usize = 4096;
 /// Elements in memory that buffers share: the user's memory, or a scratch piece.
 #[derive(Debug)]
 pub(crate) struct Spread {
-    /// The address of the elements. It may lie outside the memory, depending on the type's bounds.
+    /// The address of the elements. It may lie outside of the memory, depending on the type's
+    /// bounds.
     pub base: usize,
     pub ty: Type,
-    /// The address of the data, if it is one run.
+    /// The address of the data, if they are one run.
     pub dense: Option<usize>,
     /// The memory, if it is scratch memory.
     pub memory: Option<Memory>,
-    /// The owner of the memory, if the buffers in it keep it.
+    /// The owner of the memory, kept as long as a buffer in the memory is in use. `None`: the
+    /// memory has no owner.
     pub _owner: Option<Owner>,
 }
 
-/// An object that keeps memory as long as any buffer in it is in use.
+/// An object that keeps memory valid as long as any buffer in it is in use.
 pub(crate) type Owner = Arc<dyn std::fmt::Debug + Send + Sync>;
 
-/// A piece of scratch memory. All bytes are initialised: it is allocated as zeros.
+/// A piece of scratch memory. All bytes are initialised: they are allocated as zeros.
 #[derive(Debug)]
 pub(crate) struct Memory {
     start: NonNull<u8>,
     layout: Layout,
-    /// It comes from the system itself: an allocator that ends the process where memory is refused
-    /// has no part in it.
+    /// True if the memory comes from the system's allocator, and not from the global one, which may
+    /// end the process if memory is refused.
     is_systems: bool,
 }
 
 // SAFETY: the memory is owned, and the buffers that share it order the accesses to it.
 unsafe impl Send for Memory {}
-// SAFETY: a shared `Memory` gives out addresses only, never references.
+// SAFETY: a shared `Memory` returns addresses only, never references.
 unsafe impl Sync for Memory {}
 
 impl Spread {
-    /// The user's elements, which are not one run.
+    /// Elements of the user, which are not one run.
     pub(crate) fn of_user(base: usize, ty: &Type) -> Spread {
         Spread {
             base,
@@ -108,7 +111,7 @@ impl Memory {
         }
     }
 
-    /// Memory that the system may refuse.
+    /// Memory of `capacity` bytes; `None` if the system refuses it.
     pub(crate) fn granted(capacity: usize) -> Option<Memory> {
         let layout = systems_layout(capacity)?;
         // SAFETY: the layout is not empty.
@@ -137,8 +140,8 @@ fn layout(capacity: usize) -> Layout {
     Layout::from_size_align(capacity, ALIGNMENT).expect("capacities are checked before")
 }
 
-/// The layout of memory from the system itself. The system has zeros for this alignment without
-/// writing them, so memory that nobody touches costs nothing.
+/// The layout of memory from the system's allocator. For this alignment, the system has zeroed
+/// pages without writing them, so untouched memory costs nothing.
 pub(crate) fn systems_layout(capacity: usize) -> Option<Layout> {
     Layout::from_size_align(capacity.max(LEAST), align_of::<usize>()).ok()
 }
@@ -148,7 +151,7 @@ pub(crate) struct Room {
     /// Size in bytes, alignment included.
     pub bytes: usize,
     true_lb: isize,
-    /// Bytes before the first, so that the elements' address is aligned.
+    /// The number of bytes before the first element that align the elements' address.
     shift: usize,
 }
 

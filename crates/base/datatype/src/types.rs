@@ -27,7 +27,8 @@ pub struct Derived {
     pub(crate) alignment: usize,
     pub(crate) signature: Signature,
     pub(crate) constructor: Constructor,
-    /// Made by the large-count form, which determines the place of the arguments in the contents.
+    /// True if the large-count form made the type. It determines the positions of the arguments in
+    /// the contents.
     pub(crate) large: bool,
     pub(crate) depth: u32,
     /// The meter of copies to and from the elements, on a modelled machine.
@@ -35,8 +36,8 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// The work of a copy to or from the elements: by the length of a run and the distance from one
-    /// to the next, on average.
+    /// The kind of work of a copy to or from the elements: the mean length of a run, and the mean
+    /// distance from one run to the next.
     #[cold]
     fn gaps(&self) -> LocalWork {
         let (run, stride) = self.piece.runs();
@@ -67,7 +68,7 @@ impl From<Predefined> for Type {
 }
 
 impl Type {
-    /// Bytes of data in one element; 0 for an unsupported optional type.
+    /// The number of bytes of data in one element; 0 for an optional type that is not supported.
     #[inline]
     pub fn size(&self) -> usize {
         match self {
@@ -76,7 +77,7 @@ impl Type {
         }
     }
 
-    /// The extent in bytes: upper bound less lower bound.
+    /// The extent in bytes: the difference of upper and lower bound.
     #[inline]
     pub fn extent(&self) -> isize {
         match self {
@@ -95,7 +96,7 @@ impl Type {
         self.bounds().ub
     }
 
-    /// The offset of the first byte of data.
+    /// The offset in bytes of the first byte of data (the true lower bound).
     #[inline]
     pub fn true_lb(&self) -> isize {
         match self {
@@ -104,13 +105,13 @@ impl Type {
         }
     }
 
-    /// Bytes from the first byte of data to the end of the last.
+    /// The number of bytes from the first byte of data to the end of the last.
     pub fn true_extent(&self) -> isize {
         let bounds = self.bounds();
         bounds.true_ub - bounds.true_lb
     }
 
-    /// Any number of elements is one run of bytes that begins at the buffer's address.
+    /// True if any number of elements is one run of bytes that begins at the buffer's address.
     #[inline]
     pub fn is_dense(&self) -> bool {
         match self {
@@ -124,7 +125,7 @@ impl Type {
         }
     }
 
-    /// The offset of the data of `count` elements from their address, if it is one run.
+    /// The offset from the elements' address to the data of `count` elements, if these are one run.
     #[inline]
     pub(crate) fn is_one_run(&self, count: usize) -> Option<isize> {
         match self {
@@ -137,7 +138,7 @@ impl Type {
         }
     }
 
-    /// The predefined type itself, if it is one, or the one of a Fortran kind.
+    /// The type itself, if it is predefined, or the predefined type of its Fortran kind.
     #[inline]
     pub fn predefined(&self) -> Option<Predefined> {
         match self {
@@ -146,7 +147,8 @@ impl Type {
         }
     }
 
-    /// The Fortran kind for which the type was made (`MPI_Type_create_f90_real` and its like).
+    /// The Fortran kind for which the type was made (`MPI_Type_create_f90_real` and its like);
+    /// `None` for other types.
     pub fn kind(&self) -> Option<Kind> {
         match self {
             Type::Predefined(_) => None,
@@ -162,18 +164,19 @@ impl Type {
         }
     }
 
-    /// Basic elements in one element of this type; a pair counts as two.
+    /// The number of basic elements in one element of this type; a pair counts as two.
     pub fn num_elements(&self) -> usize {
         self.with_signature(|signature| signature.elements)
     }
 
-    /// Whole basic elements in `bytes` of packed data of this type (MPI_Get_elements).
+    /// The number of whole basic elements in `bytes` bytes of packed data of this type
+    /// (MPI_Get_elements).
     pub fn elements_in(&self, bytes: usize) -> usize {
         self.with_signature(|signature| signature.elements_in(bytes))
     }
 
-    /// Whole elements of this type in `bytes` of packed data (MPI_Get_count); `None` is
-    /// MPI_UNDEFINED.
+    /// The number of elements of this type in `bytes` bytes of packed data (MPI_Get_count). `None`:
+    /// `bytes` is not a multiple of the size (MPI_UNDEFINED).
     pub fn count_in(&self, bytes: usize) -> Option<usize> {
         match (self.size(), bytes) {
             (0, 0) => Some(0),
@@ -189,7 +192,8 @@ impl Type {
         Ok((bounds.true_lb, (bounds.true_ub - bounds.true_lb) as usize))
     }
 
-    /// The constructor of the type, and the numbers of its arguments (`MPI_Type_get_envelope`).
+    /// The constructor of the type, and the number of its arguments of each kind
+    /// (`MPI_Type_get_envelope`).
     pub fn envelope(&self) -> Envelope {
         match self {
             Type::Predefined(_) => Envelope::NAMED,
@@ -197,7 +201,7 @@ impl Type {
         }
     }
 
-    /// The arguments of the constructor; `None` for a predefined type.
+    /// The arguments of the constructor (`MPI_Type_get_contents`); `None` for a predefined type.
     pub fn contents(&self) -> Option<Contents> {
         match self {
             Type::Predefined(_) => None,
@@ -205,16 +209,16 @@ impl Type {
         }
     }
 
-    /// Makes buffers of this type count their copies at `meter`, unless they do so already. A
-    /// predefined type has no meter.
+    /// Makes buffers of this type count their copies at `meter`. A type that already has a meter
+    /// keeps it; a predefined type has none.
     pub fn meter_by(&self, meter: &Arc<Meter>) {
         if let Type::Derived(derived) = self {
             derived.meter.get_or_init(|| meter.clone());
         }
     }
 
-    /// Counts a copy to or from the runs of elements, beyond a copy of one run: `amount` bytes of
-    /// `of`.
+    /// Counts the extra time of a copy to or from separate runs, compared with one run: of `amount`
+    /// bytes, a part of `of` bytes.
     #[inline]
     pub(crate) fn count_gaps(&self, amount: usize, of: usize) {
         if let Type::Derived(derived) = self
@@ -272,7 +276,7 @@ impl Type {
         }
     }
 
-    /// Rejects an optional type that is not supported.
+    /// Returns an error for an optional type that is not supported.
     pub(crate) fn checked(&self) -> Result<&Type> {
         match self {
             Type::Predefined(basic) if basic.size().is_none() => Err(Error::Unsupported(*basic)),

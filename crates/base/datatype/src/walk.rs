@@ -1,17 +1,18 @@
-//! The walk over a layout from any position: one division or one binary search for each level, then
-//! the runs in order.
+//! The walk over a layout from any position of the packed form: one division or one binary search
+//! for each level of the tree, then the runs in order.
 
 use crate::layout::{Item, Piece, Run, Shape};
 use std::ops::ControlFlow;
 
 pub(crate) type Flow = ControlFlow<()>;
 
-/// The visitor of a walk. Addresses are plain numbers, which only the visitor interprets.
+/// A visitor, which gets the runs of memory that a walk over a layout finds. Addresses are plain
+/// numbers, which only the visitor interprets.
 pub(crate) trait Visit {
     /// One run of `len` bytes.
     fn run(&mut self, address: usize, len: usize) -> Flow;
 
-    /// `count` whole blocks, `stride` apart. Blocks without gaps are one run.
+    /// `count` whole blocks, `stride` bytes apart. Blocks without gaps are one run.
     fn strided(&mut self, address: usize, stride: isize, block: usize, count: usize) -> Flow {
         if stride == block as isize {
             return self.run(address, block * count);
@@ -24,7 +25,7 @@ pub(crate) trait Visit {
         Flow::Continue(())
     }
 
-    /// Whole blocks at offsets from `base`.
+    /// Whole blocks of `block` bytes at `offsets` from `base`.
     fn scattered(&mut self, base: usize, offsets: &[isize], block: usize) -> Flow {
         for offset in offsets {
             self.run(base.wrapping_add_signed(*offset), block)?;
@@ -50,7 +51,8 @@ fn piece<V: Visit>(piece: &Piece, base: usize, start: usize, end: usize, visit: 
     }
 }
 
-/// Walks bytes `start..end` of the packed form of copies of a piece, `stride` apart from `base` on.
+/// Walks bytes `start..end` of the packed form of copies of a piece: the first at `base`, the
+/// others `stride` bytes apart.
 pub(crate) fn copies<V: Visit>(
     child: &Piece,
     stride: isize,
@@ -162,10 +164,11 @@ fn items<V: Visit>(base: usize, list: &[Item], start: usize, end: usize, visit: 
     Flow::Continue(())
 }
 
-/// A range of bytes over blocks of one length: the end of one block, whole blocks, the start of
-/// another.
+/// A range of bytes of blocks of one length, cut into the end of one block, whole blocks, and the
+/// start of another.
 struct Cut {
-    /// Index of the block, offset in it, bytes.
+    /// The partial first block: its index, the offset in it, and the number of bytes. `None`: the
+    /// range begins with a whole block.
     head: Option<(usize, usize, usize)>,
     first: usize,
     whole: usize,

@@ -1,9 +1,10 @@
-//! Descriptions of types that travel to another rank: the calls that made a type, as bytes.
+//! Descriptions of types for other ranks: the constructor calls that made a type, as bytes.
 //!
-//! A description is as long as the arguments of the constructors, not as the flattened type.
+//! The length of a description depends on the arguments of the constructors, not on the size of the
+//! flattened type.
 //!
-//! Invariant: a decoder builds types by the checked constructors only, so no bytes make a type that
-//! a program could not have made.
+//! Invariant: a decoder builds types only by the constructors with their checks, so no bytes make a
+//! type that a program could not have made.
 
 use crate::combiner::{Combiner, Order};
 use crate::distribution::{Dimension, Distribution};
@@ -18,14 +19,15 @@ impl Type {
         self.write(to);
     }
 
-    /// The bytes of a description of the type.
+    /// The length in bytes of the description of the type.
     pub fn description_len(&self) -> usize {
         let mut len = Len(0);
         self.write(&mut len);
         len.0
     }
 
-    /// Writes a description of the type to memory of its length, `description_len`.
+    /// Writes a description of the type to `to`, which has
+    /// [`description_len`](Type::description_len) bytes.
     ///
     /// # Panics
     /// The memory is shorter.
@@ -43,7 +45,7 @@ impl Type {
         }
     }
 
-    /// The type that a whole description describes. `None`: the bytes are no description.
+    /// The type that `bytes` describe. `None`: they are not exactly one description.
     pub fn described(bytes: &[u8]) -> Option<Type> {
         let mut reader = Reader(bytes);
         let ty = reader.ty(0)?;
@@ -51,7 +53,7 @@ impl Type {
     }
 }
 
-/// Takes the bytes of a description.
+/// A sink for the bytes of a description.
 trait Sink {
     fn put<const N: usize>(&mut self, bytes: [u8; N]);
 
@@ -71,7 +73,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// The rest of memory for a description.
+/// Writes to memory; the slice shrinks to the rest of it.
 impl Sink for &mut [u8] {
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
         let (place, rest) = std::mem::take(self).split_at_mut(N);
@@ -80,7 +82,7 @@ impl Sink for &mut [u8] {
     }
 }
 
-/// The length alone, for which the numbers of a list are not read.
+/// Counts the length only; the numbers of a list are not read.
 struct Len(usize);
 
 impl Sink for Len {
@@ -93,7 +95,7 @@ impl Sink for Len {
     }
 }
 
-/// The deepest description that is read: a decoder recurses once for each level.
+/// The greatest nesting depth that is decoded: a decoder recurses once for each level.
 const DEEPEST: u32 = 2048;
 
 // Over 80 lines: one arm for each constructor.
@@ -227,7 +229,7 @@ fn offsets(to: &mut impl Sink, values: &[isize]) {
     to.numbers(values.iter().map(|value| *value as i64));
 }
 
-/// The rest of a description.
+/// A reader of the rest of a description.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -245,8 +247,8 @@ impl Reader<'_> {
         i32::try_from(self.number()?).ok()
     }
 
-    /// The length of a list of entries with `width` numbers each: not more than its bytes allow,
-    /// whatever the length says.
+    /// Reads the length of a list whose entries have `width` numbers each. `None`: the rest of the
+    /// description is shorter than that.
     fn len(&mut self, width: usize) -> Option<usize> {
         let len = usize::try_from(self.number()?).ok()?;
         (len <= self.0.len() / (8 * width)).then_some(len)

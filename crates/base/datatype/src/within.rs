@@ -1,4 +1,4 @@
-//! Elements within a run of memory: the targets of one-sided communication, whose place and type
+//! Elements within a run of memory: the targets of one-sided communication, whose offset and type
 //! come from another rank.
 
 use std::fmt::Debug;
@@ -10,8 +10,8 @@ use crate::spread::{Owner, Spread};
 use crate::types::Type;
 
 impl Buffer {
-    /// `len` bytes at `base`, in memory that `owner` keeps as long as the buffer, its clones and
-    /// its parts are in use.
+    /// A buffer of `len` bytes at `base`, in memory that `owner` keeps as long as the buffer, its
+    /// clones and its parts are in use.
     ///
     /// # Safety
     /// The promise of [`Buffer::new`], for these bytes, while `owner` exists.
@@ -22,8 +22,8 @@ impl Buffer {
         Buffer::of_spread(Arc::new(spread), 0, len)
     }
 
-    /// `count` elements of `ty` at `offset` from the first byte of this buffer. `None`: this buffer
-    /// is not one run, or some byte of the elements lies outside of it.
+    /// A buffer of `count` elements of `ty` at `offset` bytes from the start of this buffer.
+    /// `None`: this buffer is not one run, or some byte of the elements lies outside of it.
     pub fn elements_within(&self, offset: isize, count: usize, ty: &Type) -> Option<Buffer> {
         let (address, len) = self.as_dense()?;
         let (first, span) = ty.span(count).ok()?;
@@ -49,9 +49,9 @@ impl Buffer {
         })
     }
 
-    /// `count` elements of `ty` at an address, in memory of several buffers, each one run.
-    /// `holding` gives a buffer that holds the byte at an address. `None`: some byte is in none of
-    /// them.
+    /// A buffer of `count` elements of `ty` at the address `at`, in memory of several buffers, each
+    /// of which is one run. `holding` returns the buffer that holds the byte at an address. `None`:
+    /// some byte of the elements is in none of them.
     pub fn elements_over<'a>(
         holding: impl Fn(usize) -> Option<&'a Buffer>,
         at: usize,

@@ -1,11 +1,11 @@
-//! The bytes of a fuzzer as a script: a target takes numbers, choices and bytes from it, and acts
-//! on them. Behind the script's end everything is zero, so any bytes are a script.
+//! The input bytes of a fuzz target as a script: the target takes numbers, choices and bytes from
+//! it, and acts on them. After the script's end it yields zeros, so any input is a valid script.
 //!
-//! Never here: anything that a user runs.
+//! Never here: code that users run.
 
 #![forbid(unsafe_code)]
 
-/// The rest of a script.
+/// The bytes of a script that have not been taken yet.
 ///
 /// ```
 /// use fuzz_input::Script;
@@ -19,22 +19,22 @@
 pub struct Script<'a>(&'a [u8]);
 
 impl<'a> Script<'a> {
-    /// The script of these bytes.
+    /// A script of these bytes.
     pub fn new(bytes: &'a [u8]) -> Script<'a> {
         Script(bytes)
     }
 
-    /// All bytes have been taken.
+    /// True if all bytes have been taken.
     pub fn is_over(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next byte.
+    /// Takes the next byte; 0 after the end.
     pub fn byte(&mut self) -> u8 {
         self.bytes(1).first().copied().unwrap_or(0)
     }
 
-    /// A number below `limit`, which is at most 2^16.
+    /// Takes a number below `limit`, which is at most 2^16.
     pub fn below(&mut self, limit: usize) -> usize {
         let number = match limit {
             ..=256 => usize::from(self.byte()),
@@ -43,12 +43,12 @@ impl<'a> Script<'a> {
         number % limit
     }
 
-    /// True once in `times`.
+    /// True for one of `times` values of the next number, never after the end unless `times` is 1.
     pub fn is_one_in(&mut self, times: usize) -> bool {
         self.below(times) == times - 1
     }
 
-    /// A number of 64 bits, small in most cases.
+    /// Takes a number of 64 bits, small in most cases.
     pub fn number(&mut self) -> u64 {
         let wide = |bytes: &[u8]| {
             bytes
@@ -63,14 +63,14 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// The next bytes, at most `most`.
+    /// Takes the next `most` bytes, or fewer at the end of the script.
     pub fn bytes(&mut self, most: usize) -> &'a [u8] {
         let (now, later) = self.0.split_at(most.min(self.0.len()));
         self.0 = later;
         now
     }
 
-    /// One of these.
+    /// Chooses one of these values by the next number.
     pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }

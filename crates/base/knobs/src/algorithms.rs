@@ -1,21 +1,21 @@
-//! The user's choices of algorithms for collective operations. This crate checks only its form; the
-//! crate that owns the algorithms checks the names.
+//! The user's choices of algorithms for collective operations. This crate checks only the syntax;
+//! the crate that owns the algorithms checks their names.
 
 use crate::value::{Bytes, KnobValue};
 
-/// One choice: the algorithm of a collective operation from a message size on.
+/// One choice: the algorithm of a collective operation for messages of at least some size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlgorithmChoice {
-    /// The collective operation.
+    /// The name of the collective operation.
     pub collective: String,
     /// The smallest message that the choice applies to.
     pub from: Bytes,
-    /// The algorithm.
+    /// The name of the algorithm.
     pub algorithm: String,
 }
 
-/// All choices, in the order in which they were written. Of several that apply, the one with the
-/// largest `from` counts.
+/// All choices, in the order in which they were written. Of several that apply to a message, the
+/// one with the largest `from` is used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AlgorithmChoices(pub Vec<AlgorithmChoice>);
 
@@ -79,18 +79,18 @@ fn choice(text: &str) -> Option<AlgorithmChoice> {
     })
 }
 
-/// The most branches of a rank in a k-ary tree.
+/// The most children of a rank in a k-ary tree.
 pub const MOST_BRANCHES: usize = 64;
 
-/// The number of branches of each rank in k-ary trees.
+/// The number of children of each rank in k-ary trees, or automatic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeArity(Option<usize>);
 
 impl TreeArity {
-    /// The number with the least predicted time.
+    /// Automatic: the number with the least predicted time.
     pub const AUTO: TreeArity = TreeArity(None);
 
-    /// The number that the user has chosen.
+    /// The number that the user has chosen, if it is not automatic.
     pub fn fixed(self) -> Option<usize> {
         self.0
     }

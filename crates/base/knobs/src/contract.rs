@@ -1,53 +1,55 @@
-//! The variables by which a launcher identifies a rank. They are no settings: users never set them.
+//! The environment variables by which the launcher describes the job to a rank. They are not
+//! settings: users never set them.
 
 /// The most ranks of one job.
 pub const MOST_RANKS: usize = 4096;
 
-/// The number of this rank, from 0.
+/// The world rank of this process, from 0.
 pub const RANK: &str = "FISHPLATE_RANK";
 /// The number of ranks in the job.
 pub const SIZE: &str = "FISHPLATE_SIZE";
-/// The number of this rank among those of its host, from 0.
+/// The index of this rank among those of its host, from 0.
 pub const LOCAL_RANK: &str = "FISHPLATE_LOCAL_RANK";
 /// The number of ranks on this rank's host.
 pub const LOCAL_SIZE: &str = "FISHPLATE_LOCAL_SIZE";
-/// The number of this rank's program, from 0, in a job of several programs: `MPI_APPNUM`.
+/// The index of this rank's program, from 0, in a job of several programs: `MPI_APPNUM`.
 pub const APPNUM: &str = "FISHPLATE_APPNUM";
-/// The mark of the job, by which its processes are found.
+/// The mark of the job, a value by which the launcher finds processes of the job.
 pub const JOB: &str = "FISHPLATE_JOB";
-/// The host of each rank, such as `0*2,1*2`, in a job on several hosts.
+/// The host number of each rank, such as `0*2,1*2`, in a job on several hosts.
 pub const HOSTS: &str = "FISHPLATE_HOSTS";
-/// The inherited descriptor of the segment, which the ranks of this host share.
+/// The inherited file descriptor of the segment, the memory that the ranks of this host share.
 pub const SEGMENT_FD: &str = "FISHPLATE_SEGMENT_FD";
-/// The inherited descriptor of the control socket, which leads to the launcher.
+/// The inherited file descriptor of the control socket, which is connected to the launcher.
 pub const CONTROL_FD: &str = "FISHPLATE_CONTROL_FD";
-/// The inherited descriptor of the job's secret, by which ranks on several hosts know each other.
+/// The inherited file descriptor of the job's secret, by which ranks on different hosts recognize
+/// each other.
 pub const SECRET_FD: &str = "FISHPLATE_SECRET_FD";
-/// The inherited descriptor of the modelled machine's description.
+/// The inherited file descriptor of the modelled machine's description.
 pub const SCENE_FD: &str = "FISHPLATE_SCENE_FD";
-/// The inherited descriptor of the modelled machine's world.
+/// The inherited file descriptor of the world: the memory of the modelled machine and its clock.
 pub const WORLD_FD: &str = "FISHPLATE_WORLD_FD";
-/// The inherited descriptor of the compute trace that the job replays.
+/// The inherited file descriptor of the compute trace that the job replays.
 pub const COMPUTED_FD: &str = "FISHPLATE_COMPUTED_FD";
-/// The inherited descriptor of the profile, in which the ranks of this host count.
+/// The inherited file descriptor of the profile, in which the ranks of this host record.
 pub const PROFILE_FD: &str = "FISHPLATE_PROFILE_FD";
-/// The binding of the rank: `hard`, `none`, or `soft:0-3`, chosen by a launcher with these hardware
-/// threads.
+/// The binding of the rank to cores: `hard`, `none`, or `soft:0-3`, chosen by a launcher that may
+/// use these hardware threads.
 pub const BINDING: &str = "FISHPLATE_BINDING";
 
-/// The request that rank 0 explains its choices of protocols and rails at MPI_Finalize.
+/// If set, rank 0 explains its choices of protocols and rails at MPI_Finalize.
 pub const EXPLAIN: &str = "FISHPLATE_EXPLAIN";
 
-/// The description of one variable between launcher and rank.
+/// The description of one environment variable between launcher and rank.
 #[derive(Debug, Clone, Copy)]
 pub struct ContractVariable {
-    /// The variable.
+    /// The name of the variable.
     pub env: &'static str,
     /// The meaning of the variable.
     pub doc: &'static str,
 }
 
-/// All variables between launcher and rank.
+/// All environment variables between launcher and rank.
 pub const CONTRACT: &[ContractVariable] = &[
     ContractVariable {
         env: RANK,

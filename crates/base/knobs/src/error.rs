@@ -1,41 +1,41 @@
-//! Errors in settings.
+//! The reasons why a setting cannot be used, such as an unknown variable or an invalid value.
 
 use std::fmt;
 
-/// Reason why a setting cannot be used. Its text names the variable, the value, and the valid
-/// values.
+/// The reason why a setting cannot be used. The text of the error names the variable, the value,
+/// and the valid values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The variable has our prefix and is not known.
+    /// The variable begins with `FISHPLATE_` and is not known.
     Unknown {
-        /// The variable.
+        /// The name of the variable.
         variable: String,
-        /// A known variable with a similar name.
+        /// The known variable with the most similar name, if one is similar.
         nearest: Option<String>,
     },
     /// The value is not of the setting's type, or out of its range.
     Invalid {
-        /// The variable.
+        /// The name of the variable.
         variable: String,
-        /// The value of the variable.
+        /// The invalid value.
         value: String,
-        /// The valid values.
+        /// A description of the valid values.
         expected: String,
     },
-    /// Two names of one setting have different values.
+    /// Two variables for one setting have different values.
     Twice {
-        /// One variable.
+        /// The name of the first variable.
         first: String,
-        /// The other.
+        /// The name of the second variable.
         second: String,
     },
     /// The file that a setting names cannot be used.
     File {
-        /// The variable.
+        /// The name of the variable.
         variable: String,
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// The reason, and what to do.
+        /// The reason, and the remedy.
         why: String,
     },
 }

@@ -4,19 +4,16 @@
 //! parser of the `FISHPLATE_*` variables, the command's listing and the documentation come from it.
 //!
 //! Invariants:
-//! - this crate never reads the environment or a file: its callers pass the variables, and the text
-//!   of the file that a setting names;
+//! - this crate never reads the environment or a file: its callers pass the variables;
 //! - an unknown variable that begins with `FISHPLATE_` is an error, because a misspelt setting that
 //!   is silently ignored costs its user an afternoon;
-//! - a variable of MVAPICH, which begins with `MV2_`, sets a setting of the same meaning unless a
-//!   `FISHPLATE_` variable does. One without meaning here is ignored, and [`notices`] names it.
+//! - a variable of MVAPICH, which begins with `MV2_`, sets the setting of the same meaning unless a
+//!   `FISHPLATE_` variable sets it. If there is no such setting, [`notices`] names the variable.
 //!
 //! Never here: reading the environment.
 
 mod algorithms;
 mod contract;
-mod cost_table;
-mod costs;
 mod error;
 mod mv2;
 mod nearest;
@@ -31,16 +28,15 @@ pub use contract::{
     LOCAL_RANK, LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SECRET_FD, SEGMENT_FD, SIZE,
     WORLD_FD,
 };
-pub use cost_table::{CopyCosts, CopyPath, CostError, CostTable, processor_name};
-pub use costs::{CostFile, CostSource};
 pub use error::Error;
 pub use mv2::{MV2_ALIASES, Mv2Alias, notices};
 pub use parse::decode;
 pub use rails::{MOST_RAILS, QueuePairs, RailCount, RailPolicy};
 pub use table::{Knobs, TABLE};
 pub use value::{
-    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, ProgressBy, ProtocolChoice,
-    RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait, WindowPath,
+    AutoSeconds, Bytes, CoreDistance, CostSource, KnobValue, PmiVersion, ProgressBy,
+    ProtocolChoice, RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit,
+    Wait, WindowPath,
 };
 
 /// The prefix of all variables of this project.
@@ -49,25 +45,26 @@ pub const PREFIX: &str = "FISHPLATE_";
 /// A row of the table: the description of one setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Knob {
-    /// The field of [`Knobs`], and the name in listings.
+    /// The name of the field of [`Knobs`], and of the setting in listings.
     pub name: &'static str,
-    /// The environment variable.
+    /// The name of the environment variable.
     pub env: &'static str,
-    /// Other names of the same variable.
+    /// Other accepted names of the environment variable.
     pub aliases: &'static [&'static str],
     /// The form of a value: `bytes`, `count`, `auto|on|off`.
     pub kind: &'static str,
-    /// The default, as written in the environment.
+    /// Returns the default, as written in the environment.
     pub default: fn() -> String,
-    /// The smallest and the largest value, if the setting has limits.
+    /// Returns the smallest and the largest value, if the setting has limits.
     pub range: fn() -> Option<(String, String)>,
-    /// It lets a study imitate another library or measure one part; no program needs it.
+    /// True if the setting lets a study imitate another library or measure one part. No program
+    /// needs it.
     pub is_for_studies: bool,
     doc: &'static [&'static str],
 }
 
 impl Knob {
-    /// The effect of the setting, in one paragraph.
+    /// The description of the setting's effect, in one paragraph.
     pub fn doc(&self) -> String {
         let lines: Vec<&str> = self.doc.iter().map(|line| line.trim()).collect();
         lines.join(" ")

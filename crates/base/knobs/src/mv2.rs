@@ -1,20 +1,20 @@
-//! The variables of MVAPICH. Readers of "Dual-Rail QDR as an Alternative to FDR Infiniband" type
-//! them.
+//! The `MV2_` variables of MVAPICH that set settings of this library. They are accepted for users
+//! who repeat published experiments, such as "Dual-Rail QDR as an Alternative to FDR Infiniband".
 
 use crate::value::KnobValue;
 use crate::{Error, MOST_RAILS, TABLE};
 
-/// The prefix of the variables of MVAPICH.
+/// The prefix of MVAPICH's variables.
 pub(crate) const PREFIX: &str = "MV2_";
 
-/// An `MV2_` variable with a meaning here.
+/// An `MV2_` variable that sets a setting of this library.
 #[derive(Debug, Clone, Copy)]
 pub struct Mv2Alias {
-    /// The variable.
+    /// The name of the variable.
     pub env: &'static str,
-    /// The variable of this project that it is an alias of.
+    /// The `FISHPLATE_` variable that this one is an alias of.
     pub setting: &'static str,
-    /// The meaning of its values.
+    /// The meaning of the variable's values.
     pub doc: &'static str,
 }
 
@@ -22,7 +22,7 @@ const fn alias(env: &'static str, setting: &'static str, doc: &'static str) -> M
     Mv2Alias { env, setting, doc }
 }
 
-/// The `MV2_` variables with a meaning here.
+/// All `MV2_` variables that set settings of this library.
 pub const MV2_ALIASES: &[Mv2Alias] = &[
     alias(RAILS, "FISHPLATE_RAILS", "the number of rails"),
     alias(
@@ -55,10 +55,10 @@ const RAILS: &str = "MV2_NUM_RAILS";
 const HCAS: &str = "MV2_NUM_HCAS";
 const PORTS: &str = "MV2_NUM_PORTS";
 
-/// The variables whose values are words.
+/// The variables with named values.
 const POLICIES: [&str; 2] = ["MV2_RAIL_SHARING_POLICY", "MV2_SM_SCHEDULING"];
-/// Their values, and those of FISHPLATE_RAIL_POLICY. PROCESS_BINDING is an old name of
-/// FIXED_MAPPING.
+/// The named values, each with its value of FISHPLATE_RAIL_POLICY. PROCESS_BINDING is an old name
+/// of FIXED_MAPPING.
 const POLICY_WORDS: [(&str, &str); 4] = [
     ("USE_FIRST", "stripe"),
     ("ROUND_ROBIN", "round-robin"),
@@ -68,17 +68,17 @@ const POLICY_WORDS: [(&str, &str); 4] = [
 const POLICY_EXPECTED: &str =
     "USE_FIRST (stripe), ROUND_ROBIN (round-robin) or FIXED_MAPPING (fixed)";
 
-/// The value of one of our settings for an `MV2_` variable.
+/// A setting of this library, set by one or two `MV2_` variables.
 pub(crate) struct Translated {
-    /// The variable: an alias of the setting.
+    /// The `MV2_` variable that is an alias of the setting.
     pub(crate) alias: String,
-    /// The variables as messages name them.
+    /// The `MV2_` variables as the user knows them, for messages.
     pub(crate) typed: String,
-    /// The value, as written for the setting.
+    /// The value, in the form of the setting.
     pub(crate) value: String,
 }
 
-/// Translates those of these variables that have a meaning here.
+/// Translates those of these variables that set settings of this library. Ignores others.
 pub(crate) fn translate(vars: &[(String, String)]) -> Result<Vec<Translated>, Error> {
     let text = |name| vars.iter().find(|(variable, _)| variable == name);
     let product = match (text(HCAS), text(PORTS)) {
@@ -117,7 +117,7 @@ fn value(variable: &str, text: &str) -> Result<String, Error> {
     }
 }
 
-/// Devices times ports, as a number of rails.
+/// Multiplies devices by ports, which gives the number of rails.
 fn product(hcas: &str, ports: &str) -> Result<Translated, Error> {
     let rails = count(HCAS, hcas)? * count(PORTS, ports)?;
     if rails > MOST_RAILS {
@@ -140,13 +140,13 @@ fn count(variable: &str, text: &str) -> Result<usize, Error> {
     })
 }
 
-/// True if the variable sets one of our settings.
+/// True if the `MV2_` variable sets a setting of this library.
 fn is_known(variable: &str) -> bool {
     variable.starts_with(PREFIX) && TABLE.iter().any(|knob| knob.answers_to(variable))
 }
 
-/// Messages for the user about `MV2_` variables without effect: those without meaning here, in one
-/// line, and those whose setting a `FISHPLATE_` variable sets.
+/// Messages for the user about `MV2_` variables without effect: one line for all that set no
+/// setting, and a line for each whose setting a `FISHPLATE_` variable sets.
 pub fn notices(vars: impl Iterator<Item = (String, String)>) -> Vec<String> {
     let mut set: Vec<String> = vars
         .filter(|(_, text)| !text.trim().is_empty())

@@ -1,6 +1,7 @@
-//! The known name that is most similar to an unknown one.
+//! Finds the known name that is most similar to an unknown one, for error messages.
 
-/// The candidate with the smallest edit distance, if that is at most a third of its letters.
+/// The candidate with the smallest edit distance to `word`, if that is at most a third of the
+/// candidate's letters.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -10,7 +11,8 @@ pub(crate) fn nearest<'a>(
     (distance <= best.len().div_ceil(3)).then_some(best)
 }
 
-/// The Levenshtein distance of two words: letters to change, add or remove. Ignores case.
+/// The Levenshtein distance of two words: the number of letters to change, add or remove. Ignores
+/// case.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<u8> = right.to_ascii_uppercase().into_bytes();
     let mut row: Vec<usize> = (0..=right.len()).collect();

@@ -1,4 +1,5 @@
-//! The parser of the settings.
+//! Parses the settings in environment variables: those of this library, and MVAPICH's that set
+//! settings of it.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -7,14 +8,15 @@ use crate::mv2::{self, Translated};
 use crate::table::{Knobs, TABLE};
 use crate::{CONTRACT, Error, PREFIX, nearest};
 
-/// A setting that has been set: its name, the variable, and the value.
+/// A setting that has been set: its name, the variable as the user knows it, and the value.
 type Assigned = (&'static str, String, String);
 
-/// The time by which launcher and agents wait longer than ranks for a network that is away.
+/// The additional time for which launcher and agents wait, compared to ranks, during an outage of
+/// the network.
 const BEYOND_OUTAGE: Duration = Duration::from_secs(30);
 
 impl Knobs {
-    /// The longest silence between the launcher and an agent; zero: for ever.
+    /// The longest silence between the launcher and an agent. Zero: no limit.
     pub fn heartbeat(&self) -> Duration {
         match (self.heartbeat.0, self.outage.0) {
             (Some(given), _) => given,
@@ -24,7 +26,7 @@ impl Knobs {
     }
 
     /// Reads the settings among `vars`. Ignores other variables; an empty value means the default.
-    /// A variable of this project wins over an alias that begins with `MV2_`.
+    /// A `FISHPLATE_` variable overrides an alias that begins with `MV2_`.
     pub fn parse(vars: impl Iterator<Item = (String, String)>) -> Result<Knobs, Error> {
         let mut knobs = Knobs::default();
         let mut own: Vec<Assigned> = Vec::new();
@@ -53,7 +55,7 @@ impl Knobs {
             value,
         } in mv2::translate(&aliases)?
         {
-            // A bad value is an error even where another variable wins.
+            // An invalid value is an error even if another variable overrides it.
             Knobs::default().assign(&alias, &value)?;
             let Some(name) = name(&alias) else { continue };
             if own.iter().all(|(set, ..)| *set != name) {
@@ -65,13 +67,13 @@ impl Knobs {
     }
 }
 
-/// The setting to which a variable belongs.
+/// The name of the setting that a variable sets.
 fn name(variable: &str) -> Option<&'static str> {
     let knob = TABLE.iter().find(|knob| knob.answers_to(variable))?;
     Some(knob.name)
 }
 
-/// Adds a setting to those that have been set. An error if another of its names has another value.
+/// Records that a setting has been set. An error if another of its variables has set another value.
 fn note(set: &mut Vec<Assigned>, new: Assigned) -> Result<(), Error> {
     let known = set.iter().find(|(name, ..)| *name == new.0);
     if let Some((_, first, _)) = known.filter(|(.., value)| *value != new.2) {
@@ -99,8 +101,8 @@ fn unknown(variable: String) -> Error {
     }
 }
 
-/// Converts the system's variables to text. Omits names that are not UTF-8, which cannot be ours.
-/// Converts such values with replacement characters, so that the error about one can show it.
+/// Converts environment variables to text. Omits names that are not UTF-8, which cannot be ours. In
+/// values, replaces bytes that are not UTF-8, so that an error can show the value.
 pub fn decode(
     vars: impl Iterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (String, String)> {

@@ -1,4 +1,4 @@
-//! The types of the settings of several rails.
+//! The types of the settings for several rails.
 
 use crate::value::{KnobValue, words};
 
@@ -6,17 +6,17 @@ use crate::value::{KnobValue, words};
 pub const MOST_RAILS: usize = 8;
 
 words! {
-    /// Rule for the rails of a message.
+    /// The rule by which rails are chosen for a message.
     RailPolicy, "single|stripe|round-robin|fixed|adaptive",
     "single, stripe, round-robin, fixed or adaptive",
     {
-        /// The first rail carries everything.
+        /// The first rail carries all messages.
         Single = "single",
-        /// Long messages are cut, short ones take the first rail.
+        /// Long messages are divided among the rails; short ones take the first rail.
         Stripe = "stripe",
-        /// Long messages are cut, short ones take the rails in turn.
+        /// Long messages are divided among the rails; short ones take one rail after the other.
         RoundRobin = "round-robin",
-        /// Each rank uses one rail.
+        /// Each rank uses one rail, and the ranks of a host are dealt to the rails.
         Fixed = "fixed",
         /// Each piece takes the rail on which it is predicted to arrive first.
         Adaptive = "adaptive"
@@ -24,24 +24,24 @@ words! {
 }
 
 words! {
-    /// The queue pairs of a connection on one rail.
+    /// The queue pairs of a connection on each rail.
     QueuePairs, "separate|shared", "separate or shared", {
-        /// One for packets, one for zero-copy transfers.
+        /// One queue pair for packets, one for zero-copy transfers.
         Separate = "separate",
-        /// One for both.
+        /// One queue pair for both packets and zero-copy transfers.
         Shared = "shared"
     }
 }
 
-/// A number of rails.
+/// The most rails that a rank uses, or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RailCount(Option<usize>);
 
 impl RailCount {
-    /// As many as there are.
+    /// All rails that there are.
     pub const ALL: RailCount = RailCount(None);
 
-    /// The largest permitted number of rails.
+    /// The number as a limit: [`MOST_RAILS`] for all.
     pub fn most(self) -> usize {
         self.0.unwrap_or(MOST_RAILS)
     }

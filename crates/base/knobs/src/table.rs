@@ -1,17 +1,17 @@
-//! The table of settings.
+//! The table of all settings of the library.
 //!
 //! A row holds the description, field, type, default and variable of a setting, and optionally
-//! aliases, limits, and the word `studies` for a setting by which a study imitates another
+//! aliases, limits, and the keyword `studies` for a setting by which a study imitates another
 //! library.
 
 use std::time::Duration;
 
 use crate::algorithms::{AlgorithmChoices, TreeArity};
-use crate::costs::CostSource;
 use crate::rails::{QueuePairs, RailCount, RailPolicy};
 use crate::value::{
-    AutoSeconds, Bytes, CoreDistance, KnobValue, PmiVersion, ProgressBy, ProtocolChoice,
-    RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit, Wait, WindowPath,
+    AutoSeconds, Bytes, CoreDistance, CostSource, KnobValue, PmiVersion, ProgressBy,
+    ProtocolChoice, RdmaDesign, ReadyToReceive, Rendezvous, Seconds, SingleCopyMode, TimeLimit,
+    Wait, WindowPath,
 };
 use crate::{Error, Knob};
 
@@ -33,7 +33,7 @@ macro_rules! knobs {
             }
         }
 
-        /// The descriptions of all settings, in the order of the documentation.
+        /// The descriptions of all settings, in the order of their documentation.
         pub const TABLE: &[Knob] = &[$(
             Knob {
                 name: stringify!($field),
@@ -51,7 +51,7 @@ macro_rules! knobs {
         )+];
 
         impl Knobs {
-            /// Sets the setting that `variable` names. False if it names none.
+            /// Sets the setting that `variable` names. Returns false if it names none.
             pub(crate) fn assign(&mut self, variable: &str, text: &str) -> Result<bool, Error> {
                 $(
                     if [$env $(, $alias)*].contains(&variable) {
@@ -70,7 +70,8 @@ macro_rules! knobs {
                 Ok(false)
             }
 
-            /// The value of the setting with this field name, written as in the environment.
+            /// The value of the setting with this field name, in the form of the environment
+            /// variable.
             pub fn show(&self, name: &str) -> Option<String> {
                 $( if name == stringify!($field) { return Some(self.$field.show()); } )+
                 None
@@ -118,12 +119,12 @@ knobs! {
     single_copy: SingleCopyMode = SingleCopyMode::Auto, "FISHPLATE_SINGLE_COPY";
 
     /// The source of the costs by which the path of a long message within a host is chosen. With
-    /// `learn`, receivers time the messages that move, and choose the fastest path for each length;
-    /// no result depends on it. With `fixed`, estimates decide that never change, so that every run
-    /// chooses alike. With the name of a file, the costs in it decide, and nothing is learned;
-    /// `fishplate run --save-costs=FILE` and `fishplate bench --save-costs=FILE` write one after a
-    /// run that has learned. In virtual time, costs are those of the model.
-    costs: CostSource = CostSource::Learn, "FISHPLATE_COSTS";
+    /// `keep` and `learn`, receivers time the messages that move, and choose the fastest path for
+    /// each length; no result depends on it. `keep` begins with what earlier jobs of the user have
+    /// measured on this kind of host, and keeps it in the user's cache (`$XDG_CACHE_HOME/fishplate`
+    /// or `~/.cache/fishplate`). With `fixed`, estimates decide that never change, so that every
+    /// run chooses alike. In virtual time, costs are those of the model.
+    costs: CostSource = CostSource::Keep, "FISHPLATE_COSTS";
 
     /// The shortest message that is copied once, where that is possible.
     single_copy_limit: Bytes = Bytes::kib(128), "FISHPLATE_SINGLE_COPY_LIMIT";

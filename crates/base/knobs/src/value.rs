@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// A type of settings.
+/// A type of settings: how its values are parsed and written.
 ///
 /// ```
 /// use knobs::{Bytes, KnobValue};
@@ -13,11 +13,11 @@ use std::time::Duration;
 /// assert_eq!(Bytes::parse("many"), None);
 /// ```
 pub trait KnobValue: Sized {
-    /// The form of a value in listings: `bytes`, `count`, `auto|on|off`.
+    /// The form of a value in listings, such as `bytes`, `count`, `auto|on|off`.
     const KIND: &'static str;
-    /// The valid values in error messages.
+    /// The description of the valid values in error messages.
     const EXPECTED: &'static str;
-    /// Parses a value. None if the text is none.
+    /// Parses a value. `None`: the text is not a value of this type.
     fn parse(text: &str) -> Option<Self>;
     /// The shortest text that [`KnobValue::parse`] turns into this value.
     fn show(&self) -> String;
@@ -38,13 +38,13 @@ impl Bytes {
         Bytes(count << 20)
     }
 
-    /// The number.
+    /// The number of bytes.
     pub const fn get(self) -> usize {
         self.0
     }
 }
 
-/// `16384`, `16K`, `16KiB`: suffixes are powers of 1024, in either case.
+/// Values such as `16384`, `16K`, `16KiB`: suffixes are powers of 1024, in upper or lower case.
 impl KnobValue for Bytes {
     const KIND: &'static str = "bytes";
     const EXPECTED: &'static str =
@@ -117,7 +117,7 @@ impl KnobValue for bool {
     }
 }
 
-/// A line of text, which the user of the setting checks.
+/// A line of text, whose contents the user of the setting checks.
 impl KnobValue for String {
     const KIND: &'static str = "text";
     const EXPECTED: &'static str = "one line of text";
@@ -167,7 +167,7 @@ impl KnobValue for Duration {
     }
 }
 
-/// A time whose unit is seconds where none is given.
+/// A time in seconds unless another unit is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Seconds(pub Duration);
 
@@ -187,11 +187,11 @@ impl KnobValue for Seconds {
     }
 }
 
-/// A time after which something is given up. None: never.
+/// The time after which a wait is given up. `None`: never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimit(pub Option<Duration>);
 
-/// `90`, `90s`, `2min`, `1h`, `forever`.
+/// Values such as `90`, `90s`, `2min`, `1h`, `forever`.
 impl KnobValue for TimeLimit {
     const KIND: &'static str = "time|forever";
     const EXPECTED: &'static str =
@@ -222,7 +222,7 @@ impl KnobValue for TimeLimit {
     }
 }
 
-/// A time that follows from other settings unless it is given.
+/// A time, or `None` (`auto`): then it is derived from other settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AutoSeconds(pub Option<Duration>);
 
@@ -243,7 +243,7 @@ impl KnobValue for AutoSeconds {
     }
 }
 
-/// Parses digits with at most one point, and multiplies them by the unit.
+/// Parses decimal digits with at most one point, and multiplies the number by `unit`, in seconds.
 fn seconds(digits: &str, unit: f64) -> Option<Duration> {
     let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     if !plain || digits.is_empty() {
@@ -255,7 +255,7 @@ fn seconds(digits: &str, unit: f64) -> Option<Duration> {
     (nanos < u64::MAX as f64).then(|| Duration::from_nanos(nanos as u64))
 }
 
-/// Declares a type of settings whose values are words.
+/// Declares an enum as a type of settings, with the string that stands for each of its values.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident, $kind:literal, $expected:literal, { $($(#[$vmeta:meta])* $variant:ident = $word:literal),+ }) => {
         $(#[$meta])*
@@ -295,9 +295,9 @@ words! {
 }
 
 words! {
-    /// Version of PMI that a rank asks a launcher for first.
+    /// The version of PMI that a rank offers a launcher first.
     PmiVersion, "auto|1|2", "auto, 1 or 2", {
-        /// The version that the launcher is made for.
+        /// The version that the launcher is known to support.
         Auto = "auto",
         /// PMI-1.
         One = "1",
@@ -309,69 +309,82 @@ words! {
 words! {
     /// Use of the single copy: the copy of a long message straight from the sender's memory.
     SingleCopyMode, "auto|on|off", "auto, on or off", {
-        /// Try it, and fall back.
+        /// Try the single copy, with fallback, where the costs favour it.
         Auto = "auto",
-        /// Try it, and fall back.
+        /// Try the single copy from the limits on, with fallback.
         On = "on",
-        /// Never try it.
+        /// Never use the single copy.
         Off = "off"
+    }
+}
+
+words! {
+    /// The source of the costs by which the paths of long messages within a host are chosen.
+    CostSource, "keep|learn|fixed", "keep, learn or fixed", {
+        /// Messages are timed while they move, and the times kept for the user's later jobs.
+        Keep = "keep",
+        /// Messages are timed while they move, for this job alone.
+        Learn = "learn",
+        /// Costs are fixed estimates, the same in every run.
+        Fixed = "fixed"
     }
 }
 
 words! {
     /// The path of one-sided communication between ranks of one host.
     WindowPath, "auto|messages", "auto or messages", {
-        /// Loads and stores where all ranks map the window.
+        /// Loads and stores where all ranks map the window; otherwise straight accesses where
+        /// possible.
         Auto = "auto",
-        /// Messages for every access.
+        /// A message for every access.
         Messages = "messages"
     }
 }
 
 words! {
-    /// Progress of a target of one-sided communication that computes.
+    /// Progress of a target of one-sided communication while it computes.
     ProgressBy, "thread|calls", "thread or calls", {
-        /// By a thread of its own.
+        /// A thread of the library makes progress.
         Thread = "thread",
-        /// In its next call.
+        /// The next MPI call of the target makes progress.
         Calls = "calls"
     }
 }
 
 words! {
-    /// Announcements of receives that are posted before their message.
+    /// Announcements (RTR) of receives that are posted before their messages.
     ReadyToReceive, "off|auto|on", "off, auto or on", {
-        /// Announce none.
+        /// Announce no receive.
         Off = "off",
-        /// Announce where it has been of use.
+        /// Announce receives where announcements have usually been of use.
         Auto = "auto",
-        /// Announce all.
+        /// Announce every receive that names source and tag.
         On = "on"
     }
 }
 
 words! {
-    /// The protocol of messages.
+    /// The protocol of point-to-point messages.
     ProtocolChoice,
     "auto|eager|eager-pieces|ready-to-receive|cooperative-copy|read-rendezvous|write-rendezvous|packets",
     "auto, eager, eager-pieces, ready-to-receive, cooperative-copy, read-rendezvous, \
      write-rendezvous or packets",
     {
-        /// The cheapest that the limits permit.
+        /// The cheapest protocol within the limits.
         Auto = "auto",
-        /// One packet, at once.
+        /// The message leaves at once, in one packet.
         Eager = "eager",
-        /// Several packets, at once.
+        /// The message leaves at once, in several packets.
         EagerPieces = "eager-pieces",
-        /// Writes to announced buffers.
+        /// The sender writes to a buffer that the receiver has announced beforehand.
         ReadyToReceive = "ready-to-receive",
-        /// Both ranks copy.
+        /// Sender and receiver copy the message together.
         CooperativeCopy = "cooperative-copy",
-        /// The receiver reads.
+        /// The receiver reads from the sender's buffer.
         ReadRendezvous = "read-rendezvous",
-        /// The sender writes.
+        /// The sender writes to the receiver's buffer.
         WriteRendezvous = "write-rendezvous",
-        /// Packets after an announcement.
+        /// The sender announces the message, then sends it in packets.
         Packets = "packets"
     }
 }
@@ -380,7 +393,7 @@ words! {
     /// Mode of waiting for a message.
     Wait, "auto|spin|yield|sleep", "auto, spin, yield or sleep",
     {
-        /// Choose by the number of cores.
+        /// Choose by the number of cores and of ranks on the host.
         Auto = "auto",
         /// Poll without pause.
         Spin = "spin",
@@ -392,17 +405,17 @@ words! {
 }
 
 words! {
-    /// A design of the ring and of long messages: one of those that "Design and Implementation of
-    /// MPICH2 over InfiniBand with RDMA Support" (Liu and others, IPDPS 2004) compares.
+    /// A design of the ring and of long messages: one of those compared in "Design and
+    /// Implementation of MPICH2 over InfiniBand with RDMA Support" (Liu and others, IPDPS 2004).
     RdmaDesign, "basic|piggyback|pipeline|zero-copy", "basic, piggyback, pipeline or zero-copy",
     {
-        /// Data, head pointer and tail pointer in writes of their own.
+        /// Data, head pointer and tail pointer each in a write of their own.
         Basic = "basic",
-        /// Data and head pointer in one write.
+        /// Data and head pointer together in one write.
         Piggyback = "piggyback",
-        /// Long messages in chunks besides.
+        /// As `Piggyback`, and long messages in chunks.
         Pipeline = "pipeline",
-        /// Long messages straight between the programs' buffers.
+        /// As `Pipeline`, and long messages straight between the programs' buffers.
         ZeroCopy = "zero-copy"
     }
 }
@@ -410,11 +423,11 @@ words! {
 words! {
     /// Direction of a rendezvous over RDMA.
     Rendezvous, "auto|read|write", "auto, read or write", {
-        /// Choose by the receive and the device.
+        /// Choose for each message, by its receive and the device.
         Auto = "auto",
-        /// The receiver reads.
+        /// The receiver reads from the sender's buffer.
         Read = "read",
-        /// The sender writes.
+        /// The sender writes to the receiver's buffer.
         Write = "write"
     }
 }

@@ -1,12 +1,12 @@
-//! Anonymous files in memory, in spite of the limit on the size of files, which is meant for disks:
-//! such a file takes memory only where it is used.
+//! Anonymous files in memory, in spite of the limit on the size of files (RLIMIT_FSIZE). The limit
+//! is meant for disks; such a file takes memory only for the pages that are touched.
 //!
-//! A process that makes a file longer than its limit gets SIGXFSZ, which ends it without a word. So
+//! A process that extends a file beyond its limit gets SIGXFSZ, which ends it without a message. So
 //! every change of the length of a file in memory goes through this crate. It raises the soft limit
-//! for the time of the change; above the hard limit it refuses, and no signal comes.
+//! during the change; above the hard limit it returns an error, and no signal comes.
 //!
-//! Limits belong to the process: no two threads may be in this crate at once, which the callers
-//! grant (the launcher has one thread when it makes its files, and a rank holds its lock).
+//! Limits belong to the process, so no two threads may be in this crate at once. Its callers ensure
+//! that: the launcher has one thread when it makes its files, and a rank holds its lock.
 //!
 //! Never here: files with a name.
 
@@ -20,10 +20,10 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Makes a file of `len` bytes, all zero. The descriptor is close-on-exec.
+/// Makes a file of `len` zero bytes. The descriptor is close-on-exec.
 ///
 /// # Errors
-/// The system makes no file, or the hard limit on the size of files is lower.
+/// The system cannot make the file, or the hard limit on the size of files is lower than `len`.
 pub fn of_length(name: &str, len: u64) -> io::Result<OwnedFd> {
     let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
     set_len(&file, len)?;
@@ -40,15 +40,15 @@ pub fn with_contents(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Gives a file in memory its length.
+/// Changes the length of a file in memory to `len` bytes.
 ///
 /// # Errors
-/// Those of the system, or the hard limit on the size of files is lower.
+/// Those of `ftruncate`, or the hard limit on the size of files is lower than `len`.
 pub fn set_len(file: impl AsFd, len: u64) -> io::Result<()> {
     in_spite_of_the_limit(len, || Ok(ftruncate(file, len)?))
 }
 
-/// Writes the contents of a file in memory, from its beginning. Its position stays.
+/// Writes `contents` at the beginning of a file in memory. The file's offset does not change.
 ///
 /// # Errors
 /// Those of [`set_len`].
@@ -74,7 +74,7 @@ fn in_spite_of_the_limit(len: u64, change: impl FnOnce() -> io::Result<()>) -> i
     };
     setrlimit(Resource::Fsize, raised)?;
     let done = change();
-    // The limit was valid before.
+    // This cannot fail: the limit was valid before.
     setrlimit(Resource::Fsize, limit)?;
     done
 }
@@ -85,7 +85,7 @@ mod tests {
 
     const LIMIT: u64 = 1000;
 
-    /// In one test, because the limits are the process's.
+    /// One test, because limits belong to the process.
     #[test]
     fn a_soft_limit_does_not_matter_and_a_hard_one_is_named() {
         let before = getrlimit(Resource::Fsize);
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(getrlimit(Resource::Fsize).current, Some(LIMIT));
         setrlimit(Resource::Fsize, before).unwrap();
         if before.maximum.is_none() {
-            // Only a privileged process could undo a hard limit, so a copy of this one has it.
+            // Only a privileged process could raise a hard limit again, so a child process gets it.
             let hard = std::process::Command::new("sh")
                 .args([
                     "-c",

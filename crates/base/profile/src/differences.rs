@@ -1,27 +1,30 @@
-//! The differences of a replay from its recording, of a program that decides by time.
+//! The differences between the MPI calls of a program in the replay of a compute trace and those in
+//! its recording. They occur in programs whose calls depend on time.
 
 use crate::read::RankRecord;
 use crate::summary::{RankTimes, SECOND};
 
-/// The computing that a replay had to invent or to leave out, because ranks made other calls than
-/// in the recording.
+/// The computing that the replay of a compute trace had to add or to omit, because ranks made other
+/// MPI calls than in the recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Differences {
-    /// The computing of all ranks that was not recorded, in seconds.
+    /// The computing that the replay charged before calls that are not in the recording, summed
+    /// over all ranks, in seconds.
     pub invented_s: f64,
-    /// The computing of all ranks that was recorded and not replayed, in seconds.
+    /// The recorded computing that the replay omitted, summed over all ranks, in seconds.
     pub left_out_s: f64,
-    /// The greater of both, as a share of the recorded computing of all ranks.
+    /// The greater of `invented_s` and `left_out_s`, as a share of the recorded computing of all
+    /// ranks.
     pub share: f64,
-    /// The rank with the most of both.
+    /// The rank with the greatest sum of added and omitted computing.
     pub rank: usize,
-    /// The first call of that rank that differs, in words.
+    /// A description of the first call of that rank that differs.
     pub first: String,
 }
 
 impl Differences {
-    /// The differences that ranks have counted; `None` if all of them made the recorded calls.
+    /// The differences that the ranks have recorded. `None` if all of them made the recorded calls.
     pub(crate) fn of(records: &[RankRecord], times: &[RankTimes]) -> Option<Differences> {
         let ranks = records.iter().enumerate();
         let differing =
@@ -51,12 +54,12 @@ impl Differences {
         })
     }
 
-    /// The first call that differs, with its rank.
+    /// A description of the first call that differs, with its rank.
     pub fn reason(&self) -> String {
         format!("rank {}: {}", self.rank, self.first)
     }
 
-    /// A sentence for the user.
+    /// A sentence for the user about the differences.
     pub fn sentence(&self) -> String {
         format!(
             "The program decides by time, and made other calls than in the recording: {:.1} % of the recorded computing \

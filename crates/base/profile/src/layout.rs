@@ -1,6 +1,6 @@
-//! The layout of a profile's file: one part of equal length for each rank, in words of 64 bits.
+//! The layout of a profile's file: one part of equal length for each rank, in 64-bit words.
 //!
-//! A part is a head, the messages by size, the procedures, and the peers. Unused pages of the file
+//! A part has a head, then tables: messages by size, procedures, peers. Unused pages of the file
 //! take no memory.
 
 use std::io;
@@ -13,7 +13,7 @@ pub const MOST_PEERS: usize = 1 << 12;
 /// The most rails of a rank that have counters of their own.
 pub const MOST_RAILS: usize = 8;
 
-/// The words of the head.
+/// Positions of the fields of the head, in words from the beginning of a rank's part.
 pub(crate) mod head {
     /// The state of the rank: see [`State`](crate::State).
     pub(crate) const STATE: usize = 0;
@@ -21,24 +21,28 @@ pub(crate) mod head {
     pub(crate) const TIME: usize = 1;
     /// The time in MPI procedures that have returned, in picoseconds.
     pub(crate) const IN_MPI: usize = 2;
-    /// The idle part of it, in picoseconds, plus one; 0 if that is unknown.
+    /// The idle part of [`IN_MPI`], in picoseconds, plus one; 0 if it is unknown.
     pub(crate) const WAITED: usize = 3;
-    /// The number of the running procedure plus one, or 0; and the time of its call.
+    /// The index of the running procedure plus one; 0 if none runs.
     pub(crate) const CURRENT: usize = 4;
+    /// The time of the call of the running procedure, in picoseconds.
     pub(crate) const SINCE: usize = 5;
-    /// The number of procedures, and of peers.
+    /// The number of procedures in the table of procedures.
     pub(crate) const PROCEDURES: usize = 6;
+    /// The number of peers in the table of peers.
     pub(crate) const PEERS: usize = 7;
-    /// Messages and bytes to peers without a place of their own.
+    /// The number of messages to peers that are not in the table of peers; in the next word their
+    /// bytes.
     pub(crate) const OTHERS: usize = 8;
-    /// The number of outages of the network, and their time in picoseconds.
+    /// The number of outages of the network; in the next word their duration in picoseconds.
     pub(crate) const OUTAGES: usize = 10;
-    /// The number of involuntary switches in the computing of a rank, plus one, or 0 if nobody
-    /// times it; its time in picoseconds; and the most threads side by side.
+    /// Three words: the number of involuntary context switches while the rank computed, plus one,
+    /// or 0 if its computing is not timed; the time of that computing in picoseconds; the greatest
+    /// number of threads that computed at once.
     pub(crate) const SWITCHES: usize = 12;
-    /// Bytes that were read from files and written to them in no virtual time.
+    /// Bytes read from files in no virtual time; in the next word the bytes written.
     pub(crate) const FREE_FILES: usize = 15;
-    /// 1 if the rank asked for MPI_THREAD_MULTIPLE and did not get it.
+    /// 1 if the rank requested MPI_THREAD_MULTIPLE and did not get it.
     pub(crate) const LACKS_THREADS: usize = 17;
     /// The time at which MPI_Init returned, in picoseconds.
     pub(crate) const STARTED: usize = 18;
@@ -46,47 +50,51 @@ pub(crate) mod head {
     pub(crate) const WORKED: usize = 19;
     /// The time by which the progress thread has made computing longer, in picoseconds.
     pub(crate) const DELAYED: usize = 20;
-    /// Of a replay: the computing that was invented, plus one, or 0 if nothing differs from the
-    /// recording; the computing that was left out, both in picoseconds; the first call that
-    /// differs, in words.
+    /// For a replay: the computing that it added, in picoseconds, plus one, or 0 if nothing differs
+    /// from the recording; the omitted computing in picoseconds; a description of the first call
+    /// that differs.
     pub(crate) const DIFFERENCES: usize = 21;
-    /// Connections of strangers to each rail.
+    /// The number of connections from strangers, one word for each rail.
     pub(crate) const STRANGERS: usize = DIFFERENCES + 2 + super::SENTENCE;
 }
 
-/// The values of [`head::STATE`].
+/// The value of [`head::STATE`] after the call of MPI_Init.
 pub(crate) const RUNNING: u64 = 1;
+/// The value of [`head::STATE`] after the call of MPI_Finalize.
 pub(crate) const FINISHED: u64 = 2;
 
-/// The number of size classes.
+/// The number of size classes of messages.
 pub(crate) const CLASSES: usize = 64;
-/// The words of a size class: messages, bytes.
+/// The number of words for a size class: messages, bytes.
 pub(crate) const CLASS: usize = 2;
-/// The words of a name.
+/// The number of words for a procedure's name.
 pub(crate) const NAME: usize = 5;
-/// The words of a short text.
+/// The number of words for a short text.
 pub(crate) const SENTENCE: usize = 20;
-/// The words of a procedure: its name, calls, time, bytes.
+/// The number of words for a procedure: its name, calls, time, bytes.
 pub(crate) const PROCEDURE: usize = NAME + 3;
-/// The words of a peer: its rank, messages, bytes.
+/// The number of words for a peer: its rank, messages, bytes.
 pub(crate) const PEER: usize = 3;
 
-/// The places of the tables in a part.
+/// The offset of the table of messages by size in a rank's part, in words.
 pub(crate) const SIZES_AT: usize = head::STRANGERS + MOST_RAILS;
+/// The offset of the table of procedures in a rank's part, in words.
 pub(crate) const PROCEDURES_AT: usize = SIZES_AT + CLASSES * CLASS;
+/// The offset of the table of peers in a rank's part, in words.
 pub(crate) const PEERS_AT: usize = PROCEDURES_AT + MOST_PROCEDURES * PROCEDURE;
 const END: usize = PEERS_AT + MOST_PEERS * PEER;
-/// The largest page of a common system, in bytes. Each part begins with a page.
+/// The largest page size of common systems, in bytes. Each part begins at a page boundary.
 const PAGE: usize = 64 << 10;
-/// The length of a part, in words.
+/// The length of a rank's part, in words.
 pub(crate) const PART: usize = (END * 8).next_multiple_of(PAGE) / 8;
 
-/// Creates the file for a job of `ranks` ranks: empty, anonymous, in memory.
+/// Creates the anonymous file in memory for a job of `ranks` ranks, all zero.
 pub fn create(ranks: usize) -> io::Result<OwnedFd> {
     memory_file::of_length("fishplate-profile", ranks as u64 * PART as u64 * 8)
 }
 
-/// The size class of a message: class 0 is empty messages, class k those of up to 2^(k-1) bytes.
+/// The size class of a message: class 0 is for empty messages, class k for those of up to 2^(k-1)
+/// bytes.
 pub(crate) fn class_of(bytes: usize) -> usize {
     match bytes {
         0 => 0,
@@ -98,7 +106,7 @@ pub(crate) fn class_of(bytes: usize) -> usize {
     }
 }
 
-/// The largest message of a size class, in bytes.
+/// The size of the largest message of a size class, in bytes.
 pub(crate) fn largest_of(class: usize) -> u64 {
     match class {
         0 => 0,

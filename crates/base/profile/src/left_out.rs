@@ -1,24 +1,26 @@
-//! Effects that a modelled machine leaves out of a run, and that its user should know of.
+//! Effects of real machines that a modelled machine omitted in a run. The user is informed of them.
 
 use crate::read::RankRecord;
 
-/// The effects that a modelled machine leaves out of a run.
+/// The effects of real machines that a modelled machine omitted in a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct LeftOut {
-    /// Bytes that the ranks have read from files through MPI, in no time: there is no storage.
+    /// Bytes that the ranks have read from files through MPI in no virtual time: the machine has no
+    /// storage.
     pub free_bytes_read: u64,
-    /// Bytes that they have written to files through MPI, in no time.
+    /// Bytes that the ranks have written to files through MPI in no virtual time.
     pub free_bytes_written: u64,
-    /// A rank asked for MPI_THREAD_MULTIPLE, and got MPI_THREAD_SERIALIZED.
+    /// True if a rank requested MPI_THREAD_MULTIPLE, and got MPI_THREAD_SERIALIZED.
     pub lacks_threads: bool,
-    /// The reason why the program's own clocks show this computer's time.
+    /// The reason why the program's own clocks show the time of this computer instead of virtual
+    /// time.
     pub real_clocks: Option<String>,
 }
 
 impl LeftOut {
-    /// The omissions that the ranks have counted.
+    /// The omitted effects, as the ranks have recorded them.
     pub(crate) fn of(records: &[RankRecord], real_clocks: Option<String>) -> LeftOut {
         let sum = |bytes: fn(&RankRecord) -> u64| {
             let all = records.iter().map(bytes);
@@ -32,7 +34,7 @@ impl LeftOut {
         }
     }
 
-    /// The omissions of either run; of bytes, the greater number.
+    /// Joins the omissions of two runs; of numbers of bytes it keeps the greater.
     pub fn or_more(self, other: &LeftOut) -> LeftOut {
         LeftOut {
             free_bytes_read: self.free_bytes_read.max(other.free_bytes_read),
@@ -42,12 +44,12 @@ impl LeftOut {
         }
     }
 
-    /// Nothing is known to be left out.
+    /// True if nothing is known to be left out.
     pub fn is_empty(&self) -> bool {
         *self == LeftOut::default()
     }
 
-    /// A sentence about each thing that is left out. `no_storage` is the clause that says which
+    /// A sentence about each effect that is left out. `no_storage` is the clause that says which
     /// machines have no storage.
     pub fn sentences(&self, no_storage: &str) -> Vec<String> {
         let written = (self.free_bytes_written, "wrote", "to files");
@@ -77,7 +79,7 @@ impl LeftOut {
     }
 }
 
-/// A number of bytes in decimal units, as storages are sold.
+/// A number of bytes in decimal units, as for storage devices.
 fn amount(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),

@@ -1,5 +1,5 @@
-//! The profile of a job: for each rank its time in each MPI procedure, its messages by size and by
-//! peer.
+//! The profile of a job: for each rank its time in each MPI procedure, its messages by size, and
+//! its messages by peer.
 //!
 //! The launcher makes one file of memory for the job ([`create`]). Each rank writes to its own part
 //! while it runs ([`RankProfile`]), so a rank that is killed leaves what it has counted. After the
@@ -8,7 +8,7 @@
 //! Invariants:
 //! - a rank without a profile pays nothing;
 //! - a rank's part is bounded, whatever the number of its peers and calls;
-//! - the file belonged to arbitrary programs, so its reader trusts nothing in it.
+//! - any program may have written to the file, so its reader trusts nothing in it.
 //!
 //! Never here: printing.
 

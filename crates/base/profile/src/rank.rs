@@ -1,4 +1,4 @@
-//! The writing end: a rank's own part of the profile.
+//! Writing a profile: a rank records into its own part of the file.
 
 use std::collections::HashMap;
 use std::io;
@@ -36,8 +36,9 @@ use crate::layout::{
 /// ```
 pub struct RankProfile {
     part: NonNull<AtomicU64>,
-    /// The places of the procedures and peers in their tables.
+    /// The index of each known procedure in the table of procedures.
     procedures: Mutex<HashMap<&'static str, usize>>,
+    /// The index of each known peer in the table of peers.
     peers: Mutex<HashMap<usize, usize>>,
 }
 
@@ -97,7 +98,8 @@ impl RankProfile {
         self.word(at).fetch_add(value, Ordering::Relaxed);
     }
 
-    /// MPI runs from now on: `procedure` has started it, and has taken all the time until `now`.
+    /// Records the end of the starting call `procedure`, such as MPI_Init: it has taken all the
+    /// time from the rank's start until `now`.
     pub fn begin(&self, procedure: &'static str, now: u64) {
         self.enter(procedure, 0);
         self.leave(now, None);
@@ -105,7 +107,7 @@ impl RankProfile {
         self.set(head::STATE, RUNNING);
     }
 
-    /// The program calls a procedure.
+    /// Records that the program calls a procedure at the time `now`.
     pub fn enter(&self, procedure: &'static str, now: u64) {
         let place = self.place_of(procedure);
         self.set(head::SINCE, now);
@@ -116,8 +118,8 @@ impl RankProfile {
         }
     }
 
-    /// The procedure returns. `waited` is the time for which the rank has been idle in MPI since
-    /// its start, if that is known.
+    /// Records that the running procedure returns at the time `now`. `waited` is the time for which
+    /// the rank has been idle in MPI since its start, if that is known.
     pub fn leave(&self, now: u64, waited: Option<u64>) {
         let time = now.saturating_sub(self.get(head::SINCE));
         self.add(head::IN_MPI, time);
@@ -129,7 +131,7 @@ impl RankProfile {
         self.set(head::CURRENT, 0);
     }
 
-    /// The last procedure, which has ended MPI, returns.
+    /// Records that the last procedure, such as MPI_Finalize, returns.
     pub fn finish(&self, now: u64, waited: Option<u64>) {
         if self.get(head::CURRENT) != 0 {
             self.leave(now, waited);
@@ -138,7 +140,7 @@ impl RankProfile {
         self.set(head::STATE, FINISHED);
     }
 
-    /// A message of `bytes` bytes for `peer` has begun.
+    /// Records that a message of `bytes` bytes to `peer` has begun.
     pub fn sent(&self, peer: usize, bytes: usize) {
         let len = bytes as u64;
         let count = |at: usize| {
@@ -163,15 +165,15 @@ impl RankProfile {
         }
     }
 
-    /// Records the outages of the rank since its start: how often it had no path to a peer, and for
-    /// how many nanoseconds in all.
+    /// Records the outages since the start of the rank: the number of times that it had no path to
+    /// a peer, and their duration in nanoseconds.
     pub fn outages(&self, count: u64, nanos: u64) {
         self.set(head::OUTAGES, count);
         self.set(head::OUTAGES + 1, nanos.saturating_mul(1000));
     }
 
-    /// Records the computing of the rank: its time in nanoseconds, the number of times that the
-    /// system took the core from it, and its threads side by side.
+    /// Records the computing of the rank: its time in nanoseconds, the number of involuntary
+    /// context switches during it, and the greatest number of threads that computed at once.
     pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
         self.set(head::SWITCHES, switches.saturating_add(1));
         self.set(head::SWITCHES + 1, nanos.saturating_mul(1000));
@@ -179,7 +181,7 @@ impl RankProfile {
     }
 
     /// Records the differences of a replay from its recording: the nanoseconds of computing that
-    /// were invented and that were left out. `first` describes the first call that differs.
+    /// the replay added and that it omitted. `first` describes the first call that differs.
     pub fn differs(&self, invented: u64, left_out: u64, first: &str) {
         let picos = |nanos: u64| nanos.saturating_mul(1000);
         self.set(head::DIFFERENCES, picos(invented).saturating_add(1));
@@ -194,23 +196,23 @@ impl RankProfile {
     }
 
     /// Records the picoseconds by which the progress thread has made computing longer, since the
-    /// start.
+    /// rank's start.
     pub fn delayed(&self, picos: u64) {
         self.set(head::DELAYED, picos);
     }
 
-    /// Adds bytes that were read from files and written to them in no virtual time.
+    /// Adds to the bytes that were read from files, and written to them, in no virtual time.
     pub fn free_files(&self, read: u64, written: u64) {
         self.add(head::FREE_FILES, read);
         self.add(head::FREE_FILES + 1, written);
     }
 
-    /// The rank asked for MPI_THREAD_MULTIPLE, and got less.
+    /// Records that the rank requested MPI_THREAD_MULTIPLE, and got less.
     pub fn lacks_threads(&self) {
         self.set(head::LACKS_THREADS, 1);
     }
 
-    /// Keeps a text in `words` words, as much of it as they hold.
+    /// Writes a text into `words` words from `at` on. A longer text is cut off.
     fn set_text(&self, at: usize, words: usize, text: &str) {
         let mut bytes = text.bytes().chain(std::iter::repeat(0));
         for word in at..at + words {
@@ -219,7 +221,7 @@ impl RankProfile {
         }
     }
 
-    /// The place of the running procedure.
+    /// The position of the running procedure's entry, in words.
     fn current(&self) -> Option<usize> {
         let number = self.get(head::CURRENT).checked_sub(1)?;
         Some(PROCEDURES_AT + number as usize * PROCEDURE)
@@ -236,7 +238,7 @@ impl RankProfile {
         }
         known.insert(procedure, place);
         self.set_text(PROCEDURES_AT + place * PROCEDURE, NAME, procedure);
-        // The entry counts once it is whole.
+        // The reader sees the entry only once it is complete.
         let number = self.word(head::PROCEDURES);
         number.store(known.len() as u64, Ordering::Release);
         Some(place)
@@ -266,7 +268,7 @@ impl Drop for RankProfile {
     }
 }
 
-/// A lock whose contents are always consistent.
+/// Locks a mutex, also a poisoned one: its contents are always consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

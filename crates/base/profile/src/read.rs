@@ -1,4 +1,4 @@
-//! The reading end: the parts of all ranks, after the job.
+//! Reading a profile: the parts of all ranks, after the job.
 
 use std::fs::File;
 use std::io;
@@ -9,13 +9,13 @@ use crate::layout::{
     PROCEDURE, PROCEDURES_AT, RUNNING, SENTENCE, SIZES_AT, head, largest_of,
 };
 
-/// The progress of a rank.
+/// How far a rank has come: before, between or after MPI_Init and MPI_Finalize.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The rank has not called MPI_Init.
     #[default]
     Absent,
-    /// The rank has called MPI_Init and not MPI_Finalize: it was killed, or ended without.
+    /// The rank has called MPI_Init and not MPI_Finalize: it was killed, or it ended early.
     Running,
     /// The rank has called MPI_Finalize.
     Finished,
@@ -24,22 +24,22 @@ pub enum State {
 /// A number of messages and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// The number of messages.
+    /// The number of messages that are counted.
     pub count: u64,
-    /// Their bytes.
+    /// The sum of the bytes of the counted messages.
     pub bytes: u64,
 }
 
-/// Messages of about one size.
+/// The messages of one size class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SizeClass {
-    /// The largest size, in bytes: 0 or a power of two. The next smaller one belongs to another
-    /// class.
+    /// The size of the largest messages of this class, in bytes: 0 or a power of two. Messages of
+    /// up to half of it belong to other classes.
     pub up_to: u64,
-    /// The number of messages.
+    /// The number of messages of this size class.
     pub count: u64,
-    /// Their bytes.
+    /// The sum of the bytes of the messages of this size class.
     pub bytes: u64,
 }
 
@@ -59,26 +59,26 @@ pub struct Procedure {
 /// A rank's messages to one peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerTraffic {
-    /// The peer.
+    /// The world rank of the peer.
     pub rank: u64,
-    /// The messages to it.
+    /// The messages to this peer.
     pub sent: Counted,
 }
 
-/// Everything that a rank has counted.
+/// All counts of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankRecord {
-    /// The progress of the rank.
+    /// How far the rank has come.
     pub state: State,
-    /// The time of its last change, in picoseconds since the rank's start.
+    /// The time of the rank's last record, in picoseconds since the rank's start.
     pub time: u64,
     /// The time at which MPI_Init returned, in picoseconds since the rank's start.
     pub started: u64,
     /// The time in MPI procedures that have returned, in picoseconds.
     pub in_mpi: u64,
-    /// The idle part of it, if that is known.
+    /// The idle part of `in_mpi`, in picoseconds, if it is known.
     pub waited: Option<u64>,
-    /// The procedure that has not returned.
+    /// The name of the procedure that has not returned, if there is one.
     pub current: Option<String>,
     /// Messages by size, without empty classes.
     pub sizes: Vec<SizeClass>,
@@ -86,25 +86,27 @@ pub struct RankRecord {
     pub procedures: Vec<Procedure>,
     /// Peers, in the order of the first messages to them.
     pub peers: Vec<PeerTraffic>,
-    /// Messages to further peers.
+    /// Messages to peers beyond the first [`MOST_PEERS`].
     pub others: Counted,
-    /// Connections from processes outside the job, for each rail.
+    /// The number of connections from processes outside the job, for each rail.
     pub strangers: [u64; MOST_RAILS],
-    /// The number of times without a path to a peer, and their sum in picoseconds.
+    /// The number of outages, times without a path to a peer; and the sum of their durations in
+    /// picoseconds.
     pub outages: (u64, u64),
-    /// The number of involuntary switches in the computing of a rank, its time in picoseconds, and
-    /// the most threads side by side; `None` if nobody times it.
+    /// The number of involuntary context switches while the rank computed, the time of that
+    /// computing in picoseconds, and the greatest number of threads that computed at once. `None`
+    /// if the rank's computing is not timed.
     pub computed: Option<(u64, u64, u64)>,
-    /// Of a replay whose calls differ from the recording: the computing that was invented, and that
-    /// was left out, in picoseconds; the first of these calls, in words.
+    /// For a replay whose calls differ from the recording: the computing that the replay added and
+    /// the computing that it omitted, in picoseconds; a description of the first call that differs.
     pub differences: Option<(u64, u64, String)>,
     /// The time of work inside MPI on the rank's own memory, in picoseconds; 0 on a real machine.
     pub worked: u64,
     /// The time by which the progress thread has made computing longer, in picoseconds.
     pub delayed: u64,
-    /// Bytes that were read from files and written to them in no virtual time.
+    /// Bytes that were read from files in no virtual time, and bytes that were written.
     pub free_files: (u64, u64),
-    /// The rank asked for MPI_THREAD_MULTIPLE, and got less.
+    /// True if the rank requested MPI_THREAD_MULTIPLE, and got less.
     pub lacks_threads: bool,
 }
 
@@ -195,7 +197,7 @@ fn sentence(words: &[u64]) -> String {
     text(words, |byte| byte.is_ascii_graphic() || *byte == b' ')
 }
 
-/// The text in words, up to the first byte that may not be in it.
+/// The text in these words, up to the first byte that `may_be` refuses.
 fn text(words: &[u64], may_be: impl Fn(&u8) -> bool) -> String {
     let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
     bytes.take_while(may_be).map(char::from).collect()

@@ -1,4 +1,4 @@
-//! The summary of a job: what its ranks have counted, summed up.
+//! The summary of a job: the counts of its ranks, summed up.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::differences::Differences;
 use crate::left_out::LeftOut;
 use crate::read::{Procedure, RankRecord, SizeClass, State};
 
-/// Picoseconds of a second.
+/// Picoseconds in a second.
 pub(crate) const SECOND: f64 = 1e12;
 
 /// The summary of a job. As JSON it is the object of `fishplate run --summary json`.
@@ -31,9 +31,9 @@ pub struct Summary {
     pub started_s: Option<f64>,
     /// The time of the job on this machine, in seconds.
     pub wall_s: f64,
-    /// A rank has not called MPI_Finalize, so its last call and what came after it are missing.
+    /// True if a rank has not called MPI_Finalize: its last call and all later ones are missing.
     pub partial: bool,
-    /// The share of each rank's time that it was in MPI: over all ranks.
+    /// The share of a rank's time in MPI: least, median and greatest over all ranks.
     pub mpi_share: Shares,
     /// The times of each rank that has called MPI_Init.
     pub per_rank: Vec<RankTimes>,
@@ -45,7 +45,7 @@ pub struct Summary {
     pub matrix: Vec<Pair>,
     /// The busiest resources of the modelled machine, busiest first.
     pub resources: Vec<ResourceUse>,
-    /// Connections from processes outside the job, where there were some.
+    /// The connections from processes outside the job, for each rail that had any.
     #[cfg_attr(feature = "serde", serde(default))]
     pub strangers: Vec<Strangers>,
     /// The ranks that had no path to a peer for some time.
@@ -57,8 +57,8 @@ pub struct Summary {
         serde(default, skip_serializing_if = "Vec::is_empty")
     )]
     pub computed: Vec<RankComputing>,
-    /// The virtual times at which each rank began the marked steps of a replay, in seconds; empty
-    /// without marks.
+    /// For each rank the virtual times, in seconds, at which it began the marked steps of a replay.
+    /// Empty without marks.
     #[cfg_attr(
         feature = "serde",
         serde(default, skip_serializing_if = "Vec::is_empty")
@@ -78,17 +78,17 @@ pub struct Summary {
     pub left_out: LeftOut,
 }
 
-/// The computing of a rank, where it is timed.
+/// The computing of a rank whose computing is timed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RankComputing {
-    /// The rank.
+    /// The world rank.
     pub rank: usize,
-    /// Involuntary switches while it computed: each time another task got the core.
+    /// Involuntary context switches while the rank computed.
     pub switches: u64,
-    /// The time of this computing in seconds.
+    /// The time that the rank computed, in seconds.
     pub computing_s: f64,
-    /// The most threads that computed side by side.
+    /// The greatest number of the rank's threads that computed at once.
     pub threads: u64,
 }
 
@@ -96,34 +96,35 @@ pub struct RankComputing {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RankOutages {
-    /// The rank.
+    /// The world rank.
     pub rank: usize,
-    /// Their number.
+    /// The number of outages.
     pub count: u64,
-    /// Their time in seconds. Outages to several peers at once count each.
+    /// The sum of the durations of the outages, in seconds. Simultaneous outages to several peers
+    /// are added.
     pub seconds: f64,
 }
 
-/// The connections that processes outside the job have made to a rail of a rank. They proved
-/// nothing, and were dropped.
+/// The connections that processes outside the job have made to a rail of a rank. They could not
+/// prove that they know the secret, and were dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Strangers {
-    /// The rank.
+    /// The world rank.
     pub rank: usize,
-    /// Its rail.
+    /// The index of the rail on that rank.
     pub rail: usize,
-    /// The number of connections.
+    /// The number of connections from processes outside the job.
     pub count: u64,
 }
 
-/// The least, median and greatest share of the ranks.
+/// The least, median and greatest of the ranks' shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Shares {
     /// The least share.
     pub least: f64,
-    /// The median; of an even number of ranks the mean of the middle two.
+    /// The median share; with an even number of ranks the mean of the middle two.
     pub median: f64,
     /// The greatest share.
     pub most: f64,
@@ -133,19 +134,19 @@ pub struct Shares {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RankTimes {
-    /// The rank.
+    /// The world rank.
     pub rank: usize,
-    /// Its time in MPI procedures.
+    /// The time of the rank in MPI procedures, in seconds.
     pub mpi_s: f64,
-    /// Its other time.
+    /// The time of the rank outside MPI procedures, in seconds.
     pub compute_s: f64,
-    /// The part of `mpi_s` for which it was idle, if that is known.
+    /// The part of `mpi_s` for which the rank was idle, in seconds, if it is known.
     pub wait_s: Option<f64>,
-    /// The part of `mpi_s` for which it worked on its own memory on a modelled machine: the sums of
-    /// reductions, packing, the program's functions.
+    /// The part of `mpi_s` for which the rank worked on its own memory on a modelled machine, in
+    /// seconds: the arithmetic of reductions, packing, the program's callbacks.
     #[cfg_attr(feature = "serde", serde(default))]
     pub inside_s: f64,
-    /// The part of `compute_s` by which the progress thread of windows has made it longer.
+    /// The part of `compute_s` that the progress thread of windows has added to it, in seconds.
     #[cfg_attr(feature = "serde", serde(default))]
     pub thread_s: f64,
 }
@@ -154,11 +155,11 @@ pub struct RankTimes {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ProcedureUse {
-    /// Its name.
+    /// The name of the procedure.
     pub name: String,
     /// The number of calls.
     pub calls: u64,
-    /// The time in them, in seconds.
+    /// The time in the calls, in seconds.
     pub seconds: f64,
     /// The bytes of the messages that began during the calls.
     pub bytes: u64,
@@ -168,9 +169,9 @@ pub struct ProcedureUse {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Messages {
-    /// Their number.
+    /// The number of messages.
     pub count: u64,
-    /// Their bytes.
+    /// The sum of the bytes of these messages.
     pub bytes: u64,
     /// The messages by size, without empty classes.
     pub by_size: Vec<SizeClass>,
@@ -185,9 +186,9 @@ pub struct Pair {
     pub from: u64,
     /// The receiver.
     pub to: u64,
-    /// The number of messages.
+    /// The number of messages from the sender to the receiver.
     pub count: u64,
-    /// Their bytes.
+    /// The sum of the bytes of the messages from the sender to the receiver.
     pub bytes: u64,
 }
 
@@ -212,19 +213,19 @@ impl From<Pair> for [u64; 4] {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ResourceUse {
-    /// Its name, such as `link out`.
+    /// The name of the resource, such as `link out`.
     pub name: String,
-    /// Its host.
+    /// The number of the host that the resource belongs to.
     pub host: u32,
-    /// Its rail, if it belongs to one.
+    /// The rail that the resource belongs to, if any.
     pub rail: Option<u32>,
-    /// The time for which it was busy, in seconds.
+    /// The time for which the resource was busy, in seconds.
     pub busy_s: f64,
-    /// The share of the job's time for which it was busy.
+    /// The share of the job's time for which the resource was busy.
     pub share: f64,
 }
 
-/// The facts of a job that its ranks do not count.
+/// The facts of a job that its ranks do not record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobFacts {
     /// The program and its arguments.
@@ -237,9 +238,11 @@ pub struct JobFacts {
     pub wall_s: f64,
     /// The busiest resources of the modelled machine, busiest first.
     pub resources: Vec<ResourceUse>,
-    /// The times at which each rank began the marked steps of a replay, in seconds.
+    /// For each rank the times, in seconds, at which it began the steps that a replayed compute
+    /// trace marks.
     pub steps: Vec<Vec<f64>>,
-    /// The reason why the program's own clocks show this computer's time.
+    /// The reason why the program's own clocks show the time of this computer instead of virtual
+    /// time.
     pub real_clocks: Option<String>,
 }
 
@@ -283,14 +286,14 @@ impl Summary {
         }
     }
 
-    /// No rank has called MPI_Init.
+    /// True if no rank has called MPI_Init.
     pub fn is_empty(&self) -> bool {
         self.per_rank.is_empty()
     }
 }
 
 impl RankTimes {
-    /// The share of the rank's time that it was in MPI.
+    /// The share of the rank's time that it spent in MPI.
     pub fn mpi_share(&self) -> f64 {
         match self.mpi_s + self.compute_s {
             0.0 => 0.0,

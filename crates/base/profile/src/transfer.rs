@@ -1,4 +1,5 @@
-//! The transfer of parts of a profile to another file: ranks of other hosts count in a file there.
+//! The transfer of parts of a profile between files: ranks on another host write to a file on that
+//! host, whose pieces are sent to the file of the job.
 
 use std::fs::File;
 use std::io;
@@ -7,10 +8,10 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// The longest piece, in bytes.
+/// The length of the longest piece, in bytes.
 const PIECE: u64 = 64 << 10;
 
-/// The used pieces of a profile's file, each with its place. Unused memory is left out.
+/// The used pieces of a profile's file, each with its offset in bytes. Holes are left out.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -20,7 +21,7 @@ pub fn pieces(file: &File) -> io::Result<Vec<(u64, Vec<u8>)>> {
     loop {
         let start = match seek(file, SeekFrom::Data(end)) {
             Ok(start) => start,
-            // Nothing follows.
+            // No data follow.
             Err(Errno::NXIO) => return Ok(pieces),
             Err(why) => return Err(why.into()),
         };
@@ -36,7 +37,7 @@ pub fn pieces(file: &File) -> io::Result<Vec<(u64, Vec<u8>)>> {
     }
 }
 
-/// Puts a piece at its place in the file of a job. One that exceeds the file is an error.
+/// Writes a piece at its offset `at` into the file of a job.
 ///
 /// # Errors
 /// The piece exceeds the file, or the file cannot be written.

@@ -1,10 +1,10 @@
-//! Admission to a TCP connection: the hello over sockets that never block.
+//! Admission to a TCP connection: the hello ([`crate::hello`]) over nonblocking sockets.
 //!
-//! The listening side ([`Callers`]) polls all callers in turn, so a silent one delays no other. The
-//! user polls the socket and brings the time.
+//! The listening side ([`Callers`]) polls all callers one after the other, so a silent one delays
+//! no other. Its user polls the listening socket and passes the current time.
 //!
-//! Invariants: at most [`MOST_CALLERS`] connections wait, none for longer than [`PATIENCE`], and no
-//! byte of a peer is read beyond its hello before the proof.
+//! Invariants: at most [`MOST_CALLERS`] connections wait, none for longer than [`PATIENCE`]. No
+//! byte after the hello is read before the peer has proved that it knows the secret.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use crate::Secret;
 use crate::hello::{self, CALL, PROOF};
 
-/// The most callers that may be silent at once. The oldest leaves for a new one.
+/// The most callers that wait at once. One more replaces the oldest.
 pub const MOST_CALLERS: usize = 64;
-/// Time within which a caller proves itself.
+/// The time within which a caller must prove that it knows the secret.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The callers of a listening socket that have not proved themselves yet.
+/// The callers of a listening socket that have not proved yet that they know the secret.
 #[derive(Debug, Default)]
 pub struct Callers {
     waiting: VecDeque<Caller>,
@@ -32,27 +32,27 @@ struct Caller {
     stream: TcpStream,
     from: SocketAddr,
     until: Instant,
-    /// The bytes of the message that is due.
+    /// The bytes so far of the message that this caller has to send next.
     arrived: Vec<u8>,
-    /// The hello after its CALL.
+    /// The hello, once the CALL of this caller has arrived and was answered.
     hello: Option<hello::Listener>,
 }
 
 impl Callers {
-    /// Accepts new callers of a socket that does not block, and reads the messages of all. Returns
-    /// the connection of the first that has proved itself, which does not block.
-    pub fn hear(
+    /// Accepts new callers of the nonblocking `socket`, and reads the messages of all callers.
+    /// Returns the nonblocking connection of the first that has proved that it knows the secret.
+    pub fn accept(
         &mut self,
         socket: &TcpListener,
         secret: &Secret,
         now: Instant,
     ) -> io::Result<Option<TcpStream>> {
-        // A flood of callers ends some time too.
+        // Bounded: a flood of callers must not keep this loop running.
         for _ in 0..MOST_CALLERS {
             match socket.accept() {
                 Ok((stream, from)) => self.add(stream, from, now)?,
                 Err(why) if why.kind() == ErrorKind::WouldBlock => break,
-                // The caller has gone again.
+                // The caller has closed its connection already.
                 Err(why) if why.kind() == ErrorKind::ConnectionAborted => {}
                 Err(why) => return Err(why),
             }
@@ -111,7 +111,7 @@ impl Callers {
 }
 
 impl Caller {
-    /// Reads the bytes that have arrived. True: the caller knows the secret.
+    /// Reads the bytes that have arrived. True: the caller has proved that it knows the secret.
     fn step(&mut self, secret: &Secret) -> Result<bool, String> {
         let words = |why: io::Error| why.kind().to_string();
         if self.hello.is_none() {
@@ -121,7 +121,7 @@ impl Caller {
             };
             let (hello, answer) =
                 hello::Listener::answer(secret, &call).map_err(|why| why.to_string())?;
-            // The buffer of a new connection has room for it.
+            // The send buffer of a new connection has room for an ANSWER, so this does not block.
             self.stream.write_all(&answer).map_err(words)?;
             self.hello = Some(hello);
         }
@@ -130,12 +130,13 @@ impl Caller {
             return Ok(false);
         };
         let hello = self.hello.take().ok_or("its greeting was over")?;
-        let heard = hello.hear(&proof);
+        let heard = hello.check_proof(&proof);
         heard.map(|_| true).map_err(|why| why.to_string())
     }
 }
 
-/// The message of this length, once it is whole.
+/// Reads a message of `LENGTH` bytes. `None`: it has not arrived completely; `arrived` keeps its
+/// first bytes.
 fn message<const LENGTH: usize>(
     stream: &mut TcpStream,
     arrived: &mut Vec<u8>,
@@ -196,21 +197,23 @@ mod tests {
         stream.set_nonblocking(true).unwrap();
         let mut arrived = Vec::new();
         let answer = loop {
-            assert!(callers.hear(&socket, &secret(7), now).unwrap().is_none());
+            assert!(callers.accept(&socket, &secret(7), now).unwrap().is_none());
             if let Some(answer) = message::<ANSWER>(&mut stream, &mut arrived).unwrap() {
                 break answer;
             }
         };
-        stream.write_all(&hello.hear(&answer).unwrap()).unwrap();
+        stream
+            .write_all(&hello.check_answer(&answer).unwrap())
+            .unwrap();
         let admitted = loop {
-            if let Some(admitted) = callers.hear(&socket, &secret(7), now).unwrap() {
+            if let Some(admitted) = callers.accept(&socket, &secret(7), now).unwrap() {
                 break admitted;
             }
         };
         assert_eq!(admitted.peer_addr().ok(), stream.local_addr().ok());
         assert_eq!((waiting(&callers), callers.strangers()), (3, 0));
         let late = now + PATIENCE;
-        assert!(callers.hear(&socket, &secret(7), late).unwrap().is_none());
+        assert!(callers.accept(&socket, &secret(7), late).unwrap().is_none());
         assert_eq!((waiting(&callers), callers.strangers()), (0, 3));
         assert!(callers.take_first_stranger().unwrap().1.contains("silent"));
         drop(silent);
@@ -222,7 +225,7 @@ mod tests {
         let mut callers = Callers::default();
         let (mut stream, _) = caller(at, 8);
         while callers.strangers() == 0 {
-            let admitted = callers.hear(&socket, &secret(7), Instant::now()).unwrap();
+            let admitted = callers.accept(&socket, &secret(7), Instant::now()).unwrap();
             assert!(admitted.is_none());
         }
         let (_, why) = callers.take_first_stranger().unwrap();
@@ -239,7 +242,7 @@ mod tests {
         let mut streams = Vec::new();
         while callers.strangers() == 0 {
             streams.push(TcpStream::connect(at).unwrap());
-            callers.hear(&socket, &secret(7), now).unwrap();
+            callers.accept(&socket, &secret(7), now).unwrap();
             assert!(waiting(&callers) <= MOST_CALLERS);
         }
         assert!(streams.len() > MOST_CALLERS);

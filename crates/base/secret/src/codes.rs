@@ -1,7 +1,8 @@
-//! Codes of messages: a process of the job has made the message, and nobody has changed it since.
+//! Message authentication codes: a code proves that a process of the job has made the message, and
+//! that nobody has changed it since.
 //!
-//! A code alone does not say when a message was made. Its user refuses repetitions, by a number or
-//! a nonce among the parts.
+//! A code alone does not say when the message was made. Whoever checks it refuses replays, by a
+//! sequence number or a nonce among the parts of the message.
 
 use std::fmt;
 
@@ -10,13 +11,14 @@ use sha2::Sha256;
 
 use crate::Secret;
 
-/// The length of a code in bytes: half of what HMAC-SHA-256 gives, the least that RFC 2104 advises.
+/// The length of a code in bytes: half of an HMAC-SHA-256, the least that RFC 2104 advises.
 pub const CODE: usize = 16;
 
-/// The longest name of a purpose, in bytes. The hello begins with a letter, whose value is higher.
+/// The longest name of a purpose, in bytes. The hello authenticates a label that begins with a
+/// letter. A letter's value is higher than any length, so no code passes for one of the hello.
 const LONGEST_PURPOSE: usize = 64;
 
-/// Codes for one purpose. A code of one purpose is none of another one.
+/// Computes and checks codes for one purpose. A code for one purpose is not valid for another.
 ///
 /// ```
 /// use secret::{Secret, codes::Codes};
@@ -31,7 +33,7 @@ const LONGEST_PURPOSE: usize = 64;
 pub struct Codes(Hmac<Sha256>);
 
 impl Codes {
-    /// The codes of a secret for one purpose.
+    /// Codes for one purpose, keyed by the secret.
     ///
     /// # Panics
     /// The name of the purpose has more than 64 bytes.
@@ -44,8 +46,8 @@ impl Codes {
         Codes(codes)
     }
 
-    /// The code of a message. Each part but the last has a fixed length, or two messages could have
-    /// one code.
+    /// Computes the code of a message. Each part but the last must have a fixed length, or two
+    /// messages could have one code.
     pub fn code(&self, parts: &[&[u8]]) -> [u8; CODE] {
         let whole = self.over(parts).finalize().into_bytes();
         let mut code = [0; CODE];
@@ -53,12 +55,14 @@ impl Codes {
         code
     }
 
-    /// True if this is the code of the message. The time does not depend on the bytes.
+    /// True if `code` is the code of the message. The time of the comparison does not depend on its
+    /// bytes.
     pub fn is_code(&self, parts: &[&[u8]], code: &[u8; CODE]) -> bool {
         self.over(parts).verify_truncated_left(code).is_ok()
     }
 
-    /// A number that processes of the job derive alike, and nobody else can guess.
+    /// A number that processes of the job derive alike from `parts`, and that nobody else can
+    /// guess.
     pub fn number(&self, parts: &[&[u8]]) -> u32 {
         let [one, two, three, four, ..] = self.code(parts);
         u32::from_be_bytes([one, two, three, four])

@@ -5,16 +5,17 @@
 //! 2. ANSWER, 72 bytes, listener to caller: head, nonce of the listener, code.
 //! 3. PROOF, 40 bytes, caller to listener: head, code.
 //!
-//! A head is the word `fplate`, the version of the protocol and the number of the message. A nonce
-//! is 32 fresh random bytes. An introduction is 32 bytes of the caller's own choice: who it is and
-//! what it wants. A code is HMAC-SHA-256, keyed by the secret, of a fixed label and of every byte
-//! that was sent before the code, in either direction, beginning with CALL.
+//! A head is the string `fplate`, the version of the protocol and the number of the message. A
+//! nonce is 32 fresh random bytes. An introduction is 32 bytes that the caller chooses: who it is
+//! and why it calls. A code is the HMAC-SHA-256, keyed by the secret, of a fixed label and of all
+//! bytes sent before the code, in either direction, from the beginning of CALL.
 //!
-//! Each code covers heads up to its own, so no message passes for another one: not the caller's
-//! for the listener's (reflection), not one of another connection (replay). The code of CALL lets
-//! the listener drop a stranger before it answers anything. An observer can repeat a CALL, and
-//! gets an ANSWER with a nonce that it cannot prove: [`Listener::hear`] alone hands out the
-//! introduction. Bytes after the hello are not authenticated, and nothing is encrypted.
+//! Each code covers all heads up to its own, so no message passes for another: neither the caller's
+//! for the listener's (reflection), nor one of another connection (replay). The code of CALL lets
+//! the listener drop a stranger before it answers. An observer can repeat a CALL, but the ANSWER to
+//! it has a new nonce, for which the observer cannot make a PROOF. So only
+//! [`Listener::check_proof`] returns the introduction. Bytes after the hello are not authenticated,
+//! and nothing is encrypted.
 //!
 //! ```
 //! use secret::{Secret, hello::{Caller, Listener}};
@@ -22,8 +23,8 @@
 //! let secret = Secret::draw()?;
 //! let (caller, call) = Caller::call(&secret, [7; 32])?;
 //! let (listener, answer) = Listener::answer(&secret, &call)?;
-//! let proof = caller.hear(&answer)?;
-//! assert_eq!(listener.hear(&proof)?, [7; 32]);
+//! let proof = caller.check_answer(&answer)?;
+//! assert_eq!(listener.check_proof(&proof)?, [7; 32]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -59,14 +60,14 @@ enum Message {
     Proof = 3,
 }
 
-/// The reason why a hello failed. The connection is then to be closed without a word.
+/// The reason why a hello failed. The connection must then be closed without a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// The peer is no process of an MPI job by this library.
+    /// The peer's bytes do not begin a hello: it is no process of a job of this library.
     Stranger,
-    /// The peer speaks this version of the hello.
+    /// The peer uses this other version of the hello.
     Version(u8),
-    /// The peer has sent another message than the one that was due.
+    /// The peer has sent another message of the hello than the expected one.
     OutOfTurn,
     /// The peer does not know the secret of this job, or bytes were changed in transit.
     Unproven,
@@ -99,7 +100,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Begins a hello. The bytes are the message to send.
+    /// Begins a hello. The returned bytes are the CALL to send.
     pub fn call(
         secret: &Secret,
         introduction: [u8; INTRODUCTION],
@@ -117,9 +118,9 @@ impl Caller {
         (Caller { transcript }, message)
     }
 
-    /// Checks the ANSWER: the listener knows the secret. The bytes are the message to send, and
-    /// after it the connection is the caller's to use.
-    pub fn hear(mut self, answer: &[u8; ANSWER]) -> Result<[u8; PROOF], Refused> {
+    /// Checks the ANSWER, which proves that the listener knows the secret. The returned bytes are
+    /// the PROOF to send; after it the caller may use the connection.
+    pub fn check_answer(mut self, answer: &[u8; ANSWER]) -> Result<[u8; PROOF], Refused> {
         self.transcript.check(Message::Answer, answer)?;
         Ok(self.transcript.say(Message::Proof, &[]))
     }
@@ -133,7 +134,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Checks the CALL. The bytes are the message to send.
+    /// Checks the CALL. The returned bytes are the ANSWER to send.
     pub fn answer(secret: &Secret, call: &[u8; CALL]) -> Result<(Listener, [u8; ANSWER]), Refused> {
         Listener::answer_with(secret, call, || {
             random::bytes().map_err(|_| Refused::NoRandomBytes)
@@ -157,15 +158,15 @@ impl Listener {
         Ok((listener, message))
     }
 
-    /// Checks the PROOF: the caller knows the secret, and this is no replay. The result is the
+    /// Checks the PROOF: the caller knows the secret, and its CALL was no replay. Returns the
     /// caller's introduction.
-    pub fn hear(mut self, proof: &[u8; PROOF]) -> Result<[u8; INTRODUCTION], Refused> {
+    pub fn check_proof(mut self, proof: &[u8; PROOF]) -> Result<[u8; INTRODUCTION], Refused> {
         self.transcript.check(Message::Proof, proof)?;
         Ok(self.introduction)
     }
 }
 
-/// The code over all bytes of a hello so far.
+/// The HMAC of all bytes of a hello so far.
 struct Transcript(Hmac<Sha256>);
 
 impl Transcript {
@@ -176,7 +177,7 @@ impl Transcript {
         Transcript(code)
     }
 
-    /// Makes a message: head, parts, and the code over everything up to here.
+    /// Makes a message: head, parts, and the code of everything up to this code.
     fn say<const LENGTH: usize>(&mut self, message: Message, parts: &[&[u8]]) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         let (body, code) = bytes.split_at_mut(LENGTH - CODE);
@@ -194,7 +195,7 @@ impl Transcript {
         bytes
     }
 
-    /// Checks a message of the peer. The result is its bytes between head and code.
+    /// Checks a message of the peer, and returns its bytes between head and code.
     fn check<'a>(&mut self, due: Message, message: &'a [u8]) -> Result<&'a [u8], Refused> {
         let (body, code) = message.split_at(message.len() - CODE);
         let (head, said) = body.split_at(HEAD);
@@ -250,12 +251,12 @@ mod tests {
         Listener::answer_with(secret, call, || Ok([nonce; NONCE]))
     }
 
-    /// The messages of one hello, which succeeds.
+    /// The three messages of a successful hello.
     fn messages(secret: &Secret, nonces: [u8; 2]) -> ([u8; CALL], [u8; ANSWER], [u8; PROOF]) {
         let (caller, call) = Caller::call_with(secret, INTRODUCED, [nonces[0]; NONCE]);
         let (listener, said) = answer(secret, &call, nonces[1]).unwrap();
-        let proof = caller.hear(&said).unwrap();
-        assert_eq!(listener.hear(&proof), Ok(INTRODUCED));
+        let proof = caller.check_answer(&said).unwrap();
+        assert_eq!(listener.check_proof(&proof), Ok(INTRODUCED));
         (call, said, proof)
     }
 
@@ -305,10 +306,10 @@ mod tests {
             Listener::answer(&theirs, &call).unwrap_err(),
             Refused::Unproven
         );
-        // A listener that answers whatever comes, with the nonce of this call and its own key.
+        // A listener that accepts any CALL, and answers with a code of its own key.
         let (_, foreign) = Caller::call(&theirs, INTRODUCED).unwrap();
         let (_, said) = Listener::answer(&theirs, &foreign).unwrap();
-        assert_eq!(caller.hear(&said), Err(Refused::Unproven));
+        assert_eq!(caller.check_answer(&said), Err(Refused::Unproven));
     }
 
     #[test]
@@ -325,13 +326,13 @@ mod tests {
             let mut changed = said;
             flipped(at, &mut changed);
             let (caller, _) = Caller::call_with(&secret, INTRODUCED, [1; NONCE]);
-            assert!(caller.hear(&changed).is_err(), "bit {at} of ANSWER");
+            assert!(caller.check_answer(&changed).is_err(), "bit {at} of ANSWER");
         }
         for at in 0..PROOF * 8 {
             let mut changed = proof;
             flipped(at, &mut changed);
             let (listener, _) = answer(&secret, &call, 2).unwrap();
-            assert!(listener.hear(&changed).is_err(), "bit {at} of PROOF");
+            assert!(listener.check_proof(&changed).is_err(), "bit {at} of PROOF");
         }
     }
 
@@ -339,21 +340,22 @@ mod tests {
     fn a_reflected_message_is_refused() {
         let secret = secret(9);
         let (call, said, proof) = messages(&secret, [1, 2]);
-        // The caller receives the beginning of its own CALL, with either head.
+        // The caller receives the beginning of its own CALL, once with the head of a CALL and once
+        // with that of an ANSWER.
         for number in [Message::Call, Message::Answer] {
             let (caller, call) = Caller::call_with(&secret, INTRODUCED, [1; NONCE]);
             let mut echo = [0; ANSWER];
             echo[..HEAD + NONCE].copy_from_slice(&call[..HEAD + NONCE]);
             echo[HEAD + NONCE..].copy_from_slice(&call[CALL - CODE..]);
             echo[HEAD - 1] = number as u8;
-            assert!(caller.hear(&echo).is_err());
+            assert!(caller.check_answer(&echo).is_err());
         }
-        // The listener receives the code of its own ANSWER, and the code of CALL, as PROOF.
+        // The listener receives the code of its own ANSWER as a PROOF, then the code of CALL.
         for code in [&said[ANSWER - CODE..], &call[CALL - CODE..]] {
             let (listener, _) = answer(&secret, &call, 2).unwrap();
             let mut echo = proof;
             echo[HEAD..].copy_from_slice(code);
-            assert_eq!(listener.hear(&echo), Err(Refused::Unproven));
+            assert_eq!(listener.check_proof(&echo), Err(Refused::Unproven));
         }
     }
 
@@ -361,16 +363,16 @@ mod tests {
     fn a_replayed_message_is_refused() {
         let secret = secret(9);
         let (call, said, proof) = messages(&secret, [1, 2]);
-        // A repeated CALL gets an ANSWER with another nonce, so the PROOF of the first time proves
-        // nothing.
+        // A repeated CALL gets an ANSWER with another nonce, so the first PROOF proves nothing to
+        // this listener.
         let (listener, _) = answer(&secret, &call, 3).unwrap();
-        assert_eq!(listener.hear(&proof), Err(Refused::Unproven));
-        // An ANSWER of another time does not answer this caller.
+        assert_eq!(listener.check_proof(&proof), Err(Refused::Unproven));
+        // An ANSWER to an earlier CALL does not answer this caller.
         let (caller, _) = Caller::call_with(&secret, INTRODUCED, [4; NONCE]);
-        assert_eq!(caller.hear(&said), Err(Refused::Unproven));
-        // Nor one to the same nonce with another introduction.
+        assert_eq!(caller.check_answer(&said), Err(Refused::Unproven));
+        // Neither does an ANSWER to a CALL with the same nonce and another introduction.
         let (caller, _) = Caller::call_with(&secret, [0; INTRODUCTION], [1; NONCE]);
-        assert_eq!(caller.hear(&said), Err(Refused::Unproven));
+        assert_eq!(caller.check_answer(&said), Err(Refused::Unproven));
     }
 
     #[test]

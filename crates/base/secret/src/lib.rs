@@ -2,16 +2,16 @@
 //!
 //! The launcher draws one [`Secret`] for each job and gives it to the ranks. Two processes that
 //! connect over a network prove to each other with [`hello`] that both know it, before either
-//! believes a byte of the other; [`admission`] is that proof over sockets. Messages without a
+//! trusts a byte of the other; [`admission`] is that proof over sockets. Messages without a
 //! connection carry [`codes`].
 //!
 //! Invariants:
-//! - no secret appears in a text: `Debug` hides it, and there is no `Display`; a [`Token`] is made
-//!   to be shown;
+//! - no secret appears in a text: `Debug` hides it, and there is no `Display`; only a [`Token`] is
+//!   made to be shown;
 //! - nothing but [`admission`] touches a socket, and nothing opens a file;
 //! - codes are compared in a time that does not depend on their bytes.
 //!
-//! Never here: files, and what a connection carries.
+//! Never here: files, and the data that a connection carries afterwards.
 
 #![forbid(unsafe_code)]
 
@@ -26,12 +26,13 @@ use std::io;
 
 pub use token::{NotAToken, Token};
 
-/// A random number of the kernel, to tell a message of now from one of earlier times.
+/// Draws a random number from the kernel, to distinguish a message from a replay of an earlier
+/// one.
 pub fn nonce() -> io::Result<u64> {
     random::bytes().map(u64::from_ne_bytes)
 }
 
-/// The secret of a job: 256 bits that its launcher and its ranks know, and nobody else.
+/// The secret of a job: 256 bits that only its launcher and its ranks know.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; Secret::LENGTH]);
 
@@ -49,7 +50,7 @@ impl Secret {
         Secret(bytes)
     }
 
-    /// The bytes, for a file or a stream that only processes of the job read.
+    /// The bytes of the secret, for a file or a stream that only processes of the job read.
     pub fn as_bytes(&self) -> &[u8; Secret::LENGTH] {
         &self.0
     }

@@ -1,11 +1,11 @@
-//! Random bytes of the kernel.
+//! Draws random bytes from the kernel.
 
 use std::io;
 
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Random bytes. Blocks only in the first moments of a machine, before the kernel has any.
+/// Draws random bytes. Blocks only early in the boot of a machine, before the kernel has any.
 pub(crate) fn bytes<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
     let mut bytes = [0; LENGTH];
     let mut drawn = 0;

@@ -1,4 +1,4 @@
-//! Tokens: secrets that people pass on.
+//! Tokens: secrets that people copy from one command line or file to another.
 
 use std::fmt;
 use std::io;
@@ -9,8 +9,8 @@ use sha2::Sha256;
 
 use crate::{Secret, random};
 
-/// A secret that people pass on: 128 random bits, written as 32 hexadecimal digits. It is made to
-/// be shown, unlike a [`Secret`], which is derived from it.
+/// A secret that people copy: 128 random bits, written as 32 hexadecimal digits. It is made to be
+/// shown, unlike the [`Secret`] that is derived from it.
 ///
 /// ```
 /// use secret::Token;
@@ -34,7 +34,7 @@ impl Token {
         random::bytes().map(Token)
     }
 
-    /// The secret that belongs to the token.
+    /// Derives the secret from the token.
     pub fn secret(&self) -> Secret {
         let key = Hmac::<Sha256>::new_from_slice(&self.0);
         let mut derived = key.expect("HMAC takes keys of any length");
@@ -52,7 +52,7 @@ impl fmt::Display for Token {
 impl FromStr for Token {
     type Err = NotAToken;
 
-    /// Reads a token, with white space before and behind it.
+    /// Parses a token. White space before and behind it is ignored.
     fn from_str(text: &str) -> Result<Token, NotAToken> {
         let text = text.trim_ascii().as_bytes();
         let (pairs, rest) = text.as_chunks::<2>();

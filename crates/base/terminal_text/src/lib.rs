@@ -1,12 +1,12 @@
-//! Text of others, safe to show on a terminal: names of hosts, paths of programs, and whatever a
-//! peer, a remote command or another launcher has written.
+//! Text from others, made safe to show on a terminal: names of hosts, paths of programs, and all
+//! text that a peer, a remote command or another launcher has written.
 //!
-//! Control characters could change what a terminal shows, and an end of a line could begin a
-//! message that nobody sent. Both are shown as a C string writes them: `\x1b`, `\n`.
+//! Control characters could change what a terminal shows, and a newline could begin a forged
+//! message. Both are shown as C escapes: `\x1b`, `\n`.
 //!
-//! Never here: output.
+//! Never here: the output itself.
 
-/// One line: a name, a path, a value. Ends of lines and tabs are escaped too.
+/// Escapes text for one line: a name, a path, a value. Newlines and tabs are escaped too.
 ///
 /// ```
 /// assert_eq!(terminal_text::line("a\nb\x1b[31m"), r"a\nb\x1b[31m");
@@ -17,7 +17,7 @@ pub fn line(text: &str) -> String {
     shown
 }
 
-/// A text of several lines. Ends of lines and tabs stay.
+/// Escapes text of several lines. Newlines and tabs stay.
 pub fn lines(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -42,7 +42,7 @@ fn add(shown: &mut String, letter: char) {
     }
 }
 
-/// True if a terminal may end a line at this character, or show others in another order.
+/// True if a terminal may break the line at this character, or change the order of others.
 fn reorders(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -63,7 +63,7 @@ targets![
     windows,
 ];
 
-/// The target with this name.
+/// The target with this name, if there is one.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }

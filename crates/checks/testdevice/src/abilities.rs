@@ -1,17 +1,18 @@
-//! A node whose rank may do other things than its surroundings allow.
+//! A node for tests with changed [`Abilities`], such as memory that ranks cannot share.
 
 use std::cell::RefCell;
 
 use device::{Abilities, Device, Node, Result, delegate_to_node};
 
-/// A node with these abilities in place of its own.
+/// A node for tests that reports abilities of the test's choice. It delegates everything else to
+/// another node.
 pub struct WithAbilities {
     node: RefCell<Box<dyn Node>>,
     abilities: Abilities,
 }
 
 impl WithAbilities {
-    /// The node with its abilities changed by `change`.
+    /// Wraps a node. `change` changes the abilities that the new node reports.
     pub fn new(node: Box<dyn Node>, change: impl FnOnce(&mut Abilities)) -> WithAbilities {
         let mut abilities = node.abilities();
         change(&mut abilities);

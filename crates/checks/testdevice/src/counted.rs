@@ -2,8 +2,9 @@
 //!
 //! The number of wake-ups depends on how soon the rank sleeps again, unless it always sleeps: a
 //! [`Counted::sleeper`] arms its devices before each request and after each wake-up, and waits for
-//! their events only. Every effect of a request thus finds the devices armed, and counts. In
-//! virtual time, which has no events, each wait counts whose first poll finds a completion.
+//! their events only. Every effect of a request thus finds the devices armed, and is counted.
+//! Virtual time has no events: there a wait is counted if the first poll after it finds a
+//! completion.
 
 use std::cell::RefCell;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,34 +17,34 @@ use device::{
 };
 
 /// The longest delay of an event after its completion is visible, in nanoseconds, on a machine
-/// whose processors have other work too.
+/// whose processors also do other work.
 const EVENT_COMES: u64 = 500_000_000;
 
-/// The requests to all devices of a rank. Nothing here depends on timing, except `woken` of a rank
-/// without a [`Counted::sleeper`].
+/// The numbers of requests to all devices of a rank. None depends on timing, except `woken` of a
+/// rank without a [`Counted::sleeper`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// RDMA writes without immediate.
+    /// The number of RDMA writes without immediate.
     pub writes: u64,
-    /// RDMA writes with immediate.
+    /// The number of RDMA writes with immediate.
     pub writes_with_immediate: u64,
-    /// RDMA reads.
+    /// The number of RDMA reads.
     pub reads: u64,
-    /// Sends.
+    /// The number of sends.
     pub sends: u64,
-    /// Atomics.
+    /// The number of atomics.
     pub atomics: u64,
     /// The payload of all requests, in bytes.
     pub bytes: u64,
-    /// Signaled requests.
+    /// The number of signaled requests.
     pub signaled: u64,
-    /// Receives posted.
+    /// The number of receives posted.
     pub receives_posted: u64,
-    /// Completions of receives.
+    /// The number of completions of receives.
     pub received: u64,
-    /// Registrations of memory.
+    /// The number of registrations of memory.
     pub registrations: u64,
-    /// Wake-ups of the rank by its devices.
+    /// The number of wake-ups of the rank by its devices.
     pub woken: u64,
 }
 
@@ -66,7 +67,7 @@ impl Counts {
         self.signaled += u64::from(work.signaled);
     }
 
-    /// The difference to an earlier state.
+    /// The counts since an earlier state.
     pub fn since(&self, before: &Counts) -> Counts {
         Counts {
             writes: self.writes - before.writes,
@@ -87,10 +88,10 @@ impl Counts {
 /// The counts of a node so far, shared with the maker of its [`Counted`].
 pub type Counter = Arc<Mutex<Counts>>;
 
-/// A node that delegates to another and counts.
+/// A node that delegates to another node and counts requests.
 pub struct Counted {
     node: RefCell<Box<dyn Node>>,
-    /// The rail of the current device, and the attributes of each.
+    /// The number of the rail of the current device.
     rail: usize,
     attributes: Vec<Attributes>,
     counter: Counter,
@@ -99,12 +100,12 @@ pub struct Counted {
 
 /// The rank's means of waiting.
 enum Waking {
-    /// The node's own wait. True: it has waited and not polled since.
+    /// The wait of the node itself. True: the rank has waited and not polled since.
     ByNode(bool),
     ByEvents {
         events: OwnedFd,
         armed: bool,
-        /// True while it sleeps.
+        /// True while the rank sleeps.
         asleep: Arc<AtomicBool>,
     },
 }
@@ -300,8 +301,8 @@ impl Device for Counted {
         let woken = match &mut self.waking {
             _ if taken == 0 => false,
             Waking::ByNode(waited) => std::mem::take(waited),
-            // A completion found before the rank slept would have woken it, unless it came before
-            // the devices were armed.
+            // A completion that was there before the rank slept would have ended the sleep, unless
+            // it came before the devices were armed.
             Waking::ByEvents { events, armed, .. } => {
                 let woken = *armed && can_be_read(events, EVENT_COMES);
                 *armed &= !woken;
@@ -316,7 +317,7 @@ impl Device for Counted {
     }
 }
 
-/// True if a descriptor becomes readable within a time.
+/// True if a descriptor becomes readable within `nanos` nanoseconds, at most a second.
 fn can_be_read(file: &OwnedFd, nanos: u64) -> bool {
     let mut entry = libc::pollfd {
         fd: file.as_raw_fd(),

@@ -1,4 +1,4 @@
-//! Two ranks that are connected with each other, on any device.
+//! Connects two ranks for a test, on any device, and gives each of them the operations on its end.
 
 use std::time::{Duration, Instant};
 
@@ -6,36 +6,36 @@ use device::*;
 
 /// One end of a connection over one rail.
 pub struct End {
-    /// The rail.
+    /// The number of the rail.
     pub rail: usize,
-    /// The completion queue for everything.
+    /// The completion queue of all requests and receives.
     pub cq: Cq,
-    /// The queue pair.
+    /// The queue pair of this end.
     pub qp: Qp,
     /// Memory that the peer may access.
     pub memory: Box<[u8]>,
-    /// The region of `memory`.
+    /// The region of `memory`, with its keys.
     pub own: Region,
-    /// The region of the peer's memory.
+    /// The region of the peer's memory, with its keys.
     pub theirs: Region,
     /// The address of the peer's queue pair.
     pub peer: Address,
 }
 
-/// The properties of an end to make.
+/// The properties that a test requests for an end of a connection.
 #[derive(Clone)]
 pub struct Wish {
-    /// The rail.
+    /// The number of the rail.
     pub rail: usize,
-    /// The service.
+    /// The transport service.
     pub transport: Transport,
     /// The length of the memory, in bytes.
     pub bytes: usize,
-    /// The depth of the queues.
+    /// The number of requests, and of receives, that the queues hold.
     pub depth: usize,
-    /// The peer's access to the memory.
+    /// The accesses to the memory that are permitted.
     pub access: Access,
-    /// The shared receive queue.
+    /// The shared receive queue, if the queue pair uses one.
     pub srq: Option<Srq>,
 }
 
@@ -52,7 +52,8 @@ impl Default for Wish {
     }
 }
 
-/// Waits until `look` returns something. In real time, a test fails after waiting for 60 seconds.
+/// Waits until `look` returns a value, and returns it. In real time, fails the test after 60
+/// seconds.
 pub fn wait_for<R>(node: &mut dyn Node, mut look: impl FnMut(&mut dyn Node) -> Option<R>) -> R {
     let limit = Instant::now() + Duration::from_secs(60);
     loop {
@@ -72,19 +73,19 @@ pub fn wait_for<R>(node: &mut dyn Node, mut look: impl FnMut(&mut dyn Node) -> O
     }
 }
 
-/// Waits for an out-of-band message.
-pub fn hear(node: &mut dyn Node) -> Vec<u8> {
+/// Waits for the next out-of-band message, and returns its bytes.
+pub fn receive_oob(node: &mut dyn Node) -> Vec<u8> {
     wait_for(node, |node| node.oob_recv().unwrap()).1
 }
 
-/// Waits until the peer has called this too.
-pub fn meet(node: &mut dyn Node, peer: usize) {
+/// Waits until the peer has called this function too.
+pub fn synchronise(node: &mut dyn Node, peer: usize) {
     node.oob_send(peer, b"here").unwrap();
-    assert_eq!(hear(node), b"here");
+    assert_eq!(receive_oob(node), b"here");
 }
 
-/// Connects this rank with a peer that calls this too. Of several peers, the one whose message
-/// arrives first must be connected first.
+/// Connects this rank with a peer that calls this function too. If it connects several peers, it
+/// must first connect the peer whose message arrives first.
 pub fn connect_any(node: &mut dyn Node, wish: &Wish, peer: usize) -> End {
     let mut memory = vec![0; wish.bytes].into_boxed_slice();
     let device = node.rail(wish.rail);
@@ -107,7 +108,7 @@ pub fn connect_any(node: &mut dyn Node, wish: &Wish, peer: usize) -> End {
     let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     bytes.extend(address.port.to_le_bytes());
     node.oob_send(peer, &bytes).unwrap();
-    let heard = hear(node);
+    let heard = receive_oob(node);
     let word = |at: usize| u64::from_le_bytes(heard[8 * at..8 * at + 8].try_into().unwrap());
     let peer = Address {
         port: u128::from_le_bytes(heard[32..48].try_into().unwrap()),
@@ -137,7 +138,7 @@ pub fn connect_any(node: &mut dyn Node, wish: &Wish, peer: usize) -> End {
 }
 
 impl End {
-    /// A piece of our own registered memory.
+    /// The part of this end's registered memory that begins at `from`, as a slice of a request.
     pub fn slice(&self, from: usize, len: usize) -> Slice {
         assert!(from + len <= self.memory.len());
         Slice {
@@ -147,7 +148,7 @@ impl End {
         }
     }
 
-    /// A place in the peer's registered memory.
+    /// The byte at offset `at` of the peer's registered memory, as the target of a request.
     pub fn remote(&self, at: usize) -> Remote {
         Remote {
             address: self.theirs.address + at as u64,
@@ -155,7 +156,7 @@ impl End {
         }
     }
 
-    /// Posts a request.
+    /// Posts a request on the queue pair of this end.
     pub fn post(
         &self,
         node: &mut dyn Node,
@@ -177,12 +178,12 @@ impl End {
         unsafe { node.rail(self.rail).post(self.qp, &work) }
     }
 
-    /// Writes to the peer's memory from the same place in ours, unsignaled.
+    /// Writes to the peer's memory from the same offset in this end's memory, unsignaled.
     pub fn write(&self, node: &mut dyn Node, at: usize, len: usize, inline: bool) {
         self.write_signaled(node, at, len, inline, false);
     }
 
-    /// Writes to the peer's memory from the same place in ours.
+    /// Writes to the peer's memory from the same offset in this end's memory.
     pub fn write_signaled(
         &self,
         node: &mut dyn Node,
@@ -199,7 +200,7 @@ impl End {
             .unwrap();
     }
 
-    /// Posts a receive.
+    /// Posts a receive on the queue pair of this end.
     pub fn receive(&self, node: &mut dyn Node, id: u64, slices: &[Slice]) -> Result<()> {
         // SAFETY: the memory stays with the end.
         unsafe {
@@ -208,18 +209,18 @@ impl End {
         }
     }
 
-    /// A byte of our memory.
+    /// The byte at offset `at` of this end's memory.
     pub fn byte(&self, at: usize) -> u8 {
-        // SAFETY: our own memory, which others write to.
+        // SAFETY: memory of this end, which others write to.
         unsafe { (&raw const self.memory[at]).read_volatile() }
     }
 
-    /// Copies bytes to our memory.
+    /// Copies bytes to this end's memory.
     pub fn fill(&mut self, at: usize, bytes: &[u8]) {
         self.memory[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Waits until a byte of our memory has a value.
+    /// Waits until the byte at offset `at` of this end's memory has a value.
     pub fn see(&self, node: &mut dyn Node, at: usize, value: u8) {
         wait_for(node, |node| {
             node.sync_memory();
@@ -236,7 +237,7 @@ impl End {
         })
     }
 
-    /// Takes the completions that are available.
+    /// Takes the completions that are available, at most 64.
     pub fn poll(&self, node: &mut dyn Node) -> Vec<Completion> {
         let mut some = [EMPTY; 64];
         let count = node.rail(self.rail).poll(self.cq, &mut some).unwrap();
@@ -244,7 +245,7 @@ impl End {
     }
 }
 
-/// A completion to be overwritten.
+/// A placeholder that a poll overwrites.
 pub const EMPTY: Completion = Completion {
     id: 0,
     qp: Qp(0),

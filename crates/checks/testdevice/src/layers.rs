@@ -1,18 +1,19 @@
-//! The order of a crate's modules, read from its sources: which module imports which, and which
-//! import each other. No compiler is needed. Tests of a module do not count.
+//! Reads the dependencies among a crate's modules from its sources, for tests of the architecture:
+//! which module imports which, and which import each other. No compiler is needed. Tests within a
+//! module are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The imports of each module of a folder.
+/// For each module of a folder, the modules that it imports.
 pub type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// The name of a folder's own module in its graph.
+/// The name of a folder's own module in the graph of the folder.
 pub const PARENT: &str = "mod";
 
-/// An import that closes a circle and is allowed for now: the folder, the module, and the module
-/// that it imports.
+/// An import that closes a cycle and is allowed for now: the folder, the importing module, and the
+/// imported one.
 pub type Allowed = (&'static str, &'static str, &'static str);
 
 /// The modules of a crate, by their paths: `rdma::schedule`. The path of the crate's root is empty.
@@ -20,12 +21,12 @@ pub struct Modules {
     all: BTreeMap<String, Module>,
 }
 
-/// One module that has a file.
+/// A module in a file of its own.
 struct Module {
     text: String,
-    /// Names that the module has from others, with their paths as they are written.
+    /// Names that the module imports, with their paths as written.
     names: BTreeMap<String, Vec<String>>,
-    /// Modules of which the module has all names.
+    /// Paths of the modules whose names the module imports by `*`.
     globs: Vec<Vec<String>>,
     children: BTreeSet<String>,
 }
@@ -73,8 +74,8 @@ impl Modules {
         folders.map(|(path, _)| path.as_str())
     }
 
-    /// The imports among the modules of `folder`, each with all modules below it, and
-    /// [`PARENT`], the folder's own file. The root of a crate has no such file.
+    /// The imports among the modules of `folder`. A module stands for all modules below it;
+    /// [`PARENT`] is the folder's own file. The root of a crate has no such file.
     pub fn graph(&self, folder: &str) -> Graph {
         let mut graph = Graph::new();
         for from in self.all.keys() {
@@ -89,8 +90,8 @@ impl Modules {
         graph
     }
 
-    /// The modules that import each other, with their files' own modules: each set has at least
-    /// two.
+    /// The sets of modules that import each other, directly or through others. Each set has at
+    /// least two modules; the own file of a folder is a module too.
     pub fn circles(&self) -> Vec<BTreeSet<String>> {
         let mut graph = Graph::new();
         for from in self.all.keys().filter(|from| !from.is_empty()) {
@@ -121,8 +122,8 @@ impl Modules {
         circles.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// The types whose own methods lie in other modules than the type, with these modules. Calls of
-    /// such methods are no imports, so they could hide a circle.
+    /// The types that have methods in modules other than that of the type, as (type, module). A
+    /// call of such a method is no import, so it could hide a cycle.
     pub fn scattered(&self) -> BTreeSet<(String, String)> {
         let mut found = BTreeSet::new();
         for (path, module) in &self.all {
@@ -137,7 +138,7 @@ impl Modules {
         found
     }
 
-    /// The part of `folder` that the module is, or is in.
+    /// The name of the part of `folder` to which `module` belongs; `None` if it lies outside.
     fn part(&self, folder: &str, module: &str) -> Option<String> {
         if module == folder {
             return (!folder.is_empty()).then(|| PARENT.to_string());
@@ -149,14 +150,15 @@ impl Modules {
         below.split("::").next().map(str::to_string)
     }
 
-    /// The paths of the modules that a module names.
+    /// The paths of the modules that module `of` imports.
     fn imports(&self, of: &str) -> BTreeSet<String> {
         let module = &self.all[of];
         let found = paths(&module.text, false).filter_map(|path| self.resolve(of, &path, 0));
         found.collect()
     }
 
-    /// The module that a path, written in module `from`, leads to.
+    /// The module to which a path, written in module `from`, leads; `None` if it leads out of the
+    /// crate.
     fn resolve(&self, from: &str, path: &[String], depth: usize) -> Option<String> {
         let mut at = match path.first()?.as_str() {
             "crate" => String::new(),
@@ -183,8 +185,8 @@ impl Modules {
     }
 }
 
-/// The parts of a *room*, a module of a crate's root: data and machines, and calls. A *unit* is one
-/// part of a room, or a module of the root that is no room.
+/// The parts of a *room*, which is a module of the crate's root: data and machines, and calls. A
+/// *unit* is one part of a room, or a module of the root that is no room.
 pub const PARTS: [&str; 2] = ["machine", "calls"];
 
 impl Modules {
@@ -198,7 +200,8 @@ impl Modules {
         root.filter(has_parts).collect()
     }
 
-    /// The imports among units. An item that a room passes on counts where it is defined.
+    /// The imports among units, which are parts of rooms and modules of the root that are no rooms.
+    /// An item that a room exports for a part counts as one of the part.
     pub fn units(&self) -> Graph {
         let rooms = self.rooms();
         let mut graph = Graph::new();
@@ -214,7 +217,8 @@ impl Modules {
         graph
     }
 
-    /// The module that a module has `name` from by a glob, or the one that `name` is.
+    /// The module that defines `name`, as seen through the `*` imports of module `at`; or the
+    /// module `name` itself. `None`: none defines it.
     fn by_glob(&self, at: &str, name: &str, depth: usize) -> Option<String> {
         let globs = self.all[at].globs.iter().filter(|_| depth < 8);
         let mut from = globs.filter_map(|path| self.resolve(at, &path[..], depth + 1));
@@ -233,7 +237,7 @@ impl Modules {
     }
 }
 
-/// The unit of a module. The root and the rooms' own modules, which pass names on, are none.
+/// The unit of a module. The root, and the rooms' own modules, which only export names, have none.
 fn unit_of(rooms: &BTreeSet<&str>, module: &str) -> Option<String> {
     let mut names = module.split("::");
     let first = names.next().filter(|first| !first.is_empty())?;
@@ -243,13 +247,13 @@ fn unit_of(rooms: &BTreeSet<&str>, module: &str) -> Option<String> {
     }
 }
 
-/// Checks that no modules of a folder import each other, in any folder of the crate, but for the
-/// imports that are allowed; and that each of these is still needed.
+/// Checks that no modules of a folder import each other, in any folder of the crate, except for the
+/// allowed imports; and that each of these is still needed.
 pub fn check(modules: &Modules, allowed: &[Allowed]) -> Result<(), String> {
     check_folders(modules, allowed, |_| true)
 }
 
-/// As [`check`], of the folders that count.
+/// Checks modules like [`check`], but only in the folders for which `counts` is true.
 pub fn check_folders(
     modules: &Modules,
     allowed: &[Allowed],
@@ -284,7 +288,8 @@ pub fn check_folders(
     }
 }
 
-/// Modules each of which imports the next, the last of which is the first.
+/// The modules of a cycle: each imports the next, and the last is the first again. `None`: there is
+/// no cycle.
 pub fn cycle(graph: &Graph) -> Option<Vec<&str>> {
     let mut done = BTreeSet::new();
     let mut modules = graph.keys();
@@ -329,7 +334,7 @@ fn above(path: &str) -> Option<String> {
     }
 }
 
-/// A file without comments, and without the tests at its end.
+/// The text of a file without comments and without the tests at its end.
 fn code(text: &str) -> String {
     let heads = [
         "\nmod tests {",
@@ -347,7 +352,7 @@ fn code(text: &str) -> String {
     code.collect::<Vec<_>>().join("\n")
 }
 
-/// The modules of a file that have files of their own, without tests.
+/// The child modules that have files of their own, as declared in a file; tests are left out.
 fn children(text: &str) -> impl Iterator<Item = &str> {
     let mut is_test = false;
     text.lines().filter_map(move |line| {
@@ -366,12 +371,12 @@ fn children(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The text defines the type `name`.
+/// True if the text defines the type `name`.
 fn defines(text: &str, name: &str) -> bool {
     has_item(text, &["struct", "enum", "union"], name)
 }
 
-/// The text defines an item of one of these kinds.
+/// True if the text defines an item `name` of one of these kinds.
 fn has_item(text: &str, kinds: &[&str], name: &str) -> bool {
     kinds.iter().any(|kind| {
         let definition = format!("{kind} {name}");
@@ -383,7 +388,7 @@ fn has_item(text: &str, kinds: &[&str], name: &str) -> bool {
     })
 }
 
-/// The type whose own methods begin on this line. Implementations of traits have none.
+/// The type whose own methods begin on this line: `None` for implementations of traits.
 fn own_methods_of(line: &str) -> Option<&str> {
     let mut rest = line.strip_prefix("impl")?;
     if rest.starts_with('<') {
@@ -402,8 +407,8 @@ fn own_methods_of(line: &str) -> Option<&str> {
     Some(&rest[..end])
 }
 
-/// The paths in a text, each in one piece: `a::{b, c::d}` is `a::b` and `a::c::d`. `used`: only
-/// those of `use`, each with the name that it gives to the module.
+/// The paths in a text, each written in full: `a::{b, c::d}` is `a::b` and `a::c::d`. `used`: only
+/// paths of `use`, each followed by the name that it has in the module.
 fn paths(text: &str, used: bool) -> impl Iterator<Item = Vec<String>> {
     let mut found = Vec::new();
     if used {
@@ -427,7 +432,7 @@ fn paths(text: &str, used: bool) -> impl Iterator<Item = Vec<String>> {
             at += 1;
             continue;
         }
-        // A visibility names a module without importing it.
+        // The path in a visibility (`pub(in path)`) is no import.
         let is_import = !text[..at].ends_with("(in ");
         let end = at + text[at..].bytes().take_while(|c| is_of_a_name(*c)).count();
         at = match text[end..].starts_with("::") && is_import {
@@ -438,7 +443,7 @@ fn paths(text: &str, used: bool) -> impl Iterator<Item = Vec<String>> {
     found.into_iter()
 }
 
-/// Reads a path with its branches in braces. Returns the text behind it.
+/// Reads a path with its branches in braces. Returns the text after it.
 fn tree<'a>(text: &'a str, above: &[String], found: &mut Vec<Vec<String>>) -> &'a str {
     let mut path = above.to_vec();
     let mut text = text.trim_start();

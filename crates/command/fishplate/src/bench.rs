@@ -1,4 +1,4 @@
-//! `fishplate bench`, and the hidden subcommand with which benchmarks start this executable as a
+//! `fishplate bench`, and the hidden subcommand by which benchmarks start this executable as a
 //! rank.
 
 use std::ffi::OsString;
@@ -6,15 +6,15 @@ use std::process::ExitCode;
 
 pub(crate) use bench::BenchArguments;
 
-/// The hidden subcommand.
+/// The name of the hidden subcommand.
 pub(crate) const WORKER: &str = bench::worker::SUBCOMMAND;
 
 pub(crate) fn main(arguments: BenchArguments) -> ExitCode {
     bench::main(&arguments)
 }
 
-/// A rank of a benchmark. `main` calls it before all other parsing, because the start of ranks is
-/// measured.
+/// Runs a rank of a benchmark. `main` calls this before all other parsing, because the start of
+/// ranks is measured.
 pub(crate) fn worker(arguments: Vec<OsString>) -> ExitCode {
     bench::worker::main(arguments)
 }

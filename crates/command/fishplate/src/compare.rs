@@ -118,7 +118,7 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt
   fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S";
 
-/// The value of `--after`.
+/// Parses the value of `--after`.
 fn after(word: &str) -> Result<(String, usize), String> {
     let (call, number) = match word.split_once(':') {
         Some((call, number)) => (call, whole_number::<usize>(number, POSITIVE)?),
@@ -172,9 +172,9 @@ struct Files {
     plot: Option<PathBuf>,
 }
 
-/// Compares, and writes page and picture if their files are named.
+/// Runs the comparison, and writes the page and the picture if their files are given.
 fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Comparison> {
-    // A name that cannot be written is refused before minutes of measuring.
+    // A file that cannot be written is reported before minutes of measurements.
     let plot = files.plot.as_deref().map(PlotFile::create).transpose()?;
     let report = files.report.as_deref();
     let report = report.map(|file| OutputFile::open("--report", file));
@@ -188,7 +188,7 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
         let uncertain: Vec<_> = uncertain.collect();
         let mut page = ::compare::page(&comparison, &uncertain);
         if let (None, Some(made)) = (&request.reuse, &mut page.made) {
-            // A page of kept recordings is the same on every computer.
+            // With kept recordings, the page is the same on every computer, so it names none.
             let computer = conditions::Machine::now();
             made.machine = format!("recorded on {}, {}", computer.cpu, computer.kernel);
             made.date = Some(computer.date);

@@ -1,5 +1,5 @@
-//! Shell completions beyond the definition of the command line: the names of modelled machines, and
-//! options of the launcher with one hyphen.
+//! Shell completions that the definition of the command line does not give: the names of modelled
+//! machines, and the launcher's options with one hyphen.
 
 use ::fabric::System;
 use ::fabric::catalogue::Catalogue;
@@ -13,12 +13,12 @@ const MACHINES: [&str; 2] = ["fabric", "fabrics"];
 /// The commands whose argument names a modelled machine.
 const SHOWN: [&str; 2] = ["show", "explain"];
 
-/// The script that completes `command` in a shell under a name. `has_habits` adds the options of
-/// other launchers.
+/// The completion script of a shell for `command` under the name `name`. With `has_habits` it
+/// contains the options of other launchers.
 pub(crate) fn script(shell: Shell, command: Command, name: &str, has_habits: bool) -> String {
     let catalogue = Catalogue::builtin();
     let systems = catalogue.entries().filter(|one| one.kind == System::KIND);
-    // The process ends after this, so its names may stay.
+    // The names are leaked: the process ends after this.
     let names = systems.map(|system| &*system.name.to_owned().leak());
     let names: Vec<&'static str> = names.collect();
     let longs: Vec<String> = long_names(&command);
@@ -46,8 +46,8 @@ fn long_names(command: &Command) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The command with the names of the catalogue as values of what names a machine. Such a command is
-/// for completions alone: its parser would refuse files.
+/// The command, with the names of the catalogue as the only values of options that name a machine.
+/// It is for completions only: its parser would refuse files.
 fn with_machines(mut command: Command, names: &[&'static str]) -> Command {
     let values = || PossibleValuesParser::new(names.iter().copied());
     for id in MACHINES {
@@ -61,7 +61,7 @@ fn with_machines(mut command: Command, names: &[&'static str]) -> Command {
     command.mut_subcommands(|inner| with_machines(inner, names))
 }
 
-/// In bash a list of machines is completed at its last comma, and a file is one as well.
+/// For bash: completes a list of machines after its last comma, and its first item also as a file.
 fn lists_of_machines(text: &str, names: &[&str]) -> String {
     let mut lines: Vec<&str> = Vec::new();
     let mut is_of_machines = false;
@@ -90,8 +90,8 @@ fn lists_of_machines(text: &str, names: &[&str]) -> String {
     )
 }
 
-/// In bash a word with one hyphen is completed to the options of any launcher, and the value of
-/// such an option as that of ours.
+/// For bash: completes a word with one hyphen to the options of any launcher, and the value of such
+/// an option as that of ours.
 fn with_one_hyphen(text: &str, longs: &[String]) -> String {
     let habits = crate::mpiexec::habits().map(|name| format!("-{name}"));
     let own = longs.iter().map(|name| format!("-{name}"));
@@ -108,7 +108,7 @@ fn with_one_hyphen(text: &str, longs: &[String]) -> String {
     text.replacen(test, &own, 1)
 }
 
-/// In fish each long option is one with a single hyphen as well.
+/// For fish: defines each long option also with a single hyphen.
 fn old_options(text: &str, longs: &[String]) -> String {
     let mut text = text.to_owned();
     for name in longs {

@@ -1,4 +1,4 @@
-//! `fishplate run --check rma`: the conflicts of a job's accesses to windows.
+//! `fishplate run --check rma`: reports conflicting accesses of a job to windows.
 
 use std::fs::File;
 
@@ -8,7 +8,8 @@ use rma_check::{Event, Machine};
 /// The most conflicts that are shown.
 const SHOWN: usize = 20;
 
-/// Shows the conflicts in the notes of a job on standard error. An error sums them up.
+/// Prints the conflicting accesses to windows among those that ranks have recorded in the world, to
+/// standard error. If there are some, the error gives their number.
 pub(crate) fn report(world: &File) -> Result<(), String> {
     let mut notes = Notes::read(world)
         .map_err(|why| format!("--check rma: the notes of the ranks cannot be read: {why}"))?;
@@ -19,7 +20,7 @@ pub(crate) fn report(world: &File) -> Result<(), String> {
             notes.lost
         );
     }
-    // Those of one rank stay in their order.
+    // The sort is stable: the notes of one rank stay in their order.
     notes.entries.sort_by_key(|(time, ..)| *time);
     let mut machine = Machine::default();
     for (time, call, words) in &notes.entries {

@@ -1,6 +1,6 @@
 //! `fishplate run --explain`: a rank's choices of protocols, rails and algorithms of collectives,
-//! and who makes progress for its windows, as tables or as JSON. The short tables fit a screen: a
-//! row for each size from which on another choice is taken.
+//! and who makes progress for its windows, as tables or as JSON. The short tables fit a screen:
+//! they have a row for each message size at which the choice changes.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};
@@ -10,31 +10,31 @@ use results::sizes::size_label;
 use results::table::{lines, significant};
 use serde::Deserialize;
 
-/// Width of the tables where there is no terminal, in columns.
+/// The width of the tables if there is no terminal, in columns.
 const WIDTH: usize = 100;
-/// The least width of the column with the choices not taken: that of a long choice.
+/// The least width of the column of rejected choices, in columns: that of a long choice.
 const LEAST: usize = 28;
 
-/// The word for the whole explanation on standard error.
+/// The value of `--explain` for the whole explanation on standard error.
 const ALL: &str = "all";
 
-/// The place for an explanation, and its form.
+/// The destination and the format of an explanation.
 pub(crate) struct ExplainOutput {
-    /// None: standard error.
+    /// The file to write. `None`: standard error.
     file: Option<(PathBuf, File)>,
     json: bool,
-    /// All sizes, and all choices not taken.
+    /// True if all sizes and all rejected choices are shown.
     whole: bool,
 }
 
-/// The form of the tables.
+/// The layout of the tables: their width, and whether they show all sizes and choices.
 #[derive(Clone, Copy)]
 struct Form {
     width: usize,
     whole: bool,
 }
 
-/// The choices of one rank.
+/// The choices of one rank, decoded from its JSON.
 #[derive(Deserialize)]
 struct Explanation {
     rank: usize,
@@ -45,7 +45,7 @@ struct Explanation {
     windows: Vec<Windows>,
 }
 
-/// Windows of one kind.
+/// The windows of a rank that have the same flavor, such as those of MPI_Win_allocate.
 #[derive(Deserialize)]
 struct Windows {
     flavor: String,
@@ -53,14 +53,14 @@ struct Windows {
     progress: Vec<WindowProgress>,
 }
 
-/// The agent that makes progress at the target of an operation.
+/// The component (memory, thread or calls) that makes progress at the target of an operation.
 #[derive(Deserialize)]
 struct WindowProgress {
     operations: String,
     by: String,
 }
 
-/// The algorithms of a collective.
+/// The algorithms of one collective operation, by message size.
 #[derive(Deserialize)]
 struct CollectiveChoices {
     collective: String,
@@ -71,18 +71,19 @@ struct CollectiveChoices {
 struct AlgorithmChoice {
     size: usize,
     algorithm: String,
-    /// None: measured sizes decide.
+    /// The predicted time of the algorithm, in nanoseconds. `None`: the algorithm was chosen
+    /// without a prediction, by limits of size that were found by measurement.
     predicted_ns: Option<u64>,
     not_taken: Vec<Choice>,
 }
 
-/// Peers with the same choices.
+/// Peers for which the rank makes the same choices.
 #[derive(Deserialize)]
 struct PeerKind {
     ranks: Vec<usize>,
     transport: String,
     rails: usize,
-    /// The names of the devices, by rail. Modelled devices have none.
+    /// The names of the devices, in the order of rails. Empty for modelled devices.
     #[serde(default)]
     devices: Vec<String>,
     sizes: Vec<SizeChoice>,
@@ -109,13 +110,13 @@ struct Rails {
 struct Choice {
     choice: String,
     predicted_ns: u64,
-    /// The reason why the rank cannot take this choice, if it is faster than the one taken.
+    /// The reason why the rank cannot use this choice, although it is faster than the chosen one.
     #[serde(default)]
     ruled_out_by: Option<String>,
 }
 
 impl ExplainOutput {
-    /// Creates the file, if one is named. A file gets the whole explanation.
+    /// Opens the output: the file `place`, or standard error. A file gets the whole explanation.
     pub(crate) fn open(place: Option<PathBuf>, json: bool) -> Result<ExplainOutput, String> {
         let whole = place.is_some();
         let file = place.filter(|place| place.as_os_str() != ALL);
@@ -130,7 +131,7 @@ impl ExplainOutput {
         })
     }
 
-    /// Writes rank 0's explanation.
+    /// Writes rank 0's explanation, given as JSON.
     pub(crate) fn show(self, explained: Option<&str>) -> Result<(), String> {
         let Some(json) = explained else {
             return Err(
@@ -167,7 +168,7 @@ fn terminal_width() -> usize {
     if columns == 0 { WIDTH } else { columns }
 }
 
-/// A table for each kind of peer.
+/// The text of the explanation: a table for each kind of peer, then collectives and windows.
 fn tables(explained: &Explanation, form: Form) -> String {
     let rank = explained.rank;
     if explained.peers.is_empty() {
@@ -193,6 +194,9 @@ fn tables(explained: &Explanation, form: Form) -> String {
         text +=
             "Ready to receive is taken where the receiver has announced its buffer beforehand.\n";
     }
+    if sizes().any(|size| size.protocol.contains(SHARED)) {
+        text += "A shared send does not wait for its receive: the receiver reads the message, or the sender copies it.\n";
+    }
     if !explained.collectives.is_empty() {
         text += &match form.whole {
             true => collectives(&explained.collectives, form.width),
@@ -208,7 +212,8 @@ fn tables(explained: &Explanation, form: Form) -> String {
     text
 }
 
-/// A line for each protocol that is predicted to be faster than the one taken, with the reason.
+/// A line for each protocol that is predicted to be faster than the chosen one, with the reason why
+/// it cannot be used.
 fn ruled_out<'a>(sizes: impl Iterator<Item = &'a SizeChoice>) -> String {
     let mut lines: Vec<(&str, &str, usize, usize)> = Vec::new();
     for size in sizes {
@@ -243,7 +248,7 @@ fn ruled_out<'a>(sizes: impl Iterator<Item = &'a SizeChoice>) -> String {
     lines.into_iter().map(line).collect()
 }
 
-/// A row for each kind of windows.
+/// A table with a row for each kind of windows.
 fn windows(all: &[Windows]) -> String {
     let row = |of: &Windows| {
         let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -271,7 +276,7 @@ fn windows(all: &[Windows]) -> String {
     format!("\nWindows of the rank:\n{table}")
 }
 
-/// A row for each collective, with its algorithms.
+/// A table with a row for each collective operation and its algorithms.
 fn algorithms(all: &[CollectiveChoices], width: usize) -> String {
     let names = all.iter().map(|of| of.collective.chars().count());
     let left = width.saturating_sub(names.max().unwrap_or(0).max(10) + 6);
@@ -295,7 +300,7 @@ fn algorithms(all: &[CollectiveChoices], width: usize) -> String {
     format!("\nCollectives on MPI_COMM_WORLD:\n{table}")
 }
 
-/// A row for each collective and each size from which on it takes another algorithm.
+/// A table with a row for each collective operation and each size at which its algorithm changes.
 fn collectives(all: &[CollectiveChoices], width: usize) -> String {
     let header = ["collective", "from", "algorithm", "time", "not taken"];
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -327,7 +332,9 @@ fn collectives(all: &[CollectiveChoices], width: usize) -> String {
     format!("\nCollectives on MPI_COMM_WORLD; predicted times in µs:\n{table}")
 }
 
-/// The protocol that waits for an announcement of the receiver.
+/// Name of messages that their receiver may read although their sends do not wait for it.
+const SHARED: &str = "shared send";
+/// The protocol that is only possible if the receiver has announced its buffer.
 const ANNOUNCED: &str = "ready to receive";
 
 fn table(kind: &PeerKind, form: Form) -> String {
@@ -355,7 +362,7 @@ fn table(kind: &PeerKind, form: Form) -> String {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([header[column].len()]).max().unwrap_or(0)
     };
-    // Each column has a blank on either side, and one between it and the next.
+    // Each column has a blank on either side, and a line between it and the next.
     let used: usize = (0..last).map(|column| widest(column) + 3).sum();
     let left = form.width.saturating_sub(used + 2).max(LEAST);
     for (row, choice) in rows.iter_mut().zip(&shown) {
@@ -367,9 +374,9 @@ fn table(kind: &PeerKind, form: Form) -> String {
     lines(header, rows, last + 1)
 }
 
-/// The sizes from which on another protocol or another kind of use of the rails is chosen.
+/// The sizes at which the chosen protocol, or the kind of use of the rails, changes.
 fn changes(sizes: &[SizeChoice]) -> Vec<&SizeChoice> {
-    // "split 55:45" and "split 52:48" are one kind.
+    // "split 55:45" and "split 52:48" are the same kind of use.
     let kind = |choice: &SizeChoice| {
         let rails = choice.rails.as_ref().map(|rails| rails.choice.as_str());
         let rails = rails.map(|choice| match choice.starts_with("split ") {
@@ -387,7 +394,7 @@ fn changes(sizes: &[SizeChoice]) -> Vec<&SizeChoice> {
     chosen
 }
 
-/// The fastest protocol that is not taken.
+/// The fastest protocol among the rejected ones.
 fn next_best(choice: &SizeChoice) -> Option<&Choice> {
     let others = choice.not_taken.iter();
     let others = others.filter(|other| other.choice != ANNOUNCED);
@@ -400,7 +407,8 @@ fn split(rails: &Rails) -> String {
     format!("{} {}{limit}", rails.choice, micros(rails.predicted_ns))
 }
 
-/// The choices not taken, in lines of at most `width` characters; no choice is broken.
+/// The rejected choices, in lines of at most `width` characters. No choice is broken over two
+/// lines.
 fn not_taken(choice: &SizeChoice, several: bool, width: usize) -> String {
     let rails = choice.rails.iter().filter(|_| several);
     let rails = rails.flat_map(|rails| &rails.not_taken);
@@ -412,12 +420,12 @@ fn in_lines<'a>(choices: impl Iterator<Item = &'a Choice>, width: usize) -> Stri
     joined(words, width)
 }
 
-/// Parts with commas between them, in lines of at most `width` characters; no part is broken.
+/// Joins parts by commas, in lines of at most `width` characters. No part is broken over two lines.
 fn joined(parts: impl IntoIterator<Item = String>, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
         match lines.last_mut() {
-            // With ", " before it, and a comma behind it.
+            // The part takes ", " before it, and perhaps a comma after it.
             Some(line) if line.chars().count() + part.chars().count() + 3 <= width => {
                 *line += &format!(", {part}");
             }
@@ -431,7 +439,7 @@ fn micros(nanos: u64) -> String {
     significant(nanos as f64 / 1e3)
 }
 
-/// The ranks in words, neighbours as ranges.
+/// The numbers of ranks as text, consecutive ones as ranges.
 fn members(ranks: &[usize]) -> String {
     let word = if ranks.len() == 1 { "rank" } else { "ranks" };
     format!("{word} {}", launch::ranges(ranks))

@@ -1,18 +1,19 @@
-//! The faults of a modelled machine: the file of `--faults`, and the faults that did not happen.
+//! The faults of a modelled machine: reading the file of `--faults`, and reporting faults that did
+//! not happen.
 
 use model::fault_file::parse;
 use model::{Faults, PortFault};
 
 use crate::summary::duration;
 
-/// Reads a file. The error names the file, the line and the cause.
+/// Reads a file of faults. The error names the file, the line and the cause.
 pub(crate) fn read(file: &str) -> Result<Faults, String> {
     let text = std::fs::read_to_string(file).map_err(|why| format!("{file}: {why}"))?;
     parse(&text).map_err(|why| format!("{file}: {why}"))
 }
 
 /// The reason why a fault of a port did not happen in a job that used the first `hosts` hosts for
-/// `seconds`. None if it happened.
+/// `seconds` seconds. `None` if it happened.
 pub(crate) fn missed(fault: &PortFault, hosts: u32, seconds: f64) -> Option<String> {
     let PortFault { host, rail, .. } = fault;
     let from = fault.from as f64 * 1e-12;

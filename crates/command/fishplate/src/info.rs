@@ -1,4 +1,5 @@
-//! `fishplate info`: the resources of this machine that ranks can use, and the MPI of a program.
+//! `fishplate info`: the resources of this machine that ranks can use, and the MPI libraries of a
+//! program.
 
 mod interfaces;
 mod job_rails;
@@ -58,10 +59,10 @@ pub(crate) struct InfoArguments {
     program: Option<OsString>,
 }
 
-/// The width of a label.
+/// The width of the column of labels, in characters.
 const LABEL: usize = 22;
 
-/// A line: the key in JSON, the label, the value.
+/// A line of the output: the key in JSON, the label, the value.
 type Fact = (&'static str, &'static str, Value);
 
 pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
@@ -106,7 +107,8 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
     }
     match set {
         Err(error) => refuse(&error.to_string()),
-        // No device at all is fine; a missing device that the user named is an error.
+        // A host without any device is no error; the lack of a device that the user has named is
+        // one.
         Ok(_) if wishes.devices.is_empty() => ExitCode::SUCCESS,
         Ok(_) => match rails.problem() {
             Some(problem) => refuse(&format!("FISHPLATE_DEVICE={}: {problem}", wishes.devices)),
@@ -115,7 +117,7 @@ pub(crate) fn main(arguments: InfoArguments) -> ExitCode {
     }
 }
 
-/// The rails of a modelled machine.
+/// Shows the rails of a modelled machine.
 fn modelled(name: &str, json: bool) -> ExitCode {
     match ModelledRails::of(name) {
         Ok(rails) if json => say!("{}", rails.object()),
@@ -163,13 +165,13 @@ fn facts() -> Vec<Fact> {
         .collect()
 }
 
-/// The folder of the library for ranks.
+/// The folder of the MPI library that ranks load.
 fn library_directory() -> Option<PathBuf> {
     let command = std::env::current_exe().ok()?;
     launch::library_directory(&command)
 }
 
-/// A value for people: lists with commas, `none` for an empty list.
+/// The text of a value: lists with commas, `none` for an empty list.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -179,7 +181,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// True if one rank may read another's memory, otherwise the reason why not.
+/// Tests if a rank can read the memory of another. Returns a text with the reason if it cannot.
 fn single_copy() -> Value {
     let secret = *b"fishplate";
     let mut copy = [0; 9];
@@ -236,7 +238,7 @@ fn dev_shm() -> Value {
     }
 }
 
-/// The launcher of which this process is a rank, and the protocol by which it is reached.
+/// The launcher that started this process as a rank, and the protocol of the connection to it.
 fn launcher() -> Value {
     let vars: Vec<(String, String)> = knobs::decode(std::env::vars_os()).collect();
     match pmi::launcher_of(|name| value_of(&vars, name)) {
@@ -251,7 +253,7 @@ fn value_of<'a>(vars: &'a [(String, String)], name: &str) -> Option<&'a str> {
     row.map(|(_, value)| value.as_str())
 }
 
-/// The hosts that a batch system has given to this process, or the reason why they are unknown.
+/// The hosts that a batch system has allocated to this process, or the reason why they are unknown.
 fn allocation() -> Value {
     match launch::Allocation::of_this_process(launch::AllocationChoice::Any) {
         Ok(Some(allocation)) => json!(allocation.describe()),

@@ -2,12 +2,12 @@
 //!
 //! Invariant: no logic here that another crate could own.
 //!
-//! Under the name `mpiexec` or `mpirun` it is `fishplate run` and accepts their spelling of
-//! options.
+//! Under the name `mpiexec` or `mpirun` it acts as `fishplate run`, and accepts other launchers'
+//! spelling of options.
 //!
 //! Never here: logic that a library crate could own.
 
-/// Prints a line on standard output. A reader that has closed the pipe is no error.
+/// Prints a line on standard output. It is no error if the reader has closed the pipe.
 macro_rules! say {
     ($($word:tt)*) => {{
         use std::io::Write;
@@ -15,7 +15,7 @@ macro_rules! say {
     }};
 }
 
-/// Prints text on standard output, broken to lines that fit the terminal.
+/// Prints text on standard output, broken into lines that fit the terminal.
 macro_rules! tell {
     ($($word:tt)*) => { say!("{}", results::terminal::fitted(&format!($($word)*))) };
 }
@@ -39,7 +39,6 @@ mod pages;
 #[cfg(feature = "whole")]
 mod perf;
 mod run;
-mod saved_costs;
 mod scratch;
 mod settings;
 mod summary;
@@ -79,8 +78,8 @@ enum Command {
     Man(pages::ManArguments),
 }
 
-/// Names under which this command is `fishplate run`. Packages that hold no links, such as wheels,
-/// start it by a script that gives the name as first word.
+/// The names under which this command acts as `fishplate run`. Packages without links, such as
+/// wheels, start it by a script that passes the name as the first argument.
 const OTHER_NAMES: [&str; 2] = ["mpiexec", "mpirun"];
 
 fn main() -> ExitCode {
@@ -136,7 +135,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Shows the help that was asked for, or reports arguments that the parser cannot use.
+/// Prints the help if it was requested, or reports arguments that the parser cannot use.
 fn parse_error(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let _ = error.print();
@@ -146,7 +145,7 @@ fn parse_error(error: &clap::Error) -> ExitCode {
     refuse(text.strip_prefix("error: ").unwrap_or(&text).trim_end())
 }
 
-/// Reports an argument that cannot be used.
+/// Reports an invalid argument. Returns the exit code 2.
 fn refuse(why: &str) -> ExitCode {
     eprintln!("fishplate: {}", results::arguments::shown(why));
     ExitCode::from(2)

@@ -1,5 +1,5 @@
 //! `fishplate run --fabric`: the modelled machine of a job, and the files that are written after
-//! it.
+//! the job.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -125,7 +125,7 @@ impl From<IntraHostPath> for IntraHost {
 #[derive(Clone)]
 enum ComputeOption {
     None,
-    /// The scale, in thousandths.
+    /// The factor for measured times, in thousandths.
     Measured(u64),
     Record(PathBuf),
     Replay(PathBuf),
@@ -158,33 +158,36 @@ impl FromStr for ComputeOption {
     }
 }
 
-/// OpenMP of any compiler; that of LLVM and Intel, and with it MKL; OpenBLAS with threads of its
-/// own, in powers of two of processor cycles.
+/// Settings by which idle threads sleep: of OpenMP with any compiler; of the OpenMP of LLVM and
+/// Intel, which MKL uses; and of OpenBLAS with threads of its own, as a power of two of processor
+/// cycles.
 const SLEEPING: [(&str, &str); 3] = [
     ("OMP_WAIT_POLICY", "passive"),
     ("KMP_BLOCKTIME", "0"),
     ("OPENBLAS_THREAD_TIMEOUT", "4"),
 ];
 
-/// The modelled machine of a job, and the files to write after it. Empty for a job on this machine.
+/// The modelled machine of a job, and the files to write after the job. Empty for a job on this
+/// machine.
 #[derive(Default)]
 pub(crate) struct ModelledJob {
-    /// The machine as the launcher passes it to ranks.
+    /// The machine, in the form that the launcher passes to ranks.
     pub(crate) launched: Option<launch::ModelledMachine>,
-    /// Settings with which the ranks behave like the library to predict.
+    /// Settings that make the ranks behave like the library to predict.
     pub(crate) settings: Vec<(&'static str, String)>,
-    /// Computing is charged, so idle threads of the program should sleep.
+    /// True if computing takes virtual time, so that idle threads of the program should sleep.
     sleeping: bool,
-    /// Cores of a modelled host for each of its ranks, where the machine says how many it has.
+    /// The number of cores of a modelled host for each of its ranks, if the machine describes its
+    /// cores.
     cores_of_rank: Option<usize>,
     trace: Option<Output>,
     record: Option<(Output, String)>,
-    /// Conflicts of accesses to windows are reported.
+    /// True if conflicting accesses to windows are reported.
     checks_windows: bool,
-    /// The compute trace that is replayed marks steps.
+    /// True if the replayed compute trace marks the beginnings of steps.
     has_steps: bool,
     ranks: usize,
-    /// The planned faults of ports.
+    /// The faults of ports that the user has requested.
     faults: Vec<PortFault>,
 }
 
@@ -194,18 +197,18 @@ impl ModelledArguments {
         self.fabric.is_some()
     }
 
-    /// True if the ranks get a folder of their own.
+    /// True if the ranks run in a temporary folder.
     pub(crate) fn wants_scratch(&self) -> bool {
         self.scratch
     }
 
-    /// The name or file of the modelled machine.
+    /// The name or file of the modelled machine, if the job runs on one.
     pub(crate) fn fabric(&self) -> Option<&str> {
         self.fabric.as_deref()
     }
 
-    /// Builds the machine and creates the files. Reports every error that can be found before the
-    /// job starts.
+    /// Builds the machine and creates the output files. Reports every error that can be found
+    /// before the job starts.
     pub(crate) fn prepare(
         &self,
         ranks: usize,
@@ -286,7 +289,7 @@ impl ModelledArguments {
 }
 
 impl ModelledArguments {
-    /// Adds the faults that the user wants to the machine named `word`.
+    /// Adds the faults that the user requests to the machine, which is named `word` in errors.
     fn add_faults(&self, scene: &mut MachineConfig, word: &str) -> Result<(), String> {
         if let Some(file) = &self.faults {
             scene.faults = crate::faults::read(file)?;
@@ -300,8 +303,8 @@ impl ModelledArguments {
     }
 }
 
-/// Names the settings with which the ranks behave like the library that a machine names, if it
-/// names one.
+/// Prints the settings by which the ranks imitate the library that the machine `word` names. Prints
+/// nothing if there are none.
 fn say_settings(word: &str, settings: &[(&str, String)]) {
     let set = settings.iter().map(|(name, value)| {
         let name = name.trim_start_matches("FISHPLATE_").to_lowercase();
@@ -316,7 +319,7 @@ fn say_settings(word: &str, settings: &[(&str, String)]) {
     }
 }
 
-/// The programs of a job and their arguments, as one line.
+/// The programs of a job with their arguments, as one line.
 pub(crate) fn command_line(programs: &[launch::Program]) -> String {
     let line = |program: &launch::Program| {
         let words = std::iter::once(&program.program).chain(&program.arguments);
@@ -336,7 +339,7 @@ fn replayed(file: &Path, program: &str, ranks: usize) -> Result<ComputeTrace, St
 }
 
 impl ModelledJob {
-    /// The settings of the predicted library that no variable of `set` sets.
+    /// The settings of the predicted library that no variable in `set` sets.
     pub(crate) fn defaults(&self, set: &[(String, String)]) -> Vec<(OsString, OsString)> {
         let is_free = |name: &str| {
             let knob = knobs::TABLE.iter().find(|knob| knob.env == name);
@@ -350,9 +353,9 @@ impl ModelledJob {
             .collect()
     }
 
-    /// Variables of the threads of a program. OpenMP starts as many as a rank has cores on a
-    /// modelled host. Idle ones sleep instead of polling: a model charges processor time, and
-    /// polling is none of the program's work. The user's own settings count.
+    /// Environment variables for the threads of a program, unless the user has set them. OpenMP
+    /// starts as many threads as a rank has cores on a modelled host. Idle threads sleep instead of
+    /// polling, because a model charges processor time, and polling is not the program's work.
     pub(crate) fn of_threads(&self, set: &[(String, String)]) -> Vec<(OsString, OsString)> {
         let is_free = |name: &str| {
             std::env::var_os(name).is_none() && !set.iter().any(|(variable, _)| variable == name)
@@ -367,8 +370,8 @@ impl ModelledJob {
             .collect()
     }
 
-    /// The reason why the clocks of one of these programs show this computer's time although they
-    /// should show virtual time.
+    /// The reason why one of these programs has clocks that show this computer's time although they
+    /// should show virtual time. `None` if there is no such program.
     pub(crate) fn real_clocks(&self, programs: &[launch::Program]) -> Option<String> {
         self.launched
             .as_ref()
@@ -387,8 +390,8 @@ impl ModelledJob {
         Usage::read(&File::from(stage.world.try_clone()?))
     }
 
-    /// The virtual times at which each rank began the marked steps of a replay, in seconds; empty
-    /// without marks.
+    /// For each rank the virtual times, in seconds, at which it began the steps that the replayed
+    /// compute trace marks. Empty without marks.
     pub(crate) fn steps(&self) -> io::Result<Vec<Vec<f64>>> {
         let Some(stage) = self.launched.as_ref().filter(|_| self.has_steps) else {
             return Ok(Vec::new());
@@ -399,12 +402,12 @@ impl ModelledJob {
         Ok(steps.map(|times| seconds(times).collect()).collect())
     }
 
-    /// True if ports have planned faults, of which the end of the job shows whether they happened.
+    /// True if faults of ports are planned; after the job, those that did not happen are reported.
     pub(crate) fn has_port_faults(&self) -> bool {
         !self.faults.is_empty()
     }
 
-    /// Names the planned faults of ports that did not happen in a job of `seconds`.
+    /// Prints the planned faults of ports that did not happen in a job of `seconds` seconds.
     pub(crate) fn say_missed_faults(&self, seconds: f64) {
         let hosts = self
             .launched
@@ -417,7 +420,7 @@ impl ModelledJob {
         }
     }
 
-    /// Writes the trace and the recorded compute times after the job.
+    /// Writes the trace and the recorded computing after the job, and reports conflicting accesses.
     pub(crate) fn finish(self) -> Result<(), String> {
         let Some(stage) = self.launched else {
             return Ok(());
@@ -449,7 +452,7 @@ impl ModelledJob {
     }
 }
 
-/// Writes the trace. Returns a warning if it is incomplete.
+/// Writes the trace. Returns a warning if the trace is incomplete.
 fn write_trace(world: &File, to: &mut dyn Write) -> io::Result<Option<String>> {
     let record = Record::read(world)?;
     record.write(to)?;

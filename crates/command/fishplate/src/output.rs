@@ -1,10 +1,11 @@
-//! Files that are opened before a job and written after it.
+//! Output files that are created before a job, so that errors are found early, and written after
+//! it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that is opened before the job and written after it.
+/// A file that is created before the job and written after it.
 pub(crate) struct Output {
     option: &'static str,
     path: PathBuf,
@@ -23,7 +24,7 @@ impl Output {
         })
     }
 
-    /// Writes the file. `write` may return a warning.
+    /// Writes the contents of the file. `write` may return a warning, which is printed.
     pub(crate) fn fill(
         self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<Option<String>>,
@@ -40,7 +41,7 @@ impl Output {
             }
             Ok(None) => Ok(()),
             Err(why) => {
-                // Half a file is useless. A device such as /dev/null stays.
+                // Half a file is useless, so it is removed; a device such as /dev/null stays.
                 if self.path.is_file() {
                     let _ = std::fs::remove_file(&self.path);
                 }

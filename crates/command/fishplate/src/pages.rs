@@ -1,5 +1,5 @@
-//! `fishplate completions` and `fishplate man`: what an installation adds for shells and for `man`.
-//! Both come from the definition of the command line.
+//! `fishplate completions` and `fishplate man`: the files that an installation adds for shells and
+//! for `man`. Both are generated from the definition of the command line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ pub(crate) fn completions(arguments: &CompletionArguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The definition of the command of a name.
+/// The definition of the command with this name, and the name.
 fn named(name: CommandName) -> (Command, &'static str) {
     match name {
         CommandName::Fishplate => (Cli::command(), "fishplate"),
@@ -69,7 +69,7 @@ fn named(name: CommandName) -> (Command, &'static str) {
     }
 }
 
-/// The launcher under another name.
+/// The definition of `fishplate run` under the name `mpiexec` or `mpirun`.
 fn launcher(name: &'static str) -> Command {
     let whole = Cli::command();
     let run = whole.find_subcommand("run");

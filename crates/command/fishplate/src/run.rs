@@ -17,7 +17,6 @@ use crate::binding::BindingArguments;
 use crate::explain::ExplainOutput;
 use crate::modelled::{ModelledArguments, ModelledJob, command_line};
 use crate::refuse;
-use crate::saved_costs::SavedCosts;
 use crate::scratch::ScratchFolder;
 use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
 use hosts::HostArguments;
@@ -83,11 +82,6 @@ pub(crate) struct RunArguments {
     /// Show it as one JSON object
     #[arg(long, requires = "explain")]
     json: bool,
-
-    /// After the job, add the costs to FILE that rank 0 has learned from long messages within its
-    /// host; FISHPLATE_COSTS=FILE then uses them, and learns nothing
-    #[arg(long, value_name = "FILE")]
-    save_costs: Option<PathBuf>,
 
     #[command(flatten, next_help_heading = "Several hosts")]
     hosts: HostArguments,
@@ -186,32 +180,28 @@ impl StreamArguments {
 pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> ExitCode {
     let wanted = arguments.explain.clone();
     let wanted = wanted.map(|file| ExplainOutput::open(file, arguments.json));
-    let costs = arguments.save_costs.clone().map(SavedCosts::open);
-    // Before the job has a folder, which a signal would leave behind.
+    // Signals are taken before the job has a folder, which a signal would leave behind.
     let signals = match launch::Signals::take() {
         Ok(signals) => signals,
         Err(error) => return refuse(&error.to_string()),
     };
     let prepared = wanted
         .transpose()
-        .and_then(|wanted| Ok((wanted, costs.transpose()?, prepare(arguments, further)?)));
-    let (wanted, costs, job) = match prepared {
+        .and_then(|wanted| Ok((wanted, prepare(arguments, further)?)));
+    let (wanted, job) = match prepared {
         Ok(all) => all,
         Err(why) => return refuse(&why),
     };
     let code = match launch::run(&job.options, signals) {
         Ok(end) => {
-            // A job that failed has a line of its own.
+            // If the job failed, the launcher has printed a line about that already.
             let wanted = wanted.filter(|_| end.code == 0 || end.explained.is_some());
             let shown = wanted.map_or(Ok(()), |output| output.show(end.explained.as_deref()));
-            let costs = costs.filter(|_| end.code == 0);
-            let saved = costs.map_or(Ok(()), |costs| costs.save(end.explained.as_deref()));
-            let outcomes = [shown, saved].map(|outcome| {
-                outcome.map_err(|why| eprintln!("fishplate: {}", terminal_text::lines(&why)))
-            });
-            match (end.code, outcomes) {
-                (0, [Ok(()), Ok(())]) => 0,
-                (0, _) => 1,
+            if let Err(why) = &shown {
+                eprintln!("fishplate: {}", terminal_text::lines(why));
+            }
+            match (end.code, shown) {
+                (0, Err(_)) => 1,
                 (code, _) => code,
             }
         }
@@ -223,18 +213,18 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
     ExitCode::from(job.finish(code))
 }
 
-/// A job that is ready to start, and what is to be written after it.
+/// A job that is ready to start, and the outputs to write after it.
 struct PreparedJob {
     options: launch::Options,
     modelled: ModelledJob,
     summary: WantedSummary,
-    /// The folder of the ranks, until the job has ended.
+    /// The temporary folder of the ranks, kept until the job has ended.
     scratch: Option<ScratchFolder>,
 }
 
 impl PreparedJob {
-    /// Writes the files and the summary of the job, which has ended with `code`. Returns the exit
-    /// code.
+    /// Writes the files and the summary of the job, which has ended with exit code `code`. Returns
+    /// the exit code of this command.
     fn finish(self, code: u8) -> u8 {
         let PreparedJob {
             options,
@@ -264,7 +254,7 @@ impl PreparedJob {
 }
 
 fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<PreparedJob, String> {
-    let explain = arguments.explain.is_some() || arguments.save_costs.is_some();
+    let explain = arguments.explain.is_some();
     let verbose = arguments.verbose;
     let (modelled, hosts) = (&arguments.modelled, &arguments.hosts);
     let variables = environment::variables("--genv", &arguments.genv)?;
@@ -285,7 +275,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let mut programs: Vec<launch::Program> = std::iter::once(first).chain(further).collect();
     let scratch = modelled.wants_scratch().then(ScratchFolder::new);
     let scratch = scratch.transpose()?;
-    // As the user has written it, which a record must match.
+    // The command line as the user has written it, which a recording must match.
     let command = command_line(&programs);
     if let Some(folder) = &scratch {
         let here = std::env::current_dir().map_err(|why| format!("--scratch: {why}"))?;
@@ -342,7 +332,8 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
 }
 
 impl ProgramArguments {
-    /// The program, with the environment of the whole job unless it has one of its own.
+    /// Makes the program. It inherits the environment of the whole job unless it has options of its
+    /// own.
     fn program(self, inherited: &launch::Inherited) -> Result<launch::Program, String> {
         let mut words = self.program.into_iter();
         Ok(launch::Program {
@@ -388,7 +379,7 @@ fn rank_count(word: &str) -> Result<usize, String> {
     }
 }
 
-/// The largest number of ranks on a host.
+/// The largest number of ranks on a host of the job.
 fn per_host(hosts: &[launch::JobHost], ranks: usize, ppn: Option<usize>, modelled: bool) -> usize {
     match modelled {
         true => ppn.unwrap_or(1).min(ranks),

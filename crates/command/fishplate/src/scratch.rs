@@ -1,5 +1,5 @@
-//! A folder for one job, in which its program finds the files of the current folder and leaves its
-//! own: `--scratch`.
+//! `--scratch`: a temporary folder for one job, in which the program finds the files of the current
+//! folder and leaves its own.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use child_guard::private_folder;
 use tempfile::TempDir;
 
-/// The most entries of a folder that get links.
+/// The most entries of a folder for which links are made.
 const MOST: usize = 4096;
-/// The folders above the current one that are shown too: as many `../` a path may have.
+/// The number of folders above the current one that get links too: paths may have that many `../`.
 const ABOVE: usize = 3;
 
-/// A temporary folder with a link to each entry of the current one. So have the folders around it
-/// with the entries of those above the current one. All are removed with this value.
+/// A temporary folder with a link to each entry of the current folder. The folders around it have
+/// links to the entries of those above the current one. All are removed when this value is dropped.
 pub(crate) struct ScratchFolder {
-    /// Removes the folders.
+    /// The outermost folder; its drop removes all of them.
     all: TempDir,
     folder: PathBuf,
 }
 
 impl ScratchFolder {
-    /// Makes the folder.
+    /// Makes the folder for the current folder.
     pub(crate) fn new() -> Result<ScratchFolder, String> {
         let here = std::env::current_dir().map_err(|why| format!("--scratch: {why}"))?;
         ScratchFolder::of(&here)
@@ -34,8 +34,8 @@ impl ScratchFolder {
         let mut folder = all.path().to_owned();
         for two in shown.windows(2) {
             let within = two[1].file_name().unwrap_or_default();
-            // A folder that cannot be read, or has too many entries, is not shown: its paths are
-            // not found.
+            // If the links for a folder above cannot all be made (it is unreadable, or has too many
+            // entries), that is no error: the program does not find the rest.
             let _ = show(two[0], &folder, Some(Path::new(within)))?;
             folder.push(within);
             std::fs::create_dir(&folder).map_err(|why| failed(&folder, why))?;
@@ -50,7 +50,7 @@ impl ScratchFolder {
         }
     }
 
-    /// The folder around all of them.
+    /// The path of the outermost folder, which contains all others.
     pub(crate) fn all(&self) -> &Path {
         self.all.path()
     }
@@ -59,8 +59,8 @@ impl ScratchFolder {
         &self.folder
     }
 
-    /// The path of a program that was named in the folder `here`: as it is, unless only that folder
-    /// leads to it.
+    /// The path by which a program, named relative to the folder `here`, is started: as it is
+    /// named, unless the path only exists from `here`.
     pub(crate) fn program(&self, here: &Path, named: &Path) -> PathBuf {
         let is_path = named.as_os_str().as_encoded_bytes().contains(&b'/');
         match is_path && !self.folder.join(named).exists() {
@@ -74,15 +74,15 @@ fn failed(what: &Path, why: std::io::Error) -> String {
     format!("--scratch: {}: {why}", what.display())
 }
 
-/// The outcome of showing a folder.
+/// The outcome of making links for a folder.
 enum Shown {
     All,
-    /// Some of its entries: they are too many.
+    /// The folder has too many entries; only the first ones have links.
     Crowded,
     Unreadable(std::io::Error),
 }
 
-/// Makes links in `to` to the entries of `folder`, but for that of one name.
+/// Makes links in `to` to the entries of `folder`, except to the entry named `but`.
 fn show(folder: &Path, to: &Path, but: Option<&Path>) -> Result<Shown, String> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -119,7 +119,7 @@ mod tests {
         assert!(of.join("data").is_dir());
         fs::write(of.join("output"), "49").unwrap();
         drop(scratch);
-        // Nothing is left of it, and nothing is gone here.
+        // The temporary folders are removed, and the files of the current folder are left.
         assert!(!root.exists() && !here.path().join("output").exists());
         assert!(here.path().join("input").exists() && here.path().join("data").exists());
     }

@@ -1,4 +1,4 @@
-//! `fishplate knobs`: the table of settings with their present values.
+//! `fishplate knobs`: prints the table of settings with their present values.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::refuse;
 
-/// Greatest width of the text, in columns.
+/// The greatest width of the text, in columns.
 const WIDTH: usize = 88;
 
 /// List the settings with their meaning, type, default and present value.

@@ -19,7 +19,7 @@ use profile::{JobFacts, ResourceUse, Summary};
 use crate::modelled::ModelledJob;
 use crate::output::Output;
 
-/// The most resources in a summary.
+/// The most resources that a summary contains.
 const MOST_RESOURCES: usize = 16;
 
 #[derive(Args)]
@@ -35,7 +35,7 @@ pub(crate) struct SummaryArguments {
     profile: Option<Option<PathBuf>>,
 }
 
-/// The form of a summary, and its place.
+/// The format of a summary, and its destination.
 #[derive(Clone, Debug, PartialEq)]
 enum Form {
     None,
@@ -64,7 +64,7 @@ impl FromStr for Form {
 }
 
 impl SummaryArguments {
-    /// The wanted form, the option that wants it, and whether the user has asked for it.
+    /// The requested form, the option that requests it, and true if the user has given that option.
     fn form(&self, is_modelled: bool) -> (Form, &'static str, bool) {
         match (&self.summary, &self.profile) {
             (Some(form), _) => (form.clone(), "--summary json", true),
@@ -75,8 +75,8 @@ impl SummaryArguments {
         }
     }
 
-    /// Prepares the summary of a job, if one is wanted, or if `times` wants the time of its end.
-    /// Reports every error that can be found before the job starts.
+    /// Prepares the summary of a job if it is requested, or if `times` says that the time of the
+    /// job's end is needed. Reports every error that can be found before the job starts.
     pub(crate) fn prepare(
         &self,
         ranks: usize,
@@ -103,28 +103,28 @@ impl SummaryArguments {
     }
 }
 
-/// The summary of a job that is to be shown after it, or none.
+/// The summary to make after the job. `None` inside: none is needed.
 pub(crate) struct WantedSummary(Option<Wanted>);
 
 struct Wanted {
     form: Form,
     file: Option<Output>,
-    /// The user has asked for it, so a job that failed has one too.
+    /// True if the user has requested the summary; then a job that failed has one, too.
     asked: bool,
     facts: JobFacts,
-    /// The file in which ranks count.
+    /// The file in which ranks record the profile.
     counts: Arc<OwnedFd>,
     ranks: usize,
     start: Instant,
 }
 
 impl WantedSummary {
-    /// The file in which ranks count.
+    /// The file in which ranks record the profile.
     pub(crate) fn counts(&self) -> Option<Arc<OwnedFd>> {
         self.0.as_ref().map(|wanted| wanted.counts.clone())
     }
 
-    /// Sums up the job, which has just ended.
+    /// Sums up the profile of the job, which has just ended.
     pub(crate) fn sum_up(self, modelled: &ModelledJob) -> Result<ReadySummary, String> {
         let Some(wanted) = self.0 else {
             return Ok(ReadySummary(None));
@@ -150,16 +150,17 @@ impl Wanted {
     }
 }
 
-/// The summary of a job that has ended, if one is wanted.
+/// The summary of a job that has ended. `None` inside: none is needed.
 pub(crate) struct ReadySummary(Option<(Wanted, Summary)>);
 
 impl ReadySummary {
-    /// The virtual time of the job's end. None on this machine, or without MPI.
+    /// The virtual time of the job's end, in seconds. `None` for a job on this machine, or without
+    /// MPI.
     pub(crate) fn virtual_seconds(&self) -> Option<f64> {
         self.0.as_ref()?.1.virtual_s
     }
 
-    /// Shows it. A job that failed has one only if the user has asked for it.
+    /// Shows the summary. For a job that failed it is shown only if the user has requested it.
     pub(crate) fn show(self, failed: bool) -> Result<(), String> {
         let Some((wanted, summary)) = self.0 else {
             return Ok(());
@@ -178,18 +179,18 @@ impl ReadySummary {
                 });
             }
             Form::Json => json()? + "\n",
-            // A program that does not use MPI has nothing to show.
+            // For a program that does not use MPI there is nothing to show.
             _ if summary.is_empty() && !wanted.asked => return Ok(()),
             Form::Text => text::summary(&summary),
             Form::Matrix => text::summary(&summary) + &text::matrix(&summary),
         };
-        // A reader that has closed the pipe is no error.
+        // It is no error if the reader has closed the pipe.
         let _ = stderr().write_all(text.as_bytes());
         Ok(())
     }
 }
 
-/// The busiest resources of a job that took `end` picoseconds.
+/// The busiest resources of a job whose duration was `end` picoseconds.
 fn resources(usage: &[Usage], end: u64) -> Vec<ResourceUse> {
     let full_duplex = usage
         .iter()
@@ -208,7 +209,7 @@ fn resources(usage: &[Usage], end: u64) -> Vec<ResourceUse> {
     named.collect()
 }
 
-/// The name of a resource, and its rail.
+/// The name of a resource, and its rail if it belongs to one.
 fn name(resource: Resource, full_duplex: bool) -> (String, Option<u32>) {
     match resource {
         Resource::LinkOut(rail) => ("link out".into(), Some(rail)),

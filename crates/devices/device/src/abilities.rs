@@ -1,22 +1,25 @@
-//! Abilities of a rank's surroundings, beside messages.
+//! Differences between a real host and a modelled machine that matter to protocols: shared
+//! mappings, threads, clocks.
 
-/// The abilities of a rank's surroundings. Protocols ask for one of these, never for the kind of
-/// machine.
+/// The abilities of a rank on its machine, real or modelled, apart from messages. Protocols
+/// check these fields, never the kind of machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abilities {
-    /// Loads, stores and mapped files may take the place of messages between ranks of one host, and
-    /// of a rank with itself.
+    /// True if loads, stores and mapped files can replace messages between ranks of one host, and
+    /// within one rank.
     pub maps_memory: bool,
-    /// Threads may run beside the rank.
+    /// True if threads of the library can run beside the program's.
     pub runs_threads: bool,
-    /// The rank's clock tells what its choices cost.
+    /// True if the rank's clock measures the cost of its choices, so that they can be compared by
+    /// time.
     pub measures_time: bool,
-    /// A rank may reach for every peer that it learns of: that makes no connections.
+    /// True if contact with a peer makes no connection, so that a rank can contact all peers from
+    /// which a message may arrive.
     pub reaches_freely: bool,
 }
 
 impl Abilities {
-    /// Those of a rank on a real host.
+    /// The abilities on a real host.
     pub const REAL: Abilities = Abilities {
         maps_memory: true,
         runs_threads: true,
@@ -24,8 +27,8 @@ impl Abilities {
         reaches_freely: false,
     };
 
-    /// Those of a rank in virtual time: only messages have a cost there, at most one thread is
-    /// inside the machine, and the clock shows what the model has computed.
+    /// The abilities in virtual time: there only messages have a cost, at most one thread runs
+    /// inside the machine, and the clock shows computed time.
     pub const MODELLED: Abilities = Abilities {
         maps_memory: false,
         runs_threads: false,

@@ -2,7 +2,7 @@
 //!
 //! On a real machine the work itself takes the time, and nothing is charged. A [`Node`] whose time
 //! is virtual returns its [`Accounting`] from [`Node::accounting`]; every other node returns
-//! `None`. Callers on a hot path ask once, through [`Charges::of`]: with a real device each later
+//! `None`. Callers on a hot path check this once, by [`Charges::of`]: with a real device each later
 //! charge is a predictable branch, not a virtual call.
 
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use std::sync::atomic::AtomicU64;
 
 use crate::{Node, ProgramCall, Result};
 
-/// Work that the library does with the processor.
+/// Work of the library on the rank's processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// A send, from the call to the post.
+    /// A send, from the call to the post of the work request.
     Send,
-    /// An arrival, from its detection to the return to the program.
+    /// The handling of an arrival, from its detection to the return to the program.
     Receive,
-    /// A protocol step that no data packet carries: a pointer or a grant that is sent alone.
+    /// A protocol step that no data packet carries: a tail or a grant that is sent alone.
     Control,
-    /// A copy of this length within memory, in bytes.
+    /// A copy within memory, of this many bytes.
     Copy(usize),
-    /// A short call: a test, a reading of the clock.
+    /// A short call, such as a test or a reading of the clock.
     Call,
-    /// No work: the messages that follow are those of a blocking send, or not. Libraries may have
-    /// different protocols for the two.
+    /// No work: says whether the messages that follow belong to a blocking send. Libraries may have
+    /// different protocols for blocking and nonblocking sends.
     Blocking(bool),
 }
 
-/// Charges a rank's processor for work, in virtual time.
+/// The account of a rank's processor time in virtual time.
 ///
 /// ```
 /// use device::{Accounting, Effort};
@@ -63,44 +63,46 @@ pub trait Accounting {
     /// Charges the rank's processor for `effort`.
     fn charge(&mut self, effort: Effort);
 
-    /// The program enters the library in `call`, after computing since its last call returned.
+    /// Records that the program enters the library in `call`, after computing since its last call
+    /// returned.
     fn enter(&mut self, call: ProgramCall);
 
-    /// A step of the program begins at the rank's present time, which the machine keeps.
+    /// Records that a step of the program begins at the rank's present time (in the replay of a
+    /// compute trace). The machine keeps that time.
     fn begin_step(&mut self) {}
 
-    /// The program begins to compute for `nanos` nanoseconds, which [`compute`](Self::compute) lets
-    /// pass before [`enter`](Self::enter): that one then takes no more time for them.
+    /// Announces that the program computes for `nanos` nanoseconds. [`compute`](Self::compute) lets
+    /// this time pass before [`enter`](Self::enter), which then adds no time for it.
     fn begin_computing(&mut self, nanos: u64);
 
-    /// Computes for at most `nanos` nanoseconds, until something wakes a thread beside the program.
-    /// Its waking is charged. False: the program has computed all the time.
+    /// Computes for at most `nanos` nanoseconds, or until something wakes the progress thread,
+    /// whose wake-up is charged. False: the program has computed to the end.
     ///
     /// # Errors
     /// The rank has left the modelled machine.
     fn compute(&mut self, nanos: u64) -> Result<bool>;
 
-    /// The call returns to the program. `is_sure` is false for a poll, whatever it has found,
-    /// and for a reading of the clock.
+    /// Records that the call returns to the program. `is_sure` is false for a poll, whatever its
+    /// result, and for a reading of the clock.
     fn leave(&mut self, is_sure: bool);
 
-    /// The charge of work on the rank's own memory. `None`: it takes no time.
+    /// The account of work on the rank's own memory. `None`: such work takes no time.
     fn local_work(&mut self) -> Option<LocalCharge> {
         None
     }
 
-    /// The machine records what its ranks compute, and none of them has asked this of work of this
-    /// kind and class: the caller is to measure it.
+    /// True if the machine records what its ranks compute, and this is the first query for work of
+    /// this kind and class: the caller then measures such work.
     fn is_new_work(&mut self, _kind: u64, _class: u32) -> bool {
         false
     }
 
-    /// Keeps a row of the rank's work on its own memory, if the machine records what its ranks
-    /// compute. The words after kind and class are an amount and its picoseconds.
+    /// Adds a row to the recording of the rank's work on its own memory, if the machine records
+    /// what its ranks compute. A row is kind, class, amount, and time in picoseconds.
     fn keep_local_work(&mut self, _row: [u64; 4]) {}
 
-    /// Hands requests to the machine's storage, which moves `bytes` for them, behind all that it
-    /// has got before. The result is the time at which they are done, in nanoseconds of
+    /// Submits requests to the machine's storage, which moves `bytes` for them after all earlier
+    /// requests. Returns the time of their completion, in nanoseconds of
     /// [`Node::now`](crate::Node::now). `None`: storage takes no time.
     fn store(&mut self, _requests: u64, _bytes: u64) -> Option<u64> {
         None
@@ -109,26 +111,28 @@ pub trait Accounting {
     /// The rank's virtual time. Reading it is not charged.
     fn time(&self) -> VirtualTime;
 
-    /// The machine keeps notes of its ranks.
+    /// True if the machine records notes of its ranks.
     fn keeps_notes(&self) -> bool {
         false
     }
 
-    /// Keeps a note of the rank, with its time and its present call. It is not charged.
+    /// Records a note of the rank, with its time and its present call. This is not charged.
     fn note(&mut self, _note: Note) {}
 }
 
-/// The charge of a rank's work on its own memory: whoever works adds the time to a sum, which the
-/// machine charges before anything else that the rank does.
+/// The account of a rank's work on its own memory: the worker adds its time to a sum, which the
+/// machine charges before the next action of the rank.
 #[derive(Clone, Debug)]
 pub struct LocalCharge {
-    /// The sum that has not been charged, in picoseconds.
+    /// The time that has not been charged yet, in picoseconds.
     pub owed: Arc<AtomicU64>,
-    /// The picoseconds of 1,024 bytes of such work on this machine's processors.
+    /// The time of 1,024 bytes of work on the rank's own memory, on this machine's processors, in
+    /// picoseconds.
     pub picos: u64,
 }
 
-/// A note of a rank, whose words the node does not read.
+/// A note of a rank, such as one about an access to a window: integers that the node does not
+/// interpret.
 pub type Note = [u64; 6];
 
 /// The virtual time of a rank, in picoseconds.
@@ -136,15 +140,15 @@ pub type Note = [u64; 6];
 pub struct VirtualTime {
     /// The time since the start of the modelled machine.
     pub now: u64,
-    /// The part of it for which the rank has waited, idle.
+    /// The part of `now` in which the rank waited, idle.
     pub waited: u64,
-    /// The part of it for which the rank has worked on its own memory, see [`LocalCharge`].
+    /// The part of `now` in which the rank worked on its own memory, see [`LocalCharge`].
     pub worked: u64,
-    /// The part of it by which the progress thread has made the program's computing longer.
+    /// The part of `now` by which the progress thread has delayed the program's computing.
     pub delayed: u64,
 }
 
-/// A decision that is read once, when a node is attached: does the node charge for work?
+/// True if the node charges for work. This is determined once, when a node is attached.
 ///
 /// ```
 /// use device::{Charges, Effort, Node};
@@ -162,7 +166,7 @@ pub struct VirtualTime {
 pub struct Charges(bool);
 
 impl Charges {
-    /// The answer of `node`, which stays valid as long as the node.
+    /// Determines whether `node` charges, which never changes for a node.
     pub fn of(node: &mut dyn Node) -> Charges {
         Charges(node.accounting().is_some())
     }
@@ -177,8 +181,8 @@ impl Charges {
 }
 
 impl dyn Node + '_ {
-    /// Charges for `effort`, if time is virtual. Asks the node each time: see [`Charges`] for a hot
-    /// path.
+    /// Charges for `effort`, if time is virtual. This queries the node each time: use [`Charges`]
+    /// on a hot path.
     pub fn charge(&mut self, effort: Effort) {
         if let Some(accounting) = self.accounting() {
             accounting.charge(effort);

@@ -1,16 +1,16 @@
-//! Checks that are the same for every device: calls that are wrong by their arguments alone are
-//! refused before anything is done.
+//! Argument checks that are the same for every device: calls with invalid arguments are refused
+//! before anything is done.
 
 use crate::{Access, Address, Operation, State, Transport, Work};
 
-/// The reason of a refusal.
+/// The reason why a call is refused.
 pub type Wrong = String;
 
-/// The limits of a queue pair.
+/// The state of a queue pair, and its device's limits.
 pub struct Limits {
-    /// Its service.
+    /// The service type of the queue pair.
     pub transport: Transport,
-    /// Its state.
+    /// The state of the queue pair.
     pub state: State,
     /// The longest inline payload, in bytes.
     pub inline: u64,
@@ -18,11 +18,11 @@ pub struct Limits {
     pub mtu: u64,
     /// The longest message, in bytes.
     pub longest: u64,
-    /// Its device has immediates.
+    /// True if the device has immediates.
     pub immediates: bool,
 }
 
-/// Checks a work request; returns its length, in bytes.
+/// Checks a work request, and returns its length in bytes.
 #[inline]
 pub fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();
@@ -91,8 +91,8 @@ pub fn register(address: u64, len: usize, access: Access) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Checks whether a queue pair may use a shared receive queue. A datagram queue pair may not:
-/// devices write a header in front of each datagram, and a shared queue has no memory for it.
+/// Checks whether a queue pair may use a shared receive queue. A datagram queue pair may not: a
+/// device writes a header in front of each datagram, and a shared queue has no memory for it.
 pub fn shares(transport: Transport, shared: bool) -> Result<(), Wrong> {
     match transport == Transport::Ud && shared {
         true => Err("a datagram queue pair has receives of its own".into()),

@@ -1,9 +1,10 @@
-//! Delegation for a [`Node`](crate::Node) that wraps another and is also its own current device.
+//! The macro that implements most methods of [`Node`](crate::Node) for a wrapper of another node,
+//! by calls of that node.
 
-/// The methods of [`Node`](crate::Node) that a wrapper delegates. The type has the wrapped node in
-/// `node`, a `RefCell`, a method `node()` that borrows it, and the current device's number in
-/// `rail`. It implements `rails`, `wait` and `wait_idle` itself; with `without rail` also `rail`,
-/// and with `without abilities` both `rail` and `abilities`.
+/// Implements the methods of [`Node`](crate::Node) that a wrapper delegates. The type has the
+/// wrapped node in the field `node`, a `RefCell`; a method `node()` that borrows it; and the number
+/// of the current device in the field `rail`. It implements `rails`, `wait` and `wait_idle` itself;
+/// with `without rail` also `rail`, and with `without abilities` both `rail` and `abilities`.
 #[macro_export]
 macro_rules! delegate_to_node {
     () => {

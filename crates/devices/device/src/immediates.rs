@@ -1,15 +1,15 @@
-//! Immediates for devices without them, such as those of iWARP: a node whose devices keep all
-//! promises of the trait. Devices with immediates are passed through.
+//! Emulation of immediates for devices without them, such as those of iWARP: a wrapping node whose
+//! devices keep all promises of the trait. Devices with immediates are not changed.
 //!
-//! Every message gets a *heading* of eight bytes in front, which holds its kind and its immediate.
-//! Every receive gets memory for a heading. A write with immediate becomes a write and, behind it
-//! on the same queue pair, a message that consists of a heading only: a message completes at the
-//! receiver only after all earlier writes are visible (RFC 5040, 5.5; IBA 9.5 requires the same
-//! order). Both ends must use headings, and both do: a device without immediates only ever meets
-//! its like, on a rail of its own.
+//! Every message gets a *heading* of eight bytes in front, which contains its kind and its
+//! immediate. Every receive gets memory for a heading. A write with immediate becomes a write
+//! followed, on the same queue pair, by a message that consists of a heading only: a message
+//! completes at the receiver only after all earlier writes are visible (RFC 5040, 5.5; IBA 9.5
+//! requires the same order). Both ends must use headings, and both do: a rail connects devices
+//! without immediates only with their like.
 //!
 //! Invariants:
-//! - the caller sees one request where the device has two: one number, one completion, one place in
+//! - the caller sees one request where the device has two: one number, one completion, one entry in
 //!   the send queue;
 //! - a heading stays unchanged until its request, or its receive, has completed.
 
@@ -27,8 +27,8 @@ use crate::{
 use headings::{HEADING, Headings, IMMEDIATE, Incoming, KIND, LONGEST, PLAIN, WRITTEN, pieces};
 use pair::Pair;
 
-/// Gives immediates to the devices of a node that have none. A node whose devices all have them is
-/// returned unchanged.
+/// Emulates immediates for the devices of a node that have none. A node whose devices all have
+/// immediates is returned unchanged.
 pub fn with_immediates(node: Box<dyn Node>) -> Box<dyn Node> {
     let mut node = node;
     let rails: Vec<Attributes> = (0..node.rails())
@@ -45,18 +45,19 @@ pub fn with_immediates(node: Box<dyn Node>) -> Box<dyn Node> {
 }
 
 struct Immediates {
-    /// Dropped first, which ends the devices' use of the headings.
+    /// The wrapped node. It is dropped before the headings, because that ends the devices' use of
+    /// them.
     node: RefCell<Box<dyn Node>>,
-    /// The rail of the current device, which has no immediates.
+    /// The rail of the current device, one without immediates.
     rail: usize,
-    /// None: the device has immediates.
+    /// The state of each rail's device; `None`: the device has immediates.
     rails: Vec<Option<Box<Rail>>>,
 }
 
-/// The state of one device.
+/// The state of one device whose immediates are emulated.
 struct Rail {
     attributes: Attributes,
-    /// In order of creation; destroyed ones are empty.
+    /// The queue pairs in order of creation; `None`: destroyed.
     pairs: Vec<Option<Pair>>,
     places: HashMap<Qp, usize>,
     shared: Vec<Incoming>,
@@ -64,7 +65,7 @@ struct Rail {
 }
 
 impl Rail {
-    /// The state of a device without immediates.
+    /// The state of the device with these attributes; `None` if it has immediates.
     fn of(attributes: Attributes) -> Option<Box<Rail>> {
         let rail = || Rail {
             attributes: Attributes {
@@ -103,13 +104,14 @@ impl Rail {
         }
     }
 
-    /// The pair of a request, if it has not been reset or destroyed since.
+    /// The queue pair of a request, if it has not been reset or destroyed since.
     fn alive(&mut self, number: WrNumber) -> Option<&mut Pair> {
         let pair = self.pairs.get_mut(number.queue as usize)?.as_mut()?;
         (pair.life == number.life).then_some(pair)
     }
 
-    /// Translates a completion of the device for the caller. None: it has been reported already.
+    /// Translates a completion of the device for the caller. `None`: the request has been reported
+    /// already.
     fn translate(&mut self, one: &Completion) -> Option<Completion> {
         let number = WrNumber::decode(one.id);
         if number.kind == QueueKind::Send {
@@ -160,7 +162,7 @@ impl Immediates {
         &mut **self.node.get_mut()
     }
 
-    /// The current device and its state.
+    /// The current device and its emulation's state.
     fn both(&mut self) -> (&mut dyn Device, &mut Rail) {
         let device = self.node.get_mut().rail(self.rail);
         match &mut self.rails[self.rail] {
@@ -319,17 +321,17 @@ impl Device for Immediates {
                 to,
                 immediate: Some(immediate),
             } => {
-                // SAFETY: the caller's promise for `work`.
+                // SAFETY: by the caller's promise for `work`.
                 unsafe { pair.write_with_immediate(device, qp, &work, to, immediate)? };
                 Completed::Write
             }
             Operation::Send { immediate } => {
-                // SAFETY: the caller's promise for `work`.
+                // SAFETY: by the caller's promise for `work`.
                 unsafe { pair.send(device, qp, &work, immediate)? };
                 Completed::Send
             }
             operation => {
-                // SAFETY: the caller's promise for `work`.
+                // SAFETY: by the caller's promise for `work`.
                 unsafe { device.post(qp, &work)? };
                 match operation {
                     Operation::Write { .. } => Completed::Write,
@@ -369,7 +371,7 @@ impl Device for Immediates {
             slot,
         };
         let (pieces, count) = pieces(incoming.headings.slice(slot), into)?;
-        // SAFETY: the caller's promise, and a heading, which stays until this has
+        // SAFETY: by the caller's promise; the heading's memory stays until this receive has
         // completed.
         let posted = unsafe { device.post_receive(queue, number.encode(), &pieces[..count]) };
         if posted.is_err() {

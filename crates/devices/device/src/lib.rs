@@ -1,11 +1,11 @@
 //! Verbs: the interface of RDMA devices (InfiniBand Architecture Specification, volume 1, chapters
 //! 10 and 11).
 //!
-//! A [`Node`] is a rank's place in a machine: its devices, one for each rail, its clock, and
+//! A [`Node`] connects a rank to a machine: its devices, one for each rail, its clock, and
 //! out-of-band messages for the time before a connection exists. A [`Device`] registers memory,
-//! keeps queue pairs and completion queues, executes work requests and reports their completions.
-//! Protocols are written against these two traits only. Crate `verbs` implements them for real
-//! devices, `model` for a modelled machine, `testdevice` for tests.
+//! manages queue pairs and completion queues, executes work requests and reports their completions.
+//! Protocols use these two traits only. Crate `verbs` implements them for real devices, `model` for
+//! a modelled machine, `testdevice` for tests.
 //!
 //! Never here: protocols, physics, time.
 
@@ -32,7 +32,8 @@ pub use program_call::{CallKey, ProgramCall};
 pub use signs::Signs;
 pub use types::*;
 
-/// A rank's place in a machine. It may move between threads with its rank.
+/// A rank's node: its devices, clock and out-of-band messages. It may move between threads with its
+/// rank.
 ///
 /// A rank waits for a completion as follows:
 ///
@@ -53,16 +54,16 @@ pub trait Node: Send {
     /// The device of a rail.
     fn rail(&mut self, rail: usize) -> &mut dyn Device;
 
-    /// Nanoseconds since a fixed moment.
+    /// The time since a fixed moment, in nanoseconds.
     fn now(&mut self) -> u64;
 
-    /// True if time is virtual: it passes as the model computes, and stands still while all ranks
-    /// wait for nothing.
+    /// True if time is virtual: it advances as the model computes, and stands still while all ranks
+    /// wait without an event that is due.
     fn is_virtual(&self) -> bool {
         false
     }
 
-    /// The abilities of the rank's surroundings, beside messages.
+    /// The abilities of the rank's machine, apart from messages.
     fn abilities(&self) -> Abilities {
         match self.is_virtual() {
             true => Abilities::MODELLED,
@@ -70,119 +71,120 @@ pub trait Node: Send {
         }
     }
 
-    /// The costs of this rank's host: an estimate.
+    /// An estimate of the costs of this rank's host.
     fn host_costs(&mut self) -> HostCosts {
         HostCosts::USUAL
     }
 
-    /// The steps of a write to `peer`, if it is on this host and processors carry writes there.
-    /// `None`: a device does.
+    /// The costs of a write to `peer`, if it is on this host and processors carry out writes there.
+    /// `None`: a device carries them out.
     fn store_costs(&mut self, peer: usize) -> Option<StoreCosts> {
         let _ = peer;
         None
     }
 
-    /// Makes all writes visible that peers have made until now. Call it before reading memory that
-    /// peers write to.
+    /// Makes all earlier writes of peers visible. Call it before reading memory that peers write
+    /// to.
     fn sync_memory(&mut self);
 
     /// Appends the remote keys of the memory that peers have written to since the last call, and
-    /// returns true. False: the node does not know, and any registered memory may have changed.
+    /// returns true. False: this is unknown, and any registered memory may have changed.
     fn written(&mut self, keys: &mut Vec<u32>) -> bool {
         let _ = keys;
         false
     }
 
-    /// The account of this rank's processor. Only a node whose time is virtual has one.
+    /// The account of this rank's processor time. Only a node whose time is virtual has one.
     fn accounting(&mut self) -> Option<&mut dyn Accounting> {
         None
     }
 
     /// Lets time pass until something may have changed (a write, a completion, an out-of-band
-    /// message), at most `nanos` nanoseconds (`u64::MAX`: without limit). It may return early.
-    /// Between two calls the rank polls everything that it waits for: the first call may only have
-    /// armed the devices.
+    /// message), for at most `nanos` nanoseconds (`u64::MAX`: without limit). It may return early.
+    /// Between two calls the rank must poll everything that it waits for: the first call may only
+    /// have armed the devices.
     fn wait(&mut self, nanos: u64) -> Result<()>;
 
-    /// Waits like [`wait`](Node::wait) for at most `nanos`, but the end of this time is no
-    /// progress: for a rank that only tries a dead path again then. In virtual time, if all ranks
-    /// wait and nothing is due but the ends of such waits, probes ([`Device::set_probing`]) and
-    /// port events, every wait ends with [`Error::Deadlock`].
+    /// Waits like [`wait`](Node::wait) for at most `nanos` nanoseconds, but the end of this time
+    /// does not count as progress: for a rank that then only tries a dead path again. In virtual
+    /// time, if all ranks wait and nothing is due except the ends of such waits, probes
+    /// ([`Device::set_probing`]) and port events, every wait ends with [`Error::Deadlock`].
     fn wait_idle(&mut self, nanos: u64) -> Result<()> {
         self.wait(nanos)
     }
 
-    /// Makes later completions and out-of-band messages raise an event. To sleep, a rank calls
-    /// this, polls everything once more, and waits until [`events`](Node::events) is readable. A
-    /// plain RDMA write of a peer raises no event.
+    /// Arms the node: later completions and out-of-band messages raise an event. To sleep, a rank
+    /// calls this, polls everything once more, and waits until [`events`](Node::events) is
+    /// readable. A plain RDMA write of a peer raises no event.
     fn arm(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// A descriptor, for another thread to wait on, that is readable from an event until the next
-    /// `arm`. None if the node has no events.
+    /// A descriptor on which another thread can wait: it is readable from an event until the next
+    /// `arm`. `None` if the node has no events.
     fn events(&mut self) -> Result<Option<OwnedFd>> {
         Ok(None)
     }
 
-    /// Sends an out-of-band message to `peer`. It needs no connection; it arrives in order, whole
-    /// and once.
+    /// Sends an out-of-band message to `peer`. It needs no connection; messages arrive in order,
+    /// complete and once.
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()>;
 
-    /// Takes the next out-of-band message: its sender and its bytes.
+    /// Removes and returns the next out-of-band message: its sender and its bytes.
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
 
-    /// Ranks 0 to `ranks` - 1 exist from now on, more than before: out-of-band messages of the new
-    /// ones arrive. An error: the machine has no place for so many.
+    /// Extends the job to ranks 0 to `ranks` - 1, more than before: out-of-band messages of the new
+    /// ranks are received. An error: the machine has no room for so many.
     fn add_ranks(&mut self, ranks: usize) -> Result<()> {
         let _ = ranks;
         Ok(())
     }
 
-    /// Takes the reports of the devices since the last call, such as a port that went down. They
-    /// explain the error of a failed request.
+    /// Removes and returns the devices' reports since the last call, such as of a port that went
+    /// down. They explain the error of a failed request.
     fn notes(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Takes reports that the user should see though nothing has failed, each with its rail.
+    /// Removes and returns the reports that the user should see although nothing has failed, with
+    /// their rails.
     fn warnings(&mut self) -> Vec<(usize, String)> {
         Vec::new()
     }
 
     /// The number of connections so far that processes outside the job have made to the device of
-    /// each rail. Rails at the end may be missing: they have had none.
+    /// each rail. Rails at the end may be omitted if they have had none.
     fn strangers(&mut self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Takes the changes of ports since the last call, in their order.
+    /// Removes and returns the changes of ports since the last call, in their order.
     fn port_events(&mut self) -> Vec<PortEvent> {
         Vec::new()
     }
 
-    /// The node knows, without a request, whether a path to a peer carries anything:
-    /// [`Signs::cut`]. A modelled machine with a plan of such faults does.
+    /// True if the node detects, without a request, that no path to a peer works: [`Signs::cut`].
+    /// This holds for a modelled machine with a plan of such faults.
     fn knows_cuts(&self) -> bool {
         false
     }
 
-    /// Signs that `peer` is alive, and that the paths to it work. Each call may ask for further
-    /// signs, which a later call returns: a rank calls this now and then while nothing reaches the
+    /// Signs that `peer` is alive, and that the paths to it work. Each call may request further
+    /// signs, which a later call returns: a rank calls this repeatedly while nothing reaches the
     /// peer.
     fn signs(&mut self, peer: usize) -> Signs {
         let _ = peer;
         Signs::default()
     }
 
-    /// Messages to `peer` out of band need not arrive from now on: the end of the node does not
-    /// wait for them.
+    /// Gives up out-of-band messages to `peer`: they need not arrive from now on, and the end of
+    /// the node does not wait for them.
     fn give_up(&mut self, peer: usize) {
         let _ = peer;
     }
 
-    /// The place of `peer`, or of this rank itself, in words for the user: its host and its
-    /// addresses. Empty: the node does not know it.
+    /// The location of `peer`, or of this rank itself, as text for the user: host and addresses.
+    /// Empty: it is unknown.
     fn place_of(&mut self, peer: usize) -> String {
         let _ = peer;
         String::new()
@@ -206,7 +208,7 @@ pub trait Node: Send {
 ///         signaled: false,
 ///         to: None,
 ///     };
-///     // SAFETY: the region is registered and stays as it is until the write is complete.
+///     // SAFETY: the region is registered and stays unchanged until the write is complete.
 ///     unsafe { device.post(qp, &work) }
 /// }
 /// ```
@@ -214,14 +216,14 @@ pub trait Device {
     /// The properties of the device.
     fn attributes(&self) -> &Attributes;
 
-    /// Gives the device access to memory.
+    /// Registers memory, so that the device can access it.
     ///
     /// # Safety
     /// The memory must stay valid until it is deregistered, and its other users must expect the
     /// device to change it.
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region>;
 
-    /// Ends the access of the device to a region. Work requests that still need it fail.
+    /// Ends the device's access to a region. Work requests that still use it fail.
     fn deregister(&mut self, region: Region) -> Result<()>;
 
     /// Creates a completion queue with room for `depth` completions.
@@ -234,7 +236,7 @@ pub trait Device {
     /// pair has its own receive queue.
     fn create_qp(&mut self, wanted: &QpWanted) -> Result<Qp>;
 
-    /// Destroys a queue pair. Its posted requests are forgotten.
+    /// Destroys a queue pair. Its posted requests do not complete.
     fn destroy_qp(&mut self, qp: Qp) -> Result<()>;
 
     /// The address of a queue pair, for its peer.
@@ -242,46 +244,48 @@ pub trait Device {
 
     /// Takes a queue pair from RESET to RTS (ready to send), connected to `peer` unless it is a
     /// datagram queue pair. Some devices need the peer's device for that: the state is then
-    /// [`State::Connecting`] when this returns, and [`state`](Device::state) reports the end, or
+    /// [`State::Connecting`] when this returns, and [`state`](Device::state) reports the result, or
     /// the error. The connection proceeds without further calls and raises an event at its end.
     ///
-    /// To connect again after a reset, an end waits until the peer has been reset too: a peer that
-    /// is yet to be reset may take the new connection for the old one, and end it by its reset.
+    /// To connect again after a reset, an end waits until the peer has been reset, too: a peer that
+    /// has not been reset yet may mistake the new connection for the old one, and end it by its
+    /// reset.
     fn connect(&mut self, qp: Qp, peer: Option<Address>) -> Result<()>;
 
     /// The state of a queue pair.
     fn state(&self, qp: Qp) -> Result<State>;
 
     /// Takes a queue pair to ERROR (posted requests are flushed) or back to RESET (posted requests
-    /// are forgotten). Completions from before a reset are not reported after it, except those of a
-    /// shared queue's receives.
+    /// do not complete). Completions from before a reset are not reported after it, except those of
+    /// a shared queue's receives.
     fn modify(&mut self, qp: Qp, to: Ending) -> Result<()>;
 
-    /// A queue pair in the state ERROR consumes no further receive of its shared receive queue: the
-    /// device has reported Last WQE Reached (IBA 11.6.3.1), or needs no such report. The
-    /// completions of the receives that it has consumed are in the completion queue.
+    /// True if a queue pair in the state ERROR consumes no further receive of its shared receive
+    /// queue: the device has reported Last WQE Reached (IBA 11.6.3.1), or needs no such report. The
+    /// completions of the consumed receives are then in the completion queue.
     fn is_drained(&mut self, qp: Qp) -> Result<bool> {
         let _ = qp;
         Ok(true)
     }
 
     /// Marks the requests of a queue pair as probes of a path that may be dead, or ends that. In
-    /// virtual time a probe is no progress: see [`Node::wait_idle`]. Elsewhere the mark means
-    /// nothing.
+    /// virtual time a probe does not count as progress: see [`Node::wait_idle`]. Elsewhere the mark
+    /// has no effect.
     fn set_probing(&mut self, qp: Qp, probing: bool) -> Result<()> {
         let _ = (qp, probing);
         Ok(())
     }
 
-    /// Requests posted from now on leave together, at the latest with [`uncork`](Device::uncork) or
-    /// the next poll. A device to which a post costs little sends each at once.
+    /// Corks the device: requests posted from now on leave together, at the latest at
+    /// [`uncork`](Device::uncork) or the next poll. A device with cheap posts sends each request at
+    /// once.
     fn cork(&mut self) {}
 
-    /// Sends what waits to leave together. A device to which a post costs much makes requests wait
-    /// also of its own accord, where several are posted between two polls.
+    /// Sends the corked requests. A device with costly posts also corks requests by itself if
+    /// several are posted between two polls.
     fn uncork(&mut self) {}
 
-    /// Requests of a queue pair wait to leave together with others.
+    /// True if requests of a queue pair are corked.
     fn is_corked(&self, qp: Qp) -> bool {
         let _ = qp;
         false
@@ -295,17 +299,17 @@ pub trait Device {
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()>;
 
     /// Posts a buffer for a message of a peer. The payload of a datagram begins at the start of the
-    /// buffer, and its completion counts the payload only: the 40 bytes of header that devices
-    /// write in front go elsewhere.
+    /// buffer, and the completion counts only the payload: the 40 bytes of header that devices
+    /// write before it are stored elsewhere.
     ///
     /// # Safety
     /// The memory must be registered, and must stay unused until the receive is complete.
     unsafe fn post_receive(&mut self, queue: ReceiveQueue, id: u64, into: &[Slice]) -> Result<()>;
 
-    /// Takes as many completions as are available and fit; returns their number.
+    /// Removes available completions, as many as `into` can hold, and returns their number.
     fn poll(&mut self, cq: Cq, into: &mut [Completion]) -> Result<usize>;
 
-    /// As [`Node::sync_memory`] for the writes that come over this device. A device that works only
-    /// while it is polled ([`Attributes::polled`]) takes here what has arrived.
+    /// Like [`Node::sync_memory`], for writes that arrive at this device. A device that works only
+    /// while it is polled ([`Attributes::polled`]) processes arrivals here.
     fn sync_memory(&mut self) {}
 }

@@ -1,18 +1,19 @@
-//! A call of the program, as the rank reports it to a machine in virtual time.
+//! A call of the program, as a rank reports it to a machine in virtual time.
 
-/// A call of the program.
+/// A call of an MPI procedure by the program, as a machine in virtual time records it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProgramCall {
     /// The procedure's full name.
     pub name: &'static str,
-    /// The program's computing before it, in nanoseconds.
+    /// The time for which the program has computed before the call, in nanoseconds.
     pub computed: u64,
-    /// The properties that tell the call from other calls of its procedure.
+    /// The properties that distinguish the call from other calls of its procedure.
     pub key: CallKey,
 }
 
 impl ProgramCall {
-    /// A call of `name` after `computed` nanoseconds of computing, of which nothing else is known.
+    /// A call of the procedure `name` after `computed` nanoseconds of computing, without further
+    /// properties.
     pub fn after(computed: u64, name: &'static str) -> ProgramCall {
         ProgramCall {
             name,
@@ -22,31 +23,31 @@ impl ProgramCall {
     }
 }
 
-/// The properties that tell a call from other calls of its procedure. Equal steps of a program have
-/// equal keys, also on ranks with other neighbours.
+/// The properties that distinguish a call from other calls of its procedure. Equal steps of a
+/// program have equal keys, also on ranks with other neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallKey {
-    /// The number of its communicator: the rank's handle, which other ranks may number otherwise.
+    /// The number of the call's communicator: this rank's handle, which may differ between ranks.
     pub comm: Option<u32>,
-    /// The class of its length: the number of bits of the number of bytes.
+    /// The class of the message's length: the number of significant bits of the number of bytes.
     pub size: Option<u8>,
-    /// The peer's rank less that of the caller; of an operation with a root the root; of
-    /// MPI_Pcontrol the level.
+    /// The peer's rank minus the caller's rank; the root of an operation with a root; the level of
+    /// MPI_Pcontrol.
     pub peer: Option<i32>,
-    /// The call makes or frees a communicator, a window or a file.
+    /// True if the call creates or frees a communicator, a window or a file.
     pub constructs: bool,
 }
 
-/// The greatest number of a communicator that a key tells from others.
+/// The greatest number of a communicator in a packed key; greater ones are packed as this one.
 const MOST_COMMS: u32 = (1 << 24) - 2;
 
 impl CallKey {
-    /// The key of a call that moves `bytes` bytes.
+    /// The class of a length of `bytes` bytes, for [`size`](CallKey::size).
     pub fn size_of(bytes: u64) -> u8 {
         (u64::BITS - bytes.leading_zeros()) as u8
     }
 
-    /// The key as a word.
+    /// The key as an integer.
     pub fn pack(self) -> u64 {
         let comm = self.comm.map_or(0, |comm| comm.min(MOST_COMMS) + 1);
         let size = self.size.map_or(0, |size| size.min(64) + 1);
@@ -55,7 +56,7 @@ impl CallKey {
         u64::from(peer) << 32 | u64::from(low)
     }
 
-    /// The key of a word.
+    /// The key from an integer of [`pack`](CallKey::pack).
     pub fn unpack(word: u64) -> CallKey {
         let peer = (word >> 32) as u32 as i32;
         CallKey {

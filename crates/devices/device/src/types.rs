@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::RequestCosts;
 
-/// The result of a verb.
+/// The result of a call of this crate's traits.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The properties of a device.
@@ -20,41 +20,42 @@ pub struct Attributes {
     pub longest: u64,
     /// The order in which the bytes of a write become visible.
     pub placement: Placement,
-    /// Writes and sends can carry an immediate. For devices without immediates,
+    /// True if writes and sends can carry an immediate. For devices without immediates,
     /// [`with_immediates`](crate::with_immediates) emulates them.
     pub immediates: bool,
-    /// The device has datagrams and unreliable connections. Without them it has reliable
+    /// True if the device has datagrams and unreliable connections. Otherwise it has reliable
     /// connections only.
     pub datagrams: bool,
-    /// A request completes once the peer's device has acknowledged it, and fails if no
-    /// acknowledgement comes for a while. If false, only the completion of a read proves that the
-    /// peer can be reached, and a dead path is not reported.
+    /// True if a request completes once the peer's device has acknowledged it, and fails if no
+    /// acknowledgement arrives for some time. If false, only the completion of a read proves that
+    /// the peer can be reached, and a dead path is not reported.
     pub answered: bool,
-    /// The device is software that runs on this host's processors: a spinning rank slows it down.
+    /// True if the device is software that runs on this host's processors: a spinning rank delays
+    /// it.
     pub by_processor: bool,
-    /// The device works only while its owner polls it, by [`poll`](crate::Device::poll) or
-    /// [`sync_memory`](crate::Device::sync_memory): a peer's request is executed then, and reads
-    /// are answered. Every arrival raises an event, a plain write too.
+    /// True if the device works only while its owner polls it, by [`poll`](crate::Device::poll) or
+    /// [`sync_memory`](crate::Device::sync_memory): only then are peers' requests executed and
+    /// reads answered. Every arrival raises an event, even a plain write.
     pub polled: bool,
-    /// A queue pair can go back to RESET and be connected again. If not, destroy it and create
-    /// another.
+    /// True if a queue pair can go back to RESET and be connected again. Otherwise destroy it and
+    /// create another one.
     pub resets: bool,
     /// The technology of the port's link.
     pub link_layer: LinkLayer,
-    /// The network of the port. Ports with the same link layer and the same subnet reach each
-    /// other.
+    /// The number that identifies the port's subnet. Ports with the same link layer and the same
+    /// subnet reach each other.
     pub subnet: u64,
-    /// Payload that link and slot carry in one direction, in bytes per second: an estimate.
+    /// Estimated bandwidth of payload through link and slot in one direction, in bytes per second.
     pub bandwidth: u64,
-    /// Time from the post of a short write to its arrival in the peer's memory, in nanoseconds: an
-    /// estimate.
+    /// Estimated time from the post of a short write to its arrival in the peer's memory, in
+    /// nanoseconds.
     pub latency_ns: u64,
-    /// The costs of a work request: an estimate.
+    /// Estimated costs of a work request.
     pub request: RequestCosts,
-    /// The number of the card among the node's cards. Ports of one card share its slot.
+    /// The number of the device's card among the node's cards. Ports of one card share its slot.
     pub card: usize,
-    /// The number of the protection domain among the node's. A region that is registered with one
-    /// device of a domain is registered with all, under the same keys.
+    /// The number of the protection domain among those of the node. A region that is registered
+    /// with one device of a domain is registered with all of them, under the same keys.
     pub domain: usize,
 }
 
@@ -74,14 +75,14 @@ pub enum LinkLayer {
 pub struct PortEvent {
     /// The rail of the port.
     pub rail: usize,
-    /// The change.
+    /// The kind of change.
     pub change: PortChange,
 }
 
 /// The kind of a port's change (IBA 11.6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortChange {
-    /// The port carries nothing any more.
+    /// The port does not work any more.
     Down,
     /// The port is active.
     Up,
@@ -96,26 +97,26 @@ pub enum PortChange {
 pub enum Placement {
     /// In address order: once the last byte is visible, all are.
     Ordered,
-    /// In any order: only a completion says that all bytes are visible.
+    /// In any order: only a completion shows that all bytes are visible.
     Completion,
 }
 
-/// The accesses that a device may make to a region. It may always read the region for requests of
-/// its own queue pairs.
+/// The accesses that a device may make to a region. Reads for requests of its own queue pairs are
+/// always allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Receives, and the results of reads and atomics, may be written to the region.
+    /// True if receives, and the results of reads and atomics, may be written to the region.
     pub local_write: bool,
-    /// Peers may write to the region.
+    /// True if peers may write to the region.
     pub remote_write: bool,
-    /// Peers may read from the region.
+    /// True if peers may read from the region.
     pub remote_read: bool,
-    /// Peers may change the region by atomics.
+    /// True if peers may change the region by atomics.
     pub remote_atomic: bool,
 }
 
 impl Access {
-    /// Every access.
+    /// Every access is allowed.
     pub const ALL: Access = Access {
         local_write: true,
         remote_write: true,
@@ -124,12 +125,12 @@ impl Access {
     };
 }
 
-/// Registered memory.
+/// A region of registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// The address of its first byte.
+    /// The address of the region's first byte.
     pub address: u64,
-    /// Its length, in bytes.
+    /// The length of the region, in bytes.
     pub len: u64,
     /// The key for the owner's work requests.
     pub lkey: u32,
@@ -149,7 +150,7 @@ pub struct Srq(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Qp(pub u32);
 
-/// The service that a queue pair gives.
+/// The service type of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// Reliable connection.
@@ -163,27 +164,27 @@ pub enum Transport {
 /// The properties of a queue pair to create.
 #[derive(Clone, Debug)]
 pub struct QpWanted {
-    /// The service.
+    /// The service type.
     pub transport: Transport,
     /// The completion queue of the send queue.
     pub send_cq: Cq,
     /// The completion queue of the receive queue.
     pub receive_cq: Cq,
-    /// The shared queue that receives are taken from. None: the queue pair has its own receive
-    /// queue.
+    /// The shared receive queue that receives are consumed from. `None`: the queue pair has a
+    /// receive queue of its own.
     pub srq: Option<Srq>,
-    /// The most posted and incomplete work requests.
+    /// The greatest number of work requests that are posted and incomplete.
     pub sends: usize,
-    /// The most posted and incomplete receives, without a shared queue.
+    /// The greatest number of receives that are posted and incomplete, without a shared queue.
     pub receives: usize,
-    /// The longest inline payload, in bytes.
+    /// The longest inline payload of the queue pair's requests, in bytes.
     pub inline: usize,
 }
 
 /// The address of a queue pair, which its owner sends to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The port: its LID on InfiniBand, otherwise a number made of its GID.
+    /// The port of the queue pair: its LID on InfiniBand, otherwise an integer made of its GID.
     pub port: u128,
     /// The number of the queue pair at its device.
     pub qp: u32,
@@ -202,7 +203,7 @@ pub enum State {
     Error,
 }
 
-/// The target of [`modify`](crate::Device::modify).
+/// The target state of [`modify`](crate::Device::modify).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The state ERROR.
@@ -214,35 +215,35 @@ pub enum Ending {
 /// A piece of registered local memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
-    /// The address of its first byte.
+    /// The address of the slice's first byte.
     pub address: u64,
-    /// Its length, in bytes.
+    /// The length of the slice, in bytes.
     pub len: u32,
-    /// The local key of its region.
+    /// The local key of the slice's region.
     pub lkey: u32,
 }
 
-/// A place in a peer's registered memory.
+/// An address in a peer's registered memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
     /// The address in the peer's memory.
     pub address: u64,
-    /// The remote key of its region.
+    /// The remote key of the region there.
     pub rkey: u32,
 }
 
 /// A work request for a send queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// The caller's number, which the completion returns.
+    /// The caller's number of the request, which the completion returns.
     pub id: u64,
     /// The operation.
     pub operation: Operation,
-    /// The local memory: gathered from (writes, sends) or scattered to (reads, atomics).
+    /// The local memory: source (writes, sends) or destination (reads, atomics) of the payload.
     pub local: &'a [Slice],
-    /// The payload is inline; the keys of the slices do not matter.
+    /// True if the payload is inline; then the keys of the slices are ignored.
     pub inline: bool,
-    /// Success is reported by a completion. Failure always is.
+    /// True if success is reported by a completion. Failure is always reported.
     pub signaled: bool,
     /// The destination of a datagram.
     pub to: Option<Address>,
@@ -253,14 +254,14 @@ pub struct Work<'a> {
 pub enum Operation {
     /// RDMA write.
     Write {
-        /// The destination.
+        /// The destination in the memory of the peer.
         to: Remote,
         /// An immediate, which consumes a receive at the peer.
         immediate: Option<u32>,
     },
     /// RDMA read.
     Read {
-        /// The source.
+        /// The source in the memory of the peer.
         from: Remote,
     },
     /// Send, which consumes a receive at the peer.
@@ -270,18 +271,18 @@ pub enum Operation {
     },
     /// Atomic compare and swap. The old value goes to the local slice of eight bytes.
     CompareAndSwap {
-        /// The word at the peer.
+        /// The eight bytes in the peer's memory.
         at: Remote,
-        /// The expected value.
+        /// The value with which the old value is compared.
         compare: u64,
-        /// The new value.
+        /// The value that is stored if both are equal.
         swap: u64,
     },
     /// Atomic fetch and add. The old value goes to the local slice of eight bytes.
     FetchAndAdd {
-        /// The word at the peer.
+        /// The eight bytes in the peer's memory.
         at: Remote,
-        /// The summand.
+        /// The value to be added.
         add: u64,
     },
 }
@@ -297,7 +298,7 @@ impl Operation {
     }
 }
 
-/// A queue that receives are posted to.
+/// A queue to which receives are posted.
 #[derive(Clone, Copy, Debug)]
 pub enum ReceiveQueue {
     /// The receive queue of one queue pair.
@@ -306,20 +307,20 @@ pub enum ReceiveQueue {
     Shared(Srq),
 }
 
-/// The report of the end of a work request or a receive.
+/// The completion of a work request or a receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Completion {
     /// The caller's number of the request.
     pub id: u64,
-    /// The queue pair.
+    /// The queue pair of the request.
     pub qp: Qp,
     /// Success, or the reason of the failure.
     pub status: Status,
     /// The kind of request.
     pub of: Completed,
-    /// Bytes received or read.
+    /// Number of bytes received or read.
     pub bytes: u32,
-    /// The peer's immediate.
+    /// The peer's immediate, if the completed message had one.
     pub immediate: Option<u32>,
 }
 
@@ -368,7 +369,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The words of the specification and of `ibv_wc_status_str`.
+    /// The text of the specification and of `ibv_wc_status_str`.
     pub fn words(self) -> &'static str {
         match self {
             Status::Success => "success",
@@ -386,18 +387,18 @@ impl Status {
     }
 }
 
-/// The reason why a verb was refused.
+/// The reason why a call was refused.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// The call is invalid: the object, and the reason.
+    /// The call is invalid: the object concerned, and the reason.
     Invalid(String),
-    /// A queue is full: take completions first.
+    /// A queue is full: poll completions first.
     Full,
-    /// All ranks wait and nothing is in flight. Only in virtual time.
+    /// All ranks wait and no event is due. Only in virtual time.
     Deadlock,
-    /// The operating system or a library refused.
+    /// The operating system or a library refused the call.
     System(String),
-    /// The operating system refused because too much memory is registered, or locked otherwise.
+    /// The operating system refused because too much memory is registered or otherwise locked.
     Shortage(String),
 }
 

@@ -1,23 +1,23 @@
-//! The table of posted work requests, which finds the request of a completion.
+//! The table of posted work requests, by which the request of a completion is found.
 //!
-//! A device returns the 64-bit number that was posted with a request, and after a failure nothing
-//! else is reliable: not even whether the request was a send or a receive. The number at the device
-//! is therefore ours: it names a queue and a place in it, and the caller's number waits there. The
-//! place also tells which earlier, unsignaled requests a completion ends.
+//! A completion returns the 64-bit number that was posted with its request, and after a failure
+//! nothing else in it is reliable: not even whether the request was a send or a receive. The posted
+//! number is therefore an index of ours: a queue and a slot of the table, which stores the caller's
+//! number. The slot also shows which earlier, unsignaled requests a completion ends.
 
 use crate::Completed;
 
-/// The number of a request at the device.
+/// The number that is posted to the device for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrNumber {
-    /// The kind of queue.
+    /// The kind of queue to which the request was posted.
     pub kind: QueueKind,
-    /// The number of resets of the queue pair before. Requests from before the last reset are
-    /// forgotten.
+    /// The number of resets of the queue pair before the post. Requests from before the last reset
+    /// are ignored.
     pub life: u8,
-    /// The number of the queue pair, or of the shared receive queue.
+    /// The number of the queue pair or of the shared receive queue, as `kind` says.
     pub queue: u32,
-    /// The place in the queue.
+    /// The slot in that queue's table.
     pub slot: u32,
 }
 
@@ -32,18 +32,19 @@ pub enum QueueKind {
     Shared = 2,
 }
 
-/// The most queue pairs, or shared receive queues, that a device creates in its lifetime.
+/// The greatest number of queue pairs, or of shared receive queues, that a device creates in its
+/// lifetime.
 pub const QUEUES: usize = 1 << 22;
 
 impl WrNumber {
-    /// The 64 bits that are posted.
+    /// The number as the 64 bits that are posted.
     #[inline]
     pub fn encode(self) -> u64 {
         let upper = (self.kind as u64) << 30 | u64::from(self.life) << 22 | u64::from(self.queue);
         upper << 32 | u64::from(self.slot)
     }
 
-    /// The number in a completion's 64 bits.
+    /// The number from a completion's 64 bits.
     #[inline]
     pub fn decode(number: u64) -> WrNumber {
         let upper = number >> 32;
@@ -60,19 +61,20 @@ impl WrNumber {
     }
 }
 
-/// The posted and incomplete requests of a send queue. They complete in order.
+/// The posted and incomplete requests of one send queue. They complete in order.
 pub struct Sends {
     places: Box<[Sent]>,
-    /// The oldest, and the next to be posted.
+    /// The slot of the oldest request.
     first: u32,
+    /// The slot of the next request to be posted.
     next: u32,
     depth: u32,
 }
 
-/// A posted request.
+/// A request posted to a send queue.
 #[derive(Clone, Copy)]
 pub struct Sent {
-    /// The caller's number.
+    /// The caller's number of the request.
     pub id: u64,
     /// The kind of request.
     pub of: Completed,
@@ -102,26 +104,26 @@ impl Sends {
         &mut self.places[slot as usize & mask]
     }
 
-    /// True if no request may be posted.
+    /// True if the queue is full.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.next.wrapping_sub(self.first) >= self.depth
     }
 
-    /// The place of the next request.
+    /// The slot of the next request.
     #[inline]
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// Records that the next request has been posted.
+    /// Records the request that has just been posted with the number of slot [`next`](Sends::next).
     #[inline]
     pub fn post(&mut self, sent: Sent) {
         *self.at(self.next) = sent;
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Ends a request and all before it. None: it had ended before.
+    /// Ends the request in a slot and all before it, and returns it. `None`: it had ended before.
     #[inline]
     pub fn retire(&mut self, slot: u32) -> Option<Sent> {
         if slot.wrapping_sub(self.first) >= self.next.wrapping_sub(self.first) {
@@ -131,13 +133,14 @@ impl Sends {
         Some(*self.at(slot))
     }
 
-    /// Forgets all requests.
+    /// Forgets all requests, after a reset.
     pub fn clear(&mut self) {
         (self.first, self.next) = (0, 0);
     }
 }
 
-/// The caller's numbers of posted receives. Receives of a shared queue are consumed in any order.
+/// The caller's numbers of a queue's posted receives. Those of a shared queue complete in any
+/// order.
 pub struct Receives {
     ids: Box<[u64]>,
     free: Vec<u32>,
@@ -154,7 +157,7 @@ impl Receives {
         receives
     }
 
-    /// Takes a place for a receive. None: the queue is full.
+    /// Claims a slot for a receive, and returns it. `None`: the queue is full.
     #[inline]
     pub fn take(&mut self, id: u64) -> Option<u32> {
         let slot = self.free.pop()?;
@@ -162,7 +165,7 @@ impl Receives {
         Some(slot)
     }
 
-    /// Ends the receive at a place; returns the caller's number.
+    /// Ends the receive in a slot, and returns the caller's number. `None`: there is no such slot.
     #[inline]
     pub fn give_back(&mut self, slot: u32) -> Option<u64> {
         let id = *self.ids.get(slot as usize)?;
@@ -170,7 +173,7 @@ impl Receives {
         Some(id)
     }
 
-    /// Forgets all receives.
+    /// Forgets all receives, after a reset.
     pub fn clear(&mut self) {
         self.free.clear();
         self.free.extend((0..self.ids.len() as u32).rev());

@@ -1,4 +1,5 @@
-//! A directory for ranks that are threads of one process.
+//! A directory in which ranks that are threads of one process find each other's cards: their hosts
+//! and addresses.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +7,7 @@ use device::Result;
 
 use super::oob::Directory;
 
-/// Cards of ranks that are threads of one process.
+/// The published cards (hosts and addresses) of ranks that are threads of one process.
 ///
 /// ```
 /// use host_node::{Board, Directory};
@@ -31,7 +32,7 @@ impl Board {
         }
     }
 
-    /// The board as rank `rank` uses it.
+    /// The directory of rank `rank` on this board.
     pub fn of(&self, rank: usize) -> Box<dyn Directory> {
         let board = self.clone();
         Box::new(Place { board, rank })

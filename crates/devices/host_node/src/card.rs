@@ -1,8 +1,8 @@
-//! Cards, by which ranks find each other: a rank's nonce, its host, and the place and address of
-//! each rail.
+//! Cards, by which ranks find each other: a rank's nonce, its host, and the network and address of
+//! each of its rails.
 //!
-//! The nonce is a random number of this node of the rank. It is no secret: datagrams are bound to
-//! it, so those for an earlier node are not taken.
+//! The nonce is a random number of this rank's node. It is not secret: datagrams carry it, so those
+//! for an earlier node of the rank are dropped.
 
 use std::net::IpAddr;
 
@@ -10,22 +10,22 @@ use device::{Address, Attributes, LinkLayer};
 
 use super::whereabouts::{Whereabouts, ip_of};
 
-/// The network of a rail, as far as datagrams go.
+/// The network of a rail: rails of equal networks can exchange datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The carrier and the link layer.
+    /// Twice the link layer, plus 1 if the device has datagrams of its own.
     kind: u8,
     subnet: u64,
 }
 
 impl Place {
-    /// The place with these parts, whatever they are.
+    /// The network with these values, which need not be valid.
     #[cfg(feature = "fuzzing")]
     pub(crate) fn from_parts(kind: u8, subnet: u64) -> Place {
         Place { kind, subnet }
     }
 
-    /// The place of a device.
+    /// The network of a device.
     pub(crate) fn of(attributes: &Attributes) -> Place {
         let layer = match attributes.link_layer {
             LinkLayer::InfiniBand => INFINIBAND,
@@ -38,29 +38,30 @@ impl Place {
         }
     }
 
-    /// The IP address of a rail here. None: it has none, or one that means nothing elsewhere.
+    /// The IP address of a rail of this network. `None`: on InfiniBand the bits of the address are
+    /// not an IP address.
     pub(crate) fn ip(self, address: Address) -> Option<IpAddr> {
         (self.kind / 2 != INFINIBAND).then(|| ip_of(address.port))
     }
 }
 
-/// The link layer of [`Place::kind`] without IP addresses.
+/// The link layer in [`Place::kind`] that has no IP addresses.
 const INFINIBAND: u8 = 0;
 
 const VERSION: u8 = 4;
 const ENTRY: usize = 1 + 8 + 16 + 4;
 
-/// The contents of a card.
+/// The contents of a card, by which ranks find each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Card {
     pub(crate) nonce: u64,
     pub(crate) whereabouts: Whereabouts,
-    /// The place and the address of each rail.
+    /// The network and the address of each rail.
     pub(crate) entries: Vec<(Place, Address)>,
 }
 
 impl Card {
-    /// The entries that another host can reach.
+    /// The entries that the host `own` can reach: not the loopback of another host.
     pub(crate) fn entries_from(&self, own: &Whereabouts) -> Vec<(Place, Address)> {
         let is_apart = self.whereabouts.is_apart_from(own);
         let inside = |(place, address): &(Place, Address)| {
@@ -70,14 +71,14 @@ impl Card {
         entries.filter(|one| !(is_apart && inside(one))).collect()
     }
 
-    /// The host and its addresses, in words for the user.
+    /// The host and its addresses, as text for the user.
     pub(crate) fn words(&self) -> String {
         let ips = self.entries.iter().filter_map(|(place, at)| place.ip(*at));
         self.whereabouts.with_addresses(ips)
     }
 }
 
-/// The bytes of a card.
+/// The encoding of a card.
 pub(crate) fn write(card: &Card) -> Vec<u8> {
     let mut bytes = vec![VERSION];
     bytes.extend(card.nonce.to_le_bytes());
@@ -91,7 +92,7 @@ pub(crate) fn write(card: &Card) -> Vec<u8> {
     bytes
 }
 
-/// The contents of a card. None: it is malformed.
+/// The card with this encoding. `None`: it is malformed.
 pub(crate) fn read(bytes: &[u8]) -> Option<Card> {
     let (version, rest) = bytes.split_first()?;
     let (nonce, rest) = rest.split_first_chunk()?;
@@ -117,9 +118,9 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Card> {
     })
 }
 
-/// The peer's address for each own rail that leads to it. Rails of one network pair by their order
-/// there. If no networks are equal, the first rails of one kind may still reach each other through
-/// a router.
+/// For each own rail that leads to the peer, the rail and the peer's address. Rails of one network
+/// pair in their order. If no networks are equal, the first rails of one kind pair, since a router
+/// may connect them.
 pub(crate) fn pair(own: &[Place], peer: &[(Place, Address)]) -> Vec<(usize, Address)> {
     let mut pairs = Vec::new();
     for (rail, place) in own.iter().enumerate() {
@@ -181,7 +182,7 @@ mod tests {
         };
         let inside = (place(4, 1), ip([127, 0, 0, 1]));
         let outside = (place(4, 2), ip([10, 0, 0, 1]));
-        // On InfiniBand these bits are no IP address.
+        // On InfiniBand these bits are not an IP address.
         let gid = (place(1, 1), inside.1);
         let peer = card(4, &[inside, outside, gid]);
         let from = |network| peer.entries_from(&Whereabouts::named("node-2", network));
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(pairs(&own, &[(3, 2)]), [(1, 0)]);
         let same = [place(1, 5); 3];
         assert_eq!(pairs(&same, &[(1, 5), (1, 5)]), [(0, 0), (1, 1), (2, 0)]);
-        // Different networks are joined by a router, and only with the same kind of datagrams.
+        // A router may connect different networks, but only those with the same kind of datagrams.
         assert_eq!(pairs(&own, &[(1, 7), (3, 7)]), [(0, 1)]);
         assert_eq!(pairs(&own[..1], &[(1, 7)]), [(0, 0)]);
     }

@@ -1,22 +1,23 @@
-//! The bytes of a datagram between two ranks, under a code that only processes of the job can make.
+//! The encoding of a datagram between two ranks, with a code that only processes of the job can
+//! make.
 //!
 //! | bytes | contents |
 //! | ---: | --- |
-//! | 16 | code of everything below, and of the receiver |
+//! | 16 | code (MAC) of everything below, and of the receiver |
 //! | 8 | serial number among the datagrams from this sender to this receiver, from 1 |
 //! | 4 | rank of the sender |
 //! | 4 | number of the fragment |
-//! | 4 | number of the fragments that the sender has taken from the receiver |
+//! | 4 | number of fragments that the sender has received from the receiver, in order |
 //! | 1 | flags |
 //! | 1 | version |
 //! | the rest | a fragment of a message |
 //!
-//! The code covers the receiver's rank and its nonce, which are not sent: a datagram for another
-//! rank, or for an earlier node of this rank, is a stranger's.
+//! The code covers the receiver's rank and nonce, which are not sent: a datagram for another rank,
+//! or for an earlier node of this rank, counts as a stranger's.
 //!
 //! Invariants:
 //! - no byte of a datagram is interpreted before its code is verified;
-//! - a datagram is taken once (`serials`): an observer that repeats it changes nothing.
+//! - a datagram is accepted once (`serials`): an attacker that repeats it has no effect.
 
 use secret::codes::{CODE, Codes};
 
@@ -27,19 +28,19 @@ const HEADER: usize = CODE + 8 + 3 * 4 + 2;
 pub(crate) const BODY: usize = DATAGRAM - HEADER;
 const VERSION: u8 = 2;
 
-/// The datagram has a fragment.
+/// Flag: the datagram has a fragment.
 pub(crate) const HAS_FRAGMENT: u8 = 1;
-/// The fragment is the last of its message.
+/// Flag: the fragment is the last one of its message.
 pub(crate) const ENDS_WORD: u8 = 2;
 
-/// The purpose of the codes of datagrams.
+/// The purpose from which the key of the codes is derived.
 pub(crate) const PURPOSE: &str = "a datagram between two ranks";
 
-/// The receiver of a datagram.
+/// The receiver of a datagram, as far as codes cover it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Receiver {
     pub(crate) rank: u32,
-    /// The random number on its card.
+    /// The nonce on the receiver's card.
     pub(crate) nonce: u64,
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct Datagram<'a> {
 }
 
 impl<'a> Datagram<'a> {
-    /// The bytes for a receiver.
+    /// The bytes of the datagram for the receiver `to`, with their code.
     pub(crate) fn seal(&self, codes: &Codes, to: Receiver) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER + self.body.len());
         bytes.extend([0; CODE]);
@@ -79,7 +80,8 @@ impl<'a> Datagram<'a> {
         bytes
     }
 
-    /// The contents of a datagram for this receiver. None: no rank of the job has made it.
+    /// The contents of a datagram for the receiver `own`. `None`: its code is wrong, or it is
+    /// malformed.
     pub(crate) fn open(bytes: &'a [u8], codes: &Codes, own: Receiver) -> Option<Datagram<'a>> {
         let (code, said) = bytes.split_first_chunk::<CODE>()?;
         if !codes.is_code(&[&own.bytes(), said], code) {
@@ -156,7 +158,7 @@ mod tests {
         assert_eq!(Datagram::open(&longer, &codes(1), TO), None);
     }
 
-    /// A process of the job that makes datagrams of another version, or short ones.
+    /// A process of the job may make datagrams of another version, or short ones.
     #[test]
     fn contents_of_another_form_are_refused() {
         let sealed = |said: &[u8]| {

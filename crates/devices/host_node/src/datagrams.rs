@@ -1,4 +1,4 @@
-//! Datagrams over a datagram queue pair of the device.
+//! Datagrams over a datagram queue pair (UD) of the device.
 
 use std::net::IpAddr;
 use std::os::fd::RawFd;
@@ -13,13 +13,13 @@ use device::{
     QpWanted, ReceiveQueue, Region, Result, Slice, Status, Transport, Work,
 };
 
-/// The most datagrams that arrive between two polls.
+/// Number of posted receives: the greatest number of datagrams that may arrive between two polls.
 const RECEIVES: usize = 128;
-/// The most datagrams in flight.
+/// The greatest number of datagrams that are being sent.
 const SENDS: usize = 32;
 
-/// The port of UDP that carries RDMA over Ethernet. No process listens there by TCP, so a kernel
-/// refuses connections to it.
+/// The UDP port of RDMA over Ethernet (RoCE v2). No process listens at the TCP port of this number,
+/// so a kernel refuses connections to it.
 const ROCE: u16 = 4791;
 
 pub(crate) struct Datagrams {
@@ -29,7 +29,7 @@ pub(crate) struct Datagrams {
     is_ethernet: bool,
     memory: Box<[u8]>,
     region: Region,
-    /// Places in memory that no send uses.
+    /// Indices of buffers in `memory` that no send uses.
     free: Vec<usize>,
 }
 
@@ -57,7 +57,7 @@ impl Datagrams {
             local_write: true,
             ..Access::default()
         };
-        // SAFETY: the memory stays until `close`, and is read only after a completion ends the
+        // SAFETY: the memory stays until `close`, and is read only after a completion has ended the
         // device's use of it.
         let region = unsafe { device.register(memory.as_mut_ptr(), memory.len(), access)? };
         let mut datagrams = Datagrams {
@@ -75,7 +75,7 @@ impl Datagrams {
 
     fn read(&self, place: usize, len: usize) -> Vec<u8> {
         let mut datagram = vec![0; len.min(DATAGRAM)];
-        // SAFETY: inside the memory; a completion has ended the device's use of this place.
+        // SAFETY: within the memory; a completion has ended the device's use of this buffer.
         unsafe {
             let from = self.memory.as_ptr().add(place * DATAGRAM);
             ptr::copy_nonoverlapping(from, datagram.as_mut_ptr(), datagram.len());
@@ -93,7 +93,7 @@ impl Datagrams {
 
     fn post_receive(&mut self, device: &mut dyn Device, place: usize) -> Result<()> {
         let into = [self.slice(place, DATAGRAM)];
-        // SAFETY: memory of this object, unused until the completion.
+        // SAFETY: this object's memory, unused until the completion.
         unsafe { device.post_receive(ReceiveQueue::Own(self.qp), place as u64, &into) }
     }
 }
@@ -123,8 +123,8 @@ impl Carrier for Datagrams {
                         take(&self.read(place, one.bytes as usize), None);
                         self.post_receive(device, place)?;
                     }
-                    // The port cannot send now, perhaps because its link is down. Lost datagrams
-                    // are retransmitted, this one too.
+                    // The port cannot send now, perhaps because its link is down. Lost datagrams,
+                    // including this one, are retransmitted.
                     Status::LocalQpOperation | Status::Flushed => {
                         return self.revive(device).map(|()| false);
                     }
@@ -163,16 +163,16 @@ impl Carrier for Datagrams {
             signaled: true,
             to: Some(to),
         };
-        // SAFETY: memory of this object, unused until the completion.
+        // SAFETY: this object's memory, unused until the completion.
         unsafe { device.post(self.qp, &work) }
     }
 
-    /// Over Ethernet the address of a port is the one of its network interface.
+    /// On Ethernet the address of a port is that of its network interface.
     fn kernel(&self, to: Address) -> Option<Kernel> {
         let ip = ip_of(to.port);
         let is_known = match ip {
             IpAddr::V4(_) => true,
-            // It means nothing without the number of an interface.
+            // A link-local address has no meaning without the index of an interface.
             IpAddr::V6(ip) => !ip.is_unicast_link_local(),
         };
         (self.is_ethernet && is_known).then(|| Kernel {
@@ -199,7 +199,7 @@ impl Carrier for Datagrams {
     }
 
     fn close(&mut self, device: &mut dyn Device) {
-        // Errors no longer matter.
+        // Errors no longer matter here.
         let _ = device.destroy_qp(self.qp);
         let _ = device.deregister(self.region);
     }

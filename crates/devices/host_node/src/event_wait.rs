@@ -1,5 +1,5 @@
-//! One descriptor that is readable when any of several is, or at a given time: for a thread that
-//! waits on behalf of a rank.
+//! One descriptor that becomes readable when any of several does, or at a given time: for a thread
+//! that waits on behalf of a rank.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -14,7 +14,7 @@ pub(crate) struct EventWait {
 
 impl EventWait {
     pub(crate) fn new() -> Result<EventWait> {
-        // SAFETY: no arguments but flags; what comes is a new descriptor.
+        // SAFETY: only flags are passed; the result is a new descriptor.
         let all = unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))? };
         let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
         // SAFETY: as above.
@@ -33,15 +33,15 @@ impl EventWait {
             events: libc::EPOLLIN as u32,
             u64: 0,
         };
-        // SAFETY: open descriptors, and what is wanted of them.
+        // SAFETY: open descriptors, and the events to wait for.
         let answer =
             unsafe { libc::epoll_ctl(self.all.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) };
         check(answer)
     }
 
     pub(crate) fn forget(&self, fd: RawFd) {
-        // It may have been closed, which removes it.
-        // SAFETY: our own descriptor, and a number.
+        // The descriptor may have been closed, which removes it.
+        // SAFETY: our own descriptor, and an integer.
         unsafe {
             libc::epoll_ctl(
                 self.all.as_raw_fd(),
@@ -52,7 +52,7 @@ impl EventWait {
         };
     }
 
-    /// Sets the timer to `nanos` nanoseconds from now, or stops it.
+    /// Sets the timer to `nanos` nanoseconds from now; `None` stops it.
     pub(crate) fn wake_at(&mut self, nanos: Option<u64>) -> Result<()> {
         if nanos.is_none() && !self.is_set {
             return Ok(());
@@ -72,8 +72,8 @@ impl EventWait {
             },
         };
         let timer = self.timer.as_raw_fd();
-        // SAFETY: our own timer, a time, and no memory for the old one. Setting it makes it
-        // unreadable.
+        // SAFETY: our own timer, a time, and no memory for the old one. Setting the timer resets
+        // its readiness.
         check(unsafe { libc::timerfd_settime(timer, 0, &time, std::ptr::null_mut()) })
     }
 
@@ -86,7 +86,7 @@ impl EventWait {
 /// The descriptor is new, or negative.
 unsafe fn owned(fd: RawFd) -> Result<OwnedFd> {
     check(fd.min(0))?;
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's promise.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

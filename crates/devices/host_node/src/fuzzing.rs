@@ -1,5 +1,5 @@
-//! Targets of the fuzzer for the parsers of this crate, which are private: crate `fuzzed` runs
-//! them. A target takes any bytes, and panics where a promise is broken.
+//! Fuzz targets for the private parsers of this crate; the crate `fuzzed` runs them. A target
+//! accepts any bytes, and panics if a promise is broken.
 
 use device::Address;
 use fuzz_input::Script;
@@ -11,17 +11,17 @@ use crate::datagram::{BODY, DATAGRAM, Datagram, PURPOSE, Receiver};
 use crate::reliable_datagram::ReliableDatagrams;
 use crate::whereabouts::Whereabouts;
 
-/// The ranks of the job.
+/// Number of ranks of the job.
 const RANKS: usize = 3;
-/// The rank under attack.
+/// The rank under test.
 const OWN: Receiver = Receiver { rank: 0, nonce: 9 };
-/// The longest message that an honest peer sends.
+/// The longest message that the correct peer sends, in bytes.
 const LONGEST: usize = 3 * BODY;
 
-/// The card of a peer.
+/// Fuzz target: the card of a peer.
 ///
-/// The promises: a card that is read is written with the same bytes; each rail of ours gets at most
-/// one address, which is on the card.
+/// The promises: a card that was decoded is encoded to the same bytes; each of this rank's rails
+/// gets at most one address, which is on the card.
 pub fn cards(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let own: Vec<Place> = (0..script.below(4)).map(|_| place(&mut script)).collect();
@@ -76,11 +76,12 @@ fn address(script: &mut Script) -> Address {
     }
 }
 
-/// Datagrams that arrive at a rank: those of two honest peers, lost, repeated, reordered and
-/// damaged on the way; those of strangers; and those that a rank of the job makes up.
+/// Fuzz target: datagrams that arrive at a rank. They are those of a correct peer, which may be
+/// lost, repeated, reordered and damaged; those of strangers; and those of a rank of the job with
+/// arbitrary contents.
 ///
-/// The promises: messages of honest peers come in order, whole and once; a stranger's datagram
-/// changes nothing; what a rank keeps is no longer than what has come.
+/// The promises: messages of the correct peer arrive in order, complete and once; a stranger's
+/// datagram has no effect; the rank stores no more bytes than have arrived.
 pub fn datagrams(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let mut attack = Attack::new();
@@ -99,15 +100,16 @@ pub fn datagrams(bytes: &[u8]) {
 
 struct Attack {
     own: ReliableDatagrams,
-    /// Rank 1.
+    /// The correct peer, rank 1.
     honest: ReliableDatagrams,
     codes: Codes,
-    /// Datagrams from rank 1 that have left, and may arrive at any time.
+    /// Datagrams that rank 1 has sent, and that may arrive at any time.
     sent: Vec<Vec<u8>>,
-    /// Messages of rank 1 that have not arrived.
+    /// Messages of rank 1 that have not arrived yet.
     due: std::collections::VecDeque<Vec<u8>>,
-    /// The bytes that rank 2, which lies, has sent, and those of its messages that have come.
+    /// Number of bytes in the datagrams of rank 2, whose contents are arbitrary.
     lied: usize,
+    /// Number of bytes in messages of rank 2 that have arrived.
     lies: usize,
     now: u64,
 }
@@ -132,7 +134,7 @@ impl Attack {
         }
     }
 
-    /// Rank 1 sends a message.
+    /// Makes rank 1 send a message.
     fn send(&mut self, script: &mut Script) {
         let mut message = script.bytes(4).to_vec();
         message.resize(script.below(LONGEST).max(message.len()), 7);
@@ -141,7 +143,7 @@ impl Attack {
         self.leave(script);
     }
 
-    /// Datagrams of rank 1 leave, after some time.
+    /// Lets some time pass, and collects the datagrams that rank 1 sends.
     fn leave(&mut self, script: &mut Script) {
         self.now += script.number() % 2_000_000_000;
         while let Some((to, datagram)) = self.honest.outgoing(self.now) {
@@ -153,7 +155,7 @@ impl Attack {
         self.sent.drain(..surplus);
     }
 
-    /// A datagram of rank 1 arrives, perhaps once more.
+    /// Delivers a datagram of rank 1, which may be delivered again.
     fn deliver(&mut self, script: &mut Script) {
         self.leave(script);
         if self.sent.is_empty() {
@@ -167,7 +169,7 @@ impl Attack {
         assert!(self.own.incoming(&datagram, RANKS, self.now));
     }
 
-    /// A datagram of rank 1 is changed on its way.
+    /// Delivers a damaged copy of a datagram of rank 1.
     fn damage(&mut self, script: &mut Script) {
         if self.sent.is_empty() {
             return;
@@ -190,7 +192,8 @@ impl Attack {
         assert!(!self.own.incoming(strange, RANKS, self.now));
     }
 
-    /// A rank of the job, or one that does not exist, makes up a datagram.
+    /// Delivers a datagram with arbitrary contents and a valid code, of a rank of the job or of one
+    /// that does not exist.
     fn lie(&mut self, script: &mut Script) {
         let from = script.of(&[2, 2, 2, 0, 3, u32::MAX]);
         let datagram = Datagram {
@@ -203,11 +206,11 @@ impl Attack {
         };
         let sealed = datagram.seal(&self.codes, OWN);
         self.lied += datagram.body.len();
-        // Datagrams of ranks that are not known yet are dropped, and are none of strangers.
+        // Datagrams of ranks that are not known yet are dropped, but do not count as strangers'.
         assert_eq!(self.own.incoming(&sealed, RANKS, self.now), from != 0);
     }
 
-    /// This rank answers its peers, and rank 1 receives the answers.
+    /// Sends this rank's acknowledgements, and delivers those for rank 1.
     fn answer(&mut self, script: &mut Script) {
         if script.is_one_in(4) {
             self.own.oob_send(2, script.bytes(10));

@@ -1,13 +1,13 @@
-//! A rank's place on a real host: [`HostNode`] has a device of any kind for each rail, such as
-//! those of crates `verbs` and `tcp`, side by side.
+//! A rank's node on a real host: [`HostNode`] has a device for each rail. The devices may be of
+//! different kinds, such as those of crates `verbs` and `tcp`.
 //!
-//! The node's out-of-band messages (`oob`) go over every rail: by the datagrams of devices that
-//! have some (`datagrams`), by UDP at the address of the network interface elsewhere (`socket`).
-//! They need no connection, and survive the loss of all rails but one. Where nothing comes, the
-//! hosts of peers are asked whether they are there (`probes`). Every datagram carries a
-//! code by the job's secret (`datagram`); those of strangers are dropped and counted.
+//! The node's out-of-band messages (`oob`) use every rail: by the datagrams of devices that have
+//! datagrams (`datagrams`), otherwise by UDP at the address of the network interface (`socket`).
+//! They need no connection, and survive the loss of all rails but one. Where nothing arrives, the
+//! hosts of peers are probed (`probes`). Every datagram carries a code made with the job's secret
+//! (`datagram`); those of strangers are dropped and counted.
 //!
-//! Never here: protocols; what kind a device is.
+//! Never here: protocols; code for a particular kind of device.
 
 mod board;
 mod card;

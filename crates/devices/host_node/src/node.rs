@@ -1,6 +1,6 @@
-//! A rank's place on a real host.
+//! A rank's node on a real host.
 //!
-//! Sleep: an armed completion queue reports only completions that come after it was armed. A
+//! Sleep: an armed completion queue reports only completions that arrive after it was armed. A
 //! [`Node::wait`] that has armed a queue therefore returns at once, so that the rank polls again;
 //! the next call sleeps, if the rank found nothing. A write that consumes no receive raises no
 //! event: where rings are polled in memory, sleeps are short.
@@ -17,34 +17,35 @@ use device::{
 };
 use secret::Secret;
 
-/// The longest sleep where a write may come without an event, in nanoseconds.
+/// The longest sleep where a write may arrive without an event, in nanoseconds.
 const POLLED_SLEEP: u64 = 500_000;
-/// The longest sleep elsewhere, in nanoseconds.
+/// The longest sleep where every arrival raises an event, in nanoseconds.
 const LONG_SLEEP: u64 = 1_000_000_000;
-/// The longest wait of a closing node for the acknowledgement of its last messages where no other
-/// is set, in nanoseconds.
+/// The default of the longest wait of a closing node for the acknowledgement of its last messages,
+/// in nanoseconds.
 const LAST_WORDS: u64 = 1_000_000_000;
-/// The time of such a wait after which the hosts of peers are asked whether these have ended, in
+/// Time of such a wait after which the hosts of peers are probed for peers that have ended, in
 /// nanoseconds.
 const ASKS_AFTER: u64 = 100_000_000;
 
-/// A rank's place on a real host.
+/// A rank's node on a real host.
 pub struct HostNode {
     devices: Vec<Box<dyn HostDevice>>,
     oob: OutOfBand,
     start: Instant,
     longest_sleep: u64,
-    /// Descriptors of the devices' events, two for each, then all others.
+    /// The descriptors of events: two for each device, then all others.
     fds: Vec<libc::pollfd>,
     notes: VecDeque<String>,
-    /// For a thread that waits on behalf of the rank.
+    /// The descriptor for a thread that waits on behalf of the rank, once it is needed.
     event_wait: Option<EventWait>,
     last_words: u64,
 }
 
 impl HostNode {
-    /// The place of rank `rank` among `ranks`, with a rail for each device. Out-of-band messages
-    /// use every rail, and carry codes by the job's secret.
+    /// The node of rank `rank` of `ranks`, with a rail for each device. Out-of-band messages use
+    /// every rail, and carry codes made with the job's secret. Ranks publish their cards in
+    /// `directory`.
     pub fn new(
         devices: Vec<Box<dyn HostDevice>>,
         rank: usize,
@@ -63,7 +64,7 @@ impl HostNode {
             false => LONG_SLEEP,
         };
         let events = event_fds(&devices);
-        // `tend` drains these descriptors.
+        // `progress` drains these descriptors.
         let tended = devices.iter().filter_map(|one| one.event_fds().connections);
         let fds = events.into_iter().chain(tended).chain(oob.fds());
         let fds = fds.map(wait_for);
@@ -80,14 +81,14 @@ impl HostNode {
     }
 
     /// Sets the longest wait of the closing node for the acknowledgement of its last messages, in
-    /// nanoseconds. None: for ever. A peer that has ended is not waited for; where no host tells of
-    /// such ends, each is waited for for a second.
+    /// nanoseconds. `None`: without limit. It does not wait for a peer that has ended; where no
+    /// host reports the end of a process, it waits at most one second for each peer.
     pub fn with_last_words(mut self, nanos: Option<u64>) -> HostNode {
         self.last_words = nanos.unwrap_or(u64::MAX).max(LAST_WORDS);
         self
     }
 
-    /// Adds a descriptor that wakes this rank when it is readable. The caller reads it empty.
+    /// Adds a descriptor that wakes this rank when it is readable. The caller drains it.
     pub fn wake_on(&mut self, fd: RawFd) -> Result<()> {
         self.fds.push(wait_for(fd));
         match &self.event_wait {
@@ -96,14 +97,14 @@ impl HostNode {
         }
     }
 
-    fn tend(&mut self) -> Result<()> {
+    fn progress(&mut self) -> Result<()> {
         let now = self.start.elapsed().as_nanos() as u64;
-        self.oob.tend(&mut self.devices, now)
+        self.oob.progress(&mut self.devices, now)
     }
 
     /// True if a connection has been made, or has failed, since the last call.
     fn has_connected(&mut self) -> bool {
-        // Every device is asked, because asking empties its descriptor.
+        // Every device is called, because the call resets its descriptor.
         let devices = self.devices.iter_mut();
         devices
             .filter_map(|one| one.has_connected().then_some(()))
@@ -111,7 +112,8 @@ impl HostNode {
             > 0
     }
 
-    /// Nanoseconds from `now` until something is due, though nothing arrives.
+    /// Time from `now` until something is due although nothing arrives, in nanoseconds. `None`:
+    /// never.
     fn due(&self, now: u64) -> Option<u64> {
         let messages = self.oob.due().map(|due| due.saturating_sub(now));
         let devices = self.devices.iter().filter_map(|one| one.due());
@@ -119,7 +121,7 @@ impl HostNode {
     }
 
     /// Handles the descriptors that are ready.
-    fn hear(&mut self) -> Result<()> {
+    fn handle_ready(&mut self) -> Result<()> {
         let (events, owners) = self.fds.split_at_mut(2 * self.devices.len());
         // Ports of one device share a descriptor.
         let others = events.chunks(2).any(|fds| fds[1].revents != 0);
@@ -138,7 +140,8 @@ impl HostNode {
             }
         }
         for fd in owners.iter_mut().filter(|fd| is_over(fd)) {
-            // The owner finds the reason when it polls; here it is removed from the wait.
+            // The owner finds the reason when it polls; here the descriptor is removed from the
+            // wait.
             if let Some(event_wait) = &self.event_wait {
                 event_wait.forget(fd.fd);
             }
@@ -170,17 +173,17 @@ impl HostNode {
         }
         match ready {
             0 => Ok(()),
-            _ => self.hear(),
+            _ => self.handle_ready(),
         }
     }
 }
 
-/// True for a device on which a peer's write may become visible without an event.
+/// True for a device at which a peer's write may become visible without an event.
 fn writes_silently(attributes: &Attributes) -> bool {
     attributes.placement == Placement::Ordered && !attributes.polled
 }
 
-/// Numbers the cards and protection domains of a node's devices.
+/// Assigns numbers to the cards and protection domains of a node's devices.
 fn number(devices: &mut [Box<dyn HostDevice>]) {
     let mut known: Vec<(Identity, usize, usize)> = Vec::new();
     for device in devices {
@@ -202,8 +205,8 @@ fn number(devices: &mut [Box<dyn HostDevice>]) {
     }
 }
 
-/// Two descriptors for each device: of its completion queues, and of the device's other events. A
-/// device that shares the latter with one before it has none of its own.
+/// Two descriptors for each device: for events of its completion queues, and for its other events.
+/// -1: a device before it has the same descriptor.
 fn event_fds(devices: &[Box<dyn HostDevice>]) -> Vec<RawFd> {
     let mut fds: Vec<RawFd> = Vec::new();
     for device in devices {
@@ -216,7 +219,7 @@ fn event_fds(devices: &[Box<dyn HostDevice>]) -> Vec<RawFd> {
     fds
 }
 
-/// True if a descriptor was closed at its other end, and so would stay ready for ever.
+/// True if a descriptor was closed at its other end, so that it would stay ready for ever.
 fn is_over(fd: &libc::pollfd) -> bool {
     fd.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0
 }
@@ -250,7 +253,7 @@ impl Node for HostNode {
 
     fn written(&mut self, keys: &mut Vec<u32>) -> bool {
         let mut known = true;
-        // Every device is asked, so that none keeps old keys.
+        // Every device is called, so that none keeps old keys.
         for device in &mut self.devices {
             known &= device.written(keys);
         }
@@ -258,7 +261,7 @@ impl Node for HostNode {
     }
 
     fn wait(&mut self, nanos: u64) -> Result<()> {
-        self.tend()?;
+        self.progress()?;
         if self.has_connected() || self.oob.has_arrived() {
             return Ok(());
         }
@@ -272,17 +275,17 @@ impl Node for HostNode {
         let now = self.now();
         let due = self.due(now).unwrap_or(u64::MAX);
         self.sleep(nanos.min(due).min(self.longest_sleep))?;
-        self.tend()
+        self.progress()
     }
 
     fn arm(&mut self) -> Result<()> {
-        // Earlier events are taken, otherwise they would be reported again.
+        // Earlier events are consumed, because otherwise they would be reported again.
         self.sleep(0)?;
         for device in &mut self.devices {
             device.arm()?;
         }
         self.has_connected();
-        self.tend()?;
+        self.progress()?;
         let now = self.now();
         let due = self.due(now);
         match &mut self.event_wait {
@@ -297,7 +300,7 @@ impl Node for HostNode {
             let fds = self.fds.iter().filter(|fd| fd.fd >= 0);
             fds.into_iter().try_for_each(|fd| event_wait.watch(fd.fd))?;
             self.event_wait = Some(event_wait);
-            // This sets the timer for retransmissions.
+            // This also sets the timer for retransmissions.
             self.arm()?;
         }
         self.event_wait.as_ref().map(EventWait::handle).transpose()
@@ -305,19 +308,19 @@ impl Node for HostNode {
 
     fn oob_send(&mut self, peer: usize, words: &[u8]) -> Result<()> {
         self.oob.oob_send(peer, words)?;
-        self.tend()
+        self.progress()
     }
 
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>> {
         if !self.oob.has_arrived() {
-            self.tend()?;
+            self.progress()?;
         }
         Ok(self.oob.oob_recv())
     }
 
     fn add_ranks(&mut self, ranks: usize) -> Result<()> {
         self.oob.add_ranks(ranks);
-        self.tend()
+        self.progress()
     }
 
     fn notes(&mut self) -> Vec<String> {
@@ -355,8 +358,8 @@ impl Node for HostNode {
     }
 
     fn signs(&mut self, peer: usize) -> Signs {
-        // A datagram that has come is a sign. Errors are found where messages are awaited.
-        let _ = self.tend();
+        // An arrived datagram is a sign. Errors are handled where messages are awaited.
+        let _ = self.progress();
         let now = self.now();
         self.oob.signs(peer, now)
     }
@@ -371,19 +374,20 @@ impl Node for HostNode {
 }
 
 impl HostNode {
-    /// True while a peer that is there lacks a message, or an acknowledgement has not left.
+    /// True while a living peer lacks a message, or an acknowledgement has not left.
     fn has_last_words(&mut self, since: u64) -> bool {
         let now = self.now();
         let waited = now.saturating_sub(since);
         let late = waited > ASKS_AFTER;
         for peer in self.oob.unsettled().into_iter().filter(|_| late) {
-            // One that has ended answers no more, and needs nothing. Not every network tells.
+            // A peer that has ended acknowledges nothing and needs nothing. Not every network
+            // reports ends.
             let is_told = self.oob.is_told_of_ends(peer) || waited < LAST_WORDS;
             if !is_told || self.oob.signs(peer, now).refused.is_some() {
                 self.oob.give_up(peer);
             }
         }
-        // A device whose port is down may never say that a datagram has left.
+        // A device whose port is down may never report that a datagram has left.
         !self.oob.unsettled().is_empty() || waited < LAST_WORDS && !self.oob.is_quiet()
     }
 }
@@ -392,7 +396,7 @@ impl Drop for HostNode {
     fn drop(&mut self) {
         let since = self.now();
         let until = since.saturating_add(self.last_words);
-        while self.tend().is_ok() && self.has_last_words(since) && self.now() < until {
+        while self.progress().is_ok() && self.has_last_words(since) && self.now() < until {
             let due = self.oob.due().unwrap_or(until);
             let nanos = due.min(until).saturating_sub(self.now());
             let armed = self.devices.iter_mut().all(|device| device.arm().is_ok());

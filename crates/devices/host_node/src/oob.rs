@@ -1,8 +1,8 @@
-//! Out-of-band messages: a rank's [`ReliableDatagrams`] over a carrier of datagrams on each rail.
+//! Out-of-band messages: a rank's [`ReliableDatagrams`], carried as datagrams on each rail.
 //!
 //! Every datagram leaves on every rail that leads to its peer, so that messages survive the loss of
-//! all rails but one. A rail or a path that refuses is left alone for a short while: a network that
-//! is away comes back.
+//! all rails but one. After an error a rail or route pauses for a short time: a network that is
+//! down may come back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, UdpSocket};
@@ -25,86 +25,87 @@ pub trait Directory: Send {
     /// Publishes this rank's card for all others.
     fn publish(&mut self, card: &[u8]) -> Result<()>;
 
-    /// A peer's card, without waiting. `None`: it is not published yet; ask again later.
+    /// A peer's card, without waiting. `None`: it is not published yet; call again later.
     fn find(&mut self, peer: usize) -> Result<Option<Vec<u8>>>;
 }
 
-/// A carrier of datagrams between ranks, which may lose some.
+/// A carrier of datagrams between ranks on one rail. It may lose datagrams.
 pub(crate) trait Carrier: Send {
-    /// The address that peers send to.
+    /// The address to which peers send.
     fn address(&self) -> Address;
 
-    /// Passes arrived datagrams to `take`, each with its sender's socket if it has one: at most
-    /// about [`MOST_TAKEN`]. True: there may be more.
+    /// Passes arrived datagrams, at most about [`MOST_TAKEN`], to `take`, each with its sender's
+    /// socket address if it has one. True: there may be more.
     fn collect(&mut self, device: &mut dyn Device, take: &mut Take) -> Result<bool>;
 
-    /// True if it takes another datagram.
+    /// True if the carrier has room for another datagram.
     fn has_room(&self) -> bool;
 
     /// Sends a datagram.
     fn send(&mut self, device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()>;
 
-    /// The socket of a peer, as the kernels of both hosts see it. None: they do not know it.
+    /// The socket address of a peer for probes by the kernel. `None`: kernels do not know the peer.
     fn kernel(&self, to: Address) -> Option<Kernel>;
 
-    /// Starts again after an error. Datagrams in flight are lost.
+    /// Restarts the carrier after an error. Datagrams in flight are lost.
     fn revive(&mut self, device: &mut dyn Device) -> Result<()>;
 
     /// True if no datagram is being sent.
     fn is_settled(&self) -> bool;
 
-    /// A descriptor that is readable when a datagram has arrived. None: the device's events report
-    /// it.
+    /// A descriptor that is readable when a datagram has arrived. `None`: the device's events
+    /// report arrivals.
     fn fd(&self) -> Option<RawFd>;
 
-    /// Ends the device's use of memory.
+    /// Destroys the carrier's queue pair, and ends the device's access to its buffers. A carrier
+    /// without a device has nothing to do.
     fn close(&mut self, device: &mut dyn Device);
 }
 
-/// Takes a datagram and the socket that it came from.
+/// A handler of an arrived datagram and its sender's socket address.
 pub(crate) type Take<'a> = dyn FnMut(&[u8], Option<SocketAddr>) + 'a;
 
-/// The most datagrams that one call takes from a rail. A flood of strangers' datagrams then delays
-/// the rank's own work by less than a millisecond at a time.
+/// The greatest number of datagrams that one call receives from a rail: a flood of strangers'
+/// datagrams delays the rank's own work by less than a millisecond at a time.
 pub(crate) const MOST_TAKEN: usize = 64;
 
-/// The first delay before a card is asked for again, in nanoseconds.
+/// The first delay before the directory is queried again for a card, in nanoseconds.
 const ASK_AGAIN: u64 = 1_000_000;
-/// The longest such delay, in nanoseconds.
+/// The longest delay before the directory is queried again for a card, in nanoseconds.
 const ASK_SELDOM: u64 = 50_000_000;
-/// The first delay before a rail that has refused a datagram is tried again, in nanoseconds.
+/// The first delay before a rail or route is tried again after an error, in nanoseconds.
 const TRY_AGAIN: u64 = 250_000_000;
-/// The longest such delay, in nanoseconds.
+/// The longest delay before a rail or route is tried again after an error, in nanoseconds.
 const TRY_SELDOM: u64 = 1_000_000_000;
 
 pub(crate) struct OutOfBand {
     mail: ReliableDatagrams,
     ranks: usize,
     directory: Box<dyn Directory>,
-    /// By rail. Every datagram leaves on each, and the receiver drops the repetitions.
+    /// The carriers by rail. Each sends every datagram, and the receiver drops the repetitions.
     carriers: Vec<RailCarrier>,
     whereabouts: Whereabouts,
     known: BTreeMap<usize, Known>,
-    /// Ranks whose cards are asked for though no message waits for them.
+    /// Ranks whose cards are needed although no message waits for them.
     wanted: BTreeSet<usize>,
     probes: Probes,
-    /// For each rank whose card is not known yet: the time of the next question, and the delay
-    /// after that.
+    /// For each rank whose card is not known yet: the time of the next query, and the delay after
+    /// that, both in nanoseconds.
     asked: BTreeMap<usize, (u64, u64)>,
-    /// A carrier may have more datagrams than the last call took.
+    /// True if a carrier may have more datagrams than the last call has received.
     has_more: bool,
-    /// Words about strangers for the user, by rail.
+    /// Reports about strangers for the user, each with its rail.
     warnings: Vec<(usize, String)>,
-    /// Errors of rails.
+    /// Reports of errors of rails.
     notes: Vec<String>,
 }
 
-/// A rank whose card is known.
+/// A rank whose card is known: the routes to it, and its location.
 struct Known {
     routes: Vec<Route>,
-    /// Its host and addresses, in words.
+    /// The host and the addresses of the rank, as text for the user.
     place: String,
-    /// Its host and this one have kernels and networks of their own.
+    /// True if the network namespaces of that rank and this one are known and differ.
     is_apart: bool,
 }
 
@@ -113,7 +114,7 @@ struct RailCarrier {
     name: String,
     place: Place,
     refusals: Refusals,
-    /// Datagrams that no rank of the job has made.
+    /// Number of received datagrams that no rank of the job has made.
     strangers: u64,
 }
 
@@ -124,7 +125,7 @@ struct Route {
     refusals: Refusals,
 }
 
-/// The consequence of errors: no try until some time.
+/// The pause after errors: no attempt before the time `until`. The delay doubles with each error.
 #[derive(Clone, Copy, Default)]
 struct Refusals {
     until: u64,
@@ -139,7 +140,8 @@ impl Refusals {
 }
 
 impl OutOfBand {
-    /// Opens the messages of rank `rank` over its devices. Datagrams carry codes by the secret.
+    /// Opens the out-of-band messages of rank `rank`. The codes of datagrams are made with the
+    /// secret.
     pub(crate) fn open(
         devices: &mut [Box<dyn HostDevice>],
         rank: usize,
@@ -209,7 +211,7 @@ impl OutOfBand {
         Ok(())
     }
 
-    /// Ranks 0 to `ranks` - 1 exist from now on.
+    /// Extends the job to ranks 0 to `ranks` - 1.
     pub(crate) fn add_ranks(&mut self, ranks: usize) {
         self.ranks = ranks;
     }
@@ -233,19 +235,19 @@ impl OutOfBand {
         self.carriers.iter().all(settled)
     }
 
-    /// Messages to a peer need not arrive from now on.
+    /// Gives up messages to a peer: they need not arrive from now on.
     pub(crate) fn give_up(&mut self, peer: usize) {
         self.mail.give_up(peer);
         self.probes.forget(peer);
     }
 
-    /// The host of a rank and its addresses, in words for the user.
+    /// The host of a rank and its addresses, as text for the user.
     pub(crate) fn place_of(&self, rank: usize) -> String {
         let known = self.known.get(&rank);
         known.map_or(String::new(), |known| known.place.clone())
     }
 
-    /// The evidence that a peer is alive. Asks its host now and then.
+    /// The signs that a peer is alive. Probes the peer's host if a probe is due.
     pub(crate) fn signs(&mut self, peer: usize, now: u64) -> Signs {
         let OutOfBand {
             mail,
@@ -269,9 +271,9 @@ impl OutOfBand {
             let kernel = carriers[route.rail].carrier.kernel(route.to);
             match kernel.map(|kernel| (kernel, is_here(&kernel))) {
                 Some((kernel, false)) => kernels.push(kernel),
-                // An address of another host that is this one's too leads back here.
+                // An address of another host that is also one of this host leads back here.
                 Some((_, true)) if known.is_apart => {}
-                // An answer of this host's own kernel is no evidence of a path.
+                // An answer of this host's own kernel does not prove that a path works.
                 Some((kernel, true)) => {
                     tell = false;
                     kernels.push(Kernel {
@@ -291,7 +293,7 @@ impl OutOfBand {
         }
     }
 
-    /// The peer's host would refuse datagrams to it if its process had ended.
+    /// True if the peer's host refuses datagrams to the peer once its process has ended.
     pub(crate) fn is_told_of_ends(&self, peer: usize) -> bool {
         let routes = self.known.get(&peer).map(|known| &known.routes[..]);
         routes.unwrap_or_default().iter().any(|route| {
@@ -304,13 +306,13 @@ impl OutOfBand {
         self.notes.drain(..)
     }
 
-    /// Descriptors that are readable when messages may have arrived. The devices' events report
-    /// those of other rails.
+    /// Descriptors that are readable when messages may have arrived. On other rails the devices'
+    /// events report arrivals.
     pub(crate) fn fds(&self) -> impl Iterator<Item = RawFd> {
         self.carriers.iter().filter_map(|own| own.carrier.fd())
     }
 
-    /// The time of the next retransmission or question, if nothing arrives before.
+    /// The time of the next retransmission or directory query, if nothing arrives before.
     pub(crate) fn due(&self) -> Option<u64> {
         if self.has_more {
             return Some(0);
@@ -319,8 +321,8 @@ impl OutOfBand {
         asked.chain(self.mail.due()).min()
     }
 
-    /// Takes arrived datagrams, and sends those that are due.
-    pub(crate) fn tend(&mut self, devices: &mut [Box<dyn HostDevice>], now: u64) -> Result<()> {
+    /// Receives arrived datagrams, and sends those that are due.
+    pub(crate) fn progress(&mut self, devices: &mut [Box<dyn HostDevice>], now: u64) -> Result<()> {
         self.collect(devices, now);
         self.ask(now)?;
         while self.has_room(now)
@@ -385,18 +387,18 @@ impl OutOfBand {
         self.carriers.get(rail).map_or(0, |own| own.strangers)
     }
 
-    /// Takes words about strangers for the user, each with its rail.
+    /// Removes and returns the reports about strangers, each with its rail.
     pub(crate) fn take_warnings(&mut self) -> Vec<(usize, String)> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// True if a rail that works takes another datagram.
+    /// True if a working rail has room for another datagram.
     fn has_room(&self, now: u64) -> bool {
         let working = self.carriers.iter().filter(|own| own.works(now));
         working.into_iter().any(|own| own.carrier.has_room())
     }
 
-    /// Sends a datagram over every rail that leads to a peer, works and has room.
+    /// Sends a datagram to a peer over every rail that leads there, works and has room.
     fn send(
         &mut self,
         devices: &mut [Box<dyn HostDevice>],
@@ -417,13 +419,13 @@ impl OutOfBand {
                 .send(&mut *devices[route.rail], route.to, datagram)
             {
                 Ok(()) => route.refusals = Refusals::default(),
-                // Its port may be down, or the peer's out of reach.
+                // This rail's port may be down, or the peer's rail out of reach.
                 Err(_) => route.refusals.add(now),
             }
         }
     }
 
-    /// Asks the directory for the cards of ranks with waiting messages.
+    /// Queries the directory for the cards that are needed, if a query is due.
     fn ask(&mut self, now: u64) -> Result<()> {
         let strangers = self.mail.strangers().chain(self.wanted.iter().copied());
         let strangers: BTreeSet<usize> = strangers.collect();
@@ -484,12 +486,12 @@ impl RailCarrier {
     }
 }
 
-/// True for an address of this host.
+/// True if the address is one of this host.
 fn is_here(kernel: &Kernel) -> bool {
     UdpSocket::bind((kernel.to.ip(), 0)).is_ok()
 }
 
-/// Words about the first datagram of strangers.
+/// The report about the first datagram of strangers, for the user.
 fn stranger(from: Option<SocketAddr>) -> String {
     let from = from.map_or("an unknown address".into(), |from| from.to_string());
     format!(

@@ -1,10 +1,11 @@
-//! Questions to the hosts of peers that no connection reaches.
+//! Probes of the hosts of peers that no connection reaches.
 //!
-//! A host answers by itself, also while its process computes or is stopped: its kernel refuses a
+//! A host answers by itself, even while its process computes or is stopped: its kernel refuses a
 //! TCP connection to a port at which nothing listens, which is a sign of the host; and it refuses a
-//! datagram to a socket that is gone, which is a sign that the process has ended.
+//! datagram to a socket that no longer exists, which shows that the process has ended.
 //!
-//! Bounds: a question is open for [`OPEN_NS`], one for each route to a peer, [`MOST`] in all.
+//! Bounds: a probe waits for [`OPEN_NS`]; there is one for each route to a peer, and [`MOST`] in
+//! all.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -15,32 +16,32 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
-/// The time from one question to a peer to the next, and the longest wait for an answer, in
-/// nanoseconds. A call is repeated by the kernel after a second.
+/// The time from one probe of a peer to the next, and the longest wait for an answer, in
+/// nanoseconds. After a second the kernel repeats a connection request.
 const OPEN_NS: u64 = 1_000_000_000;
-/// The most open questions.
+/// The greatest number of probes that wait for an answer.
 const MOST: usize = 64;
 
-/// The socket of a peer, as the kernels of both hosts see it.
+/// The socket address of a peer for probes, as the kernels of both hosts know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kernel {
-    /// The address that packets leave from. None: the kernel chooses.
+    /// The address from which probes leave. `None`: the kernel chooses.
     pub(crate) from: Option<SocketAddr>,
     pub(crate) to: SocketAddr,
-    /// The host of the address is asked.
+    /// True if the host of the address is to be probed.
     pub(crate) is_host: bool,
-    /// A socket of the process has the port.
+    /// True if a socket of the peer's process has this port, which is then probed, too.
     pub(crate) is_socket: bool,
 }
 
-/// The questions to peers, and the last answers.
+/// The probes of all peers, and the latest answers.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
     peers: BTreeMap<usize, Asked>,
     open: usize,
 }
 
-/// The questions to one peer.
+/// The probes of one peer.
 #[derive(Debug, Default)]
 struct Asked {
     at: u64,
@@ -49,27 +50,27 @@ struct Asked {
     refused: Option<u64>,
 }
 
-/// One question over one route.
+/// One probe over one route.
 #[derive(Debug)]
 struct Question {
-    /// A connection that is being made.
+    /// A connection to the host that is being made; `None`: it was answered or cannot be made.
     host: Option<OwnedFd>,
-    /// Connected to the socket of the process.
+    /// A UDP socket that is connected to the socket of the process; `None`: it was refused.
     process: Option<UdpSocket>,
 }
 
-/// The answers about a peer.
+/// The answers of the host of a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answers {
-    /// The time of its host's last answer.
+    /// The time of the last answer.
     pub(crate) answered: Option<u64>,
-    /// The time since which its host says that the process is gone.
+    /// The time since which the host has reported that the process has ended.
     pub(crate) refused: Option<u64>,
 }
 
 impl Probes {
-    /// The answers about a peer so far. Asks again over the routes if it is time, with the bytes of
-    /// `datagram`, which the process takes as its peer's.
+    /// The answers about a peer so far. Starts new probes over the routes if they are due; those of
+    /// the process send the bytes of `datagram`, which it accepts as one of this rank's.
     pub(crate) fn ask(
         &mut self,
         peer: usize,
@@ -79,7 +80,7 @@ impl Probes {
     ) -> Answers {
         let asked = self.peers.entry(peer).or_default();
         self.open -= asked.open.len();
-        asked.hear(now);
+        asked.read_answers(now);
         if asked.at == 0 || now >= asked.at + OPEN_NS {
             asked.open.clear();
             asked.at = now.max(1);
@@ -106,7 +107,7 @@ impl Probes {
         }
     }
 
-    /// The peer is there again, or is given up.
+    /// Forgets the probes of a peer, which is reachable again or has been given up.
     pub(crate) fn forget(&mut self, peer: usize) {
         if let Some(asked) = self.peers.remove(&peer) {
             self.open -= asked.open.len();
@@ -115,7 +116,7 @@ impl Probes {
 }
 
 impl Asked {
-    fn hear(&mut self, now: u64) {
+    fn read_answers(&mut self, now: u64) {
         for question in &mut self.open {
             match question.host.as_ref().map_or(Heard::Nothing, heard) {
                 Heard::Nothing => {}
@@ -138,12 +139,12 @@ impl Asked {
     }
 }
 
-/// The answer to a call.
+/// The outcome of a connection request by which a host is probed.
 enum Heard {
     Nothing,
-    /// The peer's host has taken or refused it.
+    /// The peer's host has accepted or refused the request, so the host is alive.
     Host,
-    /// The network does not carry it.
+    /// The network did not deliver the request.
     Network,
 }
 
@@ -167,16 +168,16 @@ fn is_refused(socket: &UdpSocket) -> bool {
     answer.is_err_and(|why| why.kind() == ErrorKind::ConnectionRefused)
 }
 
-/// The beginning of a call.
+/// The result of starting a connection request.
 enum Called {
     Open(OwnedFd),
-    /// The host has answered at once, as this one does.
+    /// The host has answered at once, as this host does for itself.
     Answered,
-    /// It cannot leave.
+    /// The request cannot leave, or is not wanted on this route.
     Nobody,
 }
 
-/// Begins a TCP connection to the port.
+/// Starts a TCP connection to the address of the route.
 fn call(route: &Kernel) -> Called {
     if !route.is_host {
         return Called::Nobody;
@@ -188,7 +189,7 @@ fn call(route: &Kernel) -> Called {
     }
 }
 
-/// A socket, and the answer to its call.
+/// A new socket, and the result of its connection request.
 fn begin(route: &Kernel) -> io::Result<(OwnedFd, rustix::io::Result<()>)> {
     let family = match route.to {
         SocketAddr::V4(_) => AddressFamily::INET,
@@ -203,7 +204,7 @@ fn begin(route: &Kernel) -> io::Result<(OwnedFd, rustix::io::Result<()>)> {
     Ok((socket, answer))
 }
 
-/// Sends a datagram to the socket of the process.
+/// Sends a datagram to the socket of the peer's process, from a new socket.
 fn send(route: &Kernel, datagram: &[u8]) -> io::Result<UdpSocket> {
     let any = || match route.to.ip() {
         IpAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
@@ -234,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Asks until `is_known`. The time is the number of the question.
+    /// Probes until `is_known`. Each call is one probe later.
     fn ask(probes: &mut Probes, to: SocketAddr, is_known: fn(Answers) -> bool) -> Answers {
         let mut now = 0;
         loop {
@@ -253,7 +254,7 @@ mod tests {
         let process = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let to = process.local_addr().unwrap();
         let mut probes = Probes::default();
-        // Nobody reads the socket.
+        // Nothing reads the socket, as if the process were stopped.
         let answers = ask(&mut probes, to, |known| known.answered.is_some());
         assert_eq!(answers.refused, None);
         drop(process);
@@ -286,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_network_that_carries_nothing_gives_no_sign() {
-        // 240.0.0.1 is reserved: no host has it.
+        // 240.0.0.1 is reserved: no host has this address.
         let nowhere = SocketAddr::from(([240, 0, 0, 1], 9));
         let mut probes = Probes::default();
         for now in 1..5 {

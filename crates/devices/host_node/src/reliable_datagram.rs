@@ -1,14 +1,15 @@
-//! Messages that arrive in order, whole and once, over datagrams that may be lost, duplicated,
-//! reordered or damaged. The module touches neither a device nor a clock: datagrams come in and go
-//! out, and the time is an argument.
+//! Messages that arrive in order, complete and once, over datagrams that may be lost, duplicated,
+//! reordered or damaged. The module uses neither a device nor a clock: datagrams are arguments and
+//! results, and the time is an argument.
 //!
-//! A message is cut into fragments, which are numbered for each pair of ranks. A receiver takes
-//! only the next number, and acknowledges the number of fragments taken. A sender that has received
-//! nothing for a while retransmits from the first unacknowledged fragment, and doubles the delay
-//! each time. It never gives up: the launcher detects ranks that have ended.
+//! A message is cut into fragments, which are numbered for each pair of ranks. A receiver accepts
+//! only the next number, and acknowledges the number of accepted fragments. A sender that has
+//! received no acknowledgement for some time retransmits from the first unacknowledged fragment,
+//! and doubles the delay each time. It never gives up by itself: the launcher detects ranks that
+//! have ended.
 //!
-//! Invariant: a datagram counts only if a process of the job has made it for this rank, and only
-//! once (`datagram`, `serials`).
+//! Invariant: a datagram has an effect only if a process of the job has made it for this rank, and
+//! only once (`datagram`, `serials`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,11 +18,11 @@ use secret::codes::Codes;
 use super::datagram::{BODY, Datagram, ENDS_WORD, HAS_FRAGMENT, Receiver};
 use super::serials::Serials;
 
-/// The most fragments in flight to one peer.
+/// The greatest number of fragments in flight to one peer.
 const WINDOW: usize = 8;
 /// The first delay before a retransmission, in nanoseconds.
 const PATIENCE: u64 = 20_000_000;
-/// The longest such delay, in nanoseconds.
+/// The longest delay before a retransmission, in nanoseconds.
 const MOST_PATIENCE: u64 = 500_000_000;
 
 pub(crate) struct ReliableDatagrams {
@@ -29,35 +30,38 @@ pub(crate) struct ReliableDatagrams {
     /// The codes of datagrams between ranks of the job.
     codes: Codes,
     peers: BTreeMap<usize, Peer>,
-    /// The peers with an acknowledgement or fragments to send. The others cost nothing.
+    /// The peers with an acknowledgement or fragments to send. Only these are visited.
     busy: BTreeSet<usize>,
     arrived: VecDeque<(usize, Vec<u8>)>,
 }
 
 #[derive(Default)]
 struct Peer {
-    /// The random number on the peer's card, once it is known.
+    /// The nonce on the peer's card, once it is known.
     nonce: Option<u64>,
-    /// The datagrams sent to the peer so far.
+    /// The serial number of the last datagram sent to the peer.
     serial: u64,
-    /// The datagrams that have come from it.
+    /// The serial numbers of the datagrams received from the peer.
     serials: Serials,
-    /// The time of the last of them.
+    /// The time of the last datagram received from the peer.
     heard: Option<u64>,
-    /// Messages to the peer need not arrive.
+    /// True if messages to the peer need not arrive.
     given_up: bool,
-    /// Unacknowledged fragments; the first has the number `taken + 1`.
+    /// Unacknowledged fragments for the peer; the first has the number `taken + 1`.
     out: VecDeque<Fragment>,
+    /// The number of fragments that the peer has acknowledged.
     taken: u32,
-    /// The number of these that have been sent and may yet be acknowledged.
+    /// The number of fragments in `out` that have been sent and may yet be acknowledged.
     sent: usize,
-    /// The time of the retransmission, and the delay after it.
+    /// The time of the next retransmission, in nanoseconds.
     deadline: u64,
+    /// The delay before a retransmission, in nanoseconds.
     patience: u64,
-    /// The number of fragments taken from the peer, and the beginning of a message that they form.
+    /// The number of fragments accepted from the peer.
     received: u32,
+    /// The accepted fragments of an incomplete message.
     word: Vec<u8>,
-    /// An acknowledgement is due.
+    /// True if an acknowledgement is due.
     owes: bool,
 }
 
@@ -67,7 +71,7 @@ struct Fragment {
 }
 
 impl ReliableDatagrams {
-    /// The messages of rank `rank`, whose card has this nonce.
+    /// The state of rank `rank`, whose card has this nonce.
     pub(crate) fn new(rank: usize, nonce: u64, codes: Codes) -> ReliableDatagrams {
         let rank = rank as u32;
         ReliableDatagrams {
@@ -100,7 +104,7 @@ impl ReliableDatagrams {
         }
     }
 
-    /// Takes the next message: its sender and its bytes.
+    /// Removes and returns the next message: its sender and its bytes.
     pub(crate) fn oob_recv(&mut self) -> Option<(usize, Vec<u8>)> {
         self.arrived.pop_front()
     }
@@ -109,13 +113,13 @@ impl ReliableDatagrams {
         !self.arrived.is_empty()
     }
 
-    /// The peers with something to send.
+    /// The peers for which there is something to send.
     fn busy(&self) -> impl Iterator<Item = (usize, &Peer)> {
         let busy = self.busy.iter().map(|rank| (*rank, &self.peers[rank]));
         busy.filter(|(_, peer)| peer.is_busy())
     }
 
-    /// The ranks with waiting messages whose card is not known.
+    /// The ranks with waiting messages whose card is not known yet.
     pub(crate) fn strangers(&self) -> impl Iterator<Item = usize> {
         let strangers = self.busy().filter(|(_, peer)| peer.nonce.is_none());
         strangers.map(|(rank, _)| rank)
@@ -125,8 +129,8 @@ impl ReliableDatagrams {
         self.peers.entry(peer).or_default().nonce = Some(nonce);
     }
 
-    /// The known ranks with a message that they have not acknowledged, or with an acknowledgement
-    /// to send, but for those that are given up.
+    /// The known ranks that have not acknowledged a message, or for which an acknowledgement is
+    /// due, except those that are given up.
     pub(crate) fn unsettled(&self) -> impl Iterator<Item = usize> {
         let unsettled = self
             .busy()
@@ -134,17 +138,17 @@ impl ReliableDatagrams {
         unsettled.map(|(rank, _)| rank)
     }
 
-    /// Messages to a peer need not arrive from now on.
+    /// Gives up messages to a peer: they need not arrive from now on.
     pub(crate) fn give_up(&mut self, peer: usize) {
         self.peers.entry(peer).or_default().given_up = true;
     }
 
-    /// The time of the last datagram of a peer.
+    /// The time of the last datagram received from a peer.
     pub(crate) fn heard(&self, peer: usize) -> Option<u64> {
         self.peers.get(&peer)?.heard
     }
 
-    /// A datagram without a fragment for a peer whose card is known.
+    /// A datagram without a fragment, for a peer whose card is known.
     pub(crate) fn sign(&mut self, peer: usize) -> Option<Vec<u8>> {
         let to = self.peers.get_mut(&peer)?;
         let nonce = to.nonce?;
@@ -170,7 +174,7 @@ impl ReliableDatagrams {
         waiting.map(|(_, peer)| peer.deadline).min()
     }
 
-    /// Takes an arrived datagram. False: it is a stranger's, and was dropped.
+    /// Handles an arrived datagram. False: it is a stranger's, and was dropped.
     pub(crate) fn incoming(&mut self, datagram: &[u8], ranks: usize, now: u64) -> bool {
         let Some(letter) = Datagram::open(datagram, &self.codes, self.own) else {
             return false;
@@ -179,7 +183,7 @@ impl ReliableDatagrams {
         if letter.from == self.own.rank {
             return false;
         }
-        // One that this rank does not know yet sends again.
+        // A rank that this rank does not know yet will retransmit.
         if from < ranks {
             self.take(from, &letter, now);
         }
@@ -188,7 +192,7 @@ impl ReliableDatagrams {
 
     fn take(&mut self, from: usize, letter: &Datagram, now: u64) {
         let peer = self.peers.entry(from).or_default();
-        // It has come over another rail before, or somebody repeats it.
+        // The datagram has arrived over another rail before, or an attacker repeats it.
         if !peer.serials.is_new(letter.serial) {
             return;
         }
@@ -197,7 +201,7 @@ impl ReliableDatagrams {
         if letter.flags & HAS_FRAGMENT == 0 {
             return;
         }
-        // A fragment that was sent again, or came early, is acknowledged too: the acknowledgement
+        // A fragment that arrives again, or too early, is acknowledged, too: the acknowledgement
         // may have been lost.
         peer.owes = true;
         self.busy.insert(from);
@@ -212,7 +216,7 @@ impl ReliableDatagrams {
         }
     }
 
-    /// The next datagram to send: its destination and its bytes. Call it until it returns None.
+    /// The next datagram to send: its destination and its bytes. Call this until it returns `None`.
     pub(crate) fn outgoing(&mut self, now: u64) -> Option<(usize, Vec<u8>)> {
         let mut next = self.busy.first().copied();
         while let Some(rank) = next {
@@ -264,10 +268,10 @@ impl Peer {
         self.owes || !self.out.is_empty()
     }
 
-    /// Handles an acknowledgement of `taken` fragments.
+    /// Handles the peer's acknowledgement of the first `taken` fragments.
     fn acknowledged(&mut self, taken: u32, now: u64) {
         let new = taken.wrapping_sub(self.taken) as usize;
-        // An old acknowledgement, or an impossible one: of more than was ever sent.
+        // An old acknowledgement, or an impossible one: of more fragments than were ever sent.
         if new == 0 || new > self.out.len().min(WINDOW) {
             return;
         }

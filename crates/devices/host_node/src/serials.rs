@@ -1,19 +1,19 @@
-//! The serial numbers of a peer's datagrams: each counts once.
+//! The serial numbers of a peer's datagrams, by which each datagram is accepted once.
 
-/// The numbers that are remembered one by one. Older ones count as taken: their datagrams are late
-/// by more than a window of fragments, and were sent again.
+/// Number of the latest serial numbers that are remembered individually. Older ones count as
+/// accepted: their datagrams are late by more than a window of fragments, and were retransmitted.
 const REMEMBERED: u64 = u64::BITS as u64;
 
-/// The serial numbers that have come from a peer.
+/// The serial numbers of the datagrams that have arrived from a peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Serials {
     newest: u64,
-    /// Bit n: the number n below the newest has come.
+    /// Bit `n` is set if the number `newest - n` has arrived.
     come: u64,
 }
 
 impl Serials {
-    /// Notes a number; returns true when it comes for the first time.
+    /// Records an arrived number. True: it has not arrived before.
     pub(crate) fn is_new(&mut self, serial: u64) -> bool {
         if serial > self.newest {
             let ahead = serial - self.newest;
@@ -59,7 +59,7 @@ mod tests {
         assert!(serials.is_new(100));
         assert!(serials.is_new(100 - 63));
         assert!(!serials.is_new(100 - 64));
-        // A step over all remembered numbers forgets them.
+        // A number far ahead forgets all remembered numbers.
         assert!(serials.is_new(164));
         assert!(serials.is_new(163) && !serials.is_new(100));
     }

@@ -1,5 +1,5 @@
-//! Datagrams over UDP, at the address of the network interface below a device that has no
-//! datagrams.
+//! Datagrams over UDP, at the address of the network interface of a device that has no datagrams of
+//! its own.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -50,16 +50,15 @@ impl Socket {
         Ok(self.own.reach(to.port, port))
     }
 
-    /// Passes arrived datagrams to `take`, at most [`MOST_TAKEN`]. True: there may be more.
+    /// Passes arrived datagrams, at most [`MOST_TAKEN`], to `take`. True: there may be more.
     fn take_some(&self, take: &mut Take) -> bool {
-        // A longer datagram is cut here, and then its code is wrong.
+        // A longer datagram is truncated here, so its code is wrong.
         let mut datagram = [0; DATAGRAM];
         for _ in 0..MOST_TAKEN {
             match self.socket.recv_from(&mut datagram) {
                 Ok((len, from)) => take(&datagram[..len], Some(from)),
                 Err(why) if why.kind() == ErrorKind::WouldBlock => return false,
-                // The network's report about a datagram that was sent: it is lost, and will be
-                // retransmitted.
+                // The network reports that an earlier datagram was lost; it will be retransmitted.
                 Err(_) => {}
             }
         }
@@ -81,7 +80,7 @@ impl Carrier for Socket {
     }
 
     fn send(&mut self, _device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()> {
-        // A datagram that cannot leave now, without a route or room, is lost and will be
+        // A datagram that cannot leave now, for lack of a route or of room, is lost and will be
         // retransmitted.
         let _ = self.socket.send_to(datagram, self.endpoint(to)?);
         Ok(())

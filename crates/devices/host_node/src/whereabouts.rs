@@ -1,23 +1,23 @@
-//! The host of a rank: its name, and the network that its kernel shows to the process.
+//! The host of a rank: its name, and the network namespace of the rank's process.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::unix::fs::MetadataExt;
 
-/// The longest name of a host.
+/// The longest name of a host, in bytes.
 const NAME: usize = 64;
-/// The most addresses in words for the user.
+/// The greatest number of addresses in a text for the user.
 const ADDRESSES: usize = 4;
 
-/// The host of a rank.
+/// The host of a rank: where it runs, and which network it sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whereabouts {
     name: String,
-    /// A number that processes share which see the same interfaces. 0: not known.
+    /// A number that is equal for processes in the same network namespace. 0: unknown.
     network: u64,
 }
 
 impl Whereabouts {
-    /// The whereabouts of this process.
+    /// The host and network of this process.
     pub fn own() -> Whereabouts {
         let uname = rustix::system::uname();
         Whereabouts::named(&uname.nodename().to_string_lossy(), network().unwrap_or(0))
@@ -31,20 +31,21 @@ impl Whereabouts {
         }
     }
 
-    /// True for processes with interfaces of their own each. Their loopback interfaces are not
-    /// connected.
+    /// True if both networks are known and differ. The loopback interfaces of such processes are
+    /// not connected.
     pub fn is_apart_from(&self, other: &Whereabouts) -> bool {
         self.network != other.network && self.network != 0 && other.network != 0
     }
 
-    /// Appends the bytes.
+    /// Appends the encoding to `bytes`.
     pub fn write(&self, bytes: &mut Vec<u8>) {
         bytes.extend(self.network.to_le_bytes());
         bytes.push(self.name.len() as u8);
         bytes.extend(self.name.as_bytes());
     }
 
-    /// The whereabouts at the beginning of bytes, and the rest. None: the bytes are malformed.
+    /// Decodes a value from the start of `bytes`, and returns it with the remaining bytes. `None`:
+    /// the bytes are malformed.
     pub fn read(bytes: &[u8]) -> Option<(Whereabouts, &[u8])> {
         let (network, rest) = bytes.split_first_chunk()?;
         let (len, rest) = rest.split_first()?;
@@ -55,7 +56,7 @@ impl Whereabouts {
         Some((Whereabouts { name, network }, rest))
     }
 
-    /// The host with addresses, in words for the user: `node-1 (10.0.0.1)`.
+    /// The host with addresses, as text for the user: `node-1 (10.0.0.1)`.
     pub fn with_addresses(&self, ips: impl IntoIterator<Item = IpAddr>) -> String {
         let mut words: Vec<String> = Vec::new();
         for ip in ips {
@@ -75,15 +76,15 @@ impl Whereabouts {
     }
 }
 
-/// The number of this process's view of the network: of the start of the kernel, and of the
-/// namespace. None: the system shows none.
+/// The number of this process's network namespace, combined with the boot ID of its kernel. `None`:
+/// the system does not report them.
 fn network() -> Option<u64> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let namespace = std::fs::metadata("/proc/self/ns/net").ok()?.ino();
     let digits: String = boot.chars().filter(char::is_ascii_hexdigit).collect();
     let boot = u128::from_str_radix(&digits, 16).ok()?;
     let boot = (boot >> 64) as u64 ^ boot as u64;
-    // The namespaces of one kernel differ in their number, so they differ here.
+    // The namespaces of one kernel have different numbers, so the results differ, too.
     Some((boot ^ namespace).max(1))
 }
 
@@ -106,7 +107,7 @@ mod tests {
         bytes.extend(b"rest");
         assert_eq!(Whereabouts::read(&bytes), Some((made, &b"rest"[..])));
         assert_eq!(Whereabouts::read(&bytes[..12]), None);
-        // A name that is no word.
+        // A name with a control character.
         bytes[10] = 7;
         assert_eq!(Whereabouts::read(&bytes), None);
     }

@@ -1,26 +1,26 @@
-//! The choice among the ports of a host.
+//! The choice of a job's rails among the ports of a host.
 
 use device::{Error, Result};
 use verbs::Listed;
 
 use super::{Port, Wanted, wanted};
 
-/// The settings on which the choice depends.
+/// The settings that determine the choice.
 #[derive(Clone, Copy, Debug)]
 pub struct Wishes<'a> {
-    /// The list of devices, as [`wanted`] reads it. Empty: RDMA devices if one can be used, else IP
-    /// interfaces.
+    /// The list of devices, in the form that [`wanted`] reads. Empty: RDMA devices if one can be
+    /// used, otherwise IP interfaces.
     pub devices: &'a str,
     /// The number of rails over each IP interface.
     pub connections: usize,
-    /// The most rails.
+    /// The greatest number of rails.
     pub most: usize,
 }
 
 /// The ports that a job uses on this host, in the order of its rails. A port that is named twice
-/// counts once. The second rails of IP interfaces come behind the first ones of all ports.
+/// counts once. Additional rails of IP interfaces follow the first rails of all ports.
 pub fn choose(wishes: &Wishes) -> Result<Vec<Port>> {
-    // libibverbs is opened only where it is of use.
+    // libibverbs is opened only if the list may name RDMA devices.
     let is_rdma = |one: &Wanted| matches!(one, Wanted::Verbs(_));
     let listed = match wanted(wishes.devices).iter().any(is_rdma) {
         true => verbs::list(),
@@ -29,8 +29,8 @@ pub fn choose(wishes: &Wishes) -> Result<Vec<Port>> {
     arrange(wishes, listed, tcp::ports)
 }
 
-/// The choice among these RDMA ports, and the IP interfaces that `ip` finds by name, except those
-/// taken.
+/// The choice among the RDMA ports `listed` and the IP interfaces that `ip` finds: by a name, or
+/// without one all except those in its second argument.
 fn arrange(
     wishes: &Wishes,
     listed: Result<Vec<Listed>>,
@@ -60,7 +60,7 @@ fn arrange(
     Ok(ports)
 }
 
-/// The ports that a list names.
+/// The ports that a list of devices names.
 fn named(
     wanted: &[Wanted],
     rdma: impl Fn(&str) -> Result<Vec<Listed>>,
@@ -92,7 +92,7 @@ fn named(
     Ok(ports)
 }
 
-/// One interface may serve with several of its addresses.
+/// True if both are the same port. An IP interface with several addresses is a port for each.
 fn is_same(one: &Port, other: &Port) -> bool {
     one.name() == other.name() && one.as_tcp() == other.as_tcp()
 }
@@ -146,7 +146,8 @@ mod tests {
         }
     }
 
-    /// The rails of a host with eth0 to eth2, where rxe0 and rxe1 lie on the first two.
+    /// The names of the rails of a host with eth0 to eth2, where the RDMA devices rxe0 and rxe1 use
+    /// the first two.
     fn rails(devices: &str, connections: usize, most: usize) -> Vec<String> {
         let listed = vec![rdma("rxe0", "eth0"), rdma("rxe1", "eth1")];
         let wishes = Wishes {

@@ -1,10 +1,10 @@
-//! The ports of a host that a job uses as rails: RDMA ports and IP interfaces, side by side.
+//! The ports of a host that a job uses as rails: RDMA ports, IP interfaces, or both.
 //!
-//! [`wanted`] reads the list of a setting, [`choose`] finds the ports that it means, and [`open`]
-//! opens them. The choice is a pure function of the setting and of the host's ports.
+//! [`wanted`] parses the list of devices of a setting, [`choose`] finds the ports that it names,
+//! and [`open`] opens them. The choice is a pure function of the setting and of the host's ports.
 //!
-//! An IP interface below an RDMA port in use is left out unless it is named: the two would share
-//! one cable.
+//! The IP interface of an RDMA port in use is omitted unless it is named: the two would share one
+//! cable.
 //!
 //! Never here: protocols.
 
@@ -39,13 +39,13 @@ impl Port {
         }
     }
 
-    /// True for the interface that leads to this host only.
+    /// True for the loopback interface, which leads to this host only.
     pub fn is_loopback(&self) -> bool {
         self.as_tcp()
             .is_some_and(|port| port.address.ip.is_loopback())
     }
 
-    /// The RDMA port.
+    /// The RDMA port, if this is one.
     pub fn as_verbs(&self) -> Option<&Listed> {
         match self {
             Port::Verbs(listed) => Some(listed),
@@ -53,7 +53,7 @@ impl Port {
         }
     }
 
-    /// The IP interface.
+    /// The IP interface, if this is one.
     pub fn as_tcp(&self) -> Option<&tcp::Port> {
         match self {
             Port::Verbs(_) => None,
@@ -62,16 +62,16 @@ impl Port {
     }
 }
 
-/// The address of each IP interface of this host that has one, whatever its state.
+/// The addresses of all IP interfaces of this host, whatever their state.
 pub fn addresses() -> Vec<IpAddr> {
     let all = tcp::interfaces::list().unwrap_or_default();
     all.iter().map(|one| one.address).collect()
 }
 
-/// Opens ports that [`choose`] has found, in their order, for the job of this secret.
+/// Opens the ports that [`choose`] has returned, in their order, for the job with this secret.
 pub fn open(ports: &[Port], secret: &Secret) -> Result<Vec<Box<dyn HostDevice>>> {
     let rdma = ports.iter().filter_map(Port::as_verbs).cloned();
-    // All at once, because ports of one device share a protection domain.
+    // All of them in one call, because ports of one device share a protection domain.
     let mut rdma = VerbsDevice::open_all(&rdma.collect::<Vec<_>>(), secret)?.into_iter();
     let mut devices: Vec<Box<dyn HostDevice>> = Vec::new();
     for port in ports {

@@ -1,18 +1,17 @@
-//! The names of devices in a setting: `mlx5_0:1,tcp:eth0`.
+//! Parser of a list of devices in a setting: `mlx5_0:1,tcp:eth0`.
 
-/// A word of a list of devices, or several.
+/// One item of a list of devices, or several consecutive RDMA devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// RDMA devices: those with these names, separated by commas, or without a name those that a
-    /// job uses by itself.
+    /// RDMA devices with these names, separated by commas. Empty: those that a job uses by default.
     Verbs(String),
-    /// IP interfaces: the one with this name or address, or those that a job uses by itself.
+    /// The IP interface with this name or address. `None`: those that a job uses by default.
     Tcp(Option<String>),
 }
 
 /// The devices that a comma-separated list names, in its order: `rdma` for the RDMA devices that a
-/// job uses by itself, `tcp` for such IP interfaces, `tcp:eth0` or `tcp:10.0.0.1` for one of them;
-/// all other words name RDMA devices.
+/// job uses by default, `tcp` for the IP interfaces that it uses by default, `tcp:eth0` or
+/// `tcp:10.0.0.1` for one interface. All other items name RDMA devices.
 ///
 /// ```
 /// use rail_choice::{Wanted, wanted};

@@ -1,5 +1,5 @@
-//! Incoming connections until a queue pair takes them: strangers are sorted out, and calls that
-//! come early wait.
+//! Incoming connections until a queue pair takes them: strangers are dropped, and calls that come
+//! early are parked.
 //!
 //! Bounds: [`MOST_UNPROVEN`] connections may be without a proof, each for [`PATIENCE_NS`]; with
 //! more, the oldest is dropped. A peer that has proved its membership is parked once for each pair
@@ -16,28 +16,30 @@ use secret::hello::{CALL, Listener, PROOF, Refused};
 use super::pair::{HELLO, Introduction};
 use super::wire;
 
-/// The most connections without a proof.
+/// The greatest number of incoming connections whose callers have not proved that they know the
+/// job's secret.
 pub(crate) const MOST_UNPROVEN: usize = 64;
-/// The longest time that a caller may take for its hello, in nanoseconds.
+/// The longest time from the acceptance of a connection until its caller has proved that it knows
+/// the job's secret, in nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000_000;
-/// Connections taken from the kernel at once.
+/// The most connections that are accepted in a row.
 const AT_ONCE: usize = 16;
-/// The most parked calls.
+/// The greatest number of parked calls: connections of proven callers that no queue pair has taken.
 const MOST_PARKED: usize = 1 << 16;
 
 /// The listener of a device, and the calls that no queue pair has taken yet.
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub port: u16,
-    /// Holds the port, so that it stays the device's while there is no listener.
+    /// The socket that holds the port while there is no listener.
     held: OwnedFd,
     listener: Option<OwnedFd>,
     secret: Secret,
     unproven: VecDeque<Unproven>,
     next: u32,
-    /// Proved calls, each with the time of its arrival.
+    /// The parked calls, whose callers have proved themselves, each with the time of its arrival.
     parked: HashMap<Introduction, (OwnedFd, u64)>,
-    /// Connections that were dropped because they proved nothing.
+    /// The number of connections that were dropped because they proved nothing.
     strangers: u64,
 }
 
@@ -47,13 +49,14 @@ struct Unproven {
     socket: OwnedFd,
     from: Option<SocketAddr>,
     since: u64,
-    /// None: the call is expected; else the proof.
+    /// The state of the handshake once the call has been answered: the proof is expected. `None`:
+    /// the call is expected.
     listener: Option<Listener>,
     bytes: [u8; HELLO],
     have: usize,
 }
 
-/// The state of a hello after its socket has been read again.
+/// The state of the handshake of an incoming connection after its socket has been read again.
 enum Progress {
     Waits,
     Proven([u8; 32]),
@@ -79,7 +82,7 @@ impl Calls {
         &self.secret
     }
 
-    /// Begins to listen, unless that has begun. The socket is new.
+    /// Begins to listen, and returns the new socket. `None`: the device listens already.
     pub(crate) fn listen(&mut self) -> io::Result<Option<&OwnedFd>> {
         if self.listener.is_some() {
             return Ok(None);
@@ -88,7 +91,7 @@ impl Calls {
         Ok(Some(self.listener.insert(listener)))
     }
 
-    /// Listens no more. The kernel refuses who calls from now on.
+    /// Stops listening. The kernel refuses further callers.
     pub(crate) fn close(&mut self) {
         self.listener = None;
     }
@@ -98,13 +101,15 @@ impl Calls {
         self.strangers
     }
 
-    /// The number of connections that have proved nothing yet.
-    pub(crate) fn unproven(&self) -> usize {
-        self.unproven.len()
+    /// The addresses of callers that have not yet proved that they know the secret of the job;
+    /// `None` for an unknown one.
+    pub(crate) fn unproven(&self) -> impl Iterator<Item = Option<SocketAddr>> {
+        self.unproven.iter().map(|one| one.from)
     }
 
-    /// Takes connections from the kernel. `watch` gets the number and the socket of each; the
-    /// result are their origins, and words about a stranger that is dropped, if it is the first.
+    /// Accepts connections. `watch` gets the number and the socket of each; false: the system
+    /// cannot watch it. Returns the addresses of the callers, and a warning for the user if the
+    /// first stranger was dropped.
     pub(crate) fn accept(
         &mut self,
         now: u64,
@@ -113,8 +118,8 @@ impl Calls {
         let mut origins = Vec::new();
         let mut words = None;
         for _ in 0..AT_ONCE {
-            // A connection that is gone before it is taken, or a lack of descriptors: the next ones
-            // are taken later.
+            // An error: a connection that has ended meanwhile, or a lack of descriptors. The next
+            // connections are accepted later.
             let taken = self.listener.as_ref().map(wire::accept);
             let Some(Ok((socket, from))) = taken else {
                 break;
@@ -132,7 +137,9 @@ impl Calls {
         (origins, words)
     }
 
-    /// Keeps a connection until its caller has proved something. With too many, the oldest goes.
+    /// Keeps a new connection until its caller has proved that it knows the secret of the job. If
+    /// too many such connections wait, the oldest is closed. Returns a warning if that was the
+    /// first stranger.
     pub(crate) fn admit(
         &mut self,
         number: u32,
@@ -159,15 +166,16 @@ impl Calls {
         words
     }
 
-    /// Goes on with the hello of a connection.
-    pub(crate) fn hear(
+    /// Progresses the hello of a connection. Returns the introduction and the socket of a caller
+    /// that has proved itself, and a warning if the first stranger was dropped.
+    pub(crate) fn progress_hello(
         &mut self,
         number: u32,
     ) -> (Option<(Introduction, OwnedFd)>, Option<String>) {
         let Some(at) = self.unproven.iter().position(|one| one.number == number) else {
             return (None, None);
         };
-        let progress = self.unproven[at].hear(&self.secret);
+        let progress = self.unproven[at].progress_hello(&self.secret);
         let one = match progress {
             Progress::Waits => return (None, None),
             Progress::Proven(_) | Progress::Refused(_) => self.unproven.remove(at),
@@ -181,14 +189,15 @@ impl Calls {
         }
     }
 
-    /// No call waits for anything.
+    /// True if no connection waits for a proof, and no call is parked.
     pub(crate) fn all_settled(&self) -> bool {
         self.unproven.is_empty() && self.parked.is_empty()
     }
 
     /// Drops the connections that have taken too long. The device must have read the bytes of
-    /// hellos that have arrived: this rank may have computed meanwhile. `is_of_job`: a rank of the
-    /// job has this address, which on a busy machine is silent for as long, and calls again.
+    /// hellos that have arrived, because this rank may have computed meanwhile. `is_of_job`: a rank
+    /// of the job has this address. On a busy machine such a rank may be silent for that time, and
+    /// calls again.
     pub(crate) fn expire(
         &mut self,
         now: u64,
@@ -213,7 +222,7 @@ impl Calls {
         words
     }
 
-    /// Counts a stranger. The first is named.
+    /// Counts a stranger. Returns a warning for the user if it is the first.
     fn drop_stranger(&mut self, from: Option<SocketAddr>, why: &str) -> Option<String> {
         self.strangers += 1;
         let from = from.map_or("an unknown address".into(), |from| from.to_string());
@@ -222,20 +231,22 @@ impl Calls {
         })
     }
 
-    /// Keeps a call until its queue pair takes it.
+    /// Parks a call until its queue pair takes it.
     pub(crate) fn park(&mut self, call: Introduction, socket: OwnedFd, now: u64) {
         if self.parked.len() < MOST_PARKED || self.parked.contains_key(&call) {
             self.parked.insert(call, (socket, now));
         }
     }
 
-    /// Takes a call that has come before. One that has ended since is of no use.
+    /// Takes the parked call with this introduction. `None`: there is none, or its connection has
+    /// ended.
     pub(crate) fn unpark(&mut self, call: &Introduction) -> Option<OwnedFd> {
         let (socket, _) = self.parked.remove(call)?;
         (!wire::is_over(&socket)).then_some(socket)
     }
 
-    /// Takes the calls from before a time to queue pairs that answer none.
+    /// Removes the calls that were parked before the time `before` and whose queue pairs have
+    /// failed or are gone. Returns their sockets.
     pub(crate) fn unanswered(
         &mut self,
         before: u64,
@@ -248,14 +259,14 @@ impl Calls {
         hopeless.map(|(_, (socket, _))| socket).collect()
     }
 
-    /// Drops the calls to a queue pair that is gone.
+    /// Drops the parked calls to a queue pair that is gone.
     pub(crate) fn forget(&mut self, to: u32) {
         self.parked.retain(|call, _| call.to != to);
     }
 }
 
 impl Unproven {
-    fn hear(&mut self, secret: &Secret) -> Progress {
+    fn progress_hello(&mut self, secret: &Secret) -> Progress {
         loop {
             let len = match self.listener {
                 None => CALL,
@@ -280,12 +291,13 @@ impl Unproven {
         }
     }
 
-    /// A message of the hello is whole.
+    /// Handles a complete message of the hello. Returns the introduction once the proof is
+    /// accepted.
     fn go_on(&mut self, secret: &Secret) -> Result<Option<[u8; 32]>, Refused> {
         if let Some(listener) = self.listener.take() {
             let mut proof = [0; PROOF];
             proof.copy_from_slice(&self.bytes[..PROOF]);
-            return listener.hear(&proof).map(Some);
+            return listener.check_proof(&proof).map(Some);
         }
         let mut call = [0; CALL];
         call.copy_from_slice(&self.bytes[..CALL]);

@@ -1,4 +1,5 @@
-//! The ports that a job uses.
+//! Chooses the IP interfaces of this host that a job uses, and makes a port (a rail's interface and
+//! address) of each.
 
 use device::{Error, InterfaceAddress, Result};
 
@@ -7,7 +8,7 @@ use super::port::Port;
 use super::wire::words;
 
 impl Port {
-    /// An interface with its address.
+    /// The port of an interface, with the address that a job uses.
     pub fn of(interface: &Interface) -> Port {
         Port {
             name: format!("tcp:{}", interface.name),
@@ -22,8 +23,8 @@ impl Port {
     }
 }
 
-/// The ports of the interface with this name or address; without one, of all interfaces that a job
-/// uses by itself, except those that it has `taken` otherwise.
+/// The port of the interface with the name or address `wanted`. `None`: the ports of all interfaces
+/// that a job uses by default, except the `taken` ones, which it uses otherwise.
 pub fn ports(wanted: Option<&str>, taken: &[String]) -> Result<Vec<Port>> {
     let all = interfaces::list().map_err(|why| {
         let why = words(&why);
@@ -34,7 +35,7 @@ pub fn ports(wanted: Option<&str>, taken: &[String]) -> Result<Vec<Port>> {
     choose(&all, wanted, taken)
 }
 
-/// As [`ports`], of these interfaces.
+/// As [`ports`], among the interfaces `all`.
 pub fn choose(all: &[Interface], wanted: Option<&str>, taken: &[String]) -> Result<Vec<Port>> {
     if let Some(name) = wanted {
         let found = interfaces::named(all, name).ok_or_else(|| {
@@ -68,7 +69,7 @@ pub fn choose(all: &[Interface], wanted: Option<&str>, taken: &[String]) -> Resu
     Ok(used)
 }
 
-/// The reason against an interface that a job has taken otherwise.
+/// The reason for leaving out an interface that a job uses otherwise.
 pub const TAKEN: &str = "an RDMA device of the job lies on it";
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! A connection counts as made once both ends have received a frame of the other over it: the end
 //! that was called begins. So requests never leave over a connection of an earlier epoch of the
-//! peer's queue pair. One that ends before is made again.
+//! peer's queue pair. A connection that ends before is made again.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -15,20 +15,23 @@ use super::frame::{Break, Machine};
 use super::pair::{Call, CallStage, Hello, Interest, Introduction, LastCall, Line};
 use super::wire;
 
-/// The longest wait for the first sign of a caller while requests wait, in nanoseconds.
+/// The longest wait for the peer's connection attempt while requests wait, in nanoseconds.
 pub(super) const SILENCE_NS: u64 = 10_000_000_000;
-/// As `SILENCE_NS`, of a caller that has given up a connection before its use.
+/// As `SILENCE_NS`, for a peer that connected, and ended the connection before its use.
 const SECOND_CALL_NS: u64 = 1_000_000_000;
-/// The first pause before a call is repeated, in nanoseconds, and the number of calls in all.
+/// The first pause before a connection attempt (a call) is repeated, in nanoseconds.
 const PAUSE_NS: u64 = 10_000_000;
+/// The number of connection attempts (calls) after which a queue pair gives up its connection.
 const TRIES: u32 = 10;
-/// The number of refusals by the peer's kernel with which a call has failed, after about 0.4 s.
+/// The number of refusals by the peer's kernel after which a call has failed: about 0.4 s.
 const REFUSALS: u32 = 5;
-/// The most calls that go on for the peers only.
+/// The greatest number of calls that their queue pairs no longer need, and that continue only
+/// because their peers wait for them.
 const MOST_LAST_CALLS: usize = 256;
 
 impl TcpDevice {
-    /// Calls the peer of a queue pair.
+    /// Calls the peer of queue pair `at`: begins a TCP connection to it. `tries` is the number of
+    /// attempts before.
     pub(super) fn call(&mut self, at: u32, tries: u32) {
         let now = self.now();
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
@@ -51,7 +54,7 @@ impl TcpDevice {
         }
     }
 
-    /// A call has failed for good.
+    /// Gives up a call that has failed for good.
     #[cold]
     pub(super) fn call_failed(&mut self, at: u32, why: &str) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
@@ -65,8 +68,8 @@ impl TcpDevice {
         self.lose(at);
     }
 
-    /// The peer does not listen, because none of its queue pairs may be called: the called one may
-    /// not have been reset yet.
+    /// Handles the refusal of a call: the peer does not listen, because none of its queue pairs may
+    /// be called. The called one may not have been reset yet.
     fn call_refused(&mut self, at: u32, tries: u32, why: &str) {
         match tries < REFUSALS {
             true => self.call_again(at, tries, why),
@@ -74,8 +77,8 @@ impl TcpDevice {
         }
     }
 
-    /// A call has failed, and may succeed later: the peer dropped it, perhaps because this rank was
-    /// late.
+    /// Handles a connection attempt (call) that has failed but may succeed later: the peer dropped
+    /// it, perhaps because this rank was late.
     fn call_again(&mut self, at: u32, tries: u32, why: &str) {
         if tries >= TRIES {
             return self.call_failed(at, why);
@@ -86,7 +89,7 @@ impl TcpDevice {
         }
     }
 
-    /// Goes on with a call.
+    /// Progresses the connection attempt (call) of queue pair `at`.
     pub(super) fn go_on_calling(&mut self, at: u32) {
         let Some(introduction) = self.introduction(at) else {
             return;
@@ -117,7 +120,7 @@ impl TcpDevice {
         }
     }
 
-    /// The introduction of a queue pair to its peer.
+    /// The introduction of a queue pair to its peer. `None`: it has no peer.
     fn introduction(&self, at: u32) -> Option<Introduction> {
         let peer = self.pairs.get(at as usize)?.as_ref()?.peer?;
         Some(Introduction {
@@ -126,7 +129,7 @@ impl TcpDevice {
         })
     }
 
-    /// A call is needed no more. It goes on for the peer, which would wait for it.
+    /// Continues a call that its queue pair no longer needs, because the peer would wait for it.
     pub(super) fn call_in_vain(&mut self, at: u32, call: Box<Call>) {
         let Some(introduction) = self.introduction(at) else {
             return;
@@ -151,7 +154,7 @@ impl TcpDevice {
     pub(super) fn go_on_in_vain(&mut self, number: u32) {
         let now = self.now();
         let mut at = 0;
-        // Several calls may have this number: all of them go on.
+        // Several calls may have this number: all of them continue.
         while at < self.last_calls.len() {
             let last = &mut self.last_calls[at];
             if last.number != number {
@@ -179,7 +182,7 @@ impl TcpDevice {
         }
     }
 
-    /// Takes connections from the kernel. False: there are none.
+    /// Accepts the incoming connections that wait. False: there were none.
     pub(super) fn accept(&mut self) -> bool {
         let now = self.now();
         let poller = &self.poller;
@@ -194,7 +197,7 @@ impl TcpDevice {
                 if let Line::Waiting { until } = &mut pair.line
                     && peer == Some(from.ip())
                 {
-                    // However long it computes now, it is there.
+                    // The peer has begun to call, so its silence no longer matters.
                     *until = None;
                 }
             }
@@ -203,9 +206,9 @@ impl TcpDevice {
         any
     }
 
-    /// Goes on with the hello of a caller.
-    pub(super) fn hear(&mut self, number: u32) {
-        let (call, words) = self.calls.hear(number);
+    /// Progresses the handshake of the incoming connection with this number.
+    pub(super) fn progress_hello(&mut self, number: u32) {
+        let (call, words) = self.calls.progress_hello(number);
         self.warn(words);
         let Some((call, socket)) = call else { return };
         self.poller.forget(&socket);
@@ -230,7 +233,7 @@ impl TcpDevice {
         }
     }
 
-    /// Frames go over this connection from now on.
+    /// Makes `socket` the connection that carries the frames of the queue pair.
     pub(super) fn attach(&mut self, at: u32, socket: OwnedFd) {
         self.has_connected = true;
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
@@ -253,7 +256,7 @@ impl TcpDevice {
         }
     }
 
-    /// Frames may leave over a connection once both ends have received a frame of the other.
+    /// Lets frames leave over a connection once both ends have received a frame of the other.
     #[inline]
     pub(super) fn become_ready(&mut self, at: u32) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
@@ -263,17 +266,17 @@ impl TcpDevice {
             return;
         }
         pair.is_ready = true;
-        pair.look_at_distance();
+        pair.check_distance();
         self.has_connected = true;
         // The peer waits for the first frame. Any will do.
         if pair.is_caller && pair.machine.outgoing().is_empty() {
-            pair.machine.tell();
+            pair.machine.queue_acknowledgement();
         }
         self.write(at);
         self.update_listener(at);
     }
 
-    /// A connection has ended, for this reason.
+    /// Handles the end of a connection, for this reason.
     #[cold]
     pub(super) fn broken(&mut self, at: u32, why: Break) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
@@ -290,7 +293,7 @@ impl TcpDevice {
                 self.wait_for_call(at, until);
                 self.take_parked(at);
             }
-            // It may be between two lives.
+            // The peer may be about to reset its queue pair.
             (Break::Lost, false, true) => {
                 if let Line::Open(socket) = std::mem::replace(&mut pair.line, Line::Idle) {
                     self.poller.forget(&socket);
@@ -298,7 +301,7 @@ impl TcpDevice {
                 let tries = pair.tries;
                 self.call_again(at, tries, "the peer ended the connection");
             }
-            // Its queue pair has failed.
+            // The peer's queue pair has failed.
             (Break::Refused(_), false, _) => self.lose(at),
             _ => self.fail(at, why),
         }
@@ -321,7 +324,7 @@ impl TcpDevice {
         }
     }
 
-    /// The peer has ended the connection, or cannot be reached.
+    /// Ends the connection of a queue pair: the peer has ended it, or cannot be reached.
     #[cold]
     pub(super) fn lose(&mut self, at: u32) {
         self.end_line(at);
@@ -355,13 +358,13 @@ enum CallEnd {
 enum CallError {
     /// The peer does not listen.
     NoListener(String),
-    /// It would fail again.
+    /// The call would fail again.
     Refused(String),
-    /// The peer has dropped it.
+    /// The peer has dropped the call.
     Dropped(String),
 }
 
-/// Nothing listens at the peer's port.
+/// True if nothing listens at the peer's port.
 fn is_refusal(why: &std::io::Error) -> bool {
     why.kind() == std::io::ErrorKind::ConnectionRefused
 }
@@ -416,7 +419,7 @@ impl Call {
                 let Some(caller) = caller.take() else {
                     return Ok(CallEnd::Waits);
                 };
-                let proof = caller.hear(bytes);
+                let proof = caller.check_answer(bytes);
                 let proof = proof.map_err(|why| CallError::Refused(why.to_string()))?;
                 match wire::send_bytes(self.socket.as_fd(), &proof) {
                     Ok(sent) if sent == proof.len() => Ok(CallEnd::Done),

@@ -5,20 +5,20 @@
 //!
 //! Invariant: a lone request leaves at once; none waits longer than until the next poll.
 
-/// Frames of a queue pair that leave at once between two polls.
+/// The number of frames of a queue pair that leave at once between two polls.
 const AT_ONCE: u32 = 2;
-/// Corked bytes of a queue pair that leave without waiting any longer: half of what one call hands
-/// to the kernel.
+/// The number of corked bytes of a queue pair from which on they leave at once: half of the most
+/// bytes that one system call hands to the kernel.
 const MOST_CORKED: usize = 64 << 10;
 
 /// The corked frames of a queue pair.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cork {
-    /// The poll since which requests are counted.
+    /// The number of the poll since which requests are counted.
     since: u32,
-    /// Requests since that poll.
+    /// The number of requests since that poll.
     frames: u32,
-    /// Bytes that wait.
+    /// The number of corked bytes.
     bytes: usize,
 }
 
@@ -33,18 +33,18 @@ impl Cork {
         self.frames > AT_ONCE
     }
 
-    /// Frames wait.
+    /// True if frames are corked.
     pub(super) fn is_in(&self) -> bool {
         self.bytes > 0
     }
 
-    /// A frame of `len` bytes waits. True: enough do.
+    /// Adds a corked frame of `len` bytes. True: enough bytes are corked to leave now.
     pub(super) fn add(&mut self, len: usize) -> bool {
         self.bytes += len;
         self.bytes >= MOST_CORKED
     }
 
-    /// Nothing waits any more.
+    /// Records that no frame is corked any more.
     pub(super) fn out(&mut self) {
         self.bytes = 0;
     }

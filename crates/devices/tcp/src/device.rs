@@ -1,4 +1,4 @@
-//! A network interface as a device: its state, and the end of its queue pairs.
+//! The state of a device over TCP, one network interface, and the end of its queue pairs.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,7 +17,7 @@ use super::queues::{self, CompletionQueue, Place, Written};
 use super::regions::Regions;
 use super::wire;
 
-/// The memory for bytes whose place is not known yet, in bytes.
+/// The length of the memory for received bytes whose destination is not known yet, in bytes.
 pub(super) const STAGING: usize = 16 << 10;
 
 /// A network interface of this host as a device. A request names at most 8 slices of memory, a
@@ -32,42 +32,44 @@ pub struct TcpDevice {
     pub(super) pairs: Vec<Option<Box<Pair>>>,
     pub(super) written: Written,
     pub(super) calls: Calls,
-    /// The queue pairs whose peers may call.
+    /// The number of queue pairs whose peers may call.
     pub(super) awaited: usize,
-    /// A peer can come, and the system did not let this device listen.
+    /// True if a peer can come, and the system did not let this device listen.
     pub(super) lacks_listener: bool,
     pub(super) poller: Poller,
-    /// The memory that bytes come to whose place is not known yet.
+    /// The memory for received bytes whose destination is not known yet.
     pub(super) staging: Box<[u8]>,
-    /// Connections that are read directly.
+    /// The queue pairs whose connections are read with every poll.
     pub(super) hot: Vec<u32>,
     /// Queue pairs whose peers wait for acknowledgements.
     pub(super) owing: Vec<u32>,
     /// Queue pairs with frames that wait for receives.
     pub(super) stalled: Vec<u32>,
-    /// All frames are corked.
+    /// True if all frames are corked: between `cork` and `uncork`.
     pub(super) corks: bool,
-    /// Queue pairs with corked frames.
+    /// The queue pairs with corked frames.
     pub(super) corked: Vec<u32>,
-    /// Calls by which frames were handed to the kernel.
+    /// The number of system calls by which frames were handed to the kernel.
     pub(super) departures: u64,
     /// Connections that have ended here and not yet at the peer, with the time of the end.
     pub(super) ending: VecDeque<(OwnedFd, u64)>,
-    /// Calls that only tell the peers that their queue pairs have ended.
+    /// Calls that their queue pairs no longer need, and that continue only for the peers.
     pub(super) last_calls: Vec<LastCall>,
     pub(super) polls: u32,
     pub(super) looked_at: u64,
-    /// The connections have just been polled for the memory, so that the next poll of a completion
-    /// queue need not; and the other way round.
+    /// True if a poll for the memory has just polled the connections, so that the next poll of a
+    /// completion queue need not.
     pub(super) is_fresh: bool,
+    /// True if a poll of a completion queue has just read from the connections, so that the next
+    /// poll for the memory need not.
     pub(super) memory_is_fresh: bool,
-    /// The owner sleeps after the next poll, if that finds nothing.
+    /// True if the owner sleeps after the next poll, if that finds nothing.
     pub(super) sleeps_soon: bool,
-    /// The last poll of the connections has found something.
+    /// True if the last poll of the connections has found something.
     pub(super) has_read: bool,
     pub(super) has_connected: bool,
     pub(super) notes: VecDeque<String>,
-    /// Words about strangers for the user.
+    /// Warnings about strangers for the user.
     pub(super) warnings: Vec<String>,
 }
 
@@ -122,7 +124,7 @@ impl TcpDevice {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Keeps words about the first stranger for the user.
+    /// Keeps a warning about the first stranger for the user.
     pub(super) fn warn(&mut self, words: Option<String>) {
         let name = &self.attributes.name;
         self.warnings
@@ -139,7 +141,7 @@ impl TcpDevice {
         self.departures
     }
 
-    /// Keeps words for the owner.
+    /// Keeps a report for the owner of the device.
     pub(super) fn note(&mut self, words: String) {
         if self.notes.len() == MOST_NOTES {
             self.notes.pop_front();
@@ -167,7 +169,7 @@ impl TcpDevice {
         }
     }
 
-    /// A queue pair in its parts.
+    /// The parts of a queue pair, borrowed separately. `None`: the queue pair is gone.
     #[inline]
     pub(super) fn split(&mut self, at: u32) -> Option<Split<'_>> {
         let Pair {
@@ -234,7 +236,7 @@ impl TcpDevice {
         }
     }
 
-    /// Ends a queue pair: everything posted completes, the first request with the reason.
+    /// Ends a queue pair: everything posted completes, the first request with the status for `why`.
     #[cold]
     pub(super) fn fail(&mut self, at: u32, why: Break) {
         let Some(Split {
@@ -273,12 +275,12 @@ impl TcpDevice {
     }
 }
 
-/// A queue pair in its parts.
+/// The parts of a queue pair, borrowed separately.
 pub(super) struct Split<'a> {
     pub machine: &'a mut super::frame::Machine,
     pub line: &'a mut Line,
     pub rest: &'a mut Vec<u8>,
-    /// Frames may leave.
+    /// True if frames may leave: the connection is ready.
     pub is_ready: bool,
     pub staging: &'a mut [u8],
     pub start: Instant,

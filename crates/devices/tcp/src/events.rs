@@ -1,4 +1,4 @@
-//! The sockets with events: one epoll instance for each device.
+//! Waits for events of a device's sockets, by one epoll instance for each device.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,10 +11,10 @@ use super::pair::Interest;
 
 /// The most events that one poll returns.
 const MOST: usize = 64;
-/// The bits of a tag that are a number.
+/// The number of low bits of an epoll event's data that hold the number in a tag.
 const NUMBER_BITS: u32 = 32;
 
-/// A socket of the device.
+/// The purpose of a socket of the device. The tag comes back with each event of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
     /// The listener.
@@ -23,7 +23,8 @@ pub(crate) enum Tag {
     Unproven(u32),
     /// The connection of a queue pair, or the call to its peer.
     Pair(u32),
-    /// A call that its queue pair no longer needs, by its number.
+    /// A call that its queue pair no longer needs, by the number of its
+    /// [`LastCall`](super::pair::LastCall).
     Last(u32),
 }
 
@@ -49,7 +50,7 @@ impl Tag {
     }
 }
 
-/// The sockets of a device that are waited for.
+/// The sockets of a device whose events are awaited.
 #[derive(Debug)]
 pub(crate) struct Poller {
     epoll: OwnedFd,
@@ -66,24 +67,24 @@ impl Poller {
         self.epoll.as_raw_fd()
     }
 
-    /// Waits for input on a socket that is new here. False: the system refuses.
+    /// Waits for the events of `interest` on a socket that is new here. False: the system refuses.
     pub(crate) fn add(&self, tag: Tag, socket: &OwnedFd, interest: Interest) -> bool {
         epoll::add(&self.epoll, socket, tag.encode(), interest.flags()).is_ok()
     }
 
-    /// Changes the events that are waited for.
+    /// Changes the events that are awaited.
     pub(crate) fn change(&self, tag: Tag, socket: &OwnedFd, interest: Interest) {
         // The socket is in the list, so there is nothing to refuse.
         let _ = epoll::modify(&self.epoll, socket, tag.encode(), interest.flags());
     }
 
-    /// Waits for nothing of a socket.
+    /// Stops waiting for events of a socket.
     pub(crate) fn forget(&self, socket: &OwnedFd) {
         let _ = epoll::delete(&self.epoll, socket);
     }
 
-    /// Adds the sockets with events, without waiting. If they are more than [`MOST`], the kernel
-    /// names others each time.
+    /// Adds the sockets that have events to `news`, without waiting. If more than [`MOST`] have
+    /// events, the kernel reports others with each call.
     pub(crate) fn poll(&self, news: &mut Vec<Tag>) {
         let at_once = Timespec {
             tv_sec: 0,
@@ -98,12 +99,12 @@ impl Poller {
 }
 
 impl Interest {
-    /// Input only.
+    /// Interest in input only.
     pub(crate) const INPUT: Interest = Interest {
         input: true,
         output: false,
     };
-    /// Room for output only.
+    /// Interest in room for output only.
     pub(crate) const OUTPUT: Interest = Interest {
         input: false,
         output: true,

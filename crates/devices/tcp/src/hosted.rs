@@ -10,7 +10,8 @@ use super::device::TcpDevice;
 const WATCH_NS: u64 = 100_000_000;
 
 impl HostDevice for TcpDevice {
-    /// Devices on one interface share what it carries, as the ports of one card do.
+    /// The interface counts as the card: devices on one interface share its bandwidth, as the ports
+    /// of one card do.
     fn identity(&self) -> Identity {
         Identity {
             card: Some(self.attributes.name.clone()),
@@ -48,7 +49,7 @@ impl HostDevice for TcpDevice {
     fn arm(&mut self) -> Result<bool> {
         self.send_corked();
         self.acknowledge_all();
-        self.look();
+        self.check_paths();
         self.sleeps_soon = true;
         Ok(false)
     }
@@ -66,7 +67,7 @@ impl HostDevice for TcpDevice {
     }
 
     fn strangers(&self) -> u64 {
-        self.calls.dropped() + self.calls.unproven() as u64
+        TcpDevice::strangers(self)
     }
 
     fn take_changes(&mut self) -> Vec<PortChange> {

@@ -3,8 +3,8 @@
 //! Every interface with an address is a rail, unless a reason stands against it: its link is down;
 //! its only address is link-local, as every interface has one by itself, also that of a host's
 //! management processor; or it is a tunnel, a virtual bridge, a port of a bridge or the loopback,
-//! which rarely reach another host. Of all but the first the best kind serves where there is
-//! nothing else. The choice is a pure function of the kernel's facts.
+//! which rarely reach another host. If no interface is left, those of the best kind are used whose
+//! link is up. The choice is a pure function of the kernel's facts.
 
 mod facts;
 mod kernel;
@@ -18,7 +18,7 @@ use facts::{Found, Kind, Link};
 /// An IP interface of this host, with the address that a job uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name, such as `eth0`.
+    /// The name of the interface, such as `eth0`.
     pub name: String,
     /// The address that a job uses: the first global IPv4 one, else a global IPv6 one, else a
     /// link-local one.
@@ -27,24 +27,24 @@ pub struct Interface {
     pub scope: u32,
     /// The length of the prefix of the address's network in bits.
     pub prefix: u8,
-    /// The speed of its link in megabits per second, if the kernel knows it.
+    /// The speed of the link in megabits per second, if the kernel knows it.
     pub speed_mbps: Option<u32>,
     /// The longest packet in bytes. 0 where the system does not show it.
     pub mtu: u32,
-    /// Its number in the kernel.
+    /// The number of the interface in the kernel.
     pub index: u32,
-    /// A job uses it, or leaves it out for a reason.
+    /// The decision whether a job uses the interface.
     pub verdict: Verdict,
-    /// Its other addresses.
+    /// The other addresses of the interface.
     pub others: Vec<Address>,
 }
 
-/// The decision of a job to use an interface.
+/// The decision whether a job uses an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It does.
+    /// A job uses the interface.
     Used,
-    /// It does not, for this reason.
+    /// A job does not use the interface, for this reason.
     LeftOut(&'static str),
 }
 
@@ -59,7 +59,7 @@ impl Interface {
         }
     }
 
-    /// This interface with another of its addresses.
+    /// This interface with `address`, another of its addresses, as the one that a job uses.
     fn with(&self, address: Address) -> Interface {
         let own = Address {
             address: self.address,
@@ -83,7 +83,7 @@ pub fn list() -> io::Result<Vec<Interface>> {
     kernel::found().map(judge)
 }
 
-/// The places of the interfaces that a job uses.
+/// The positions of the interfaces that a job uses.
 pub fn choose(interfaces: &[Interface]) -> Vec<usize> {
     let places = interfaces.iter().enumerate();
     let used = places.filter(|(_, interface)| interface.verdict == Verdict::Used);
@@ -114,7 +114,7 @@ pub fn named(interfaces: &[Interface], wanted: &str) -> Option<Interface> {
     })
 }
 
-/// Chooses among the interfaces: those of the best kind there is, whose link is up.
+/// Decides which interfaces a job uses: those of the best available kind whose link is up.
 fn judge(mut found: Vec<Found>) -> Vec<Interface> {
     for one in found.iter_mut().filter(|one| one.kind == Kind::Plain) {
         let mut reaches = one.addresses.iter().map(|at| reach(at.address));
@@ -162,7 +162,8 @@ fn judge(mut found: Vec<Found>) -> Vec<Interface> {
     found.into_iter().filter_map(interface).collect()
 }
 
-/// The reach of an address, the preferred one first.
+/// The reach of an address. Of the addresses of an interface, a job prefers one of an earlier
+/// variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     GlobalV4,

@@ -13,12 +13,12 @@
 //! **The listener** is there as long as a peer *can come*: one that may call a queue pair whose
 //! connection is not made (`listening`). Strangers are dropped and counted.
 //!
-//! **Failures.** The device sends nothing again over a new connection. If one breaks, the oldest
+//! **Failures.** The device resends nothing over a new connection. If one breaks, the oldest
 //! request in flight fails as one that nobody acknowledges does ([`RetryExceeded`]), the others are
 //! flushed, and failover writes what the peer lacks over another rail or a new connection, from the
-//! memory that its requests still name. A payload that was copied (inline) needs no more than that:
-//! the layer above has it in its ring. The kernel decides that a path is dead, by repetitions that
-//! nobody acknowledges; a peer that computes is not dead.
+//! memory that its requests still name. A payload that was copied (inline) is repeated too: the
+//! layer above still has it in its ring. The kernel decides that a path is dead, by retransmissions
+//! that nobody acknowledges; a peer that computes is not dead.
 //!
 //! Invariants:
 //! - no byte of a peer is parsed as a frame before the peer has proved that it belongs to the job;

@@ -7,7 +7,7 @@
 //! been silent for too long, and when it fails or is destroyed. With the last of them the device
 //! listens no more: the kernel refuses who calls.
 //!
-//! The port stays the device's, because addresses of queue pairs name it. So a rank whose
+//! The device keeps the port, because addresses of queue pairs contain it. So a rank whose
 //! connections are all made, or that has none to make, offers nothing to the network, and one with
 //! a connection to make again listens until that is done.
 
@@ -19,14 +19,14 @@ use super::pair::Interest;
 use super::wire;
 
 impl TcpDevice {
-    /// The peer of a queue pair may call: the queue pair is new, or was reset.
+    /// Listens for a call of the peer of a queue pair, which is new or was reset.
     pub(super) fn await_call(&mut self, at: u32) {
         self.update_listener(at);
         self.listen();
     }
 
-    /// Listens, if a peer can come. If the system refuses, as where the interface has lost its
-    /// address with its link, the next check of the device asks again.
+    /// Listens, if a peer can come. If the system refuses, for example because the interface has
+    /// lost its address with its link, the next check of the device tries again.
     pub(super) fn listen(&mut self) {
         self.lacks_listener = false;
         if self.awaited > 0
@@ -51,7 +51,8 @@ impl TcpDevice {
         }
     }
 
-    /// A queue pair has changed. Once no peer may call, the device listens no more.
+    /// Updates, for queue pair `at`, the number of queue pairs whose peers may call. Once there are
+    /// none, the device stops listening.
     pub(super) fn update_listener(&mut self, at: u32) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return;
@@ -68,7 +69,7 @@ impl TcpDevice {
         }
     }
 
-    /// Takes the connections that the kernel has made already, so that strangers among them are
+    /// Accepts the connections that the kernel has made already, so that strangers among them are
     /// counted, and closes the listener.
     fn stop_listening(&mut self) {
         for _ in 0..wire::BACKLOG {

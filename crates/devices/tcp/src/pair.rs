@@ -9,7 +9,7 @@ use super::cork::Cork;
 use super::frame::Machine;
 use super::queues::ReceiveQueue;
 
-/// A queue pair.
+/// A queue pair: its queues, its connection and its protocol machine.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub qp: Qp,
@@ -18,51 +18,51 @@ pub(crate) struct Pair {
     pub machine: Machine,
     pub line: Line,
     pub peer: Option<Address>,
-    /// Places of the send queue in use.
+    /// The number of entries of the send queue in use.
     pub held: usize,
-    /// Unused with a shared queue.
+    /// The queue pair's own receive queue, unused with a shared one.
     pub receives: ReceiveQueue,
-    /// Bytes behind a frame that waits for a receive.
+    /// The bytes behind a frame that waits for a receive.
     pub rest: Vec<u8>,
-    /// Both ends have received a frame of the other over this connection, so neither is of an
-    /// earlier epoch of its queue pair.
+    /// True if both ends have received a frame of the other over this connection, so that neither
+    /// is of an earlier epoch of its queue pair.
     pub is_ready: bool,
-    /// This end calls its peer.
+    /// True if this end calls its peer.
     pub is_caller: bool,
-    /// The number of its calls.
+    /// The number of calls to the peer so far.
     pub tries: u32,
-    /// Polls without an arrival after which the connection is no longer read directly.
+    /// The number of further polls without an arrival after which the connection is no longer hot.
     pub heat: u32,
-    /// The events that are asked for.
+    /// The events that the poller awaits.
     pub interest: Interest,
-    /// The frames that wait for others.
+    /// The corked frames.
     pub cork: Cork,
-    /// The path is short, and the kernel keeps little for it.
+    /// True if the path is short, and the kernel keeps few bytes for it.
     pub is_near: bool,
-    /// It is in the list of those whose peers wait for acknowledgements.
+    /// True if the queue pair is in the list of those whose peers wait for acknowledgements.
     pub is_owing: bool,
-    /// It counts among those whose peers may call.
+    /// True if the queue pair counts among those whose peers may call.
     pub is_awaited: bool,
 }
 
 /// The connection of a queue pair.
 #[derive(Debug)]
 pub(crate) enum Line {
-    /// There is none.
+    /// There is no connection.
     Idle,
-    /// The peer is to call, and by this time, if there is one, to have begun.
+    /// The peer is to connect (call). Unless `until` is `None`, it must have begun by that time.
     Waiting { until: Option<u64> },
-    /// This end will call again.
+    /// This end will try to connect again, at the time `until`, after `tries` attempts.
     Resting { until: u64, tries: u32 },
-    /// This end calls.
+    /// This end is connecting to the peer.
     Calling(Box<Call>),
-    /// Frames go.
+    /// The connection carries frames.
     Open(OwnedFd),
-    /// The peer has ended it, or cannot be reached.
+    /// The peer has ended the connection, or cannot be reached.
     Gone,
 }
 
-/// A call in progress.
+/// A call in progress: a TCP connection that this end is making to its peer.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub socket: OwnedFd,
@@ -70,26 +70,28 @@ pub(crate) struct Call {
     pub stage: CallStage,
 }
 
-/// The stage of a call.
+/// The stage of a call, a connection that is being made.
 #[derive(Debug)]
 pub(crate) enum CallStage {
-    /// The kernels connect.
+    /// The kernels are connecting the sockets (TCP's handshake).
     Connecting,
-    /// The peer is to prove that it belongs to the job.
+    /// The peer must prove that it belongs to the job.
     Hello(Box<Hello>),
 }
 
-/// The answer of the peer, as far as it has come.
+/// The handshake of a call by which both ends prove that they know the job's secret, and the peer's
+/// answer as far as it has arrived.
 #[derive(Debug)]
 pub(crate) struct Hello {
-    /// None: the answer has been read, and this end has sent its proof.
+    /// The caller's part of the handshake. `None`: the answer has been read, and this end has sent
+    /// its proof.
     pub caller: Option<Caller>,
     pub bytes: [u8; ANSWER],
     pub have: usize,
 }
 
-/// A call that its queue pair no longer needs. It goes on, because the peer waits for it, and ends
-/// as soon as it is made.
+/// A call that its queue pair no longer needs. It continues, because the peer waits for it, and
+/// ends as soon as it is made.
 #[derive(Debug)]
 pub(crate) struct LastCall {
     pub number: u32,
@@ -97,14 +99,14 @@ pub(crate) struct LastCall {
     pub introduction: Introduction,
 }
 
-/// The events of a socket that are asked for.
+/// The awaited events of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Interest {
     pub input: bool,
     pub output: bool,
 }
 
-/// The introduction of a caller: the queue pair that it calls, and its own address.
+/// The first message of a caller: the number of the called queue pair, and its own address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Introduction {
     pub to: u32,
@@ -132,7 +134,8 @@ impl Introduction {
     }
 }
 
-/// The longest message of a hello, in bytes.
+/// The longest message of the handshake by which both ends prove that they know the job's secret,
+/// in bytes.
 pub(crate) const HELLO: usize = CALL;
 
 impl Pair {
@@ -159,8 +162,8 @@ impl Pair {
         }
     }
 
-    /// The peer may call: it has the address of this end, or may be given it, and no connection has
-    /// been made since.
+    /// True if the peer may call: it has the address of this end, or may be given it, and no
+    /// connection has been made since.
     pub(crate) fn may_be_called(&self) -> bool {
         match self.state {
             State::Reset => true,
@@ -169,7 +172,7 @@ impl Pair {
         }
     }
 
-    /// Forgets everything that was posted and that has come.
+    /// Forgets everything that was posted and received.
     pub(crate) fn begin_anew(&mut self) {
         self.machine = Machine::new(self.wanted.sends);
         self.held = 0;

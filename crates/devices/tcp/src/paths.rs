@@ -1,12 +1,14 @@
-//! Paths that are dead, calls that are late, and the end of the device.
+//! The regular checks of a device: dead paths, late connection attempts, strangers; and the orderly
+//! end of its connections.
 //!
 //! The kernel knows that a path is dead: it counts the retransmissions that nobody acknowledges. A
 //! peer that computes and reads nothing is not gone: its kernel answers.
 
+use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
 
-use device::State;
+use device::{InterfaceAddress, State};
 
 use super::device::TcpDevice;
 use super::frame::Machine;
@@ -20,25 +22,27 @@ const CONNECT_NS: u64 = 2_000_000_000;
 /// The time after which a call to a queue pair that has failed is refused, in nanoseconds: its
 /// owner may be about to reset it.
 const FAILED_NS: u64 = 300_000_000;
-/// The number of repetitions in vain, and of questions without an answer, from which on a path is
-/// dead, about 0.6 s where the round trip is short, unless the peer's host answers on another
-/// connection: with many frames lost, some are lost several times.
+/// A path is dead after this number of unacknowledged retransmissions, about 0.6 s where the round
+/// trip is short, unless the peer's host answers on another connection: with many frames lost, some
+/// are lost several times.
 const RESENT: u32 = 2;
+/// A path is dead after this number of unanswered keepalive probes, unless the peer's host answers
+/// on another connection.
 const UNANSWERED: u32 = 3;
-/// The time since the last sign of a host within which it counts as alive, in milliseconds.
+/// A host counts as alive if its last sign is more recent than this, in milliseconds.
 const HEARD_MS: u32 = 350;
-/// The number of repetitions in vain from which on a path is dead in any case: about 13 s.
+/// A path is dead in any case after this number of unacknowledged retransmissions: about 13 s.
 const HOPELESS: u32 = 6;
-/// The longest round trip of a short path, in µs: it has few bytes in flight at any rate.
+/// The longest round trip of a short path, in µs: it has few bytes in flight at any bandwidth.
 const NEAR_US: u32 = 15;
-/// The longest time that an ended connection is kept for the peer, in nanoseconds.
+/// The longest time for which an ended connection is kept for the peer, in nanoseconds.
 const ENDING_NS: u64 = 2_000_000_000;
 /// The longest wait of a closing device until the peers' kernels have everything, in nanoseconds.
 const LAST_BYTES_NS: u64 = 1_000_000_000;
 
 impl Pair {
-    /// Has the kernel keep little for the connection if its path is short.
-    pub(super) fn look_at_distance(&mut self) {
+    /// Makes the kernel keep few bytes for the connection if its path is short.
+    pub(super) fn check_distance(&mut self) {
         if let Line::Open(socket) = &self.line
             && !self.is_near
             && wire::path(socket).is_ok_and(|path| path.shortest_us <= NEAR_US)
@@ -49,9 +53,25 @@ impl Pair {
     }
 }
 
+/// True if a rank of the job with which this device has a queue pair has this address.
+fn has_peer_at(own: &InterfaceAddress, pairs: &[Option<Box<Pair>>], ip: IpAddr) -> bool {
+    let mut peers = pairs.iter().flatten().filter_map(|pair| pair.peer);
+    peers.any(|peer| own.reach(peer.port, 0).ip() == ip)
+}
+
 impl TcpDevice {
-    /// Does what time brings, now and then.
-    pub(super) fn look(&mut self) {
+    /// The number of connections so far that processes outside the job have made: those that were
+    /// dropped, and open ones without a proof. An open one from the address of a peer may be the
+    /// peer's, whose proof is on its way while this rank ends; it does not count.
+    pub(super) fn strangers(&self) -> u64 {
+        let unproven = self.calls.unproven();
+        let outside = unproven
+            .filter(|from| from.is_none_or(|from| !has_peer_at(&self.own, &self.pairs, from.ip())));
+        self.calls.dropped() + outside.count() as u64
+    }
+
+    /// Checks slow paths, late calls and strangers, if the last check is `LOOK_NS` ago.
+    pub(super) fn check_paths(&mut self) {
         let now = self.now();
         if now < self.looked_at + LOOK_NS {
             return;
@@ -60,12 +80,8 @@ impl TcpDevice {
         if self.lacks_listener {
             self.listen();
         }
-        let own = &self.own;
-        let is_of_job = |ip| {
-            let mut peers = self.pairs.iter().flatten().filter_map(|pair| pair.peer);
-            peers.any(|peer| own.reach(peer.port, 0).ip() == ip)
-        };
-        let words = self.calls.expire(now, is_of_job);
+        let (own, pairs) = (&self.own, &self.pairs);
+        let words = self.calls.expire(now, |ip| has_peer_at(own, pairs, ip));
         self.warn(words);
         let is_over = |since: u64| now.saturating_sub(since) > ENDING_NS;
         while self
@@ -90,15 +106,15 @@ impl TcpDevice {
         }
         self.last_calls.retain(|last| !is_over(last.call.since));
         for at in 0..self.pairs.len() as u32 {
-            self.look_at(at, now);
+            self.check_pair(at, now);
         }
     }
 
-    fn look_at(&mut self, at: u32, now: u64) {
+    fn check_pair(&mut self, at: u32, now: u64) {
         if let Some(Some(pair)) = self.pairs.get_mut(at as usize)
             && pair.machine.is_awaiting()
         {
-            pair.look_at_distance();
+            pair.check_distance();
         }
         let Some(Some(pair)) = self.pairs.get(at as usize) else {
             return;
@@ -144,8 +160,8 @@ impl TcpDevice {
         others.map(|other| other.qp.0).collect()
     }
 
-    /// The kernel of a peer's host has answered lately on another connection: what is lost is lost
-    /// by chance.
+    /// True if the kernel of a peer's host has answered lately on another connection: frames are
+    /// then lost by chance.
     fn hears_otherwise(&self, at: u32) -> bool {
         let others = self.others(at);
         others.into_iter().any(|other| {
@@ -161,7 +177,7 @@ impl TcpDevice {
         })
     }
 
-    /// Sends a frame that says nothing over other connections to a peer's host, so that its kernel
+    /// Sends an acknowledgement over each other connection to a peer's host, so that its kernel
     /// answers.
     fn ask_otherwise(&mut self, at: u32) {
         for other in self.others(at) {
@@ -169,13 +185,13 @@ impl TcpDevice {
                 continue;
             };
             if pair.machine.outgoing().is_empty() {
-                pair.machine.tell();
+                pair.machine.queue_acknowledgement();
                 self.write(other);
             }
         }
     }
 
-    /// The device must be polled soon, though no event comes.
+    /// True if the device must be polled soon, though no event comes.
     pub(super) fn is_due_soon(&self) -> bool {
         let pairs = self.pairs.iter().flatten();
         let mut lines = pairs.map(|pair| (&pair.line, pair.machine.is_awaiting()));
@@ -187,7 +203,7 @@ impl TcpDevice {
         waits || self.lacks_listener || !self.calls.all_settled()
     }
 
-    /// Waits until the peers' kernels have what has left, and leaves.
+    /// Ends all connections, and waits until the peers' kernels have received what has left.
     pub(super) fn leave(&mut self) {
         for at in 0..self.pairs.len() as u32 {
             self.end_line(at);
@@ -204,7 +220,7 @@ impl TcpDevice {
     }
 }
 
-/// The kernel has sent the same bytes again and again, or has asked, in vain.
+/// True if retransmissions or keepalive probes of the kernel have had no answer several times.
 fn is_dead(socket: &OwnedFd) -> bool {
     wire::path(socket).is_ok_and(|path| path.resent >= RESENT || path.unanswered >= UNANSWERED)
 }

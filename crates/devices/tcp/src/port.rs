@@ -8,28 +8,31 @@ use device::{Attributes, InterfaceAddress, LinkLayer, Placement, RequestCosts, n
 const LONGEST: u64 = 1 << 30;
 /// The longest inline payload, in bytes.
 const INLINE: usize = 1024;
-/// The speed of an interface that names none, in bytes per second: memory.
+/// The bandwidth assumed for an interface without a stated speed, in bytes per second: that of a
+/// copy in memory, because such an interface is usually the loopback.
 const MEMORY_SPEED: u64 = 5_000_000_000;
-/// The headers of Ethernet with preamble and gap, IP and TCP with time stamps, in bytes; and the
-/// part of them that the MTU includes.
+/// The bytes of each Ethernet packet that are no payload: preamble, gap, and the headers of
+/// Ethernet, IP and TCP with time stamps.
 const AROUND: u64 = 90;
+/// The part of `AROUND` that the MTU includes: the headers of IP and TCP, in bytes.
 const INSIDE: u64 = 52;
-/// Typical latencies of a short write, in nanoseconds.
+/// The typical latency of a short write over the loopback interface, in nanoseconds.
 const LOOPBACK_NS: u64 = 5_000;
+/// The typical latency of a short write over a network, in nanoseconds.
 const NETWORK_NS: u64 = 15_000;
-/// A system call that hands a frame to the kernel, or takes one, in nanoseconds.
+/// The time of a system call that hands a frame to the kernel, or takes one, in nanoseconds.
 const CALL_NS: u64 = 1_000;
 
 /// A network interface with one of its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// Its name for users, such as `tcp:eth0`.
+    /// The name of the port for users, such as `tcp:eth0`.
     pub name: String,
     /// The address that peers use.
     pub address: InterfaceAddress,
     /// The length of the address's network prefix, in bits.
     pub prefix: u8,
-    /// The speed in Mbit/s, as far as the system knows it.
+    /// The speed of the interface in Mbit/s, if the system knows it.
     pub speed_mbps: Option<u32>,
     /// The largest packet of IP, in bytes.
     pub mtu: u32,
@@ -47,7 +50,7 @@ impl Port {
         }
     }
 
-    /// Payload that the interface carries in one direction, in bytes per second: an estimate.
+    /// The payload that the interface carries in one direction, in bytes per second: an estimate.
     fn bandwidth(&self) -> u64 {
         let Some(mbps) = self.speed_mbps.filter(|mbps| *mbps > 0) else {
             return MEMORY_SPEED;

@@ -1,8 +1,8 @@
 //! The work of a poll: connections are read and written.
 //!
-//! Nothing changes in memory until a system call is made. Connections with recent traffic are read
-//! directly (*hot*); all others share one question to the kernel, which is asked seldom while there
-//! are hot ones.
+//! Bytes reach memory only through system calls. Connections with recent traffic (*hot*) are read
+//! with every poll; all others share one call of epoll, which is made seldom while there are hot
+//! ones.
 
 use std::os::fd::AsFd;
 
@@ -14,24 +14,25 @@ use super::frame::{Break, Piece};
 use super::pair::{Interest, Line};
 use super::wire;
 
-/// The part of the staging behind a payload that is received to its place: often the next payload
-/// is long too, and only its header is wanted there.
+/// The part of the staging memory that is used behind a payload that is received straight into its
+/// destination, in bytes: often the next payload is long too, and only its header should come
+/// there.
 const BETWEEN: usize = 256;
-/// The shortest payload that is received to its place, in bytes.
+/// The shortest payload that is received straight into its destination, in bytes.
 const DIRECT: usize = 2 << 10;
-/// The most bytes taken from a connection before the next has its turn.
+/// The most bytes that one poll reads from a connection.
 const TURN: usize = 1 << 20;
-/// The most hot connections: with more, one question for all is cheaper.
+/// The most hot connections: with more, one call of epoll for all is cheaper.
 const MOST_HOT: usize = 2;
-/// The number of polls without an arrival after which a connection is hot no more.
+/// The number of polls without an arrival after which a connection is no longer hot.
 const HEAT: u32 = 4096;
-/// The number of polls of hot connections from one question for all others to the next.
+/// The number of polls of hot connections from one call of epoll for all others to the next.
 const SELDOM: u32 = 64;
 /// The number of polls between two readings of the clock for rare duties.
 const CLOCK: u32 = 256;
 
 impl TcpDevice {
-    /// Takes what has come, and sends what waits.
+    /// Receives what has arrived, and sends what waits.
     #[inline]
     pub(super) fn progress(&mut self) {
         self.corks = false;
@@ -59,11 +60,11 @@ impl TcpDevice {
             self.resume();
         }
         if self.polls.is_multiple_of(CLOCK) {
-            self.look();
+            self.check_paths();
         }
     }
 
-    /// Reads a hot connection, the one at this position.
+    /// Reads the connection of queue pair `at`, the hot one at this position.
     #[inline]
     fn serve_hot(&mut self, position: usize, at: u32) {
         let came = self.read(at);
@@ -90,7 +91,7 @@ impl TcpDevice {
                 Tag::Listener => {
                     self.accept();
                 }
-                Tag::Unproven(number) => self.hear(number),
+                Tag::Unproven(number) => self.progress_hello(number),
                 Tag::Pair(at) => self.serve(at),
                 Tag::Last(number) => self.go_on_in_vain(number),
             }
@@ -104,7 +105,7 @@ impl TcpDevice {
         };
         match pair.line {
             Line::Calling(_) => return self.go_on_calling(at),
-            // Nothing is asked for: only an error is reported.
+            // No event is awaited: only an error is reported.
             Line::Open(ref socket) if pair.machine.is_stalled() => {
                 if wire::outcome(socket).is_err() {
                     self.broken(at, Break::Lost);
@@ -125,7 +126,7 @@ impl TcpDevice {
         self.write(at);
     }
 
-    /// Takes what has come over a connection. False: nothing has.
+    /// Reads what has arrived over a connection. False: nothing has.
     fn read(&mut self, at: u32) -> bool {
         let mut taken = 0;
         while taken < TURN {
@@ -159,7 +160,7 @@ impl TcpDevice {
         taken > 0
     }
 
-    /// Goes on with connections whose next frame waits for a receive.
+    /// Progresses connections whose next frame waits for a receive.
     #[cold]
     fn resume(&mut self) {
         for at in std::mem::take(&mut self.stalled) {
@@ -197,7 +198,7 @@ impl TcpDevice {
             let is_open = matches!(pair.line, Line::Open(_));
             let tells = is_open && pair.machine.owes(true, clock);
             if tells {
-                pair.machine.tell();
+                pair.machine.queue_acknowledgement();
             }
             if tells || !is_open || !pair.machine.is_asked() {
                 pair.is_owing = false;
@@ -217,13 +218,13 @@ impl TcpDevice {
             };
             pair.is_owing = false;
             if pair.machine.is_asked() && matches!(pair.line, Line::Open(_)) {
-                pair.machine.tell();
+                pair.machine.queue_acknowledgement();
                 self.write(at);
             }
         }
     }
 
-    /// Sends what waits, as far as the socket takes it.
+    /// Sends the bytes of a queue pair that wait for its socket, as far as the socket takes them.
     #[inline]
     pub(super) fn write(&mut self, at: u32) {
         let Some(Some(pair)) = self.pairs.get(at as usize) else {
@@ -249,7 +250,7 @@ impl TcpDevice {
         flushed
     }
 
-    /// Asks for the events that the connection of a queue pair needs.
+    /// Updates the events that the poller awaits for the connection of a queue pair.
     fn update_interest(&mut self, at: u32) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return;
@@ -267,7 +268,8 @@ impl TcpDevice {
         }
     }
 
-    /// The frame of `len` bytes that the queue pair has kept last is corked.
+    /// Corks the frame of `len` bytes that the queue pair has kept last. If enough bytes are
+    /// corked, they leave.
     pub(super) fn corked(&mut self, at: u32, len: usize) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
             return;
@@ -282,7 +284,7 @@ impl TcpDevice {
         }
     }
 
-    /// Sends all that is corked.
+    /// Sends all corked frames.
     pub(super) fn send_corked(&mut self) {
         let mut corked = std::mem::take(&mut self.corked);
         for at in corked.drain(..) {
@@ -350,12 +352,13 @@ impl TcpDevice {
 /// The result of one read.
 enum Read {
     Nothing,
-    /// The number of bytes, and whether the socket had no more.
+    /// The number of bytes read, and true if the socket had no more.
     Some(usize, bool),
 }
 
 impl Split<'_> {
-    /// Sends what waits, as far as the socket takes it, and counts the calls for that.
+    /// Sends the bytes that wait for the socket, as far as the socket takes them. Adds the number
+    /// of system calls to `departures`.
     fn flush(self, departures: &mut u64) -> Result<(), Break> {
         let Split {
             machine,
@@ -381,7 +384,7 @@ impl Split<'_> {
         Ok(())
     }
 
-    /// Takes bytes from the socket, long payload straight to its place.
+    /// Reads bytes from the socket, long payload straight into its destination.
     #[inline]
     fn read(self) -> Result<Read, Break> {
         let Split {
@@ -431,7 +434,7 @@ impl Split<'_> {
         Ok(Read::Some(count, count < room))
     }
 
-    /// Goes on with the bytes behind a frame that waited for a receive.
+    /// Executes the bytes behind a frame that waited for a receive.
     fn take_rest(&mut self) -> Result<(), Break> {
         let start = self.start;
         let now = || start.elapsed().as_nanos() as u64;

@@ -1,5 +1,5 @@
-//! Completion queues and queues of receives, and the side of them that a connection's machine
-//! sees.
+//! Completion queues and queues of receives, and the access that a connection's protocol machine
+//! has to them.
 
 use std::collections::VecDeque;
 
@@ -8,8 +8,8 @@ use device::{Completion, Qp, Status};
 use super::frame::{Change, Done, Host, Receive, Right};
 use super::regions::Regions;
 
-/// Keys of written regions that are kept until the owner takes them. With more, the owner learns
-/// that any memory may have changed.
+/// The most keys of written regions that are kept until the owner takes them. With more, the owner
+/// learns that any memory may have changed.
 const MOST_WRITTEN: usize = 1024;
 
 /// A completion queue.
@@ -21,9 +21,9 @@ pub(crate) struct CompletionQueue {
 #[derive(Debug)]
 struct Entry {
     completion: Completion,
-    /// The places of the send queue that are free once the completion has been taken.
+    /// The number of entries of the send queue that are free once the completion has been taken.
     retires: u32,
-    /// A receive of a shared queue: it outlives its queue pair.
+    /// True for a receive of a shared queue: its completion outlives its queue pair.
     is_shared: bool,
 }
 
@@ -32,7 +32,7 @@ impl CompletionQueue {
         self.all.is_empty()
     }
 
-    /// Takes the next completion, with the number of places of the send queue that it frees.
+    /// Takes the next completion, with the number of entries of the send queue that it frees.
     pub(crate) fn take(&mut self) -> Option<(Completion, u32)> {
         let entry = self.all.pop_front()?;
         Some((entry.completion, entry.retires))
@@ -54,7 +54,7 @@ impl CompletionQueue {
         });
     }
 
-    /// Forgets what a queue pair has reported.
+    /// Drops the completions of a queue pair, except those of shared receives.
     pub(crate) fn forget(&mut self, qp: Qp) {
         self.all
             .retain(|entry| entry.is_shared || entry.completion.qp != qp);
@@ -102,7 +102,7 @@ impl ReceiveQueue {
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     keys: Vec<u32>,
-    /// There were too many.
+    /// True if there were too many keys.
     has_lost: bool,
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Place<'a> {
     pub cqs: &'a mut [CompletionQueue],
     pub send_cq: usize,
     pub receive_cq: usize,
-    /// None: a queue that is gone.
+    /// The queue that the queue pair takes receives from: its own, or a shared one.
     pub receives: &'a mut ReceiveQueue,
     pub written: &'a mut Written,
 }

@@ -1,13 +1,13 @@
-//! Registered memory: the one place where addresses become accesses.
+//! Registered memory: only here do addresses become accesses.
 //!
-//! A key is the place of its region in a table and a number of the place's use, so the key of a
-//! region that is gone opens nothing.
+//! A key contains the position of its region in a table, and a count of the uses of that position,
+//! so the key of a region that is gone gives no access.
 
 use device::{Access, Region};
 
 use super::frame::{Change, Right};
 
-/// The bits of a key that name a place. The others name its use.
+/// The number of bits of the position in a key. The other bits are the count of uses.
 const PLACE_BITS: u32 = 20;
 const PLACES: usize = 1 << PLACE_BITS;
 
@@ -25,7 +25,7 @@ struct Place {
 }
 
 impl Regions {
-    /// Adds a region. None: there are too many.
+    /// Adds a region. `None`: there are too many.
     pub(crate) fn add(&mut self, address: u64, len: u64, access: Access) -> Option<Region> {
         let place = match self.free.pop() {
             Some(place) => place,
@@ -85,7 +85,7 @@ impl Regions {
         may && address >= *start && len <= *size && offset <= *size - len
     }
 
-    /// Copies bytes to a place that [`allows`](Regions::allows) has allowed.
+    /// Copies bytes to memory that [`allows`](Regions::allows) has allowed.
     ///
     /// # Safety
     /// The bytes from `address` on lie in a region of this table.
@@ -98,7 +98,7 @@ impl Regions {
         }
     }
 
-    /// Appends bytes of the owner's memory.
+    /// Appends bytes of the owner's memory to `into`.
     ///
     /// # Safety
     /// The memory is valid, and nothing changes it.

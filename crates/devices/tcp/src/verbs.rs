@@ -14,9 +14,9 @@ use super::queues::{self, CompletionQueue};
 /// The most queue pairs of a device: their numbers have half of an address's 32 bits, the other
 /// half is the port of the listener.
 const PAIRS: usize = 1 << 16;
-/// The most slices of a request.
+/// The most slices of memory of a request.
 const SEND_SLICES: usize = 8;
-/// The deepest queue.
+/// The most entries of a queue.
 const DEEPEST: usize = 1 << 20;
 
 impl Device for TcpDevice {
@@ -303,7 +303,7 @@ impl Drop for TcpDevice {
 }
 
 impl TcpDevice {
-    /// Checks the memory of a request.
+    /// True if the local memory of a request is registered for its access.
     #[inline]
     fn check_memory(&self, work: &Work) -> bool {
         if work.inline {
@@ -320,7 +320,7 @@ impl TcpDevice {
         })
     }
 
-    /// Puts a request that will not be executed behind those before it.
+    /// Adds, behind the earlier requests, one that will not be executed.
     #[cold]
     fn post_in_vain(&mut self, at: u32, work: &Work, why: Vain) {
         let of = completed(&work.operation);

@@ -12,20 +12,20 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::frame::Piece;
 
-/// The most pieces of one send.
+/// The most pieces that one system call sends.
 pub(crate) const PIECES: usize = 32;
-/// The longest frame that is sent as one run of bytes.
+/// The longest frame that is copied to one run of bytes before it is sent, in bytes.
 const SHORT: usize = 256;
-/// The most bytes of one call: the kernel hands them on at its end at the latest, and what is
-/// copied by a longer one has left the caches of the processor by then.
+/// The most bytes of one system call. The kernel passes them on at the end of the call at the
+/// latest; the first bytes of a longer call would have left the processor's caches by then.
 const CALL: usize = 128 << 10;
-/// The bytes that wait for the peer on a short path. The kernel doubles the number, for what it
-/// needs itself.
+/// The size of the kernel's send buffer for a short path, in bytes. The kernel doubles the number,
+/// for what it needs itself.
 const LITTLE: usize = 128 << 10;
 /// The most connections that the kernel keeps for a listener that computes.
 pub(crate) const BACKLOG: i32 = 4096;
-/// The time from the last sign of an idle peer to the first question, from one question to the
-/// next, and the number of questions without an answer after which the peer is gone.
+/// The time from the last sign of an idle peer to the first keepalive probe, the time from one
+/// probe to the next, and the number of unanswered probes after which the peer is gone.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(2), Duration::from_secs(1), 3);
 
 /// A socket that holds a port at an address. Nothing listens there yet.
@@ -36,7 +36,7 @@ pub(crate) fn hold(at: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// A socket that listens at the port that another one holds. Connections of an earlier listener may
-/// be there.
+/// still exist.
 pub(crate) fn listen(held: &OwnedFd) -> io::Result<OwnedFd> {
     let at: SocketAddr = rustix::net::getsockname(held)?.try_into()?;
     let socket = new(at)?;
@@ -53,7 +53,7 @@ pub(crate) fn listen(held: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket that is being connected from one address to another.
+/// Begins a connection from one address to another. Returns its socket.
 pub(crate) fn dial(from: SocketAddr, to: SocketAddr) -> io::Result<OwnedFd> {
     let socket = new(to)?;
     rustix::net::bind(&socket, &from)?;
@@ -77,7 +77,7 @@ fn new(at: SocketAddr) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Takes a connection that somebody has made to a listener, with its origin.
+/// Accepts a connection. Returns its socket, and the address of the caller.
 pub(crate) fn accept(listener: &OwnedFd) -> io::Result<(OwnedFd, Option<SocketAddr>)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (socket, from) = rustix::net::acceptfrom_with(listener, flags)?;
@@ -90,8 +90,8 @@ pub(crate) fn port_of(held: &OwnedFd) -> io::Result<u16> {
     Ok(own.port())
 }
 
-/// Prepares a connected socket for frames: nothing waits for more bytes, and a peer that is gone is
-/// noticed.
+/// Prepares a connected socket for frames: bytes leave without waiting for more, and a peer that is
+/// gone is noticed.
 pub(crate) fn prepare(socket: &OwnedFd) -> io::Result<()> {
     sockopt::set_tcp_nodelay(socket, true)?;
     let (idle, interval, count) = KEEPALIVE;
@@ -101,7 +101,7 @@ pub(crate) fn prepare(socket: &OwnedFd) -> io::Result<()> {
     Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
-/// The result of a connection that was in progress.
+/// The result of connecting a socket, once an event has reported it.
 pub(crate) fn outcome(socket: &OwnedFd) -> io::Result<()> {
     Ok(sockopt::socket_error(socket)??)
 }
@@ -180,7 +180,7 @@ fn send_parts(socket: BorrowedFd, parts: &mut [libc::iovec]) -> io::Result<usize
     }
 }
 
-/// Sends many bytes in several calls, until the socket takes no more.
+/// Sends many bytes in several system calls, until the socket takes no more.
 fn send_calls(socket: BorrowedFd, mut parts: &mut [libc::iovec]) -> io::Result<usize> {
     let mut total = 0;
     while !parts.is_empty() {
@@ -191,7 +191,7 @@ fn send_calls(socket: BorrowedFd, mut parts: &mut [libc::iovec]) -> io::Result<u
         parts[count - 1].iov_len = whole;
         let sent = match sent {
             Ok(sent) => sent,
-            // It comes again with the bytes behind those that have left.
+            // The error comes again with the bytes behind those that have left.
             Err(_) if total > 0 => break,
             Err(why) => return Err(why),
         };
@@ -237,8 +237,8 @@ fn send_call(socket: BorrowedFd, parts: &mut [libc::iovec]) -> io::Result<usize>
     Ok(sent.unwrap_or(0))
 }
 
-/// Receives bytes to checked memory at first, and then to `tail`. None: nothing has come. Zero: the
-/// peer sends no more.
+/// Receives bytes, first into checked memory and then into `tail`. `None`: nothing has arrived.
+/// Zero: the peer sends no more.
 ///
 /// # Safety
 /// The bytes from `address` on lie in registered memory that the peer may write to.
@@ -266,7 +266,7 @@ pub(crate) unsafe fn receive(
     or_none(unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_DONTWAIT) })
 }
 
-/// Receives bytes. None: nothing has come. Zero: the peer sends no more.
+/// Receives bytes. `None`: nothing has arrived. Zero: the peer sends no more.
 #[inline]
 pub(crate) fn receive_bytes(socket: BorrowedFd, into: &mut [u8]) -> io::Result<Option<usize>> {
     let (place, len) = (into.as_mut_ptr().cast(), into.len());
@@ -282,13 +282,13 @@ fn or_none(answer: isize) -> io::Result<Option<usize>> {
     let why = io::Error::last_os_error();
     match why.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
-        // Room for another packet comes with time.
+        // The kernel lacks memory for another packet now.
         _ if why.raw_os_error() == Some(libc::ENOBUFS) => Ok(None),
         _ => Err(why),
     }
 }
 
-/// The peer has ended the connection, and nothing of it is left to be read.
+/// True if the peer has ended the connection, and nothing of it is left to be read.
 pub(crate) fn is_over(socket: &OwnedFd) -> bool {
     let mut byte = 0u8;
     let flags = libc::MSG_DONTWAIT | libc::MSG_PEEK;
@@ -297,20 +297,20 @@ pub(crate) fn is_over(socket: &OwnedFd) -> bool {
     !matches!(or_none(answer), Ok(None | Some(1)))
 }
 
-/// The kernel's account of a path.
+/// The kernel's statistics of the path of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Path {
-    /// The number of times in a row that it has sent the same bytes again.
+    /// The number of consecutive retransmissions of the same bytes.
     pub resent: u32,
-    /// The number of questions in a row that have had no answer.
+    /// The number of consecutive keepalive probes without an answer.
     pub unanswered: u32,
-    /// Milliseconds since the last acknowledgement.
+    /// The time since the last acknowledgement, in milliseconds.
     pub heard_ms: u32,
-    /// The shortest round trip so far, in µs.
+    /// The shortest round-trip time so far, in µs.
     pub shortest_us: u32,
 }
 
-/// The kernel's account of a connection's path.
+/// The kernel's statistics of the path of a connection.
 pub(crate) fn path(socket: &OwnedFd) -> io::Result<Path> {
     // SAFETY: numbers only.
     let mut info: libc::tcp_info = unsafe { zeroed() };
@@ -340,8 +340,8 @@ pub(crate) fn path(socket: &OwnedFd) -> io::Result<Path> {
     }
 }
 
-/// Has the kernel keep few bytes that wait for the peer: as many as are in flight on a short path.
-/// More of them leave the caches of the processor before they are copied again.
+/// Makes the kernel keep few bytes that wait for the peer: as many as are in flight on a short
+/// path. With more, bytes leave the caches of the processor before they are copied again.
 pub(crate) fn keep_little(socket: &OwnedFd) {
     // Without it the connection works as well, only slower.
     let _ = sockopt::set_socket_send_buffer_size(socket, LITTLE);
@@ -357,7 +357,7 @@ pub(crate) fn unacknowledged(socket: &OwnedFd) -> usize {
     }
 }
 
-/// Says to the peer that nothing more comes.
+/// Ends the connection in this direction: the peer reads the end of the stream.
 pub(crate) fn end(socket: impl AsFd) {
     // A connection that is gone needs no end.
     let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);

@@ -1,9 +1,9 @@
 //! The states of a queue pair (IBA 10.3.1), and the path to a peer.
 //!
-//! Limits for a peer that does not answer: seven tries of 4.096 us x 2^14, about 0.47 s; for a peer
-//! without a posted receive: seven tries, 61 ms apart, about as long. The retry count 7 is never
-//! used: the specification lets it mean "for ever" for receivers that are not ready, and devices
-//! read it so in both cases.
+//! Limits for a peer that does not answer: seven attempts of 4.096 us x 2^14, about 0.47 s; for a
+//! peer without a posted receive: seven attempts, 61 ms apart, about as long. The retry count 7 is
+//! never used: in the specification it means "without limit" for receivers that are not ready, and
+//! for devices it means this in both cases.
 
 use std::mem::zeroed;
 
@@ -15,26 +15,27 @@ use device::{Address, Result, Transport};
 
 const RETRIES: u8 = 6;
 const TIMEOUT: u8 = 14;
-/// 61.44 ms (IBA 9.7.5.2.8, table 45).
+/// The encoding of 61.44 ms (IBA 9.7.5.2.8, table 45).
 const RECEIVER_NOT_READY_TIMER: u8 = 25;
 /// The properties of a port that a connection needs.
 pub(crate) struct PortPath {
-    /// The number of the port at its device.
+    /// The number of the port on its device.
     pub port: u8,
     pub ethernet: bool,
     pub gid_index: u8,
-    /// The address of this port.
+    /// The address of this port: a LID, a GID, or for iWARP an IPv4-mapped address.
     pub address: u128,
     pub mtu: ibv_mtu,
-    /// The most reads and atomics in flight: those of this end, and those of the peer.
+    /// The greatest number of reads and atomics of this end in flight.
     pub asked: u8,
+    /// The greatest number of reads and atomics of the peer in flight.
     pub answered: u8,
 }
 
 impl PortPath {
     /// The address vector of a peer's port.
     pub(crate) fn to(&self, peer: u128) -> ibv_ah_attr {
-        // SAFETY: numbers only.
+        // SAFETY: a structure of integers.
         let mut path: ibv_ah_attr = unsafe { zeroed() };
         path.port_num = self.port;
         if self.ethernet {
@@ -89,7 +90,7 @@ pub(crate) fn finish(
 ) -> Result<()> {
     let mut ready = attributes(IBV_QPS_RTR);
     let mut mask = 0;
-    // SAFETY: of this device, and not destroyed.
+    // SAFETY: a queue pair of this device that is not destroyed.
     let own = unsafe { (*qp).qp_num };
     if let Some(peer) = peer {
         ready.ah_attr = path.to(peer.port);
@@ -140,7 +141,7 @@ pub(crate) fn end(
 }
 
 fn attributes(state: ibv_qp_state) -> ibv_qp_attr {
-    // SAFETY: numbers only, of which zeroes are values.
+    // SAFETY: a structure of integers, for which zero is valid.
     let mut attributes: ibv_qp_attr = unsafe { zeroed() };
     attributes.qp_state = state;
     attributes
@@ -155,7 +156,7 @@ fn modify(
 ) -> Result<()> {
     let mut attributes = attributes;
     let mask = (mask | IBV_QP_STATE) as i32;
-    // SAFETY: a queue pair of this device, and attributes as the mask says.
+    // SAFETY: a queue pair of this device, and the attributes that the mask names.
     let answer = unsafe { (context.library.modify_qp)(qp, &mut attributes, mask) };
     check(&context.name, what, answer)
 }

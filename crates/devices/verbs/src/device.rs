@@ -1,4 +1,4 @@
-//! One port of a real device.
+//! The device trait for one port of a real device.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -21,51 +21,54 @@ use device::{
     ReceiveQueue, Region, Result, Slice, Srq, State, Transport, Work,
 };
 
-/// The most slices of a request. More would make every entry of a queue longer: with three slices
-/// and a datagram's header, a receive takes 64 bytes on devices that have rings of descriptors.
+/// The greatest number of slices of a work request.
 pub(super) const SEND_SLICES: usize = 8;
+/// The greatest number of slices of a receive. More would enlarge every entry of a queue: with
+/// three slices and a datagram's header, a receive takes 64 bytes on devices that have rings of
+/// descriptors.
 pub(super) const RECEIVE_SLICES: usize = 3;
 /// The length of the header before a datagram in the memory of its receive, in bytes.
 pub(super) const GRH: u32 = 40;
-/// The longest wait for the report Last WQE Reached: a device that has not reported it by then
-/// never does. The driver of Soft-RoCE in Linux 6.1 never does, and takes no further receive for a
-/// queue pair in ERROR.
+/// The longest wait for the report Last WQE Reached of hardware: a device that has not reported it
+/// by then never does.
 const HARDWARE_DRAINS: Duration = Duration::from_millis(500);
+/// The longest wait for that report of software. Soft-RoCE in Linux 6.1 never reports it, and
+/// consumes no further receive for a queue pair in ERROR.
 const SOFTWARE_DRAINS: Duration = Duration::from_millis(20);
 
-/// One port of an RDMA device of this host. A request names at most 8 slices of memory, a receive
-/// 3.
+/// One port of an RDMA device of this host. A work request has at most 8 slices of memory, a
+/// receive 3.
 pub struct VerbsDevice {
     pub(super) context: Arc<OpenDevice>,
     pub(super) path: PortPath,
     pub(super) keys: Keys,
     pub(super) attributes: Attributes,
     pub(super) limits: ibv_device_attr,
-    /// The card that holds it, if that is known.
+    /// The card that holds the device, if it is known.
     pub(super) card: Option<String>,
-    /// The network interface below, for RoCE and iWARP.
+    /// The network interface of the port, for RoCE and iWARP.
     pub(super) interface: Option<String>,
-    /// The channel that reports events of armed completion queues.
+    /// The channel of events of armed completion queues.
     pub(super) channel: *mut ibv_comp_channel,
     pub(super) cqs: Vec<OwnCq>,
     pub(super) srqs: Vec<OwnSrq>,
     pub(super) qps: Vec<Option<Box<OwnQp>>>,
-    /// Handles by the numbers of queue pairs on the wire. Destroyed ones stay: completions of
-    /// shared receives come late.
+    /// The handles of queue pairs, by their numbers on the wire. Destroyed ones remain, because
+    /// completions of shared receives may arrive late.
     pub(super) numbers: HashMap<u32, u32>,
-    /// Events that have been handled and not reported.
+    /// Events that have been handled but not yet reported.
     pub(super) heard: Vec<DeviceEvent>,
-    /// Changes of the port that its node has not taken yet.
+    /// Changes of the port that its node has not read yet.
     pub(super) changes: Vec<PortChange>,
-    /// Address handles of the ports that datagrams were sent to.
+    /// Address handles for datagrams, by the address of the destination port.
     pub(super) handles: HashMap<u128, *mut ibv_ah>,
-    /// The connection manager, for iWARP.
+    /// The connection manager of an iWARP device.
     pub(super) exchange: Option<Exchange>,
-    /// Memory for the headers before datagrams, which nobody reads.
+    /// Memory that receives the headers before datagrams, and is never read.
     pub(super) headers: Option<(Box<[u8; GRH as usize]>, Region)>,
 }
 
-// SAFETY: the pointers belong to this device alone, and libibverbs may be called from any thread.
+// SAFETY: the pointers belong to this device only, and libibverbs may be called from any thread.
 unsafe impl Send for VerbsDevice {}
 
 impl VerbsDevice {
@@ -75,7 +78,7 @@ impl VerbsDevice {
         (sends, receives): (u32, u32),
         inline: u32,
     ) -> ibv_qp_init_attr {
-        // SAFETY: numbers and pointers that may be null.
+        // SAFETY: integers, and pointers that may be null.
         let mut wanted: ibv_qp_init_attr = unsafe { zeroed() };
         wanted.qp_type = match transport {
             Transport::Rc => IBV_QPT_RC,
@@ -90,7 +93,7 @@ impl VerbsDevice {
         wanted
     }
 
-    /// `wanted` slices, or the device's limit if that is less.
+    /// The number of slices `wanted`, or the device's limit if that is less.
     fn slices(&self, wanted: usize) -> u32 {
         (wanted as u32).min(self.limits.max_sge.max(1) as u32)
     }
@@ -122,7 +125,7 @@ impl VerbsDevice {
         }
     }
 
-    /// Checks the depth of a queue against the device's limit.
+    /// Checks that the depth of a queue does not exceed the device's limit.
     fn depth(&self, what: &str, depth: usize, most: c_int) -> Result<()> {
         match depth <= most.max(0) as usize {
             true => Ok(()),
@@ -130,7 +133,8 @@ impl VerbsDevice {
         }
     }
 
-    /// Allows the use of a queue pair once its connection is made.
+    /// Updates the state of a queue pair whose connection may have been made, so that it can be
+    /// used.
     #[cold]
     pub(super) fn note_connected(&mut self, qp: Qp) -> Result<()> {
         let own = self.qp_mut(qp)?;
@@ -140,7 +144,7 @@ impl VerbsDevice {
         Ok(())
     }
 
-    /// The address handle of a port for datagrams.
+    /// The address handle for datagrams to a port.
     pub(super) fn handle(&mut self, port: u128) -> Result<*mut ibv_ah> {
         if let Some(handle) = self.handles.get(&port) {
             return Ok(*handle);
@@ -156,7 +160,7 @@ impl VerbsDevice {
         Ok(handle)
     }
 
-    /// The slice for the header before a datagram.
+    /// The slice that receives the header before a datagram.
     pub(super) fn header(&mut self) -> Result<ibv_sge> {
         if self.headers.is_none() {
             let mut place = Box::new([0; GRH as usize]);
@@ -164,7 +168,7 @@ impl VerbsDevice {
                 local_write: true,
                 ..Access::default()
             };
-            // SAFETY: the memory lives as long as the device, and nobody reads it.
+            // SAFETY: the memory lives as long as the device, and is never read.
             let region = unsafe { self.register(place.as_mut_ptr(), GRH as usize, access)? };
             self.headers = Some((place, region));
         }
@@ -187,7 +191,7 @@ impl Device for VerbsDevice {
 
     unsafe fn register(&mut self, address: *mut u8, len: usize, access: Access) -> Result<Region> {
         check::register(address as u64, len, access).or_else(|why| self.invalid(why))?;
-        // iWARP writes the result of a read as a peer's write (RFC 5040, 5.3).
+        // On iWARP the result of a read arrives as a peer's write (RFC 5040, 5.3).
         let remote_write = access.remote_write || self.context.is_iwarp() && access.local_write;
         let rights = [
             (access.local_write, IBV_ACCESS_LOCAL_WRITE),
@@ -198,7 +202,7 @@ impl Device for VerbsDevice {
         let rights = rights.into_iter().filter(|(given, _)| *given);
         let rights = rights.fold(0, |all, (_, right)| all | right);
         let name = &self.attributes.name;
-        // SAFETY: the caller keeps the memory.
+        // SAFETY: the caller keeps the memory valid.
         let (lkey, rkey) = unsafe { self.context.register(name, address, len, rights)? };
         Ok(Region {
             address: address as u64,
@@ -240,7 +244,7 @@ impl Device for VerbsDevice {
 
     fn create_srq(&mut self, depth: usize) -> Result<Srq> {
         self.depth("receives", depth, self.limits.max_srq_wr)?;
-        // SAFETY: numbers and a pointer that may be null.
+        // SAFETY: integers, and a pointer that may be null.
         let mut wanted: ibv_srq_init_attr = unsafe { zeroed() };
         wanted.attr.max_wr = depth.max(1) as u32;
         wanted.attr.max_sge = (RECEIVE_SLICES as u32).min(self.limits.max_srq_sge.max(1) as u32);
@@ -282,7 +286,7 @@ impl Device for VerbsDevice {
                 }
             };
         }
-        // SAFETY: attributes that name queues of this device.
+        // SAFETY: the attributes name queues of this device.
         let made = unsafe { (self.context.library.create_qp)(self.context.pd(), &mut raw) };
         let made = self.context.made(made, "creating a queue pair")?;
         let own = OwnQp {
@@ -298,7 +302,7 @@ impl Device for VerbsDevice {
             asked: None,
         };
         let handle = self.qps.len() as u32;
-        // SAFETY: just made.
+        // SAFETY: the queue pair was just created.
         self.numbers.insert(unsafe { (*made).qp_num }, handle);
         self.qps.push(Some(Box::new(own)));
         // SAFETY: as above.
@@ -327,7 +331,7 @@ impl Device for VerbsDevice {
 
     fn destroy_qp(&mut self, qp: Qp) -> Result<()> {
         let raw = self.qp(qp)?.raw;
-        // SAFETY: of this device, and not destroyed before.
+        // SAFETY: a queue pair of this device, not destroyed before.
         let answer = unsafe { (self.context.library.destroy_qp)(raw) };
         check(&self.attributes.name, "destroying a queue pair", answer)?;
         self.qps[qp.0 as usize] = None;
@@ -342,7 +346,7 @@ impl Device for VerbsDevice {
         let raw = own.raw;
         Ok(Address {
             port: self.path.address,
-            // SAFETY: of this device, and not destroyed.
+            // SAFETY: a queue pair of this device that is not destroyed.
             qp: unsafe { (*raw).qp_num },
         })
     }
@@ -360,7 +364,7 @@ impl Device for VerbsDevice {
         let answer =
             connection::finish(&self.context, &self.path, &self.keys, raw, transport, peer);
         if answer.is_err() {
-            // It may be between two states.
+            // The queue pair may be between two states.
             self.modify(qp, Ending::Reset)?;
         } else {
             self.qp_mut(qp)?.state = State::Rts;
@@ -377,10 +381,10 @@ impl Device for VerbsDevice {
         if state != State::Rts {
             return Ok(state);
         }
-        // SAFETY: numbers and pointers that may be null.
+        // SAFETY: integers, and pointers that may be null.
         let (mut now, mut first): (ibv_qp_attr, ibv_qp_init_attr) = unsafe { (zeroed(), zeroed()) };
         let mask = IBV_QP_STATE as c_int;
-        // SAFETY: a queue pair of this device, and places for the answers.
+        // SAFETY: a queue pair of this device, and memory for the results.
         let answer =
             unsafe { (self.context.library.query_qp)(own.raw, &mut now, mask, &mut first) };
         check(
@@ -401,7 +405,7 @@ impl Device for VerbsDevice {
         if self.state(qp)? != State::Error {
             return Ok(false);
         }
-        self.hear_events();
+        self.handle_events();
         let limit = match self.attributes.by_processor {
             true => SOFTWARE_DRAINS,
             false => HARDWARE_DRAINS,
@@ -426,8 +430,8 @@ impl Device for VerbsDevice {
                 return self.invalid(why.into());
             }
             Ending::Reset => {
-                // Reports about the earlier epoch must not count for the next one.
-                self.hear_events();
+                // Reports about the present epoch must not count for the next one.
+                self.handle_events();
                 let what = "taking a queue pair to RESET";
                 connection::end(&self.context, raw, IBV_QPS_RESET, what)?;
                 let own = self.qp_mut(qp)?;
@@ -445,7 +449,7 @@ impl Device for VerbsDevice {
     }
 
     unsafe fn post(&mut self, qp: Qp, work: &Work) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise.
         unsafe { self.post_work(qp, work) }
     }
 
@@ -462,8 +466,8 @@ impl Device for VerbsDevice {
 impl Drop for VerbsDevice {
     fn drop(&mut self) {
         let library = self.context.library;
-        // SAFETY: each was made by this device and is destroyed once: queue pairs before what they
-        // use. Memory outlives them, with the open device.
+        // SAFETY: each object was created by this device and is destroyed once, queue pairs before
+        // what they use. Registered memory outlives them, with the open device.
         unsafe {
             for qp in self.qps.drain(..).flatten() {
                 (library.destroy_qp)(qp.raw);

@@ -1,33 +1,37 @@
-//! Estimates of a port's bandwidth and latency, and the network that it belongs to. The channel
-//! corrects them by what it observes.
+//! Estimates of a port's bandwidth and latency, from which crate `channel` starts and which it
+//! corrects by what it observes; and the number that identifies the port's subnet, by which rails
+//! find those that they can reach.
 
 use super::gid::GidKind;
 use super::internet;
 use super::list::Listed;
 use super::port::Rate;
 
-/// The share of a slot's bytes that is payload: packets of 256 bytes with 26 bytes of headers
-/// (PCI Express Base Specification, 2.2 and 3.6).
+/// The share of payload in the bytes on a PCI Express slot: packets of 256 bytes with 26 bytes of
+/// headers (PCI Express Base Specification, 2.2 and 3.6).
 const SLOT_PAYLOAD: f64 = 256.0 / 282.0;
-/// The bytes around the payload of a packet: InfiniBand (IBA 5.2: LRH, BTH, ICRC, VCRC); Ethernet
-/// with preamble and gap, IPv4 and UDP (annex A17), nearly as many with TCP.
+/// Bytes around the payload of a packet on InfiniBand (IBA 5.2: LRH, BTH, ICRC, VCRC).
 const AROUND_INFINIBAND: f64 = 26.0;
+/// Bytes around the payload of a packet on Ethernet with preamble and gap, IPv4 and UDP (annex
+/// A17); nearly the same with TCP.
 const AROUND_ETHERNET: f64 = 82.0;
-/// Latencies of a short write, in nanoseconds: of InfiniBand, of RoCE and iWARP in hardware, and of
-/// a device in software.
+/// Latency of a short write over InfiniBand, in nanoseconds.
 const INFINIBAND_NS: u64 = 1_300;
+/// Latency of a short write over RoCE and iWARP in hardware, in nanoseconds.
 const ETHERNET_NS: u64 = 2_000;
+/// Latency of a short write to a device in software, in nanoseconds.
 const SOFTWARE_NS: u64 = 20_000;
-/// The prefix length of an address that no interface of this host shows, as in a container with a
-/// network of its own.
+/// Assumed prefix length of an IPv4 address that no interface of this host has, as in a container
+/// with a network of its own.
 const ASSUMED_IPV4_BITS: u8 = 24;
+/// Assumed prefix length of an IPv6 address that no interface of this host has.
 const ASSUMED_IPV6_BITS: u8 = 64;
 
 impl Listed {
-    /// Payload that link and slot carry in one direction, in bytes per second: an estimate from the
-    /// rate and the coding of the link, the headers of full packets, and the rate and width of the
-    /// slot. A device in software counts as fast as the network interface below; its processor may
-    /// be slower.
+    /// Estimated bandwidth of payload through link and slot in one direction, in bytes per second.
+    /// It follows from the rate and the coding of the link, the headers of full packets, and the
+    /// rate and width of the slot. A device in software is assumed to be as fast as its network
+    /// interface; its processor may be slower.
     pub fn bandwidth(&self) -> u64 {
         let software = self.surroundings.driver.is_none();
         let (link, around) = match self.link_layer {
@@ -45,8 +49,8 @@ impl Listed {
         (link.min(slot) as u64).max(1)
     }
 
-    /// Time from the post of a short write to its arrival in the peer's memory, in nanoseconds: a
-    /// typical figure of the kind of device.
+    /// Estimated time from the post of a short write to its arrival in the peer's memory, in
+    /// nanoseconds: a typical value of the kind of device.
     pub fn latency_ns(&self) -> u64 {
         match (self.surroundings.driver.is_none(), self.link_layer) {
             (true, _) => SOFTWARE_NS,
@@ -55,8 +59,9 @@ impl Listed {
         }
     }
 
-    /// The number of the port's network: the subnet prefix of InfiniBand; otherwise the network of
-    /// the address that peers use. All link-local addresses count as one network.
+    /// The number that identifies the port's subnet: on InfiniBand the subnet prefix; otherwise a
+    /// number computed from the IP network of the address that peers use. All link-local addresses
+    /// count as one network.
     pub fn subnet(&self) -> u64 {
         let Some(gid) = &self.gid else { return 0 };
         match gid.kind {
@@ -76,7 +81,8 @@ fn coded(rate: Rate) -> f64 {
     rate.gbit() * 1e9 / 8.0 * coding
 }
 
-/// The number of an IP network. `bits` is the length of the prefix, of 128.
+/// A number that identifies the IP network of an address. `bits`: the length of the prefix, out of
+/// 128; `None`: unknown.
 fn network(address: u128, bits: Option<u8>) -> u64 {
     let is_ipv4 = internet::is_ipv4(address);
     let bits = bits.unwrap_or(match is_ipv4 {
@@ -103,7 +109,7 @@ mod tests {
         assert_eq!(of([10, 77, 0, 1], 24), of([10, 77, 0, 2], 24));
         assert_ne!(of([10, 77, 0, 1], 24), of([10, 77, 1, 1], 24));
         assert_eq!(of([10, 77, 0, 1], 16), of([10, 77, 1, 1], 16));
-        // An interface that cannot be seen has a prefix of 24 bits.
+        // An address that no interface has gets a prefix of 24 bits.
         assert_eq!(network(v4([10, 77, 0, 9]), None), of([10, 77, 0, 1], 24));
         let v6 = |text: &str| u128::from(text.parse::<Ipv6Addr>().unwrap());
         let local = ["fe80::1", "fe80::2"].map(|one| network(v6(one), None));

@@ -1,8 +1,8 @@
-//! Events of a device: an armed completion queue has a completion, a port has gone down.
+//! Events of a device, such as a completion in an armed completion queue or a port that goes down.
 //!
-//! An armed queue reports the first completion after it was armed, and no other. A rank that sleeps
-//! must therefore poll once more between arming and sleeping; any later completion finds the queue
-//! armed and is reported.
+//! An armed queue reports only the first completion after it was armed. A rank that sleeps must
+//! therefore poll once more between arming and sleeping; any later completion finds the queue armed
+//! and is reported.
 
 use std::collections::VecDeque;
 use std::ffi::CStr;
@@ -19,8 +19,8 @@ impl VerbsDevice {
         nonblocking(&self.attributes().name, self.channel_fds()[0])
     }
 
-    /// The descriptors that are readable when there are events: of completion queues, and of the
-    /// device, which its ports share.
+    /// The descriptors that are readable when there are events: of the completion queues, and of
+    /// the device; the ports of a device share the latter.
     pub(super) fn channel_fds(&self) -> [RawFd; 2] {
         // SAFETY: an open channel.
         unsafe { [(*self.channel).fd, self.context.events_fd()] }
@@ -35,7 +35,7 @@ impl VerbsDevice {
             if cq.armed {
                 continue;
             }
-            // SAFETY: a queue of this device.
+            // SAFETY: a completion queue of this device.
             let answer = unsafe {
                 let notify = (*(*cq.raw).context).ops.req_notify_cq;
                 notify.map_or(libc::EOPNOTSUPP, |notify| notify(cq.raw, 0))
@@ -47,17 +47,17 @@ impl VerbsDevice {
         Ok(new)
     }
 
-    /// Takes the events of completion queues.
+    /// Reads and acknowledges the events of completion queues, and marks the queues as not armed.
     pub(super) fn take_cq_events(&mut self) {
         let library = self.context.library;
         loop {
             let (mut cq, mut number) = (ptr::null_mut(), ptr::null_mut());
-            // SAFETY: the channel of this device, which does not block, and places for the answers.
+            // SAFETY: the channel of this device, which does not block, and memory for the results.
             let answer = unsafe { (library.get_cq_event)(self.channel, &mut cq, &mut number) };
             if answer != 0 {
                 return;
             }
-            // SAFETY: the event that has just been taken.
+            // SAFETY: the event that has just been read.
             unsafe { (library.ack_cq_events)(cq, 1) };
             if let Some(own) = self.cqs.get_mut(number.addr()) {
                 own.armed = false;
@@ -65,9 +65,9 @@ impl VerbsDevice {
         }
     }
 
-    /// Takes the events of the device, as sentences.
+    /// Appends the reports about the device's events to `notes`, and removes them from the device.
     pub(super) fn take_device_events(&mut self, notes: &mut VecDeque<String>) {
-        self.hear_events();
+        self.handle_events();
         for event in std::mem::take(&mut self.heard) {
             if let Some(note) = self.words_of(event) {
                 if notes.len() == MOST_NOTES {
@@ -78,8 +78,8 @@ impl VerbsDevice {
         }
     }
 
-    /// Handles the events of the device, and keeps them for a report.
-    pub(super) fn hear_events(&mut self) {
+    /// Handles the pending events of the device, and keeps them for a report.
+    pub(super) fn handle_events(&mut self) {
         for event in self.context.take_events(self.path.port) {
             if self.heed(event) && self.heard.len() < MOST_NOTES {
                 self.heard.push(event);
@@ -87,7 +87,7 @@ impl VerbsDevice {
         }
     }
 
-    /// Handles an event. False: it concerns another port.
+    /// Handles an event. False: it concerns another port, or an object of another port.
     fn heed(&mut self, event: DeviceEvent) -> bool {
         match event.of {
             EventOf::Port(port) if port != self.path.port => return false,
@@ -108,7 +108,7 @@ impl VerbsDevice {
             if matches!(change, PortChange::Up | PortChange::Address) {
                 self.follow_addresses();
             }
-            // The only rail of a node has nobody who takes them.
+            // With a single rail, nothing may ever read them, so their number is limited.
             if self.changes.len() == MOST_NOTES {
                 self.changes.remove(0);
             }
@@ -117,7 +117,7 @@ impl VerbsDevice {
         true
     }
 
-    /// A sentence for an event. None: the event needs no report.
+    /// The report about an event, for the user. `None`: the event needs no report.
     fn words_of(&self, event: DeviceEvent) -> Option<String> {
         let (name, port) = (&self.context.name, self.path.port);
         // SAFETY: a static string of the library.
@@ -144,7 +144,7 @@ impl VerbsDevice {
     }
 }
 
-/// The change of the port that an event reports.
+/// The change of the port that an event reports, if it reports one.
 fn change(kind: ibv_event_type) -> Option<PortChange> {
     match kind {
         IBV_EVENT_PORT_ERR => Some(PortChange::Down),

@@ -1,33 +1,33 @@
-//! The choice among a port's GIDs, and its reason (IBA 4.1.1; RoCE: annex A17).
+//! The choice of one of a port's GIDs, with its reason (IBA 4.1.1; RoCE: annex A17).
 
 use std::net::Ipv6Addr;
 
 /// One entry of a port's GID table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gid {
-    /// Its place in the table.
+    /// The index of the entry in the table.
     pub index: u32,
-    /// Its 128 bits.
+    /// The 128 bits of the GID.
     pub value: u128,
-    /// Its kind.
+    /// The kind of the GID.
     pub kind: GidKind,
 }
 
-/// The kind of a GID.
+/// The kind of a GID, which determines the packets of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GidKind {
-    /// InfiniBand.
+    /// The GID of an InfiniBand port.
     InfiniBand,
     /// RoCE v1: Ethernet frames.
     RoceV1,
     /// RoCE v2: UDP packets.
     RoceV2,
-    /// No GID: the IPv4 address of the network interface.
+    /// iWARP: not a GID, but the IPv4 address of the network interface.
     Iwarp,
 }
 
 impl Gid {
-    /// The form of `ibv_devinfo`.
+    /// The GID as text, in the form of `ibv_devinfo`.
     pub fn words(&self) -> String {
         Ipv6Addr::from(self.value).to_string()
     }
@@ -41,10 +41,10 @@ impl Gid {
     }
 }
 
-/// A reason for a choice, and the GIDs that it applies to.
+/// A reason for a choice, and the condition for the GIDs that it applies to.
 type Rule = (&'static str, fn(&Gid) -> bool);
 
-/// The GID that an Ethernet port uses, and the reason.
+/// The GID that an Ethernet port uses, and the reason. `None`: the table has none.
 pub(crate) fn choose_roce(table: &[Gid]) -> Option<(Gid, String)> {
     let rules: [Rule; 4] = [
         (

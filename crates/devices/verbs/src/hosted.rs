@@ -1,4 +1,4 @@
-//! A port as a rail of a node.
+//! The interface of a port for the node of which it is a rail.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
@@ -40,7 +40,7 @@ impl HostDevice for VerbsDevice {
 
     fn take_events(&mut self, completions: bool, others: bool) {
         if others {
-            self.hear_events();
+            self.handle_events();
         }
         if completions {
             self.take_cq_events();
@@ -60,7 +60,7 @@ impl HostDevice for VerbsDevice {
     }
 
     fn take_changes(&mut self) -> Vec<PortChange> {
-        self.hear_events();
+        self.handle_events();
         self.changes.drain(..).collect()
     }
 }

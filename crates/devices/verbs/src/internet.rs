@@ -1,5 +1,5 @@
-//! Internet addresses of iWARP devices: the IPv4 address of the network interface below, as a
-//! mapped address, and a TCP port in the place of a queue pair's number.
+//! Addresses of iWARP devices: the IPv4 address of the device's network interface, as an
+//! IPv4-mapped address, and a TCP port instead of a queue pair's number.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ptr;
@@ -13,7 +13,7 @@ pub(crate) fn words(address: Address) -> String {
     }
 }
 
-/// The IPv4 address. The upper half of the port holds something else.
+/// The IPv4 address. The upper half of `address.port` has another use, and is ignored.
 fn ipv4(address: Address) -> Option<Ipv4Addr> {
     Ipv6Addr::from(u128::from(address.port as u64)).to_ipv4_mapped()
 }
@@ -34,8 +34,8 @@ pub(crate) fn socket_address(address: Address) -> Result<libc::sockaddr_in> {
     })
 }
 
-/// The network interface below an iWARP device, and its first IPv4 address as a mapped address. The
-/// device's GID begins with that interface's hardware address.
+/// The network interface of an iWARP device, and its first IPv4 address as an IPv4-mapped address.
+/// The device's GID begins with that interface's hardware address.
 pub(crate) fn below(gid: u128) -> Option<(String, u128)> {
     let hardware = gid.to_be_bytes();
     let all = interfaces();
@@ -50,13 +50,13 @@ pub(crate) fn below(gid: u128) -> Option<(String, u128)> {
     })
 }
 
-/// True for an IPv4 address, as a mapped address.
+/// True for an IPv4 address, in the form of an IPv4-mapped address.
 pub(crate) fn is_ipv4(address: u128) -> bool {
     Ipv6Addr::from(address).to_ipv4_mapped().is_some()
 }
 
-/// The length of the network prefix of an address of this host, of 128 bits. None: no interface
-/// shows the address.
+/// The length of the network prefix of an address of this host, out of 128 bits. `None`: no
+/// interface has the address.
 pub(crate) fn prefix_bits(wanted: u128) -> Option<u8> {
     interfaces().into_iter().find_map(|(_, at)| match at {
         At::Internet { address, bits } if address == wanted => Some(bits),
@@ -66,7 +66,8 @@ pub(crate) fn prefix_bits(wanted: u128) -> Option<u8> {
 
 enum At {
     Hardware([u8; 6]),
-    /// An address, of IPv4 as a mapped address, and the length of its network prefix of 128 bits.
+    /// An IP address, IPv4 as an IPv4-mapped address, and the length of its network prefix out of
+    /// 128 bits.
     Internet {
         address: u128,
         bits: u8,
@@ -74,9 +75,9 @@ enum At {
 }
 
 /// # Safety
-/// An address of either family, or another's, which is not read.
+/// The address is null or valid. Addresses of other families are not read.
 unsafe fn internet_address(address: *const libc::sockaddr) -> Option<u128> {
-    // SAFETY: the family gives the layout.
+    // SAFETY: the family determines the layout.
     unsafe {
         match i32::from(address.as_ref()?.sa_family) {
             libc::AF_INET => {
@@ -92,17 +93,18 @@ unsafe fn internet_address(address: *const libc::sockaddr) -> Option<u128> {
     }
 }
 
-/// The addresses of this host's network interfaces.
+/// The names and addresses of this host's network interfaces.
 fn interfaces() -> Vec<(String, At)> {
     let mut first = ptr::null_mut();
-    // SAFETY: a place for the answer.
+    // SAFETY: memory for the result.
     if unsafe { libc::getifaddrs(&mut first) } != 0 {
         return Vec::new();
     }
     let mut found = Vec::new();
     let mut next = first;
     while !next.is_null() {
-        // SAFETY: an entry of a list that ends with null; an address's family gives its layout.
+        // SAFETY: an entry of a list that ends with null; the family of an address determines its
+        // layout.
         unsafe {
             let entry = &*next;
             next = entry.ifa_next;
@@ -115,7 +117,7 @@ fn interfaces() -> Vec<(String, At)> {
                         continue;
                     };
                     let mask = internet_address(entry.ifa_netmask).unwrap_or(u128::MAX);
-                    // The upper bits of a mapped address are the same for all.
+                    // The upper bits of an IPv4-mapped address are a part of every network.
                     let mask = if is_ipv4(address) {
                         mask | !0 << 32
                     } else {

@@ -1,24 +1,24 @@
-//! Numbers of queue pairs that only the processes of the job know: derived from its secret, so both
-//! ends of a connection find them without a word.
+//! Numbers of queue pairs that only the processes of the job know. They are derived from the job's
+//! secret, so both ends of a connection compute them without exchanging them.
 //!
-//! A port drops a packet whose numbers do not fit. So a stranger on the network has to guess; one
-//! that sees packets of the job has nothing to guess, because they carry these numbers in clear.
+//! A port drops a packet whose numbers are wrong. So a stranger on the network has to guess them.
+//! They do not protect from a stranger that reads packets of the job, which carry them in clear.
 
 use secret::Secret;
 use secret::codes::Codes;
 
-/// The highest bit of a queue key marks privileged ones (IBA 10.2.5).
+/// The highest bit of a queue key: set in privileged keys (IBA 10.2.5).
 const PRIVILEGED: u32 = 1 << 31;
-/// The bits of a packet sequence number.
+/// Mask of the bits of a packet sequence number.
 const PACKET: u32 = (1 << 24) - 1;
 
-/// The numbers of a job.
+/// The numbers that a job's secret determines.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     /// The queue key of all datagram queue pairs: they receive only datagrams that carry it.
     pub(crate) q_key: u32,
     packets: Codes,
-    /// Codes of calls to iWARP queue pairs.
+    /// The codes of connection requests to iWARP queue pairs.
     pub(crate) calls: Codes,
 }
 
@@ -31,7 +31,8 @@ impl Keys {
         }
     }
 
-    /// The number of the first packet from a queue pair to another, of 24 bits.
+    /// The sequence number of the first packet from queue pair `from` to queue pair `to`, of 24
+    /// bits.
     pub(crate) fn first_packet(&self, from: u32, to: u32) -> u32 {
         let ends = [from.to_be_bytes(), to.to_be_bytes()];
         self.packets.number(&[ends.as_flattened()]) & PACKET

@@ -1,4 +1,4 @@
-//! Libraries opened at run time: libibverbs here, librdmacm in `rdmacm`.
+//! Loading of libraries at run time: libibverbs here, librdmacm in `rdmacm`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
@@ -9,7 +9,7 @@ use device::{Error, Result};
 
 const NAME: &CStr = c"libibverbs.so.1";
 
-/// The library, opened once for the whole process.
+/// libibverbs, opened once for the whole process.
 pub(crate) fn library() -> Result<&'static Library> {
     static LIBRARY: OnceLock<std::result::Result<Library, String>> = OnceLock::new();
     let library = LIBRARY.get_or_init(Library::open);
@@ -18,7 +18,7 @@ pub(crate) fn library() -> Result<&'static Library> {
 
 macro_rules! functions {
     ($library:ident, $file:literal: $($name:ident = $symbol:literal: fn($($argument:ty),*) -> $answer:ty;)*) => {
-        /// The functions in use, named as in the library without its prefix.
+        /// The functions in use, named like those of the library without their prefix.
         pub(crate) struct $library {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> $answer,)*
         }
@@ -28,7 +28,7 @@ macro_rules! functions {
                 Ok($library {
                     $($name: {
                         let found = $crate::library::symbol(handle, $symbol, $file)?;
-                        // SAFETY: the declaration is that of the library's header for this symbol.
+                        // SAFETY: the declaration is that of this symbol in the library's header.
                         unsafe {
                             std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($argument),*) -> $answer>(found)
                         }
@@ -78,10 +78,10 @@ impl Library {
         let advice =
             "Install rdma-core (Debian: libibverbs1 ibverbs-providers), or do without RDMA";
         let library = Library::find(open(NAME, advice)?)?;
-        // Called before the first registration: otherwise a program that forks may take registered
-        // pages away from the device. Since Linux 5.12 the kernel copies such pages and this does
-        // nothing.
-        // SAFETY: takes no arguments.
+        // Called before the first registration: otherwise a program that forks may separate the
+        // device from registered pages. Since Linux 5.12 the kernel copies such pages, and this
+        // call has no effect.
+        // SAFETY: the function has no arguments.
         unsafe { (library.fork_init)() };
         Ok(library)
     }
@@ -89,7 +89,7 @@ impl Library {
 
 /// Opens a library of rdma-core.
 pub(crate) fn open(name: &CStr, advice: &str) -> std::result::Result<*mut c_void, String> {
-    // SAFETY: a name that ends with a zero; the library's initialisers are those of rdma-core.
+    // SAFETY: the name ends with a zero; the library's initialisers are those of rdma-core.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     match handle.is_null() {
         true => {
@@ -105,7 +105,7 @@ pub(crate) fn symbol(
     name: &CStr,
     library: &str,
 ) -> std::result::Result<*mut c_void, String> {
-    // SAFETY: a library that is open, a name that ends with a zero.
+    // SAFETY: the library is open, and the name ends with a zero.
     let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
     match found.is_null() {
         true => Err(format!(
@@ -117,7 +117,7 @@ pub(crate) fn symbol(
 }
 
 fn loader_words() -> String {
-    // SAFETY: the answer is a string or null, and stays until the next call of this thread.
+    // SAFETY: the result is a string or null, and is valid until the next call of this thread.
     let words = unsafe { libc::dlerror() };
     match words.is_null() {
         true => "the loader gives no reason".into(),
@@ -128,12 +128,12 @@ fn loader_words() -> String {
     }
 }
 
-/// The error of the last system call.
+/// The error of the last system call. `what`: the attempted action.
 pub(crate) fn refused(device: &str, what: &str) -> Error {
     refused_with(device, what, io::Error::last_os_error())
 }
 
-/// The error of a function that returns an error number, or −1 with the number in `errno`.
+/// The result of a function that returns 0, an error number, or −1 with the number in `errno`.
 pub(crate) fn check(device: &str, what: &str, answer: c_int) -> Result<()> {
     match answer {
         0 => Ok(()),

@@ -1,4 +1,4 @@
-//! The RDMA devices of this host, and the choice among them.
+//! The RDMA devices of this host, and the choice of those that a job uses.
 
 use super::device::VerbsDevice;
 use super::gid::{Gid, GidKind, choose_roce};
@@ -9,16 +9,16 @@ use super::sys::*;
 use device::{Error, Placement, Result};
 use secret::Secret;
 
-/// One port of one device.
+/// One port of an RDMA device, as a list shows it.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The name of the device.
     pub name: String,
     /// The number of the port.
     pub port: u8,
-    /// The device has no other port.
+    /// True if the device has no other port.
     pub only_port: bool,
-    /// The state of the link, in words.
+    /// The state of the link, as text.
     pub state: &'static str,
     /// `InfiniBand` or `Ethernet`.
     pub link_layer: &'static str,
@@ -26,26 +26,26 @@ pub struct Listed {
     pub rate: Rate,
     /// The largest payload of a packet, in bytes.
     pub mtu: usize,
-    /// The LID, on InfiniBand.
+    /// The LID, on InfiniBand; otherwise 0.
     pub lid: u16,
-    /// The GID that connections use.
+    /// The GID that connections use; `None`: the port has none.
     pub gid: Option<Gid>,
-    /// The address that peers use, and the reason for it.
+    /// The address that peers use, with the reason for its choice, as text.
     pub address: String,
-    /// The kernel's facts about the device.
+    /// The kernel's description of the device.
     pub surroundings: Surroundings,
-    /// The version of its firmware.
+    /// The version of the device's firmware.
     pub firmware: String,
-    /// The order in which its writes become visible.
+    /// The order in which the bytes of writes to this device become visible.
     pub placement: Placement,
     /// The reason for `placement`.
     pub why_placement: &'static str,
-    /// The reason why it cannot be used, if it cannot.
+    /// The reason why the port cannot be used. `None`: it can be used.
     pub unusable: Option<String>,
 }
 
 impl Listed {
-    /// Its name for users: `mlx5_0`, or `mlx4_0:2` if the device has several ports.
+    /// The name of the port for users: `mlx5_0`, or `mlx4_0:2` if the device has several ports.
     pub fn words(&self) -> String {
         match self.only_port {
             true => self.name.clone(),
@@ -53,7 +53,7 @@ impl Listed {
         }
     }
 
-    /// The card that holds the port: the bus address without the function.
+    /// The card that holds the port: the PCI address without the function.
     pub fn card(&self) -> Option<&str> {
         let pci = self.surroundings.pci.as_deref()?;
         Some(pci.split_once('.').map_or(pci, |(card, _)| card))
@@ -64,7 +64,7 @@ impl Listed {
         self.surroundings.driver.is_none()
     }
 
-    /// True if both lie on one network interface.
+    /// True if both ports use the same network interface.
     fn lies_with(&self, other: &Listed) -> bool {
         let interface = &self.surroundings.interface;
         interface.is_some() && *interface == other.surroundings.interface
@@ -78,8 +78,8 @@ impl Listed {
     }
 }
 
-/// Every port of every device of this host, in order of names. Without devices the list is empty;
-/// without libibverbs this fails.
+/// Every port of every device of this host, in the order of names. Empty if there are no devices;
+/// an error if there is no libibverbs.
 pub fn list() -> Result<Vec<Listed>> {
     let mut listed = Vec::new();
     for (name, context) in port::open_all()? {
@@ -100,13 +100,13 @@ fn ports(context: &Context) -> Result<Vec<Listed>> {
         .collect()
 }
 
-/// A port of an open device as it is now.
+/// The present properties of a port of an open device.
 pub(crate) fn port_of(context: &Context, number: u8) -> Result<Listed> {
     port(context, &context.attributes()?, number)
 }
 
 fn port(context: &Context, attributes: &ibv_device_attr, number: u8) -> Result<Listed> {
-    // SAFETY: the firmware's version ends with a zero.
+    // SAFETY: the string of the firmware's version ends with a zero.
     let firmware = unsafe { std::ffi::CStr::from_ptr(attributes.fw_ver.as_ptr()) };
     let port = context.port(number)?;
     let gids = context.gids(number)?;
@@ -156,7 +156,7 @@ fn port(context: &Context, attributes: &ibv_device_attr, number: u8) -> Result<L
     })
 }
 
-/// The GID and address of an iWARP port: its IPv4 address takes the place of a GID.
+/// The GID and address of an iWARP port: its IPv4 address is used instead of a GID.
 fn of_iwarp(below: Option<&(String, u128)>) -> (Option<Gid>, String) {
     let Some((interface, value)) = below else {
         return (None, "no IPv4 address".into());
@@ -170,7 +170,7 @@ fn of_iwarp(below: Option<&(String, u128)>) -> (Option<Gid>, String) {
     (Some(gid), words)
 }
 
-/// A device that could not be queried.
+/// The entry of a device that could not be queried.
 pub(crate) fn closed(name: String, why: String) -> Listed {
     let surroundings = port::surroundings(&name, 1, None);
     let (placement, why_placement) = placement::placement(surroundings.driver.as_deref());
@@ -193,14 +193,14 @@ pub(crate) fn closed(name: String, why: String) -> Listed {
     }
 }
 
-/// A sorting key that puts `mlx5_10` after `mlx5_9`.
+/// A sort key by which `mlx5_10` follows `mlx5_9`.
 fn natural(name: &str) -> (String, u64) {
     let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (word, number) = name.split_at(name.len() - digits);
     (word.to_string(), number.parse().unwrap_or(0))
 }
 
-/// A choice among ports.
+/// The ports that a job uses, and those that it does not.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The ports in use, in the order of rails.
@@ -210,11 +210,11 @@ pub struct Choice {
 }
 
 /// Chooses ports for a job. `wanted` is a comma-separated list of names, such as `rxe0` or
-/// `mlx5_0:1`, in the order of rails. If it is empty, all ports that can be used are, in the order
-/// of the list, except:
+/// `mlx5_0:1`, in the order of rails. If it is empty, all usable ports are chosen, in the order of
+/// `listed`, except:
 /// - devices in software, where there is a device in hardware;
 /// - a second device on the network interface of another;
-/// - ports whose rate is less than an eighth of the fastest.
+/// - ports whose rate is less than an eighth of that of the fastest port.
 pub fn choose(listed: Vec<Listed>, wanted: &str) -> Result<Choice> {
     if listed.is_empty() {
         return Err(Error::System(
@@ -273,10 +273,10 @@ fn reason(one: &Listed) -> String {
     format!("{} cannot be used: {why}", one.words())
 }
 
-/// The fastest port may be this many times as fast as one that is used.
+/// The greatest factor between the rate of the fastest port and that of a port in use.
 const SLOWEST: f64 = 8.0;
 
-/// All ports that are worth using.
+/// The ports that a job uses by default: all usable ones, except those that [`choose`] names.
 fn all(listed: Vec<Listed>) -> Result<Choice> {
     let usable: Vec<&Listed> = listed.iter().filter(|one| one.unusable.is_none()).collect();
     if usable.is_empty() {
@@ -315,13 +315,13 @@ fn all(listed: Vec<Listed>) -> Result<Choice> {
     Ok(Choice { used, left })
 }
 
-/// Opens the ports that [`choose`] chooses, for the job of this secret.
+/// Opens the ports that [`choose`] selects, for the job with this secret.
 pub fn open(wanted: &str, secret: &Secret) -> Result<Vec<VerbsDevice>> {
     let choice = choose(list()?, wanted)?;
     VerbsDevice::open_all(&choice.used, secret)
 }
 
-/// The port with this name.
+/// The only port with this name. An error if several ports have it.
 pub fn named_port(name: &str) -> Result<Listed> {
     let mut choice = named(list()?, name)?;
     match (choice.used.pop(), &choice.used[..]) {

@@ -1,4 +1,4 @@
-//! The error of a failed registration, with its reason and remedy.
+//! The error of a failed registration of memory, with reason and remedy.
 
 use std::io;
 
@@ -18,13 +18,13 @@ pub(crate) fn refused(device: &str, bytes: usize, error: io::Error) -> Error {
     }
 }
 
-/// This process's limit on locked memory, in bytes. None: unlimited.
+/// This process's limit on locked memory, in bytes. `None`: unlimited, or unknown.
 fn memlock() -> Option<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: memory for the answer.
+    // SAFETY: memory for the result.
     let answer = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) };
     (answer == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }

@@ -1,4 +1,4 @@
-//! A limit on the size of packets, below the port's own.
+//! Limiting the payload of packets to less than the port's MTU.
 
 use super::device::VerbsDevice;
 use super::port::mtu_bytes;

@@ -1,7 +1,8 @@
 //! An open device of this host: its protection domain and its events, which its ports share.
 //!
-//! A region is registered once for all ports of a device. Their events come through one descriptor,
-//! so each event goes into the inbox of every port, and the port takes what concerns it.
+//! A region is registered once for all ports of a device. The events of all ports come through one
+//! descriptor, so each event is copied to the inbox of every port, and the port selects those that
+//! concern it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::c_int;
@@ -21,15 +22,15 @@ use device::{Error, Result};
 pub(crate) struct OpenDevice {
     context: Context,
     pd: *mut ibv_pd,
-    /// By local key.
+    /// The registered regions, by local key.
     regions: Mutex<HashMap<u32, *mut ibv_mr>>,
-    /// The events that each port has not taken yet.
+    /// For each open port, the events that it has not read yet.
     inboxes: Mutex<BTreeMap<u8, VecDeque<DeviceEvent>>>,
 }
 
-// SAFETY: libibverbs may be called from any thread, and the rest is behind locks.
+// SAFETY: libibverbs may be called from any thread, and the other fields are behind locks.
 unsafe impl Send for OpenDevice {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for OpenDevice {}
 
 /// An event of a device.
@@ -39,18 +40,18 @@ pub(crate) struct DeviceEvent {
     pub of: EventOf,
 }
 
-/// The object of an event.
+/// The object that an event concerns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventOf {
     Port(u8),
     /// A queue pair, by its number on the wire.
     Qp(u32),
-    /// A completion queue, by its address at the library.
+    /// A completion queue, by its address in the library.
     Cq(usize),
     Device,
 }
 
-/// The error of a key that no region has.
+/// The error for a local key that belongs to no region.
 pub(crate) struct NoRegion;
 
 impl Deref for OpenDevice {
@@ -62,7 +63,7 @@ impl Deref for OpenDevice {
 }
 
 impl OpenDevice {
-    /// Opens a device by its name.
+    /// Opens the device with this name.
     pub(crate) fn open(name: &str) -> Result<Arc<OpenDevice>> {
         let mut there = Vec::new();
         let mut found = None;
@@ -102,7 +103,7 @@ impl OpenDevice {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers memory for all ports: its local and its remote key.
+    /// Registers memory for all ports, and returns its local and its remote key.
     ///
     /// # Safety
     /// The memory stays allocated until the region is deregistered, or the device is closed.
@@ -114,30 +115,30 @@ impl OpenDevice {
         rights: u32,
     ) -> Result<(u32, u32)> {
         let rights = rights as c_int;
-        // SAFETY: the caller keeps the memory.
+        // SAFETY: the caller keeps the memory allocated.
         let mr = unsafe { (self.library.reg_mr)(self.pd, address.cast(), len, rights) };
         if mr.is_null() {
             return Err(memory::refused(name, len, io::Error::last_os_error()));
         }
-        // SAFETY: just made.
+        // SAFETY: the region was just registered.
         let keys = unsafe { ((*mr).lkey, (*mr).rkey) };
         self.regions().insert(keys.0, mr);
         Ok(keys)
     }
 
-    /// Deregisters the region with a local key.
+    /// Deregisters the region with this local key.
     pub(crate) fn deregister(
         &self,
         name: &str,
         lkey: u32,
     ) -> std::result::Result<Result<()>, NoRegion> {
         let mr = self.regions().remove(&lkey).ok_or(NoRegion)?;
-        // SAFETY: registered here, and not deregistered before.
+        // SAFETY: the region was registered here, and is deregistered once.
         let answer = unsafe { (self.library.dereg_mr)(mr) };
         Ok(check(name, "deregistering memory", answer))
     }
 
-    /// Makes an inbox for a port.
+    /// Creates the inbox of a port, which must not be open already.
     pub(crate) fn add_port(&self, port: u8) -> Result<()> {
         match self.inboxes().insert(port, VecDeque::new()) {
             None => Ok(()),
@@ -152,14 +153,14 @@ impl OpenDevice {
         self.inboxes().remove(&port);
     }
 
-    /// Reads the events that have come, and takes those of a port's inbox. An event is acknowledged
-    /// at once, because the destruction of its queue pair waits for that.
+    /// Reads the pending events, and returns those in a port's inbox. An event is acknowledged at
+    /// once, because the destruction of its queue pair waits for that.
     pub(crate) fn take_events(&self, port: u8) -> VecDeque<DeviceEvent> {
         let mut inboxes = self.inboxes();
         loop {
-            // SAFETY: a pointer that may be null, and a number.
+            // SAFETY: a pointer that may be null, and an integer.
             let mut event: ibv_async_event = unsafe { zeroed() };
-            // SAFETY: an open device, which does not block, and a place for the answer.
+            // SAFETY: an open device, whose descriptor does not block, and memory for the result.
             if unsafe { (self.library.get_async_event)(self.context.raw, &mut event) } != 0 {
                 break;
             }
@@ -167,7 +168,7 @@ impl OpenDevice {
                 kind: event.event_type,
                 of: object(&event),
             };
-            // SAFETY: the event that has just been taken.
+            // SAFETY: the event that has just been read.
             unsafe { (self.library.ack_async_event)(&mut event) };
             inboxes.values_mut().for_each(|inbox| inbox.push_back(one));
         }
@@ -176,9 +177,9 @@ impl OpenDevice {
     }
 }
 
-/// Makes reads of a device's descriptor nonblocking.
+/// Makes reads of a device's event descriptor nonblocking.
 pub(crate) fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
-    // SAFETY: numbers.
+    // SAFETY: only integers are passed.
     let answer = unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);
         libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK)
@@ -190,8 +191,8 @@ pub(crate) fn nonblocking(device: &str, fd: RawFd) -> Result<()> {
 }
 
 fn object(event: &ibv_async_event) -> EventOf {
-    // SAFETY: the kind of event says which part of the union holds, and objects exist until the
-    // event is acknowledged.
+    // SAFETY: the kind of event determines the valid part of the union, and the object exists until
+    // the event is acknowledged.
     unsafe {
         match event.event_type {
             IBV_EVENT_CQ_ERR => EventOf::Cq(event.element.cq.addr()),
@@ -214,7 +215,7 @@ fn object(event: &ibv_async_event) -> EventOf {
 impl Drop for OpenDevice {
     fn drop(&mut self) {
         let regions = std::mem::take(&mut *self.regions());
-        // SAFETY: every port that used them is gone; each is destroyed once.
+        // SAFETY: every port that used these objects is closed; each is destroyed once.
         unsafe {
             for mr in regions.into_values() {
                 (self.library.dereg_mr)(mr);

@@ -1,4 +1,4 @@
-//! Opening a port: its attributes, its address, and the changes of that address.
+//! Opening a port: its attributes, its address, and later changes of that address.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -18,20 +18,20 @@ use super::sys::*;
 use device::{Attributes, Error, LinkLayer, RequestCosts, Result, Transport};
 use secret::Secret;
 
-/// The inline sizes that a new device is tested with: no verb reports its limit.
+/// The inline sizes with which a new device is probed, since no verb reports its limit, in bytes.
 const INLINE: [u32; 6] = [512, 256, 128, 64, 32, 0];
-/// The most reads and atomics of one queue pair in flight.
+/// The greatest number of reads and atomics of one queue pair in flight.
 const READS: c_int = 16;
 
 impl VerbsDevice {
-    /// Opens a port that [`list`](super::list()) has reported, for the job of this secret.
+    /// Opens a port that [`list`](super::list()) has reported, for the job with this secret.
     pub fn open(listed: &Listed, secret: &Secret) -> Result<VerbsDevice> {
         VerbsDevice::on(OpenDevice::open(&listed.name)?, listed, secret)
     }
 
-    /// Opens ports that [`list`](super::list()) has reported, for the job of this secret. Ports of
-    /// one device share a protection domain: a region that is registered with one is registered
-    /// with all.
+    /// Opens ports that [`list`](super::list()) has reported, for the job with this secret. Ports
+    /// of one device share a protection domain: a region that is registered with one port is
+    /// registered with all of them.
     pub fn open_all(listed: &[Listed], secret: &Secret) -> Result<Vec<VerbsDevice>> {
         let mut open: HashMap<&str, Arc<OpenDevice>> = HashMap::new();
         let mut devices = Vec::new();
@@ -46,7 +46,7 @@ impl VerbsDevice {
         Ok(devices)
     }
 
-    /// A port of an open device.
+    /// Opens a port of an open device.
     fn on(context: Arc<OpenDevice>, listed: &Listed, secret: &Secret) -> Result<VerbsDevice> {
         if let Some(why) = &listed.unusable {
             let name = listed.words();
@@ -66,7 +66,7 @@ impl VerbsDevice {
         context.add_port(listed.port)?;
         // SAFETY: an open device.
         let channel = unsafe { (context.library.create_comp_channel)(context.raw) };
-        // From here on, dropping the device releases everything.
+        // From here on, dropping `device` releases everything.
         let mut device = VerbsDevice {
             attributes: attributes(&context, listed, &port),
             path,
@@ -98,7 +98,7 @@ impl VerbsDevice {
         Ok(device)
     }
 
-    /// Sets the address that peers use.
+    /// Sets the port's address that peers use.
     fn set_address(&mut self, lid: u16, gid: Option<&Gid>) {
         self.path.gid_index = gid.map_or(0, |gid| gid.index as u8);
         self.path.address = match (self.path.ethernet, gid) {
@@ -107,8 +107,8 @@ impl VerbsDevice {
         };
     }
 
-    /// Follows a change of the port's addresses: queue pairs that are connected from now on use the
-    /// new ones.
+    /// Updates the port's addresses after a change: queue pairs that are connected from now on use
+    /// the new ones.
     pub(super) fn follow_addresses(&mut self) {
         let Ok(now) = list::port_of(&self.context, self.path.port) else {
             return;
@@ -120,13 +120,13 @@ impl VerbsDevice {
         }
         if before != (self.path.gid_index, self.path.address) {
             for (_, handle) in self.handles.drain() {
-                // SAFETY: made by this device; the kernel keeps it for requests in flight.
+                // SAFETY: created by this device; the kernel keeps it for requests in flight.
                 unsafe { (self.context.library.destroy_ah)(handle) };
             }
         }
     }
 
-    /// True if the port carries nothing now.
+    /// True if the port does not work at present.
     #[cold]
     pub(super) fn is_down(&self) -> bool {
         let port = self.context.port(self.path.port);
@@ -134,10 +134,10 @@ impl VerbsDevice {
         inactive || self.interface.as_deref().is_some_and(port::is_taken_down)
     }
 
-    /// The largest of the sizes in `INLINE` that a queue pair accepts.
+    /// The largest size in `INLINE` with which a queue pair can be created, in bytes.
     fn try_inline(&self) -> Result<usize> {
         let library = self.context.library;
-        // SAFETY: an open device; no channel.
+        // SAFETY: an open device, and no channel.
         let cq = unsafe {
             (library.create_cq)(self.context.raw, 1, ptr::null_mut(), ptr::null_mut(), 0)
         };
@@ -146,17 +146,17 @@ impl VerbsDevice {
         for inline in INLINE {
             let mut wanted = self.qp_attributes(Transport::Rc, (1, 1), inline);
             (wanted.send_cq, wanted.recv_cq) = (cq, cq);
-            // SAFETY: attributes that name a queue of this device.
+            // SAFETY: the attributes name a queue of this device.
             let qp = unsafe { (library.create_qp)(self.context.pd(), &mut wanted) };
             if !qp.is_null() {
-                // SAFETY: just made.
+                // SAFETY: the queue pair was just created.
                 unsafe { (library.destroy_qp)(qp) };
                 found = Some(inline as usize);
                 break;
             }
         }
         let refused = io::Error::last_os_error();
-        // SAFETY: no queue pair uses it any more.
+        // SAFETY: no queue pair uses the queue any more.
         unsafe { (library.destroy_cq)(cq) };
         found.ok_or_else(|| {
             let name = &self.attributes.name;
@@ -188,7 +188,7 @@ fn attributes(context: &OpenDevice, listed: &Listed, port: &ibv_port_attr) -> At
         bandwidth: listed.bandwidth(),
         latency_ns: listed.latency_ns(),
         request: RequestCosts::usual(listed.latency_ns(), listed.bandwidth()),
-        // The node numbers them.
+        // The node assigns these numbers.
         card: 0,
         domain: 0,
     }

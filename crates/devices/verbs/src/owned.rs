@@ -1,4 +1,4 @@
-//! The queues and queue pairs that a device keeps, each with its object of libibverbs.
+//! The queues and queue pairs of a device, each with its libibverbs object.
 
 use std::time::Instant;
 
@@ -9,9 +9,9 @@ use device::{State, Transport};
 
 pub(super) struct OwnCq {
     pub raw: *mut ibv_cq,
-    /// Its next completion raises an event.
+    /// True if the next completion of the queue raises an event.
     pub armed: bool,
-    /// The device has reported that completions are lost.
+    /// True if the device has reported that completions are lost.
     pub overrun: bool,
 }
 
@@ -23,17 +23,18 @@ pub(super) struct OwnSrq {
 pub(super) struct OwnQp {
     pub raw: *mut ibv_qp,
     pub transport: Transport,
-    /// The last state that it was taken to. The device may have moved it to ERROR since.
+    /// The last state that was set for the queue pair. The device may have changed it to ERROR
+    /// since.
     pub state: State,
     pub life: u8,
     pub inline: u32,
-    /// Its line at the connection manager, for iWARP.
+    /// The queue pair's identifier at the connection manager, for iWARP.
     pub line: Option<Line>,
     pub sends: Sends,
-    /// None: receives come from a shared queue.
+    /// The queue pair's own receives. `None`: it consumes receives of a shared queue.
     pub receives: Option<Receives>,
-    /// The device has reported Last WQE Reached.
+    /// True if the device has reported Last WQE Reached.
     pub last_wqe: bool,
-    /// The time at which its owner first asked for that report.
+    /// The time at which the owner first called `is_drained`.
     pub asked: Option<Instant>,
 }

@@ -1,13 +1,14 @@
-//! The order in which devices write to memory, which no verb reports.
+//! The order in which devices write to memory, which no verb reports. It is inferred from the
+//! driver.
 
 use device::Placement;
 
-/// The placement of a device, and the reason for the assumption. `driver` is the name of its kernel
-/// driver, `None` for a software device.
+/// The assumed placement of a device, and the reason. `driver`: the name of its kernel driver,
+/// `None` for a software device.
 ///
 /// No specification promises an order within a message: IBA 9.5 (o9-20) leaves it open. The polling
-/// of rings in memory relies on the makers' statements about their cards; an unknown device counts
-/// as one without order.
+/// of rings in memory relies on the makers' statements about their cards; an unknown device is
+/// assumed to have no order.
 pub(crate) fn placement(driver: Option<&str>) -> (Placement, &'static str) {
     match driver {
         Some("mlx4_core" | "mlx5_core" | "ib_mthca") => (

@@ -1,4 +1,4 @@
-//! A device that is opened, and the properties of its ports.
+//! An open device, and the properties of its ports.
 
 use std::ffi::CStr;
 use std::mem::{MaybeUninit, zeroed};
@@ -18,25 +18,26 @@ pub(crate) struct Context {
     pub transport: ibv_transport_type,
 }
 
-// SAFETY: libibverbs may be called from any thread; the owner of the context uses it alone.
+// SAFETY: libibverbs may be called from any thread; only the owner of the context uses it.
 unsafe impl Send for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: open, and everything that was made on it has been destroyed.
+        // SAFETY: the device is open, and all its objects have been destroyed.
         unsafe { (self.library.close_device)(self.raw) };
     }
 }
 
-/// The devices of this host by name, each opened, or the reason why it could not be opened.
+/// The devices of this host, each with its name, and opened or with the reason why it cannot be
+/// opened.
 pub(crate) fn open_all() -> Result<Vec<(String, Result<Context>)>> {
     let library = library()?;
     let mut count = 0;
-    // SAFETY: a place for the count.
+    // SAFETY: memory for the count.
     let list = unsafe { (library.get_device_list)(&mut count) };
     if list.is_null() {
         return match std::io::Error::last_os_error().raw_os_error() {
-            // A kernel without RDMA, or one whose modules nobody has loaded.
+            // The kernel has no RDMA, or its modules are not loaded.
             Some(libc::ENOSYS) => Ok(Vec::new()),
             _ => Err(refused("libibverbs", "listing the RDMA devices")),
         };
@@ -44,7 +45,7 @@ pub(crate) fn open_all() -> Result<Vec<(String, Result<Context>)>> {
     let open = |at| {
         // SAFETY: the list has `count` devices, which stay until it is freed.
         let device = unsafe { *list.add(at) };
-        // SAFETY: as above; a name ends with a zero.
+        // SAFETY: as above; the name ends with a zero.
         let (name, transport) = unsafe {
             (
                 CStr::from_ptr((*device).name.as_ptr()),
@@ -69,7 +70,7 @@ pub(crate) fn open_all() -> Result<Vec<(String, Result<Context>)>> {
         (name, context)
     };
     let all = (0..count.max(0) as usize).map(open).collect();
-    // SAFETY: ours, and contexts outlive it.
+    // SAFETY: the list is ours, and contexts do not depend on it.
     unsafe { (library.free_device_list)(list) };
     Ok(all)
 }
@@ -77,17 +78,17 @@ pub(crate) fn open_all() -> Result<Vec<(String, Result<Context>)>> {
 impl Context {
     pub(crate) fn attributes(&self) -> Result<ibv_device_attr> {
         let mut attributes = MaybeUninit::zeroed();
-        // SAFETY: an open device and a place for the answer, of which zeroes are a value too.
+        // SAFETY: an open device, and memory for the result, for which zero is valid, too.
         let answer = unsafe { (self.library.query_device)(self.raw, attributes.as_mut_ptr()) };
         check(&self.name, "querying its attributes", answer)?;
-        // SAFETY: as above.
+        // SAFETY: zero was valid before the call.
         Ok(unsafe { attributes.assume_init() })
     }
 
     pub(crate) fn port(&self, port: u8) -> Result<ibv_port_attr> {
-        // SAFETY: numbers only, of which zeroes are a value.
+        // SAFETY: a structure of integers, for which zero is valid.
         let mut attributes: ibv_port_attr = unsafe { zeroed() };
-        // SAFETY: an open device and a place for the answer.
+        // SAFETY: an open device, and memory for the result.
         let answer = unsafe { (self.library.query_port)(self.raw, port, &mut attributes) };
         check(&self.name, &format!("querying port {port}"), answer)?;
         Ok(attributes)
@@ -95,7 +96,7 @@ impl Context {
 
     /// The GIDs of a port.
     pub(crate) fn gids(&self, port: u8) -> Result<Vec<Gid>> {
-        // SAFETY: numbers only.
+        // SAFETY: a structure of integers.
         let mut table: Vec<ibv_gid_entry> = vec![unsafe { zeroed() }; 1024];
         // SAFETY: memory for that number of entries of this size.
         let count = unsafe {
@@ -119,7 +120,7 @@ impl Context {
         Ok(ours
             .map(|entry| Gid {
                 index: entry.gid_index,
-                // SAFETY: every value of the bytes is valid.
+                // SAFETY: every value of these bytes is valid.
                 value: u128::from_be_bytes(unsafe { entry.gid.raw }),
                 kind: match entry.gid_type {
                     IBV_GID_TYPE_IB => GidKind::InfiniBand,
@@ -140,7 +141,8 @@ impl Context {
         self.made(pd, "creating a protection domain")
     }
 
-    /// The pointer that a function returned, or the error if it is null.
+    /// The pointer that a function of the library returned; if it is null, the error of the action
+    /// `what`.
     pub(crate) fn made<T>(&self, made: *mut T, what: &str) -> Result<*mut T> {
         match made.is_null() {
             true => Err(refused(&self.name, what)),
@@ -149,22 +151,22 @@ impl Context {
     }
 }
 
-/// Facts about a device in `/sys`.
+/// Properties of a device that the kernel shows in `/sys`.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// The NUMA node of the device.
     pub numa: Option<u32>,
-    /// The address on the PCI bus, such as `0000:3b:00.0`.
+    /// The device's address on the PCI bus, such as `0000:3b:00.0`.
     pub pci: Option<String>,
-    /// The kernel's driver. None: a software device.
+    /// The name of the device's kernel driver. `None`: a software device.
     pub driver: Option<String>,
-    /// The network interface below, for RoCE and iWARP.
+    /// The network interface of the port, for RoCE and iWARP.
     pub interface: Option<String>,
     /// The speed of that interface, in Mbit/s.
     pub interface_mbit: Option<u32>,
-    /// The length of the network prefix of the port's IP address, of 128 bits.
+    /// The length of the network prefix of the port's IP address, out of 128 bits.
     pub prefix_bits: Option<u8>,
-    /// The bytes per second that the slot carries in one direction.
+    /// The bandwidth of the device's slot in one direction, in bytes per second.
     pub slot_bytes_per_s: Option<u64>,
 }
 
@@ -190,7 +192,7 @@ pub(crate) fn surroundings(device: &str, port: u8, gid: Option<&Gid>) -> Surroun
 }
 
 impl Surroundings {
-    /// Notes the network interface below.
+    /// Records the port's network interface, and the speed of that interface.
     pub(crate) fn lies_on(&mut self, interface: Option<String>) {
         let speed = |name: &String| read(&interface_folder(name).join("speed"))?.parse().ok();
         self.interface_mbit = interface.as_ref().and_then(speed).filter(|mbit| *mbit > 0);
@@ -202,7 +204,7 @@ fn interface_folder(name: &str) -> PathBuf {
     PathBuf::from("/sys/class/net").join(name)
 }
 
-/// True if a network interface has been taken down.
+/// True if the network interface is administratively down.
 pub(crate) fn is_taken_down(interface: &str) -> bool {
     let flags = read(&interface_folder(interface).join("flags"));
     let flags =
@@ -221,8 +223,8 @@ fn target(link: &Path) -> Option<String> {
     Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
-/// The bytes per second that a slot carries, from the kernel's words for its speed, such as
-/// `8.0 GT/s PCIe`, and its lanes.
+/// The bandwidth of a slot in bytes per second, from the kernel's text for its speed, such as `8.0
+/// GT/s PCIe`, and from its lanes.
 pub(super) fn slot(speed: &str, lanes: &str) -> Option<u64> {
     let transfers: f64 = speed.split_whitespace().next()?.parse().ok()?;
     let lanes: u32 = lanes.parse().ok()?;
@@ -235,7 +237,7 @@ pub(super) fn slot(speed: &str, lanes: &str) -> Option<u64> {
     (bytes > 0.0).then_some(bytes as u64)
 }
 
-/// The payload that an `ibv_mtu` stands for, in bytes.
+/// The payload of a packet for an `ibv_mtu`, in bytes.
 pub(crate) fn mtu_bytes(mtu: ibv_mtu) -> usize {
     128 << mtu.clamp(1, 5)
 }
@@ -251,7 +253,7 @@ pub(crate) fn state_words(state: ibv_port_state) -> &'static str {
     }
 }
 
-/// The reason why a port cannot be used, if it cannot.
+/// The reason why a port cannot be used. `None`: it can be used.
 pub(crate) fn unusable(
     context: &Context,
     port: &ibv_port_attr,
@@ -338,7 +340,7 @@ impl std::fmt::Display for Rate {
     }
 }
 
-/// The error for an unknown device, with the names of those that exist.
+/// The error for a device that does not exist, with the names of those that exist.
 pub(crate) fn not_there(wanted: &str, there: &[String]) -> Error {
     let there = match there.is_empty() {
         true => "there is none".into(),

@@ -1,17 +1,18 @@
 //! Connections of iWARP. Its queue pairs run over TCP, and only the kernel's connection manager can
-//! connect two of them, through librdmacm, which is opened with the first iWARP device.
+//! connect two of them. It is used through librdmacm, which is opened with the first iWARP device.
 //!
 //! Each queue pair has a *line*: from its creation it listens at a TCP port of its own. That port,
 //! with a random number in the upper half of `port`, is its [`Address`]. When both ends connect,
-//! the one with the lower address calls. The *exchange* of the other, one thread for each device,
-//! accepts the call of one who proves to know the job's secret and the whole address. Calls are
-//! thus made and accepted without any poll by the ranks, however long they compute; the manager
-//! drops a call that is not accepted within some seconds. Call and answer carry codes by the job's
-//! secret (`card`), so that neither end is connected to a stranger.
+//! the end with the lower address *calls*: it sends a connection request. The *exchange* of the
+//! other end, one thread for each device, accepts a call if the caller proves that it knows the
+//! job's secret and the complete address. So calls are made and accepted while the ranks do not
+//! poll, however long they compute; the manager drops a call that is not accepted within some
+//! seconds. Call and answer carry codes made with the job's secret (`card`), so that neither end is
+//! connected to a stranger.
 //!
-//! Invariant: an event is handled before it is acknowledged to the manager; and an id
-//! is destroyed only outside the lock, because the manager then waits until the id's events have
-//! been handled, for which the exchange needs the lock.
+//! Invariants: an event is handled before it is acknowledged to the manager; and an id is destroyed
+//! only outside the lock, because its destruction waits until its events have been handled, for
+//! which the exchange needs the lock.
 
 mod attend;
 mod calls;
@@ -39,12 +40,12 @@ use super::sys::*;
 use device::{Address, Error, Result, State};
 use secret::codes::Codes;
 
-/// The time limit for the resolution of an address or route, in milliseconds.
+/// The time limit for the resolution of an address or a route, in milliseconds.
 const PATIENCE: c_int = 10_000;
-/// The most calls that wait for acceptance.
+/// The greatest number of calls to a queue pair that wait for acceptance.
 const BACKLOG: c_int = 4;
 
-/// Connects the queue pairs of a device.
+/// Makes and accepts the connections of an iWARP device's queue pairs, by a thread of its own.
 pub(crate) struct Exchange {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -53,42 +54,45 @@ pub(crate) struct Exchange {
 struct Shared {
     manager: &'static Manager,
     device: String,
-    /// Codes of calls and answers.
+    /// The codes of calls and of their answers.
     codes: Codes,
     channel: *mut rdma_event_channel,
-    /// Readable when the thread must end.
+    /// An eventfd that is readable when the thread must end.
     end: OwnedFd,
-    /// Readable once the state of a line has changed. The flag below says whether it has.
+    /// An eventfd that is readable once the state of a line has changed.
     news: OwnedFd,
+    /// True if the state of a line has changed since the last call of `has_news`.
     is_new: AtomicBool,
     lines: Mutex<HashMap<u32, Ends>>,
-    /// The reason why the manager reports no more events. Set under the lock.
+    /// The reason why the manager reports no more events, once it is known. Set under the lock.
     ended: OnceLock<String>,
 }
 
-// SAFETY: the pointers are the manager's, whose functions may be called from any thread, and each
-// is destroyed once.
+// SAFETY: the pointers belong to the manager, whose functions may be called from any thread, and
+// each object is destroyed once.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-/// The ids of a line.
+/// The state of a line (the connection of a queue pair, or the listening for one), with its ids of
+/// the connection manager.
 struct Ends {
     listener: *mut rdma_cm_id,
-    /// The id of a call, ours or a peer's; null without one.
+    /// The id of the call, ours or a peer's; null: there is no call.
     id: *mut rdma_cm_id,
     address: Address,
+    /// The greatest numbers of reads and atomics in flight: of this end, and of the peer.
     path: (u8, u8),
-    /// The other end of a call, as we called it or as the caller named itself.
+    /// The other end of the call: the one that we call, or that the caller says it is.
     peer: Option<Address>,
-    /// The call is ours.
+    /// True if the call is ours.
     is_caller: bool,
     phase: Phase,
 }
 
 #[derive(Clone, PartialEq)]
 enum Phase {
-    /// No call was made or received.
+    /// No call was made or accepted.
     Waiting,
     Calling,
     Connected,
@@ -96,7 +100,7 @@ enum Phase {
 }
 
 impl Ends {
-    /// The card of our own call, until a peer's call has been taken.
+    /// The card of our own call; `None`: there is no call, or a peer's.
     fn card(&self) -> Option<Card> {
         let to = self.peer.filter(|_| self.is_caller)?;
         Some(Card {
@@ -106,7 +110,8 @@ impl Ends {
     }
 }
 
-/// One queue pair's line.
+/// The line of one queue pair: its connection, or the listening for one. Dropped with the queue
+/// pair.
 pub(crate) struct Line {
     shared: Arc<Shared>,
     number: u32,
@@ -116,7 +121,7 @@ pub(crate) struct Line {
 impl Exchange {
     pub(crate) fn open(device: &str, keys: &Keys) -> Result<Exchange> {
         let manager = manager()?;
-        // SAFETY: no arguments.
+        // SAFETY: the function has no arguments.
         let channel = unsafe { (manager.create_event_channel)() };
         if channel.is_null() {
             return Err(refused(device, "opening /dev/infiniband/rdma_cm"));
@@ -132,7 +137,7 @@ impl Exchange {
             lines: Mutex::default(),
             ended: OnceLock::new(),
         });
-        // A read may find nothing: an event disappears with its id.
+        // A read of the channel may find nothing: an event disappears with its id.
         // SAFETY: a channel of ours.
         let calls = unsafe { (*channel).fd };
         nonblocking(device, calls)?;
@@ -164,7 +169,7 @@ impl Exchange {
         let port = match bound {
             Ok(port) => port,
             Err(why) => {
-                // SAFETY: our own id, which nothing refers to.
+                // SAFETY: our own id, to which nothing refers.
                 unsafe { (shared.manager.destroy_id)(listener) };
                 return Err(why);
             }
@@ -197,7 +202,7 @@ impl Exchange {
         }
     }
 
-    /// A descriptor that is readable when the state of a line has changed.
+    /// A descriptor that is readable once the state of a line has changed.
     pub(crate) fn fd(&self) -> RawFd {
         self.shared.news.as_raw_fd()
     }
@@ -218,7 +223,7 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         raise(&self.shared.end);
         if let Some(thread) = self.thread.take() {
-            // Its result does not matter.
+            // The thread's result does not matter.
             let _ = thread.join();
         }
         // SAFETY: no id is left, and no thread waits for events.
@@ -231,7 +236,7 @@ impl Line {
         self.address
     }
 
-    /// Starts the connection to a peer's queue pair, whose owner must call this too.
+    /// Starts the connection to a peer's queue pair, whose owner must call this, too.
     pub(crate) fn connect(&self, peer: Address) -> Result<()> {
         let key = |address: Address| (address.port as u64, address.qp);
         let shared = &self.shared;
@@ -300,7 +305,7 @@ impl Shared {
 
     fn new_id(&self) -> Result<*mut rdma_cm_id> {
         let mut id = ptr::null_mut();
-        // SAFETY: a channel of ours, and a place for the answer.
+        // SAFETY: a channel of ours, and memory for the result.
         let answer = unsafe {
             (self.manager.create_id)(self.channel, &mut id, ptr::null_mut(), RDMA_PS_TCP)
         };
@@ -310,12 +315,12 @@ impl Shared {
 
     fn let_go(&self, id: *mut rdma_cm_id) {
         if !id.is_null() {
-            // SAFETY: our own id, which nothing refers to any more.
+            // SAFETY: our own id, to which nothing refers any more.
             unsafe { (self.manager.destroy_id)(id) };
         }
     }
 
-    /// Makes an id listen; returns its port.
+    /// Makes an id listen at the IPv4 address `ip`, and returns its port.
     fn bind(&self, listener: *mut rdma_cm_id, ip: u128) -> Result<u16> {
         let mut own = socket_address(Address { port: ip, qp: 0 })?;
         // SAFETY: an id of ours, and an IPv4 address.
@@ -332,7 +337,7 @@ impl Shared {
         }))
     }
 
-    /// Takes the first step of a call.
+    /// Starts a call to `peer` with the resolution of its address.
     fn call(&self, ends: &Ends, peer: Address) -> Result<()> {
         let own = Address {
             qp: 0,
@@ -347,16 +352,16 @@ impl Shared {
         self.check(&format!("calling {}", words(peer)), answer)
     }
 
-    /// The body of the thread.
+    /// The body of the exchange's thread.
     fn work(&self, calls: RawFd) {
         if let Err(why) = attend(calls, &self.end, || self.take_event()) {
             self.give_up(&why);
         }
     }
 
-    /// Reports that the state of a line has changed.
+    /// Signals to the owner that the state of a line has changed.
     fn signal_news(&self) {
-        // In this order, otherwise the descriptor could stay readable.
+        // In this order, because otherwise the descriptor could stay readable.
         raise(&self.news);
         self.is_new.store(true, Ordering::Release);
     }

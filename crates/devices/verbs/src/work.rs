@@ -1,4 +1,4 @@
-//! The hot path: posting work and taking completions.
+//! The hot path: posting work requests and receives, and polling completions.
 
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
@@ -14,10 +14,10 @@ use device::{
     Status, Transport, Work,
 };
 
-/// The most completions taken from the device in one call.
+/// The greatest number of completions that one call of the library returns.
 const BATCH: usize = 16;
 
-/// Slices in the form of libibverbs.
+/// Slices of memory in the form of libibverbs.
 struct SgeList {
     list: [MaybeUninit<ibv_sge>; SEND_SLICES],
     count: usize,
@@ -38,8 +38,8 @@ impl SgeList {
         self.count += 1;
     }
 
-    /// Adds all slices but empty ones, which some devices misread. False: there are more than
-    /// `most`.
+    /// Adds all slices except empty ones, which some devices misinterpret. False: there are more
+    /// than `most` slices.
     #[inline]
     fn add(&mut self, slices: &[Slice], most: usize) -> bool {
         let most = self.count + most;
@@ -57,8 +57,8 @@ impl SgeList {
     }
 }
 
-/// Fills in the operation of a request. `handle` is the address handle of a datagram's destination,
-/// or null; `q_key` is the destination's queue key.
+/// Sets the operation of a request. `handle`: the address handle of a datagram's destination, or
+/// null. `q_key`: the destination's queue key.
 #[inline]
 fn set_operation(
     request: &mut ibv_send_wr,
@@ -138,7 +138,7 @@ impl VerbsDevice {
         if !pieces.add(work.local, SEND_SLICES) {
             return self.too_many(work.local.len(), SEND_SLICES);
         }
-        // SAFETY: numbers and pointers that may be null.
+        // SAFETY: integers, and pointers that may be null.
         let mut request: ibv_send_wr = unsafe { zeroed() };
         request.sg_list = pieces.list.as_mut_ptr().cast();
         request.num_sge = pieces.count as i32;
@@ -161,7 +161,7 @@ impl VerbsDevice {
         };
         request.wr_id = number.encode();
         let mut bad = ptr::null_mut();
-        // SAFETY: an existing queue pair, a request whose list stays during the call, and memory
+        // SAFETY: an existing queue pair, a request whose list is valid during the call, and memory
         // that the caller promises to keep.
         let answer = unsafe {
             let post = (*(*own.raw).context).ops.post_send;
@@ -185,7 +185,7 @@ impl VerbsDevice {
         Ok(())
     }
 
-    /// Refuses a request that cannot be posted; returns the length of one that can.
+    /// Checks whether a request can be posted, and returns its length in bytes.
     #[inline]
     fn may_post(&self, qp: Qp, work: &Work) -> Result<u32> {
         let own = self.qp(qp)?;
@@ -218,7 +218,7 @@ impl VerbsDevice {
 
     #[cold]
     fn not_posted(&self, number: i32) -> Result<()> {
-        // Some libraries return the number, others −1 and leave it in `errno`.
+        // Some libraries return the error number, others return −1 and set `errno`.
         let why = match number {
             -1 => io::Error::last_os_error(),
             number => io::Error::from_raw_os_error(number.abs()),
@@ -286,7 +286,7 @@ impl VerbsDevice {
             num_sge: pieces.count as i32,
         };
         let mut bad = ptr::null_mut();
-        // SAFETY: an existing queue, a request whose list stays during the call, and memory that
+        // SAFETY: an existing queue, a request whose list is valid during the call, and memory that
         // the caller promises to keep.
         let answer = unsafe {
             match queue {
@@ -311,7 +311,8 @@ impl VerbsDevice {
         }
     }
 
-    /// Ends a receive; returns the caller's number, unless it is forgotten.
+    /// Ends a receive, and returns the caller's number. `None`: the receive was forgotten by a
+    /// reset.
     #[inline]
     fn give_back(&mut self, number: WrNumber) -> Option<u64> {
         let receives = match number.kind {
@@ -373,7 +374,7 @@ impl VerbsDevice {
     }
 
     /// The status of a request that a queue pair could not execute. A device in software reports
-    /// this at once where its port is down, without a single try.
+    /// this error at once if its port is down, without any retry.
     #[cold]
     fn reason(&mut self, number: WrNumber) -> Status {
         let own = self.alive(number);
@@ -384,7 +385,7 @@ impl VerbsDevice {
         }
     }
 
-    /// Translates a completion. None: the request was posted before its queue pair was reset or
+    /// Translates a completion. `None`: the request was posted before its queue pair was reset or
     /// destroyed.
     #[inline]
     fn translate(&mut self, one: &ibv_wc) -> Option<Completion> {
@@ -436,14 +437,14 @@ impl VerbsDevice {
             } else {
                 0
             },
-            // SAFETY: the flag says that the immediate is valid.
+            // SAFETY: the flag shows that the immediate is valid.
             immediate: says.then(|| u32::from_be(unsafe { one.__bindgen_anon_1.imm_data })),
         })
     }
 }
 
-/// The status of a completion (IBA 11.6.2). Rare ones are mapped to the nearest with the same
-/// meaning for a program.
+/// The status of a completion (IBA 11.6.2). Rare ones are mapped to the nearest status with the
+/// same meaning for a program.
 fn status(status: ibv_wc_status) -> Status {
     match status {
         IBV_WC_SUCCESS => Status::Success,

@@ -1,7 +1,8 @@
-//! The allocator of the library: the C library's, with one clear line where that has no memory.
+//! The allocator of the library: that of the C library, with one clear line of text if memory runs
+//! out.
 //!
-//! Invariant: a refusal allocates nothing and takes no lock. No code of the library goes on without
-//! memory that it asked for, so a refusal ends the process. Memory for users
+//! Invariant: the report of a refusal allocates nothing and takes no lock. No code of the library
+//! can continue without memory that it requested, so a refusal ends the process. Memory for users
 //! (`procedures::memory`) and memory whose length a peer chooses (`datatype::granted`) come from
 //! the C library itself and may be refused.
 
@@ -15,7 +16,7 @@ struct Allocator;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-// SAFETY: every call is passed on to the system's allocator, whose promises these are.
+// SAFETY: every call is passed on to the system's allocator, which keeps these promises.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -50,7 +51,7 @@ fn granted(memory: *mut u8, bytes: usize) -> *mut u8 {
     memory
 }
 
-/// Ends the process, whose library was refused this many bytes.
+/// Ends the process: the system refused this many bytes for the library.
 #[cold]
 fn refused(bytes: usize) -> ! {
     let mut text = [0u8; 256];
@@ -66,7 +67,8 @@ fn refused(bytes: usize) -> ! {
          ulimit -d) and of its group (memory.max)"
     );
     let length = 256 - rest.len();
-    // SAFETY: the bytes are ours; `_exit` runs no handler, which could ask for memory again.
+    // SAFETY: the bytes are a local array; `_exit` runs no handler, which could request memory
+    // again.
     unsafe {
         libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), length);
         libc::_exit(MPI_ERR_NO_MEM)

@@ -1,9 +1,9 @@
-//! Arguments from C: the checks that follow from a parameter's kind and need no lookup, and the
-//! views through which safe code reads and writes C's memory.
+//! Arguments from C: the checks that follow from a parameter's kind and need no table, and the
+//! views by which safe code reads and writes C's memory.
 //!
 //! Invariant: a view is made only here, in `arrays` and in `counts`, after its check, and only by
 //! the generated entry points. They pass on C's promise that a pointer is NULL or points to the
-//! object that its parameter describes. The names in errors are the standard's parameter names.
+//! object that its parameter describes. Errors name parameters as the standard does.
 
 use crate::constants::*;
 use crate::error::Error;
@@ -23,7 +23,7 @@ type Result<T> = std::result::Result<T, Error>;
 
 // Integers.
 
-/// A count, which must not be negative (MPI_ERR_COUNT).
+/// Checks a count, which must not be negative (MPI_ERR_COUNT).
 #[inline(always)]
 pub fn count(name: &str, value: i64) -> Result<i64> {
     if value < 0 {
@@ -33,7 +33,7 @@ pub fn count(name: &str, value: i64) -> Result<i64> {
     }
 }
 
-/// The count of a buffer that may be MPI_IN_PLACE, which makes the count insignificant.
+/// Checks the count of a buffer that may be MPI_IN_PLACE, with which the count is insignificant.
 #[inline(always)]
 pub fn count_beside(name: &str, buffer: *const c_void, value: i64) -> Result<i64> {
     if value < 0 && buffer == MPI_IN_PLACE.cast_const() {
@@ -42,31 +42,31 @@ pub fn count_beside(name: &str, buffer: *const c_void, value: i64) -> Result<i64
     count(name, value)
 }
 
-/// The number of requests or of blocks of an array.
+/// Checks the number of requests or of blocks of an array (MPI_ERR_COUNT).
 #[inline(always)]
 pub fn n(name: &str, value: c_int) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_COUNT, name, value as i64))
 }
 
-/// The length of an array of other things than requests and blocks (MPI_ERR_ARG).
+/// Checks the length of an array of other elements than requests and blocks (MPI_ERR_ARG).
 #[inline(always)]
 pub fn len(name: &str, value: c_int) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_ARG, name, value as i64))
 }
 
-/// A number of dimensions, which must not be negative (MPI_ERR_DIMS).
+/// Checks a number of dimensions, which must not be negative (MPI_ERR_DIMS).
 #[inline(always)]
 pub fn ndims(name: &str, value: c_int) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_DIMS, name, value as i64))
 }
 
-/// A size in bytes, which must not be negative (MPI_ERR_SIZE).
+/// Checks a size in bytes, which must not be negative (MPI_ERR_SIZE).
 #[inline(always)]
 pub fn size(name: &str, value: isize) -> Result<usize> {
     usize::try_from(value).map_err(|_| negative(MPI_ERR_SIZE, name, value as i64))
 }
 
-/// The rank of a process; no special value is allowed.
+/// Checks the rank of a process; no special value is allowed.
 #[inline(always)]
 pub fn rank(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
@@ -76,7 +76,7 @@ pub fn rank(name: &str, value: c_int) -> Result<c_int> {
     }
 }
 
-/// A rank to send to.
+/// Checks a rank to send to; MPI_PROC_NULL is allowed.
 #[inline(always)]
 pub fn dest(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
@@ -86,7 +86,7 @@ pub fn dest(name: &str, value: c_int) -> Result<c_int> {
     }
 }
 
-/// A rank to receive from.
+/// Checks a rank to receive from; MPI_ANY_SOURCE and MPI_PROC_NULL are allowed.
 #[inline(always)]
 pub fn source(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 && value != MPI_ANY_SOURCE {
@@ -96,7 +96,8 @@ pub fn source(name: &str, value: c_int) -> Result<c_int> {
     }
 }
 
-/// The root of a collective operation; the values for intercommunicators pass.
+/// Checks the root of a collective operation; the special values for intercommunicators are
+/// allowed.
 #[inline(always)]
 pub fn root(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 && value != MPI_ROOT && value != MPI_PROC_NULL {
@@ -106,7 +107,7 @@ pub fn root(name: &str, value: c_int) -> Result<c_int> {
     }
 }
 
-/// A tag to send with, which must not be negative (MPI_ERR_TAG).
+/// Checks a tag to send with, which must not be negative (MPI_ERR_TAG).
 #[inline(always)]
 pub fn tag(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
@@ -116,7 +117,7 @@ pub fn tag(name: &str, value: c_int) -> Result<c_int> {
     }
 }
 
-/// A tag to receive, or MPI_ANY_TAG.
+/// Checks a tag to receive; MPI_ANY_TAG is allowed.
 #[inline(always)]
 pub fn tag_any(name: &str, value: c_int) -> Result<c_int> {
     if value < 0 {
@@ -128,7 +129,7 @@ pub fn tag_any(name: &str, value: c_int) -> Result<c_int> {
 
 // Single values behind pointers.
 
-/// A place for one result.
+/// An address in C's memory for one result.
 #[derive(Clone, Copy)]
 pub struct Out<'a, T>(NonNull<T>, PhantomData<&'a mut T>);
 
@@ -136,23 +137,23 @@ impl<T> Out<'_, T> {
     /// Writes the result.
     #[inline(always)]
     pub fn set(self, value: impl Into<T>) {
-        // SAFETY: `out` was promised a place that is writable for one T during the call.
+        // SAFETY: `out` was promised an address that is writable for one T during the call.
         unsafe { self.0.write(value.into()) }
     }
 }
 
 impl Out<'_, Status> {
-    /// Writes the error field alone.
+    /// Writes only the error field of the status.
     pub fn set_error(self, error: c_int) {
-        // SAFETY: `out` was promised a place that is writable for one status during the call.
+        // SAFETY: `out` was promised an address that is writable for one status during the call.
         unsafe { (&raw mut (*self.0.as_ptr()).error).write(error) }
     }
 
-    /// Writes all but the error field, which only calls that complete several operations may touch
-    /// (section 3.2.5 of MPI 5.0).
+    /// Writes all fields except the error field, which only calls that complete several operations
+    /// may change (section 3.2.5 of MPI 5.0).
     #[inline(always)]
     pub fn fill(self, status: Status) {
-        // SAFETY: `out` was promised a place that is writable for one status; the error field is
+        // SAFETY: `out` was promised an address that is writable for one status; the error field is
         // copied as memory, because C need not have initialised it.
         unsafe {
             let error = &raw mut (*self.0.as_ptr()).error;
@@ -163,7 +164,7 @@ impl Out<'_, Status> {
     }
 }
 
-/// A logical result.
+/// A logical value of C, for results.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Flag(c_int);
@@ -174,6 +175,8 @@ impl From<bool> for Flag {
     }
 }
 
+/// The address of a result, which must not be NULL.
+///
 /// # Safety
 /// `place` is NULL or writable for the length of the call.
 #[inline(always)]
@@ -184,6 +187,8 @@ pub unsafe fn out<'a, T>(name: &str, place: *mut T) -> Result<Out<'a, T>> {
     }
 }
 
+/// The address of a result; `None` for NULL.
+///
 /// # Safety
 /// As for [`out`].
 #[inline(always)]
@@ -200,6 +205,8 @@ pub unsafe fn status<'a>(place: *mut Status) -> Option<Out<'a, Status>> {
     NonNull::new(place).map(|place| Out(place, PhantomData))
 }
 
+/// The value at an address, which is read and written, and must not be NULL.
+///
 /// # Safety
 /// `place` is NULL or holds a T that nothing else touches during the call.
 #[inline(always)]
@@ -211,6 +218,8 @@ pub unsafe fn inout<'a, T>(name: &str, place: *mut T) -> Result<&'a mut T> {
     }
 }
 
+/// The value at an address, which is read and written; `None` for NULL.
+///
 /// # Safety
 /// As for [`inout`].
 #[inline(always)]
@@ -219,6 +228,8 @@ pub unsafe fn optional_inout<'a, T>(_name: &str, place: *mut T) -> Result<Option
     Ok(unsafe { place.as_mut() })
 }
 
+/// The value at an address, which is read and must not be NULL.
+///
 /// # Safety
 /// `place` is NULL or holds a T that nothing changes during the call.
 #[inline(always)]
@@ -242,7 +253,7 @@ pub unsafe fn array_of_comm<'a, T>(name: &'static str, start: *const T) -> CommA
     unsafe { CommArray::new(name, start) }
 }
 
-/// The statuses of several operations, or MPI_STATUSES_IGNORE.
+/// The statuses of several operations in C's memory, or MPI_STATUSES_IGNORE.
 #[derive(Clone, Copy)]
 pub struct Statuses<'a> {
     start: Option<NonNull<Status>>,
@@ -251,7 +262,7 @@ pub struct Statuses<'a> {
 }
 
 impl<'a> Statuses<'a> {
-    /// The place of the status at `index`, if statuses are wanted.
+    /// The status at `index`, to be written; `None` for MPI_STATUSES_IGNORE.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<Out<'a, Status>> {
         let start = self.start?;
@@ -260,12 +271,14 @@ impl<'a> Statuses<'a> {
         Some(Out(unsafe { start.add(index) }, PhantomData))
     }
 
-    /// The caller passed MPI_STATUSES_IGNORE.
+    /// True if the caller passed MPI_STATUSES_IGNORE.
     pub fn ignored(&self) -> bool {
         self.start.is_none()
     }
 }
 
+/// The view of an array of statuses; NULL is MPI_STATUSES_IGNORE.
+///
 /// # Safety
 /// `start` is NULL or the start of `length` writable statuses.
 #[inline(always)]
@@ -279,6 +292,8 @@ pub unsafe fn statuses<'a>(start: *mut Status, length: usize) -> Statuses<'a> {
 
 // Texts.
 
+/// The string at an address, which must not be NULL.
+///
 /// # Safety
 /// `start` is NULL or a NUL-terminated string that nothing changes during the call.
 #[inline(always)]
@@ -290,7 +305,7 @@ pub unsafe fn text<'a>(name: &str, start: *const c_char) -> Result<&'a CStr> {
     Ok(unsafe { CStr::from_ptr(start) })
 }
 
-/// A buffer for a string.
+/// A buffer in C's memory for a string.
 pub struct OutText<'a>(&'a mut [MaybeUninit<u8>]);
 
 impl OutText<'_> {
@@ -306,6 +321,8 @@ impl OutText<'_> {
     }
 }
 
+/// The view of a buffer for a string, which must not be NULL.
+///
 /// # Safety
 /// `start` is NULL or the start of `size` writable bytes; `size` is at least 1.
 #[inline(always)]
@@ -317,7 +334,7 @@ pub unsafe fn out_text<'a>(name: &str, start: *mut c_char, size: usize) -> Resul
     }?))
 }
 
-// Errors. Out of line, so that a successful call pays only a branch for them.
+// Errors. They are out of line, so that a successful call pays only a branch for them.
 
 #[cold]
 #[inline(never)]
@@ -366,7 +383,7 @@ fn bad_root(name: &str, value: c_int) -> Error {
     Error::new(MPI_ERR_ROOT, detail)
 }
 
-/// Writes values to an array of C's, up to its length.
+/// Writes values to an array in C's memory, up to its length.
 pub(crate) fn fill(places: &mut [MaybeUninit<c_int>], values: impl IntoIterator<Item = c_int>) {
     for (place, value) in places.iter_mut().zip(values) {
         place.write(value);

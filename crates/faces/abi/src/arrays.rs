@@ -1,4 +1,4 @@
-//! Arrays from C: the views of those whose length is known, and the error of NULL.
+//! Arrays from C: the views of arrays of known length, and the error for NULL.
 
 use crate::constants::MPI_ERR_ARG;
 use crate::error::Error;
@@ -7,6 +7,8 @@ use std::slice;
 
 type Result<T> = std::result::Result<T, Error>;
 
+/// An array that is read. It may be NULL if it is empty.
+///
 /// # Safety
 /// `start` is NULL or the start of `length` Ts that nothing changes during the call.
 #[inline(always)]
@@ -21,6 +23,8 @@ pub unsafe fn slice<'a, T>(name: &str, start: *const T, length: usize) -> Result
     Ok(unsafe { slice::from_raw_parts(start, length) })
 }
 
+/// An array that is read and written. It may be NULL if it is empty.
+///
 /// # Safety
 /// `start` is NULL or the start of `length` Ts that nothing else touches during the call.
 #[inline(always)]
@@ -35,6 +39,8 @@ pub unsafe fn slice_mut<'a, T>(name: &str, start: *mut T, length: usize) -> Resu
     Ok(unsafe { slice::from_raw_parts_mut(start, length) })
 }
 
+/// An array that is written. It may be NULL if it is empty.
+///
 /// # Safety
 /// As for [`slice_mut`], but the Ts need not be initialised.
 #[inline(always)]

@@ -1,5 +1,5 @@
-//! A rank's place: on this host, on several, or on a modelled machine, as its launcher describes
-//! it.
+//! Connects a rank to the other ranks of its job as its launcher describes it: by shared memory on
+//! this host, by devices to other hosts, or on a modelled machine.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,11 +19,12 @@ use crate::call_profile::CallProfile;
 use crate::call_trace::{ModelledHost, Time, Watch};
 use crate::remote;
 
-/// The procedure that starts MPI, and the time of its call.
+/// The name of the procedure that starts MPI, and the time of its call.
 pub(crate) type Start = (&'static str, Instant);
 
-/// Wiring of the rank to the others of its job: shared memory, devices, or a modelled machine,
-/// with its watch there. None for the only rank.
+/// Describes to the rank how it reaches the other ranks of its job: by shared memory, devices, or a
+/// modelled machine. `None`: the rank is the only one. The watch traces the rank's calls, if that
+/// is required.
 pub(crate) fn wiring(
     started: Started,
     knobs: &Knobs,
@@ -39,7 +40,7 @@ pub(crate) fn wiring(
     }
 }
 
-/// Wiring on this host, and by devices to others.
+/// The means to reach ranks on this host, and devices to reach ranks on others.
 fn on_real_hosts(job: Arc<dyn Bootstrap>, knobs: &Knobs) -> Result<Wiring, String> {
     let node = match job.hosts().count() {
         0 | 1 => None,
@@ -120,7 +121,7 @@ fn by_our_launcher(
     Ok((wiring, watched.then(|| Watch::new(time, profile, host))))
 }
 
-/// All ranks share the file and its position, so it is read by place.
+/// All ranks share the file and its position, so it is read at explicit offsets.
 fn contents(file: &File) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; file.metadata()?.len() as usize];
     file.read_exact_at(&mut bytes, 0)?;

@@ -13,10 +13,10 @@ use mpi::types::Types;
 use mpi::{MessageBuffer, State};
 use std::ffi::{c_int, c_void};
 
-/// The lowest address that a program can have: Linux maps no memory below.
+/// The lowest address that a program can have: Linux maps no memory below it.
 const FIRST_PAGE: usize = 4096;
 
-/// The peer of a buffer that is no message: any but `MPI_PROC_NULL`.
+/// The peer argument for a buffer that belongs to no message: any rank other than `MPI_PROC_NULL`.
 const NO_MESSAGE: c_int = MPI_ANY_SOURCE;
 
 /// The buffer arguments of a call: an address, a count and a datatype handle.
@@ -30,14 +30,14 @@ pub struct UserBuffer {
 }
 
 impl UserBuffer {
-    /// The three arguments of one buffer.
+    /// A buffer with these three arguments of a call.
     ///
     /// # Safety
     /// The standard's rule for message buffers (MPI 5.0 §3.2, §3.7.2): from the call until the
     /// operation is complete, the memory that `count` elements of `datatype` describe is readable,
-    /// is writable if the operation receives, and is not accessed by anybody else with a conflict.
-    /// Addresses that no program has (NULL, MPI_IN_PLACE) are allowed here; the methods reject or
-    /// interpret them.
+    /// is writable if the operation receives, and has no conflicting accesses by others. Addresses
+    /// that no program has (NULL, MPI_IN_PLACE) are allowed here; the methods reject or interpret
+    /// them.
     #[inline(always)]
     pub unsafe fn new(address: *const c_void, count: i64, datatype: Datatype) -> UserBuffer {
         UserBuffer {
@@ -59,13 +59,13 @@ impl UserBuffer {
         self.count
     }
 
-    /// The address is MPI_IN_PLACE.
+    /// True if the address is MPI_IN_PLACE.
     #[inline(always)]
     pub fn is_in_place(self) -> bool {
         self.address == MPI_IN_PLACE.cast_const()
     }
 
-    /// The buffer as that of a message to or from a rank.
+    /// This buffer as that of a message to or from the rank `peer`.
     #[inline(always)]
     pub fn of_message(self, peer: c_int) -> MessageMemory {
         MessageMemory { buffer: self, peer }
@@ -77,7 +77,8 @@ impl UserBuffer {
         self.resolve(state.objects().types())
     }
 
-    /// The memory of the buffer, if its datatype is predefined and has no gaps.
+    /// The memory of the buffer, if its datatype is predefined and has no gaps; `None` also for an
+    /// address that needs further checks.
     #[inline(always)]
     pub fn run(self) -> Option<Buffer> {
         let bytes = dense(self.count, self.datatype)?;
@@ -89,8 +90,8 @@ impl UserBuffer {
         Some(unsafe { Buffer::dense(self.address.cast_mut().cast(), bytes) })
     }
 
-    /// The memory of the buffer, or `None` if MPI_IN_PLACE stands for the address; count and
-    /// datatype are then ignored.
+    /// The memory of the buffer, or `None` if the address is MPI_IN_PLACE; count and datatype are
+    /// then ignored.
     #[inline(always)]
     pub fn buffer_unless_in_place(self, state: &State) -> Result<Option<Buffer>, Error> {
         if self.is_in_place() {
@@ -99,7 +100,7 @@ impl UserBuffer {
         self.buffer(state).map(Some)
     }
 
-    /// The elements of a reduction.
+    /// The elements of the buffer, as an operand of a reduction.
     #[inline]
     pub fn elements(self, state: &State) -> Result<Elements, Error> {
         let start = self.address.cast_mut().cast();
@@ -118,7 +119,8 @@ impl UserBuffer {
         Ok(unsafe { Elements::new(start, count, &ty) })
     }
 
-    /// The elements of a reduction, or `None` if MPI_IN_PLACE stands for the address.
+    /// The elements of the buffer as an operand of a reduction, or `None` if the address is
+    /// MPI_IN_PLACE.
     #[inline]
     pub fn elements_unless_in_place(self, state: &State) -> Result<Option<Elements>, Error> {
         if self.is_in_place() {
@@ -127,7 +129,7 @@ impl UserBuffer {
         self.elements(state).map(Some)
     }
 
-    /// The memory of an access to a file.
+    /// The memory of the buffer, for an access to a file.
     pub fn file_memory(self, state: &State) -> Result<FileMemory, Error> {
         let ty = state
             .objects()
@@ -143,7 +145,7 @@ impl UserBuffer {
         })
     }
 
-    /// The memory of a message to or from a rank, or of no message.
+    /// The memory of the buffer of a message to or from `peer`, or of no message.
     #[inline(always)]
     fn memory(self, types: &Types, peer: c_int) -> Result<Buffer, Error> {
         let bytes = if self.address.addr() >= FIRST_PAGE {
@@ -161,7 +163,7 @@ impl UserBuffer {
         Ok(buffer)
     }
 
-    /// The memory of the buffer in every case but the common one, which `memory` deals with.
+    /// The memory of the buffer in all cases except the common one, which `memory` handles.
     #[inline(always)]
     fn any(self, types: &Types, peer: c_int) -> Result<Buffer, Error> {
         // SAFETY: `new` was promised the memory of `count` elements of this datatype.
@@ -191,8 +193,8 @@ impl MessageBuffer for MessageMemory {
     }
 }
 
-/// The memory of no elements of `MPI_DATATYPE_NULL` where there is no peer; else the error. MPICH
-/// takes such a message too, and programs write it for the end of a line of ranks.
+/// An empty buffer for no elements of `MPI_DATATYPE_NULL` and `MPI_PROC_NULL`, otherwise the error.
+/// MPICH accepts such a message too, and programs write it at the end of a line of ranks.
 #[cold]
 #[inline(never)]
 fn nothing(count: i64, datatype: Datatype, peer: c_int, error: Error) -> Result<Buffer, Error> {
@@ -216,8 +218,9 @@ fn dense(count: i64, datatype: Datatype) -> Option<usize> {
     Some(count.checked_mul(size as i64)? as usize)
 }
 
-/// [`UserBuffer::any`]. An error of the datatype shows here, so the peer is checked here. It takes
-/// the parts: a buffer that is passed out of line would need memory in every call.
+/// [`UserBuffer::any`] out of line. It checks the peer, which excuses some errors of the datatype.
+/// It takes the fields one by one: a buffer that is passed out of line would need memory in every
+/// call.
 ///
 /// # Safety
 /// The promise of [`UserBuffer::new`].
@@ -244,8 +247,8 @@ unsafe fn any(
     Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as usize, &ty) })
 }
 
-/// Rejects an address below every program's memory, unless the datatype has absolute addresses:
-/// NULL is then MPI_BOTTOM.
+/// Rejects an address below the memory of every program, unless the datatype has absolute
+/// addresses: NULL is then MPI_BOTTOM.
 #[cold]
 fn check_low(address: *const c_void, count: i64, ty: &Type) -> Result<(), Error> {
     let (start, _) = ty.span(count as usize)?;

@@ -1,10 +1,10 @@
-//! The guard around every call from C: it finds the rank, hands errors to their handler, and keeps
-//! panics from C.
+//! The guard around every call from C: it finds the rank, passes errors to their handler, and keeps
+//! panics out of C.
 //!
-//! Invariant: a successful call costs a load and two branches around the procedure's function;
-//! everything else is cold and comes last in this file. A panic is a fault of the library, after
-//! which nothing can be promised: it never unwinds into C, because entry points are `extern "C"`
-//! and the library is built to abort (`raise::on_panic` prints the message).
+//! Invariant: a successful call costs a load and two branches around the procedure's function; all
+//! other code is cold and comes last in this file. A panic is a bug of the library, after which
+//! nothing can be promised. It never unwinds into C, because entry points are `extern "C"` and the
+//! library is built to abort (`raise::on_panic` prints the message).
 
 use crate::buffer::UserBuffer;
 use crate::call_key::Argument;
@@ -27,14 +27,15 @@ pub struct Call {
 }
 
 impl Call {
-    /// Hands the errors of this call to the handler of `object` from now on. For calls whose
-    /// arguments do not name the object, such as MPI_Wait: there it is the request's communicator.
+    /// Sets the object whose error handler gets the errors of this call from now on. For calls
+    /// whose arguments do not name the object, such as MPI_Wait: the object is the request's
+    /// communicator.
     pub fn raise_on(&self, object: Object) {
         self.object.set(object);
     }
 }
 
-/// A call while MPI is running.
+/// The current call, made while MPI is running.
 pub struct Running {
     call: Call,
     /// The rank of this process.
@@ -49,8 +50,8 @@ impl Deref for Running {
     }
 }
 
-/// The guard of a procedure that needs a running MPI. `decode` checks and converts the arguments,
-/// `body` does the work, `announced` repeats the whole call after announcing it to the trace.
+/// The guard of a procedure that needs a running MPI. `decode` checks and converts the arguments;
+/// `body` does the work; `announced` announces the call to the trace, and then repeats it.
 #[inline(always)]
 pub fn running<A>(
     procedure: &'static str,
@@ -93,7 +94,7 @@ pub fn early<A>(
     }
 }
 
-/// The guard of a procedure of the tools interface, which returns its errors.
+/// The guard of a procedure of the tools interface, which returns its errors without a handler.
 #[inline(always)]
 pub fn tools<A>(
     procedure: &'static str,
@@ -118,8 +119,8 @@ fn finish(call: &Call, body: impl FnOnce() -> Result<(), Error>) -> c_int {
     }
 }
 
-/// Raises the error of a call whose arguments cannot be read. The other ranks of a collective call
-/// on a file, or of one that makes a communicator or a window, get it too.
+/// Raises the error of a call with invalid arguments. The other ranks of a collective call on a
+/// file, or of a call that makes a communicator or a window, get the error too.
 #[cold]
 #[inline(never)]
 fn refused(procedure: &'static str, object: Object, error: Error) -> c_int {
@@ -135,7 +136,7 @@ fn refused(procedure: &'static str, object: Object, error: Error) -> c_int {
     failed(procedure, object, error)
 }
 
-/// A procedure on a file in which all of its ranks take part.
+/// True if all ranks of a file take part in the procedure.
 fn is_collective(procedure: &str) -> bool {
     let begins = !procedure.ends_with("_end");
     begins
@@ -153,17 +154,17 @@ fn is_collective(procedure: &str) -> bool {
         && !procedure.ends_with("_errhandler")
 }
 
-/// Raises an error. It takes the parts of a call: a call whose address is taken would need memory
-/// in every procedure.
+/// Raises an error. It takes the fields of a call one by one: a call whose address is passed would
+/// need memory in every procedure.
 #[cold]
 #[inline(never)]
 fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
     raise(procedure, object, &error)
 }
 
-/// Repeats a call that found no rank, after announcing it to the trace. Without a trace, MPI is not
-/// running, which is a fatal error. `uses`: arguments that tell the call from others of its
-/// procedure. `used`: memory of the program, and whether the call writes it.
+/// Announces a call that found no rank to the trace, and repeats it. Without a trace, MPI is not
+/// running, which is a fatal error. `uses`: arguments that distinguish the call from other calls of
+/// its procedure. `used`: buffers of the program, each with true if the call writes it.
 #[inline(always)]
 pub fn announced(
     procedure: &'static str,
@@ -183,7 +184,8 @@ pub fn announced(
     code
 }
 
-/// Notes the use of memory that belongs to windows, where that is checked. True: some does.
+/// If accesses to windows are checked, notes the use of memory that belongs to windows. Returns
+/// true if some of `used` does.
 #[cold]
 fn note_use(used: &[(UserBuffer, bool)]) -> bool {
     let Some(rank) = LIBRARY.rank_in_call().filter(|_| !used.is_empty()) else {
@@ -192,7 +194,7 @@ fn note_use(used: &[(UserBuffer, bool)]) -> bool {
     let mut state = rank.lock();
     let mut is_noted = false;
     for (memory, is_written) in used {
-        // The call itself reports what is wrong with its arguments.
+        // The call itself reports errors in its arguments.
         if let Ok(memory) = memory.buffer(&state) {
             is_noted |= state.notes().uses(&memory, *is_written);
         }
@@ -200,7 +202,7 @@ fn note_use(used: &[(UserBuffer, bool)]) -> bool {
     is_noted
 }
 
-/// As [`announced`], for a call that may return without a result: a poll.
+/// Announces a call like [`announced`]; the call may return without a result: a poll.
 #[inline(always)]
 pub fn announced_poll(procedure: &'static str, again: impl FnOnce() -> c_int) -> c_int {
     if !LIBRARY.enter(procedure, CallKind::Poll, &[]) {
@@ -224,7 +226,7 @@ fn not_running(procedure: &'static str) -> c_int {
     )
 }
 
-/// The body of a procedure that does not work yet.
+/// The body of a procedure that is not implemented yet.
 #[cold]
 pub fn unsupported(procedure: &'static str, object: Object) -> c_int {
     if LIBRARY.rank().is_none() {
@@ -233,10 +235,10 @@ pub fn unsupported(procedure: &'static str, object: Object) -> c_int {
     unsupported_early(procedure, object)
 }
 
-/// The body of a procedure that does not work yet and may be called at any time.
+/// The body of a procedure that is not implemented yet and may be called at any time.
 #[cold]
 pub fn unsupported_early(procedure: &'static str, object: Object) -> c_int {
-    // A handler may ask for the text of its error.
+    // An error handler may query the text of its error.
     LIBRARY.refused().called(procedure);
     let detail = "this procedure is not supported yet";
     let error = Error::new(MPI_ERR_UNSUPPORTED_OPERATION, detail);
@@ -245,14 +247,15 @@ pub fn unsupported_early(procedure: &'static str, object: Object) -> c_int {
     code
 }
 
-/// The body of a procedure of the tools interface that does not work yet.
+/// The body of a procedure of the tools interface that is not implemented yet.
 #[cold]
 pub fn unsupported_tools(procedure: &'static str) -> c_int {
     report(procedure);
     MPI_T_ERR_NOT_SUPPORTED
 }
 
-/// Reports that the error handler of such a call has returned, once for each procedure.
+/// Reports, once for each procedure, that an unsupported procedure was called and its error handler
+/// returned.
 #[cold]
 fn report(procedure: &'static str) {
     if !LIBRARY.refused().is_new(procedure) {
@@ -278,8 +281,8 @@ fn raise(procedure: &'static str, object: Object, error: &Error) -> c_int {
     }
 }
 
-/// While MPI is not running, and the call names no error handler, the initial one is in force, and
-/// that is MPI_ERRORS_ARE_FATAL (section 9.3 of MPI 5.0).
+/// Ends the process: while MPI is not running, and the call names no error handler, the initial one
+/// applies, which is MPI_ERRORS_ARE_FATAL (section 9.3 of MPI 5.0).
 #[cold]
 fn fatal(procedure: &str, error: &Error) -> ! {
     crate::raise::say(&format!("{procedure}: {error}"));

@@ -1,11 +1,12 @@
-//! The key of a call, by which a trace tells it from other calls of its procedure: communicator,
-//! class of the length, peer. The generated entry points name the arguments that matter.
+//! The key of a call, by which a trace distinguishes it from other calls of its procedure:
+//! communicator, class of the length, peer. The generated entry points select the arguments that
+//! matter.
 
 use crate::handle::{Comm, Datatype};
 use mpi::CallKey;
 use std::ffi::c_int;
 
-/// An argument that tells a call from others of its procedure.
+/// An argument that distinguishes a call from other calls of its procedure.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument {
     /// The communicator.
@@ -18,19 +19,19 @@ pub enum Argument {
     Root(c_int),
     /// The level of MPI_Pcontrol.
     Level(c_int),
-    /// The call makes or frees a communicator, a window or a file.
+    /// Marks a call that makes or frees a communicator, a window or a file.
     Constructs,
 }
 
-/// The call makes or frees an object that ranks share.
+/// True if the call makes or frees an object that ranks share.
 pub fn constructs(arguments: &[Argument]) -> bool {
     arguments
         .iter()
         .any(|argument| matches!(argument, Argument::Constructs))
 }
 
-/// The key of a call with these arguments. A wrong argument leaves its part out: the call itself
-/// reports it.
+/// The key of a call with these arguments. An invalid argument is left out: the call itself reports
+/// it.
 #[cold]
 pub fn key_of(rank: &mpi::Rank, arguments: &[Argument]) -> CallKey {
     let mut key = CallKey::default();
@@ -47,7 +48,7 @@ pub fn key_of(rank: &mpi::Rank, arguments: &[Argument]) -> CallKey {
                     .map_or(0, |comm| comm.core.rank as i32);
             }
             Argument::Length(count, datatype) => key.size = size_of(rank, count, datatype),
-            // A special rank, such as MPI_ANY_SOURCE, is the same on all ranks.
+            // A special rank, such as MPI_ANY_SOURCE, has the same key on all ranks.
             Argument::Peer(peer) if peer < 0 => key.peer = Some(peer - (1 << 30)),
             Argument::Peer(peer) => key.peer = Some(peer - own),
             Argument::Root(root) => key.peer = Some(root),
@@ -58,7 +59,7 @@ pub fn key_of(rank: &mpi::Rank, arguments: &[Argument]) -> CallKey {
     key
 }
 
-/// The class of the length of `count` elements.
+/// The class of the length in bytes of `count` elements; `None` if the arguments are invalid.
 fn size_of(rank: &mpi::Rank, count: i64, datatype: Datatype) -> Option<u8> {
     let element = rank.objects().types().get(datatype.id()).ok()?.size() as u64;
     let count = u64::try_from(count).ok()?;

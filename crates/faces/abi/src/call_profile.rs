@@ -9,13 +9,13 @@ use std::time::Instant;
 /// The profile of this rank's calls.
 pub struct CallProfile {
     profile: Arc<RankProfile>,
-    /// The procedure that starts MPI, and the time of its call on a real machine.
+    /// The name of the procedure that starts MPI.
     first: &'static str,
     start: Instant,
 }
 
 impl CallProfile {
-    /// A profile that begins with the call of `first` at `start`.
+    /// A profile whose first call is that of `first` at the time `start`.
     pub fn new(profile: Arc<RankProfile>, first: &'static str, start: Instant) -> CallProfile {
         CallProfile {
             profile,
@@ -24,24 +24,24 @@ impl CallProfile {
         }
     }
 
-    /// MPI has started.
+    /// Records that MPI has started.
     pub fn begin(&self, rank: &Rank) {
         rank.mpi.count_messages(self.profile.clone());
         self.profile.begin(self.first, self.time(rank).now);
     }
 
-    /// The program calls a procedure.
+    /// Records that the program calls procedure `call`.
     pub fn enter(&self, rank: &Rank, call: &'static str) {
         self.profile.enter(call, self.time(rank).now);
     }
 
-    /// The procedure returns.
+    /// Records that the procedure returns.
     pub fn leave(&self, rank: &Rank) {
         let time = self.time(rank);
         self.profile.leave(time.now, time.waited);
     }
 
-    /// The rank leaves MPI with the present call.
+    /// Records that the rank leaves MPI with the present call.
     pub fn finish(&self, rank: &Rank) {
         let time = self.time(rank);
         self.profile.worked(time.worked);
@@ -49,25 +49,25 @@ impl CallProfile {
         self.profile.finish(time.now, time.waited);
     }
 
-    /// The rank has computed for so many nanoseconds, with so many involuntary switches, and with
-    /// so many threads side by side.
+    /// Records that the rank has computed for `nanos` nanoseconds, with this number of involuntary
+    /// context switches, and with this number of threads at a time.
     pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
         self.profile.computed(switches, nanos, threads);
     }
 
-    /// Notes the differences between the replay of the rank's computing and the recording.
+    /// Records the differences between the replay of the rank's computing and the recording.
     pub fn differs(&self, found: &Differences) {
         if let Some(first) = &found.first {
             self.profile.differs(found.invented, found.left_out, first);
         }
     }
 
-    /// The program asked for MPI_THREAD_MULTIPLE, and gets less.
+    /// Records that the program requested MPI_THREAD_MULTIPLE, and gets a lower level.
     pub fn lacks_threads(&self) {
         self.profile.lacks_threads();
     }
 
-    /// The times of the rank at this moment.
+    /// The times of the rank until now.
     fn time(&self, rank: &Rank) -> RankTime {
         let time = rank.in_virtual_time.then(|| rank.mpi.virtual_time());
         match time.flatten() {
@@ -90,10 +90,10 @@ impl CallProfile {
 /// The times of a rank, in picoseconds since its start.
 struct RankTime {
     now: u64,
-    /// The idle part of them, if it is known.
+    /// The part of the time in which the rank was idle, if it is known.
     waited: Option<u64>,
-    /// The part for which it has worked inside MPI on its own memory.
+    /// The part of the time in which the rank has worked on its own memory inside MPI.
     worked: u64,
-    /// The part by which the progress thread has made computing longer.
+    /// The part of the time by which the progress thread has delayed the program's computing.
     delayed: u64,
 }

@@ -1,12 +1,12 @@
 //! Tracing of a program's MPI calls and of its computing between them. On a modelled machine,
-//! computing may take virtual time, and a trace records when each call began and ended. On every
-//! machine a profile sums up the calls (`call_profile`).
+//! computing may take virtual time, and a trace records the begin and end of each call. On every
+//! machine a profile may sum up the calls (`call_profile`).
 //!
 //! While a traced program computes, the library's pointer to the rank is null (`state`). An entry
 //! point that finds null announces the call here and retries it. An untraced rank pays nothing.
 //!
-//! If several threads call at the same time, the pointer stays while one of them is in an announced
-//! call, and calls of others that begin meanwhile are not announced.
+//! If several threads call at the same time, the pointer stays set while one of them is in an
+//! announced call, and calls of other threads that begin meanwhile are not announced.
 
 use crate::call_key::{Argument, constructs, key_of};
 use crate::call_profile::CallProfile;
@@ -30,20 +30,20 @@ struct Inner {
     profile: Option<CallProfile>,
     /// The number of announced calls in progress.
     depth: u32,
-    /// The computing since the last call returned.
+    /// The clock of the computing since the last call returned.
     clock: ComputeClock,
-    /// The computing of functions that MPI has called back since the last call began, in
+    /// The processor time of functions that MPI has called back since the last call began, in
     /// nanoseconds.
     called_back: u64,
-    /// The host of the rank, if computing is timed.
+    /// The modelled host of the rank, if computing is timed.
     host: Option<ModelledHost>,
-    /// The threads of the program that the user knows of.
+    /// The number of threads of the program that has been reported to the user.
     threads_said: usize,
 }
 
 /// The modelled host of a rank.
 pub struct ModelledHost {
-    /// The machine.
+    /// The modelled machine.
     pub system: System,
     /// The number of ranks on the host.
     pub ranks: usize,
@@ -60,8 +60,8 @@ pub enum Time {
 }
 
 impl Watch {
-    /// A trace before the first call. A profile counts the calls too. `host` is that of a rank
-    /// whose computing is timed.
+    /// A trace before the first call. `profile`, if there is one, also counts the calls. `host` is
+    /// the host of a rank whose computing is timed.
     pub fn new(time: Time, profile: Option<CallProfile>, host: Option<ModelledHost>) -> Watch {
         Watch(Mutex::new(Inner {
             time,
@@ -74,12 +74,12 @@ impl Watch {
         }))
     }
 
-    /// Computing takes virtual time.
+    /// True if computing takes virtual time.
     pub fn charges_computing(&self) -> bool {
         !matches!(self.lock().time, Time::None)
     }
 
-    /// A call begins, whose arguments are `uses`. `publish` lets the library find the rank.
+    /// Begins a call with the arguments `uses`. `publish` lets the library find the rank.
     pub fn enter(
         &self,
         rank: &Rank,
@@ -91,7 +91,8 @@ impl Watch {
         self.lock().begin(rank, call, kind, uses, publish);
     }
 
-    /// A call begins, unless the trace is being changed: a signal handler must not wait for that.
+    /// Begins a call. `None`: another call is changing the trace, so no call was begun; a signal
+    /// handler must not wait for that.
     pub fn try_enter(
         &self,
         rank: &Rank,
@@ -108,7 +109,7 @@ impl Watch {
         Some(())
     }
 
-    /// The call returns to the program. `withdraw` hides the rank from the library.
+    /// Ends a call. `withdraw` hides the rank from the library.
     pub fn leave(&self, rank: &Rank, kind: CallKind, withdraw: impl FnOnce()) {
         let mut inner = self.lock();
         inner.depth = inner.depth.saturating_sub(1);
@@ -118,8 +119,8 @@ impl Watch {
         }
     }
 
-    /// Runs a function of the program that MPI calls back. Its time is computing before the next
-    /// call; in a replay it is a part of that already.
+    /// Runs a function of the program that MPI calls back. Its time is added to the computing
+    /// before the next call; in a replay, the recorded computing already contains it.
     pub fn called_back<R>(&self, function: impl FnOnce() -> R) -> R {
         if self.lock().measured().is_none() {
             return function();
@@ -131,8 +132,8 @@ impl Watch {
         result
     }
 
-    /// Runs the program's operation with this number on so many elements: its time is measured, or
-    /// that of the recording.
+    /// Runs the program's reduction operation with this number on `elements` elements. It takes the
+    /// measured time, or that of the recording.
     pub fn operation(&self, meter: &Meter, number: u32, elements: usize, function: impl FnOnce()) {
         let (measured, is_replayed) = {
             let inner = self.lock();
@@ -149,14 +150,14 @@ impl Watch {
         }
     }
 
-    /// The program asked for MPI_THREAD_MULTIPLE, and gets less.
+    /// Records that the program requested MPI_THREAD_MULTIPLE, and gets a lower level.
     pub fn lacks_threads(&self) {
         if let Some(profile) = &self.lock().profile {
             profile.lacks_threads();
         }
     }
 
-    /// MPI has started, and the program computes from now on.
+    /// Records that MPI has started: the program computes from now on.
     pub fn begin(&self, rank: &Rank) {
         let mut inner = self.lock();
         if let Some(profile) = &inner.profile {
@@ -166,7 +167,7 @@ impl Watch {
         inner.computes();
     }
 
-    /// The rank leaves MPI with the present call.
+    /// Records that the rank leaves MPI with the present call.
     pub fn finish(&self, rank: &Rank) {
         let inner = self.lock();
         if inner.measured().is_some() {
@@ -248,7 +249,8 @@ impl Inner {
         self.computes();
     }
 
-    /// The thousandths by which measured times are scaled, if they are measured.
+    /// The factor in thousandths by which measured times are scaled; `None` if times are not
+    /// measured.
     fn measured(&self) -> Option<u64> {
         match self.time {
             Time::Measured(scale) => Some(scale),
@@ -256,22 +258,22 @@ impl Inner {
         }
     }
 
-    /// Begins the steps that the replayed trace marks here.
+    /// Begins the steps that the replayed trace marks at this call.
     fn begin_steps(&mut self, rank: &Rank) {
         if let Time::Replayed(replay) = &mut self.time {
             (0..replay.take_steps()).for_each(|_| rank.mpi.begin_step());
         }
     }
 
-    /// The program computes from now on.
+    /// Records that the program computes from now on.
     fn computes(&mut self) {
         if let Time::Measured(_) = self.time {
             self.clock.start();
         }
     }
 
-    /// Rank 0 says once that the program has threads, and how they are charged. More of them than
-    /// the host has cores are an error.
+    /// Rank 0 reports once that the program has threads, and how they are charged. More threads
+    /// than the host has cores are an error.
     #[inline]
     fn say_threads(&mut self, rank: &Rank, call: &'static str) {
         let threads = self.clock.most_threads();
@@ -299,7 +301,7 @@ fn say_threads(threads: usize) {
     ));
 }
 
-/// The program makes other calls than in the recorded run.
+/// Ends the job: the program makes other calls than in the recorded run.
 #[cold]
 fn another_run(rank: &Rank, call: &'static str, why: &str) -> ! {
     let why = format!(

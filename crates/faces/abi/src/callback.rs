@@ -6,13 +6,13 @@ use crate::state::LIBRARY;
 use crate::status::Status;
 use std::ffi::{c_int, c_void};
 
-/// Copies an attribute of an object of class `H`.
+/// A function that copies an attribute of an object of class `H`.
 pub type CopyAttr<H> = Option<
     unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
 >;
-/// Deletes an attribute of an object of class `H`.
+/// A function that deletes an attribute of an object of class `H`.
 pub type DeleteAttr<H> = Option<unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int>;
-/// Handles an error of an object of class `H`.
+/// A function that handles an error of an object of class `H`.
 pub type ErrhandlerFunction<H> = Option<unsafe extern "C" fn(*mut H, *mut c_int, ...)>;
 
 /// `MPI_Comm_copy_attr_function`
@@ -70,22 +70,22 @@ pub type ToolsEventDropped =
 /// The function of MPI_Op_create or MPI_Op_create_c.
 #[derive(Clone, Copy)]
 pub enum UserFunction {
-    /// Counts are int.
+    /// The form with counts of type int.
     Small(User),
-    /// Counts are MPI_Count.
+    /// The form with counts of type MPI_Count.
     Large(UserLarge),
 }
 
 /// A conversion function of MPI_Register_datarep or MPI_Register_datarep_c.
 #[derive(Clone, Copy)]
 pub enum DatarepConversionFunction {
-    /// Counts are int.
+    /// The form with counts of type int.
     Small(DatarepConversion),
-    /// Counts are MPI_Count.
+    /// The form with counts of type MPI_Count.
     Large(DatarepConversionLarge),
 }
 
-/// Runs a function of the program that MPI calls back. Where computing takes virtual time, this is
+/// Runs a function of the program that MPI calls back. If computing takes virtual time, this is
 /// computing.
 pub fn run<R>(function: impl FnOnce() -> R) -> R {
     match LIBRARY.rank().and_then(|rank| rank.watch.as_ref()) {
@@ -94,8 +94,8 @@ pub fn run<R>(function: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Runs the program's operation with this number on so many elements. Where computing takes virtual
-/// time, this is work inside MPI.
+/// Runs the program's reduction operation with this number on `elements` elements. If computing
+/// takes virtual time, this is work inside MPI.
 pub fn run_operation(number: u32, elements: usize, function: impl FnOnce()) {
     let watched = LIBRARY.rank().and_then(|rank| {
         let (watch, meter) = (rank.watch.as_ref()?, rank.mpi.meter()?);

@@ -1,57 +1,58 @@
 //! The computing of a program between two calls, as a modelled machine charges it: the processor
-//! time of the thread that computed longest.
+//! time of the thread that computed the longest.
 //!
 //! Wall-clock time would include other ranks that share the core. The processor time of the process
-//! is the sum of its threads', which run side by side on a machine with a core for each. Threads
-//! are searched for only once the process has used more time than the calling thread, so a rank
-//! without threads pays two readings of a clock.
+//! is the sum of those of its threads, which run at the same time on a machine with a core for
+//! each. Threads are searched for only if the process has used more time than the calling thread,
+//! so a rank without threads pays two readings of a clock.
 
 use std::fs;
 
-/// The processor time of one thread at the start of a span.
+/// A thread, with its processor time in nanoseconds at the start of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Thread {
     id: libc::pid_t,
     since: u64,
 }
 
-/// The processor times at the start of a span of computing.
+/// The processor times, in nanoseconds, at the start of a span of computing.
 #[derive(Default)]
 pub(crate) struct ComputeClock {
     /// The processor time of the process.
     process: u64,
-    /// The thread that returned from MPI.
+    /// The thread that returned from MPI; `None` before the first span.
     caller: Option<Thread>,
-    /// All threads, once several have computed.
+    /// All threads; empty until several threads have computed.
     threads: Vec<Thread>,
-    /// The processor time that one reading of the clock takes.
+    /// The processor time that one reading of the clock takes, in nanoseconds.
     reading: u64,
-    /// The most threads that have computed side by side.
+    /// The most threads that have computed at the same time.
     most: usize,
-    /// The involuntary switches of the calling thread at the start of the span.
+    /// The number of involuntary context switches of the calling thread at the start of the span.
     switches: u64,
-    /// Those within all spans so far, and the time of these.
+    /// The number of involuntary switches in all spans so far, and the total time of these spans in
+    /// nanoseconds.
     interrupted: (u64, u64),
 }
 
-/// Threads of the system: replaced in tests.
+/// The threads of the process, by the operating system. Tests replace it.
 pub(crate) trait Threads {
-    /// The threads of this process.
+    /// The ids of the threads of this process.
     fn list(&self) -> Vec<libc::pid_t>;
     /// The processor time of a thread, in nanoseconds; `None` if it has ended.
     fn time(&self, thread: libc::pid_t) -> Option<u64>;
 }
 
-/// A difference that is no thread's computing, in nanoseconds: readings of clocks, which do not
-/// agree to the last microsecond.
+/// The fixed part of the tolerance of a difference between clocks, in nanoseconds: readings of
+/// clocks agree only to some microseconds.
 const SLACK: u64 = 20_000;
-/// Of a span's length, the part that is no thread's computing.
+/// The part of a span's length by which the clocks may differ: one in this number.
 const SLACK_PART: u64 = 64;
-/// A thread counts if it has computed this part of the longest one's time.
+/// A thread counts if it has computed at least one in this number of the longest thread's time.
 const SHARE: u64 = 8;
 
 impl ComputeClock {
-    /// A clock that stands at now.
+    /// A clock whose first span has not begun.
     pub(crate) fn new() -> ComputeClock {
         let readings = (0..32).map(|_| {
             let before = processor_time();
@@ -63,7 +64,7 @@ impl ComputeClock {
         }
     }
 
-    /// A span of computing begins.
+    /// Begins a span of computing.
     pub(crate) fn start(&mut self) {
         self.switches = involuntary_switches();
         if !self.threads.is_empty() {
@@ -82,35 +83,35 @@ impl ComputeClock {
         self.process = processor_time();
     }
 
-    /// The computing since the start of the span, in nanoseconds.
+    /// The computing since the start of the span, in nanoseconds: the time of the longest thread.
     pub(crate) fn computed(&mut self) -> u64 {
         let all = processor_time().saturating_sub(self.process + self.reading);
         let switches = involuntary_switches().saturating_sub(self.switches);
         let longest = self.longest(all, this_thread(), &System);
-        // Another thread has switches of its own, which may be fewer.
+        // A thread other than the longest one may have had fewer switches.
         self.interrupted.0 += switches;
         self.interrupted.1 += longest;
         longest
     }
 
-    /// The processor time of the process since it was `before`, in nanoseconds.
+    /// The processor time that the process has used since it was `before`, in nanoseconds.
     pub(crate) fn since(&self, before: u64) -> u64 {
         processor_time().saturating_sub(before + self.reading)
     }
 
-    /// The involuntary switches while the program computed, and the time of this computing in
-    /// nanoseconds. Those within MPI are normal: ranks take turns on one core, and the system may
-    /// let the next one run before this one sleeps.
+    /// The number of involuntary context switches while the program computed, and the time of this
+    /// computing in nanoseconds. Switches inside MPI are normal: ranks share one core, and the
+    /// system may let the next one run before this one sleeps.
     pub(crate) fn interruptions(&self) -> (u64, u64) {
         self.interrupted
     }
 
-    /// The most threads that have computed side by side; 1 for a program without threads.
+    /// The most threads that have computed at the same time; 1 for a program without threads.
     pub(crate) fn most_threads(&self) -> usize {
         self.most.max(1)
     }
 
-    /// The longest time of one thread in a span in which the process has used `all`.
+    /// The longest time of one thread in a span in which the process has used `all` nanoseconds.
     fn longest(&mut self, all: u64, caller: libc::pid_t, system: &impl Threads) -> u64 {
         let slack = SLACK + all / SLACK_PART;
         if self.threads.is_empty() && all <= slack {
@@ -130,10 +131,10 @@ impl ComputeClock {
         let times = |threads: &[Thread]| threads.iter().filter_map(used).collect::<Vec<u64>>();
         let mut found = times(&self.threads);
         if all.saturating_sub(found.iter().sum()) > slack {
-            self.look(system);
+            self.find_threads(system);
             found = times(&self.threads);
         }
-        // Threads that have ended have no clock any more: they count together.
+        // Threads that have ended have no clock any more: they count as one thread.
         let gone = all.saturating_sub(found.iter().sum());
         let gone = if gone > slack { gone } else { 0 };
         let longest = found.iter().copied().max().unwrap_or(all).max(gone);
@@ -142,9 +143,8 @@ impl ComputeClock {
         longest
     }
 
-    /// Finds threads that are not known. All their time belongs to the span in which they are
-    /// found.
-    fn look(&mut self, system: &impl Threads) {
+    /// Finds new threads. All their time belongs to the span in which they are found.
+    fn find_threads(&mut self, system: &impl Threads) {
         for id in system.list() {
             if self.threads.iter().any(|thread| thread.id == id) {
                 continue;
@@ -168,14 +168,14 @@ impl Threads for System {
     }
 
     fn time(&self, thread: libc::pid_t) -> Option<u64> {
-        // The number of a thread's processor clock, as Linux makes it (posix-timers): the inverted
-        // thread, a bit for one thread instead of its process, and the kind "scheduled time".
+        // The id of a thread's processor clock in Linux (posix-timers): the inverted thread id, a
+        // bit for "thread" instead of "process", and the kind "scheduled time".
         clock((!thread << 3) | 0b110)
     }
 }
 
 fn this_thread() -> libc::pid_t {
-    // By number: the C library of RHEL 8 (2.28) has no function for it.
+    // By system call number: the C library of RHEL 8 (2.28) has no function for it.
     // SAFETY: the call has no arguments and always succeeds.
     unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
 }
@@ -185,7 +185,7 @@ pub(crate) fn processor_time() -> u64 {
     clock(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
 }
 
-/// The times that the system took the core from this thread for another task.
+/// The number of times that the system gave the core of this thread to another task.
 fn involuntary_switches() -> u64 {
     // SAFETY: all bytes 0 are a valid structure of numbers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -256,7 +256,7 @@ mod tests {
         clock.caller = Some(clock.threads[0]);
         system.0.insert(2, 16 * MS);
         assert_eq!(clock.longest(7 * MS, 1, &system), 7 * MS);
-        // A new thread is found, and one that has ended is not asked again.
+        // A new thread is found; the time of an ended thread is not requested again.
         system.0.remove(&3);
         system.0.insert(4, 30 * MS);
         assert_eq!(clock.longest(37 * MS, 1, &system), 30 * MS);

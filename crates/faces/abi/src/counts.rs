@@ -38,7 +38,7 @@ impl Counts<'_> {
         self.length
     }
 
-    /// The array has no element.
+    /// True if the array has no element.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -49,6 +49,9 @@ impl Counts<'_> {
     }
 }
 
+/// The view of an array of `length` counts, with 64 bits each if `wide`. It may be NULL if it is
+/// empty.
+///
 /// # Safety
 /// `start` is NULL or the start of `length` integers of that width, which nothing changes during
 /// the call.
@@ -71,7 +74,7 @@ pub unsafe fn counts<'a>(
 }
 
 /// An array of counts or displacements whose length follows from the communicator. It may be NULL
-/// where the call does not read it, as at a rank that is not the root, so its first use checks it.
+/// if the call does not read it, as at a rank that is not the root, so its first use checks it.
 #[derive(Clone, Copy)]
 pub struct CommCounts<'a> {
     name: &'static str,
@@ -81,6 +84,8 @@ pub struct CommCounts<'a> {
 }
 
 impl<'a> CommCounts<'a> {
+    /// The view of the array, checked, after its length has been determined.
+    ///
     /// # Safety
     /// `length` is the length that the standard gives to this parameter.
     pub unsafe fn with_len(&self, length: usize) -> Result<Counts<'a>> {
@@ -89,6 +94,9 @@ impl<'a> CommCounts<'a> {
     }
 }
 
+/// The view of an array whose length follows from the communicator, with 64 bits for each count if
+/// `wide`.
+///
 /// # Safety
 /// `start` is NULL or the start of an array of integers of that width, of the length that the
 /// communicator determines.
@@ -106,8 +114,8 @@ pub unsafe fn counts_of_comm<'a>(
     }
 }
 
-/// An array of other values than counts whose length follows from the communicator. It may be NULL
-/// where the call does not read it.
+/// An array of values other than counts whose length follows from the communicator. It may be NULL
+/// if the call does not read it.
 #[derive(Clone, Copy)]
 pub struct CommArray<'a, T> {
     name: &'static str,
@@ -116,6 +124,8 @@ pub struct CommArray<'a, T> {
 }
 
 impl<'a, T> CommArray<'a, T> {
+    /// The view of an array, before its length is known.
+    ///
     /// # Safety
     /// `start` is NULL or the start of an array of the length that the communicator determines.
     pub unsafe fn new(name: &'static str, start: *const T) -> Self {
@@ -126,6 +136,8 @@ impl<'a, T> CommArray<'a, T> {
         }
     }
 
+    /// The array, checked, after its length has been determined.
+    ///
     /// # Safety
     /// `length` is the length that the standard gives to this parameter.
     pub unsafe fn with_len(&self, length: usize) -> Result<&'a [T]> {
@@ -133,13 +145,13 @@ impl<'a, T> CommArray<'a, T> {
         unsafe { slice(self.name, self.start, length) }
     }
 
-    /// The address, for arguments that have special values, such as MPI_UNWEIGHTED.
+    /// The address of the array, for arguments that have special values, such as MPI_UNWEIGHTED.
     pub fn address(&self) -> *const T {
         self.start
     }
 }
 
-/// A place for a count, which may hold one on entry.
+/// An address in C's memory for a count, which may hold a value on entry.
 #[derive(Clone, Copy)]
 pub struct OutCount<'a> {
     place: *mut c_void,
@@ -177,12 +189,14 @@ impl OutCount<'_> {
         }
     }
 
-    /// The caller's integer has 64 bits.
+    /// True if the caller's integer has 64 bits.
     pub fn is_wide(self) -> bool {
         self.wide
     }
 }
 
+/// The view of a count, which has 64 bits if `wide` and must not be NULL.
+///
 /// # Safety
 /// `place` is NULL or an integer of that width.
 #[inline(always)]
@@ -197,6 +211,8 @@ pub unsafe fn out_count<'a>(name: &str, place: *mut c_void, wide: bool) -> Resul
     })
 }
 
+/// The view of a count, which has 64 bits if `wide`; `None` for NULL.
+///
 /// # Safety
 /// As for [`out_count`].
 #[inline(always)]

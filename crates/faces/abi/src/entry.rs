@@ -1,6 +1,6 @@
 //! The exported procedures, generated from `procedures.txt` of `tables` by its module `entry`.
 
-// A procedure whose arguments need no check has an empty reason to be unsafe.
+// `unused_unsafe`: all entry points have `unsafe` blocks, and some of them need none.
 #![allow(non_snake_case, unused_unsafe, clippy::all)]
 
 use crate::args::{self, Flag};

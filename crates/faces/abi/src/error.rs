@@ -1,4 +1,4 @@
-//! Errors of calls: those of `mpi`, under the names that this crate uses.
+//! Errors of calls: the types of `mpi`, under the names that this crate uses.
 
 pub use mpi::{Class as ErrorClass, Error};
 

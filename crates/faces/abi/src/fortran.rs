@@ -1,12 +1,12 @@
-//! Facts of the program's Fortran compiler, which its bindings tell once (MPI 5.0 §20.4): the
+//! Properties of the program's Fortran compiler, which its bindings set once (MPI 5.0 §20.4): the
 //! values of LOGICAL, and the sizes of types.
 
 use crate::info::InfoObject;
 
-/// The most bytes of a LOGICAL.
+/// The greatest number of bytes of a LOGICAL.
 pub(crate) const LONGEST_LOGICAL: usize = 16;
 
-/// The bytes of `.TRUE.` and of `.FALSE.` of the default kind.
+/// The bytes of `.TRUE.` and of `.FALSE.` of the default LOGICAL kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Booleans {
     yes: Vec<u8>,
@@ -14,7 +14,7 @@ pub struct Booleans {
 }
 
 impl Booleans {
-    /// Two values of one size.
+    /// The values `.TRUE.` and `.FALSE.`, which have the same size.
     pub fn new(yes: &[u8], no: &[u8]) -> Booleans {
         debug_assert_eq!(yes.len(), no.len());
         Booleans {
@@ -23,13 +23,14 @@ impl Booleans {
         }
     }
 
-    /// The values, if this is their size.
+    /// The bytes of `.TRUE.` and `.FALSE.`, if their size is `size`.
     pub fn of_size(&self, size: usize) -> Option<(&[u8], &[u8])> {
         (self.yes.len() == size).then_some((&self.yes, &self.no))
     }
 }
 
-/// Facts of the program's Fortran. None until the bindings set them; they never change after that.
+/// Properties of the program's Fortran compiler. `None` until the bindings set them; they never
+/// change after that.
 pub struct Fortran {
     pub booleans: Option<Booleans>,
     pub types: Option<InfoObject>,
@@ -44,8 +45,8 @@ impl Fortran {
     }
 }
 
-/// Stores a fact that was not known before. False if it was.
-pub(crate) fn tell<T>(known: &mut Option<T>, fact: T) -> bool {
+/// Stores a value if none is stored yet. Returns false if there was one.
+pub(crate) fn set_once<T>(known: &mut Option<T>, fact: T) -> bool {
     let is_new = known.is_none();
     if is_new {
         *known = Some(fact);

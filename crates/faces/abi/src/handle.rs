@@ -1,6 +1,6 @@
 //! Handles as C passes them: one pointer-sized word each, with a type per class.
 //!
-//! A predefined handle is its number in the ABI (below 4096). Any other handle is a place in a
+//! A predefined handle is its number in the ABI (below 4096). Any other handle is an index in a
 //! table of `mpi::handle`. This crate only passes handles on; `toint` and `fromint` are the
 //! identity.
 
@@ -13,8 +13,8 @@ macro_rules! handles {
             pub struct $name(pub usize);
 
             impl $name {
-                /// The handle as `mpi` knows it. A word out of range becomes a handle that is never
-                /// valid.
+                /// The handle as a number of `mpi`. A value out of range becomes a handle that is
+                /// never valid.
                 #[inline(always)]
                 pub fn id(self) -> u32 {
                     self.0.min(u32::MAX as usize) as u32

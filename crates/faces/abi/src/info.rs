@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::handle::Info;
 use mpi::handle::{ObjectKind, Slab};
 
-/// A key and its value.
+/// A key and its value, as bytes.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
 /// The keys and values of one info object, in the order in which the keys were first set.
@@ -30,7 +30,7 @@ impl InfoObject {
         }
     }
 
-    /// Removes a key; false if it was not set.
+    /// Removes a key. Returns false if it was not set.
     pub fn delete(&mut self, key: &[u8]) -> bool {
         let before = self.pairs.len();
         self.pairs.retain(|pair| pair.0 != key);
@@ -49,7 +49,7 @@ impl InfoObject {
 /// Every info object of the process.
 pub struct InfoTable {
     objects: Slab<InfoObject>,
-    /// MPI_INFO_ENV, made on first use.
+    /// The contents of MPI_INFO_ENV; `None` until first use.
     environment: Option<InfoObject>,
     /// The name of the host that this process runs on.
     host_name: fn() -> Vec<u8>,
@@ -73,14 +73,14 @@ impl InfoTable {
         if info == MPI_INFO_ENV {
             let host = (self.host_name)();
             let object = self.environment.get_or_insert_with(|| environment(&host));
-            // MPI_Init may have moved the process to a modelled host meanwhile.
+            // The host may have changed: MPI_Init may have moved the process to a modelled host.
             object.set(b"host", &host);
             return Ok(object);
         }
         self.objects.get(info.id()).ok_or_else(|| unknown(info))
     }
 
-    /// Keys and values of an info object. MPI_INFO_NULL has none.
+    /// The keys and values of an info object; none for MPI_INFO_NULL.
     pub fn pairs(&mut self, info: Info) -> Result<&[Pair], Error> {
         match info {
             MPI_INFO_NULL => Ok(&[]),
@@ -109,7 +109,7 @@ fn environment(host: &[u8]) -> InfoObject {
 }
 
 /// The contents of MPI_INFO_ENV for a process with these arguments on a host: the keys of MPI 5.0
-/// §11.5 whose values are known without a launcher.
+/// §11.5 whose values can be known without a launcher.
 pub(crate) fn described(arguments: &[Vec<u8>], host: &[u8]) -> InfoObject {
     let mut object = InfoObject::default();
     if let [command, rest @ ..] = arguments {
@@ -126,7 +126,7 @@ pub(crate) fn described(arguments: &[Vec<u8>], host: &[u8]) -> InfoObject {
 
 pub(crate) fn name_of_this_computer() -> Vec<u8> {
     let mut name = [0u8; MPI_MAX_PROCESSOR_NAME as usize];
-    // SAFETY: the length leaves the last byte as it is, NUL.
+    // SAFETY: the length excludes the last byte, which stays NUL.
     let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0;
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(0);
     if failed || end == 0 {

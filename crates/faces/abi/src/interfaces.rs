@@ -1,10 +1,10 @@
-//! The ports by which a rank reaches other hosts, when some of its host's interfaces may not be
-//! ready yet.
+//! The ports by which a rank reaches other hosts, even if some network interfaces of its host are
+//! not ready yet.
 //!
-//! A host whose interfaces come up late, or whose links are without a carrier, has its loopback
-//! only for a while. Ranks of several hosts of a job may also share one kernel and its loopback, as
-//! on a developer's machine without a network. So every rank says where it is, and one that finds
-//! nothing but the loopback asks where the others are before it waits.
+//! A host whose interfaces come up late, or whose links are without a carrier, has only its
+//! loopback for a while. Ranks of several hosts of a job may also share one kernel and its
+//! loopback, as on a developer's machine without a network. So every rank publishes its location,
+//! and a rank that finds only the loopback reads the locations of the others before it waits.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use host_node::Whereabouts;
 use pmi::{Bootstrap, Notice, hex, unhex};
 use rail_choice::{Port, Wishes};
 
-/// The time from one check of the interfaces to the next.
+/// The time between two checks of the interfaces.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The time after which the user is informed what the rank waits for.
+/// The time after which the user is informed about the reason for the wait.
 const TELL_AFTER: Duration = Duration::from_secs(1);
-/// The most addresses that a rank says.
+/// The most addresses that a rank publishes.
 const ADDRESSES: usize = 8;
 
 fn key(rank: usize) -> String {
     format!("whereabouts.{rank}")
 }
 
-/// Says where this rank is, so that others can ask.
+/// Publishes the location of this rank, so that others can read it.
 pub(crate) fn publish(job: &Arc<dyn Bootstrap>) -> Result<()> {
     let mut record = Vec::new();
     Whereabouts::own().write(&mut record);
@@ -51,8 +51,8 @@ fn own_addresses() -> Vec<IpAddr> {
         .collect()
 }
 
-/// The ports that the settings select. Waits for one that leads to other hosts as long as
-/// `patience` says; None: for ever.
+/// The ports that the settings select. If none leads to other hosts yet, waits for one as long as
+/// `patience`; `None`: for ever.
 pub(crate) fn ports(
     job: &Arc<dyn Bootstrap>,
     wishes: &Wishes,
@@ -73,7 +73,7 @@ pub(crate) fn ports(
                     continue;
                 }
             },
-            // An interface may get its address or its carrier yet. A wrong setting stays wrong.
+            // An interface may still get its address or its carrier. A wrong setting stays wrong.
             Err(Error::System(why)) if wishes.devices.is_empty() => Some(why.clone()),
             Err(_) => None,
         };
@@ -89,7 +89,7 @@ pub(crate) fn ports(
                 others.words(&why, None)
             );
             let topic = format!("interfaces-{}", job.hosts().of(job.rank()));
-            // The launcher is missed elsewhere.
+            // The loss of the launcher is detected elsewhere.
             let _ = job.notify(Notice::Warning {
                 topic: &topic,
                 text: &text,
@@ -99,13 +99,13 @@ pub(crate) fn ports(
     }
 }
 
-/// The whereabouts of the first rank of each other host, as far as they are known.
+/// The locations of the first rank of each other host, as far as they are known.
 struct Others<'a> {
     job: &'a Arc<dyn Bootstrap>,
     own: Whereabouts,
-    /// Ranks that have not answered. None: nobody has been asked.
+    /// Ranks whose location has not arrived yet. `None`: none has been requested.
     asked: Option<Vec<usize>>,
-    /// One that is on a network of its own, in words.
+    /// The description of a host that is on a network of its own, if one was found.
     apart: Option<String>,
 }
 
@@ -119,7 +119,8 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// A host of the job has interfaces of its own. None: not all have answered.
+    /// True if some host of the job has network interfaces of its own. `None`: not all locations
+    /// are known.
     fn are_apart(&mut self) -> Result<Option<bool>> {
         if self.asked.is_none() {
             let hosts = self.job.hosts();
@@ -150,7 +151,7 @@ impl<'a> Others<'a> {
         })
     }
 
-    /// The reason why this host reaches no other, with the names and addresses of two of them.
+    /// The reason why this host reaches no other host, with the names and addresses of the two.
     fn words(&self, why: &str, waited: Option<Duration>) -> String {
         let here = self.own.with_addresses(own_addresses());
         let there = match &self.apart {
@@ -172,7 +173,7 @@ fn addresses(record: &[u8]) -> impl Iterator<Item = IpAddr> {
     })
 }
 
-/// The error of an exchange that the job has lost.
+/// The error of a failed exchange through the job's key-value store.
 pub(crate) fn lost(why: impl std::fmt::Display) -> Error {
     Error::System(format!("the job's key-value space: {why}"))
 }

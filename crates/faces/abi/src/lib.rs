@@ -1,18 +1,19 @@
 //! The C face of the library: the standard MPI ABI.
 //!
 //! Three tables define it. `procedures.txt` lists every procedure with its parameters and its
-//! state; `removed.txt` those that other libraries have beside the ABI's; `constants.txt` lists
-//! every constant. The build script generates the entry points (`entry`) and the constants from
-//! them. Tests compare `include/mpi.h` and `docs/figures/coverage.md` with the tables.
+//! state; `removed.txt` lists procedures of other libraries that the ABI does not have;
+//! `constants.txt` lists every constant. The build script generates the entry points (`entry`) and
+//! the constants from them. Tests compare `include/mpi.h` and `docs/figures/coverage.md` with the
+//! tables.
 //!
 //! The path of a call: entry point (generated; checks each argument by its kind and converts both
 //! integer widths to one) → `call_guard` (finds the rank, handles errors) → `procedures`
 //! (hand-written, one function per procedure; looks up handles and calls `mpi`).
 //!
-//! **To make a procedure work**: write `pub fn name_without_mpi(call: &Running, …)` in the module
-//! of `procedures` for its subject, with the parameters that the compiler asks for, and change the
-//! procedure's state in `procedures.txt` to `works`. Its `_c` form comes with it. Then run
-//! `REGENERATE=1 cargo test -p abi generated`, which rewrites the coverage page.
+//! **To implement a procedure**: write `pub fn name_without_mpi(call: &Running, …)` in the module
+//! of `procedures` for its subject, with the parameters that the compiler reports as missing, and
+//! change the procedure's state in `procedures.txt` to `works`. This implements its `_c` form too.
+//! Then run `REGENERATE=1 cargo test -p abi generated`, which rewrites the coverage page.
 //!
 //! Invariant: the library exports the names of both tables of procedures and no others, and no
 //! panic leaves a call.
@@ -36,7 +37,6 @@ mod call_trace;
 pub mod callback;
 mod compute_clock;
 pub mod constants;
-mod cost_file;
 mod counts;
 pub mod entry;
 pub mod error;
@@ -44,6 +44,7 @@ mod fortran;
 pub mod handle;
 mod info;
 mod interfaces;
+mod kept_costs;
 mod making;
 pub mod object;
 pub mod procedures;

@@ -1,13 +1,13 @@
-//! Wrong arguments of calls that make a communicator or a window. The other ranks of the call wait
-//! for this one, so it tells them, and all fail alike.
+//! Passes the error of a call with invalid arguments that makes a communicator or a window to the
+//! other ranks of the call, which wait for this one.
 
 use crate::error::Error;
 use crate::handle::Comm;
 use crate::state::LIBRARY;
 use mpi::Making;
 
-/// The exchange between the ranks of a procedure that makes a communicator or a window. `None`: it
-/// makes neither, or not all ranks of the communicator take part.
+/// The kind of exchange between the ranks of a procedure that makes a communicator or a window.
+/// `None`: the procedure makes neither, or not all ranks of the communicator take part.
 fn of(procedure: &str) -> Option<Making> {
     let name = procedure.strip_prefix("MPI_")?;
     Some(match name.strip_suffix("_c").unwrap_or(name) {
@@ -25,7 +25,8 @@ fn of(procedure: &str) -> Option<Making> {
     })
 }
 
-/// The arguments of a maker. Where they are wrong, the other ranks get the error too.
+/// The arguments of a procedure that makes a communicator or a window. If they are invalid, the
+/// other ranks get the error too.
 pub(crate) fn arguments<A>(
     procedure: &'static str,
     comm: Comm,
@@ -34,7 +35,8 @@ pub(crate) fn arguments<A>(
     given.map_err(|error| refuse(procedure, comm, error))
 }
 
-/// Tells the other ranks of a maker that this one fails. The result is the error of the call.
+/// Notifies the other ranks of such a procedure that this rank fails. Returns the error of the
+/// call.
 #[cold]
 pub(crate) fn refuse(procedure: &'static str, comm: Comm, error: Error) -> Error {
     match (of(procedure), LIBRARY.rank()) {

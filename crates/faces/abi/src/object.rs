@@ -1,11 +1,12 @@
-//! The object whose error handler gets the errors of a call.
+//! The object of a call: the communicator, window, file or session whose error handler gets the
+//! errors of the call.
 
 use crate::handle::{Comm, Errhandler, File, Session, Win};
 
 /// The object whose error handler gets the errors of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Object {
-    /// The call has no such object: the handler of MPI_COMM_SELF.
+    /// The call has no such object: the handler of MPI_COMM_SELF gets its errors.
     None,
     /// A communicator.
     Comm(Comm),
@@ -20,7 +21,7 @@ pub enum Object {
 }
 
 impl Object {
-    /// The communicator of a call that gets the address of its handle. Later checks reject NULL.
+    /// The communicator of a call that gets the address of a handle. Later checks reject NULL.
     ///
     /// # Safety
     /// `place` is NULL or holds a handle.
@@ -30,7 +31,7 @@ impl Object {
         unsafe { place.as_ref() }.map_or(Object::None, |comm| Object::Comm(*comm))
     }
 
-    /// The window of a call that gets the address of its handle.
+    /// The window of a call that gets the address of a handle. Later checks reject NULL.
     ///
     /// # Safety
     /// `place` is NULL or holds a handle.
@@ -40,7 +41,7 @@ impl Object {
         unsafe { place.as_ref() }.map_or(Object::None, |win| Object::Win(*win))
     }
 
-    /// The file of a call that gets the address of its handle.
+    /// The file of a call that gets the address of a handle. Later checks reject NULL.
     ///
     /// # Safety
     /// `place` is NULL or holds a handle.
@@ -50,7 +51,7 @@ impl Object {
         unsafe { place.as_ref() }.map_or(Object::None, |file| Object::File(*file))
     }
 
-    /// The session of a call that gets the address of its handle.
+    /// The session of a call that gets the address of a handle. Later checks reject NULL.
     ///
     /// # Safety
     /// `place` is NULL or holds a handle.

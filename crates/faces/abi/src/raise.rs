@@ -1,4 +1,4 @@
-//! The last steps of an error: the error handler of its object, or the end of the job.
+//! The last step of an error: a call of its object's error handler, or the end of the job.
 
 use crate::constants::MPI_ERR_OTHER;
 use crate::error::{Error, ErrorClass as Class};
@@ -12,23 +12,24 @@ use std::io::Write;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// The time within which a launcher ends the job of a rank that is gone, with much to spare.
+/// The time within which a launcher certainly ends the job of a rank that has gone.
 const LAUNCHER_ENDS: Duration = Duration::from_secs(10);
-/// The time within which a launcher that watches its ranks ends the job of a rank that has died.
+/// The time within which a launcher that watches its ranks ends the job after a rank has died.
 const DEATH_IS_REPORTED: Duration = Duration::from_millis(500);
-/// The time within which another launcher, or a neighbour of the dead rank under a launcher that
-/// lets the others wait, ends the job.
+/// The time within which the job ends after a death under a launcher that does not report deaths:
+/// by the launcher, or by a neighbour of the dead rank.
 const DEATH_IS_KNOWN: Duration = Duration::from_secs(4);
 
-/// Calls the error handler of the object, and gives the code to return if the handler returns. A
-/// peer that is gone is the launcher's to report: it knows how that rank ended, and ends this one.
-/// So is a lost connection, unless the launcher says nothing.
+/// Calls the error handler of the object, and returns its code if the handler returns. If a fatal
+/// error is the loss of a peer, this waits first, so that the launcher reports it and ends this
+/// rank: it knows how the peer ended. The same holds for a lost connection, with a shorter wait.
 #[cold]
 pub(crate) fn raise(rank: &mpi::Rank, object: Object, procedure: &str, error: &Error) -> c_int {
     match action(rank, object, error.class.0) {
         ErrorAction::Return(code) => code,
         ErrorAction::Fatal | ErrorAction::Abort => {
-            if error.class == Class::PROC_ABORTED {
+            // Also of a call that sums up the errors of several requests.
+            if error.exit_class == Class::PROC_ABORTED {
                 std::thread::sleep(LAUNCHER_ENDS);
             } else if error.may_be_death {
                 std::thread::sleep(match bootstrap_of(rank).reports_deaths() {
@@ -41,7 +42,7 @@ pub(crate) fn raise(rank: &mpi::Rank, object: Object, procedure: &str, error: &E
     }
 }
 
-/// As [`raise`], for an error that the program itself reports.
+/// Calls the error handler like [`raise`], for an error that the program itself reports.
 #[cold]
 pub(crate) fn raise_for_program(rank: &mpi::Rank, object: Object, procedure: &str, error: &Error) {
     match action(rank, object, error.class.0) {
@@ -50,8 +51,8 @@ pub(crate) fn raise_for_program(rank: &mpi::Rank, object: Object, procedure: &st
     }
 }
 
-/// Calls the error handler of the object. Sessions have no handlers yet and use the one of
-/// MPI_COMM_SELF, as calls without an object do.
+/// Calls the error handler of the object. Sessions have no handlers yet: they and calls without an
+/// object use that of MPI_COMM_SELF.
 fn action(rank: &mpi::Rank, object: Object, code: c_int) -> ErrorAction {
     match object {
         Object::Comm(comm) => rank.raise(comm.id(), code),
@@ -62,7 +63,7 @@ fn action(rank: &mpi::Rank, object: Object, code: c_int) -> ErrorAction {
     }
 }
 
-/// MPI_ERRORS_ARE_FATAL: ends the job with a message for its user.
+/// Does the action of MPI_ERRORS_ARE_FATAL: ends the job with a message for the user.
 #[cold]
 pub(crate) fn fatal(rank: &mpi::Rank, procedure: &str, error: &Error) -> ! {
     let text = format!("{procedure}: {error}");
@@ -92,7 +93,7 @@ pub(crate) fn end_start(launcher: &StartReporter, procedure: &str, error: &Error
     exit(code)
 }
 
-/// Ends the process, and with it the job.
+/// Flushes output, and ends the process and with it the job.
 fn end_job(bootstrap: &dyn Bootstrap, code: c_int) -> ! {
     flush();
     bootstrap.end_job(code);
@@ -112,18 +113,19 @@ pub(crate) fn abort(rank: &mpi::Rank, _object: Object, code: c_int) -> ! {
     end_job(&*bootstrap_of(rank), code)
 }
 
-/// Longest wait for streams, which another thread may hold or a slow reader delay.
+/// The longest wait for the flush of streams, which another thread may lock or a slow reader may
+/// block.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Ends the process. Its exit handlers do not run: MPI is open, and a handler that calls it could
-/// wait for ever. Buffered output is written first.
+/// Ends the process without its exit handlers: MPI is open, and a handler that calls it could wait
+/// for ever. Buffered output is written first.
 pub(crate) fn leave(code: c_int) -> ! {
     flush();
     exit(code)
 }
 
-/// The function of gfortran's library that writes the buffered output of a unit, and of all units
-/// for NULL. A message that a program has printed before MPI_Abort would be lost without it.
+/// The function of gfortran's library that writes the buffered output of a unit, or of all units
+/// for NULL. Without it, output that a program has printed before MPI_Abort would be lost.
 const FLUSH_UNIT: &CStr = c"_gfortran_flush_i4";
 
 /// Writes buffered output of Fortran, if the program has gfortran's library.
@@ -143,7 +145,7 @@ fn flush_fortran() {
 fn flush() {
     let (done, flushed) = mpsc::channel();
     let flush = move || {
-        // SAFETY: NULL stands for all streams.
+        // SAFETY: NULL means all streams.
         unsafe { libc::fflush(std::ptr::null_mut()) };
         flush_fortran();
         let _ = done.send(());
@@ -158,15 +160,15 @@ fn exit(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Prints a message in one write, so that lines of several ranks never run together. It may hold
-/// text of others: what it prints is safe to show on a terminal.
+/// Prints a message in one write, so that lines of several ranks never mix. The message may contain
+/// text of others: it is made safe for a terminal.
 pub(crate) fn say(text: &str) {
     let text = terminal_text::lines(text);
     let _ = std::io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());
 }
 
-/// Makes a panic print that the fault is the library's before the process aborts, or end the job
-/// with the reason if the fault is the program's.
+/// Sets the action of a panic: it prints that the error is the library's before the process aborts,
+/// or ends the job with the reason if the error is the program's.
 pub(crate) fn on_panic(bootstrap: Arc<dyn Bootstrap>) {
     std::panic::set_hook(Box::new(move |panic| {
         let rank = bootstrap.rank();

@@ -1,6 +1,6 @@
-//! The real clock of this library. Its own readings (of `Instant`, of processor time, `MPI_Wtime`
-//! on real hosts) go by the C library's `clock_gettime`, and on a modelled machine that name may
-//! belong to a library that shows programs virtual time (`system_clocks`). So this library has a
+//! The real clock for this library. Its own readings (of `Instant`, of processor time, `MPI_Wtime`
+//! on real hosts) use the C library's `clock_gettime`, and on a modelled machine that symbol may
+//! belong to a library that shows virtual time to programs (`system_clocks`). So this library has a
 //! `clock_gettime` of its own, hidden from others, to which the linker binds all of its code.
 
 use libc::{clockid_t, timespec};
@@ -25,11 +25,12 @@ std::arch::global_asm!(
     real = sym read,
 );
 
-/// The function of the C library, which makes no system call for most clocks; null for system
-/// calls.
+/// The `clock_gettime` of the C library, which needs no system call for most clocks; null: system
+/// calls are used.
 static OF_C_LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Finds the function of the C library, whatever stands before it in the order of search.
+/// Finds the function of the C library itself, regardless of the order in which symbols are
+/// searched.
 pub(crate) fn find() {
     // SAFETY: the names end with a zero byte, and the library is loaded already.
     let found = unsafe {
@@ -54,7 +55,7 @@ unsafe extern "C" fn read(clock: clockid_t, time: *mut timespec) -> c_int {
         // SAFETY: the kernel checks the address.
         return unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as c_int };
     }
-    // SAFETY: only `find` stores a pointer, that of this function.
+    // SAFETY: only `find` stores a pointer, and it is that of this function.
     let read = unsafe { std::mem::transmute::<*mut c_void, Read>(found) };
     // SAFETY: as the caller promises to `clock_gettime`.
     unsafe { read(clock, time) }

@@ -1,9 +1,9 @@
-//! Calls of procedures that do not work yet. An error code that nobody reads would hide them, so
-//! each is reported once to the user.
+//! Records of calls of procedures that are not implemented yet. An error code that the program
+//! ignores would hide them, so each procedure is reported to the user once.
 
 use std::collections::BTreeSet;
 
-/// The procedures that do not work yet and that the program has called.
+/// The unimplemented procedures that the program has called.
 #[derive(Default)]
 pub struct Refused {
     reported: BTreeSet<&'static str>,
@@ -11,7 +11,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// No procedure.
+    /// A record without calls.
     pub const fn new() -> Refused {
         Refused {
             reported: BTreeSet::new(),
@@ -19,17 +19,18 @@ impl Refused {
         }
     }
 
-    /// The program has called this procedure.
+    /// Records that the program has called this procedure.
     pub fn called(&mut self, procedure: &'static str) {
         self.last = Some(procedure);
     }
 
-    /// The user has had no report of this procedure. From now on there is one.
+    /// Records that this procedure is reported to the user. Returns true if it was not reported
+    /// before.
     pub(crate) fn is_new(&mut self, procedure: &'static str) -> bool {
         self.reported.insert(procedure)
     }
 
-    /// The text of the error that the last of these calls gave.
+    /// The error text of the last unimplemented procedure that was called, if one was.
     pub fn text_of_last(&self) -> Option<String> {
         let version = env!("CARGO_PKG_VERSION");
         let text = |name| format!("{name} is not supported yet by Fishplate {version}");

@@ -1,4 +1,5 @@
-//! A rank's place on the networks between the hosts of its job.
+//! Opens the devices by which a rank reaches the ranks on other hosts of its job, and makes its
+//! node from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsRawFd;
@@ -13,8 +14,8 @@ use rail_choice::Wishes;
 
 use crate::interfaces::{self, lost};
 
-/// Opens the devices by which this rank reaches those on other hosts: those that the settings name,
-/// or that would be used, and no more than the rails in use.
+/// Opens the devices by which this rank reaches ranks on other hosts: the devices that the settings
+/// name, or the default ones, and no more than the number of rails.
 pub(crate) fn node(
     job: &Arc<dyn Bootstrap>,
     knobs: &Knobs,
@@ -51,14 +52,14 @@ fn open(job: &Arc<dyn Bootstrap>, wishes: &Wishes, patience: Option<Duration>) -
     if !job.get_waits() {
         job.fence().map_err(lost)?;
     }
-    // The answer to a request for a card arrives there.
+    // Answers to requests for the cards of peers arrive on this descriptor.
     if let Some(fd) = job.event_fd() {
         node.wake_on(fd.as_raw_fd())?;
     }
     Ok(node)
 }
 
-/// Ranks' cards in the job's key-value space.
+/// The directory of ranks' cards (their addresses), in the job's key-value store.
 struct Cards {
     bootstrap: Arc<dyn Bootstrap>,
     known: BTreeMap<String, Vec<u8>>,

@@ -20,21 +20,25 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A running rank.
+/// A rank while MPI runs.
 pub struct Rank {
-    /// The rank behind the C face.
+    /// The rank of crate `mpi`, which this crate gives a C interface.
     pub mpi: Arc<mpi::Rank>,
-    /// The rank runs on a modelled machine.
+    /// True if the rank runs on a modelled machine.
     pub in_virtual_time: bool,
-    /// The number of this rank's host on a modelled machine. None on a real host.
+    /// The number of this rank's host on a modelled machine; `None` on a real host.
     pub modelled_host: Option<u32>,
-    /// The trace of the program's calls, if they are traced or the time between them is charged.
+    /// The trace of the program's calls, if calls are traced, profiled, or the time between them is
+    /// charged.
     pub watch: Option<Watch>,
-    /// The readings of the clock, if computing takes no virtual time and this rank reports it.
+    /// The readings of the clock, if computing takes no virtual time and this rank is the one that
+    /// reports it.
     pub still_clock: Option<StillClock>,
-    /// The launcher wants this rank's choices explained.
+    /// True if the launcher requests an explanation of this rank's choices.
     pub explains: bool,
-    /// Calls the error handler of the object, and gives the code to return if the handler returns.
+    /// The cache of the host's costs, if this rank takes care of it.
+    pub cost_cache: Option<cost_cache::Cache>,
+    /// Calls the error handler of the object, and returns its code if the handler returns.
     pub raise: fn(rank: &mpi::Rank, object: Object, procedure: &str, error: &Error) -> c_int,
 }
 
@@ -52,15 +56,15 @@ pub struct Library {
     rank: AtomicPtr<Rank>,
     /// The rank of a traced program; while the program computes, `rank` is null.
     outside: AtomicPtr<Rank>,
-    /// MPI_Init was called.
+    /// True once MPI_Init was called.
     initialised: AtomicBool,
     /// Info objects, which may be made and used at any time.
     infos: Mutex<InfoTable>,
     /// Error classes, codes and strings of the program, which may be added at any time.
     codes: Mutex<Codes>,
-    /// Calls of procedures that do not work yet.
+    /// Records of calls of procedures that are not implemented yet.
     refused: Mutex<Refused>,
-    /// Facts of the program's Fortran, which may be set at any time.
+    /// Properties of the program's Fortran compiler, which may be set at any time.
     fortran: Mutex<Fortran>,
 }
 
@@ -76,27 +80,27 @@ pub static LIBRARY: Library = Library {
 };
 
 impl Library {
-    /// The rank, while MPI is running.
+    /// The rank, while MPI is running; otherwise `None`.
     #[inline(always)]
     pub fn rank(&self) -> Option<&'static Rank> {
         self.rank_in_call().or_else(|| self.rank_outside())
     }
 
-    /// The rank, while MPI is running, unless the call is traced and not yet announced.
+    /// The rank, while MPI is running. `None` also if the call is traced and not yet announced.
     #[inline(always)]
     pub fn rank_in_call(&self) -> Option<&'static Rank> {
-        // SAFETY: only `start` brings in a pointer, from a reference that lives for ever.
+        // SAFETY: only `start` stores a pointer, that of a reference that is valid for ever.
         unsafe { self.rank.load(Ordering::Acquire).as_ref() }
     }
 
     #[cold]
     fn rank_outside(&self) -> Option<&'static Rank> {
-        // SAFETY: only `start` brings in a pointer, from a reference that lives for ever.
+        // SAFETY: only `start` stores a pointer, that of a reference that is valid for ever.
         unsafe { self.outside.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Announces a call of a traced program, with its arguments. False if no program is traced, so
-    /// MPI is not running.
+    /// Announces a call of a traced program, with its arguments. Returns false if no program is
+    /// traced: then MPI is not running.
     #[cold]
     pub fn enter(&self, call: &'static str, kind: CallKind, uses: &[Argument]) -> bool {
         let Some(rank) = self.rank_outside() else {
@@ -111,8 +115,8 @@ impl Library {
         true
     }
 
-    /// Announces a call as [`enter`](Library::enter) does, from a signal handler too. `None` if the
-    /// trace of calls is being changed.
+    /// Announces a call as [`enter`](Library::enter) does, but may be used in a signal handler.
+    /// `None`: another call is changing the trace.
     #[cold]
     pub fn try_enter(&self, call: &'static str, kind: CallKind) -> Option<bool> {
         let Some(rank) = self.rank_outside() else {
@@ -127,7 +131,7 @@ impl Library {
         Some(true)
     }
 
-    /// The announced call returns. Nothing happens after MPI_Finalize, which withdrew the rank.
+    /// Ends an announced call. This has no effect after MPI_Finalize, which has withdrawn the rank.
     #[cold]
     pub fn leave(&self, kind: CallKind) {
         let Some(rank) = self.rank_in_call() else {
@@ -140,8 +144,8 @@ impl Library {
         }
     }
 
-    /// MPI runs from now on. The rank stays in memory until the process ends, because another
-    /// thread may still use it when `stop` withdraws it.
+    /// Publishes the rank: MPI runs from now on. The rank stays in memory until the process ends,
+    /// because another thread may still use it when `stop` withdraws it.
     pub fn start(&self, rank: &'static Rank) {
         self.initialised.store(true, Ordering::Relaxed);
         let place = match &rank.watch {
@@ -154,7 +158,7 @@ impl Library {
         place.store(ptr::from_ref(rank).cast_mut(), Ordering::Release);
     }
 
-    /// MPI runs no longer.
+    /// Withdraws the rank: MPI no longer runs.
     pub fn stop(&self) {
         self.rank.store(ptr::null_mut(), Ordering::Release);
         self.outside.store(ptr::null_mut(), Ordering::Release);
@@ -162,41 +166,41 @@ impl Library {
 
     /// The info objects of the process.
     pub fn infos(&self) -> MutexGuard<'_, InfoTable> {
-        // No operation on the table panics while the table is inconsistent.
+        // No operation panics while the table is inconsistent.
         self.infos.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The error classes, codes and strings that the program added.
     pub fn codes(&self) -> MutexGuard<'_, Codes> {
-        // No operation on the codes panics while they are inconsistent.
+        // No operation panics while the codes are inconsistent.
         self.codes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The calls of procedures that do not work yet.
+    /// The records of calls of procedures that are not implemented yet.
     pub fn refused(&self) -> MutexGuard<'_, Refused> {
-        // No operation on them panics while they are inconsistent.
+        // No operation panics while the records are inconsistent.
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The facts of the program's Fortran.
+    /// The properties of the program's Fortran compiler.
     pub fn fortran(&self) -> MutexGuard<'_, Fortran> {
-        // No operation on the facts panics while they are inconsistent.
+        // No operation panics while the properties are inconsistent.
         self.fortran.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// MPI_Init was called, whatever came after.
+    /// True if MPI_Init was called, even if MPI_Finalize was called since.
     pub fn initialised(&self) -> bool {
         self.initialised.load(Ordering::Acquire)
     }
 
-    /// MPI_Finalize was called.
+    /// True if MPI_Finalize was called.
     pub fn finalised(&self) -> bool {
         self.initialised() && self.rank().is_none()
     }
 }
 
-/// The name of the host that this process runs on: on a modelled machine `host` and its number,
-/// otherwise the name of this computer.
+/// The name of the host of this process: on a modelled machine `host` and a number, otherwise the
+/// name of this computer.
 pub(crate) fn host_name() -> Vec<u8> {
     match LIBRARY.rank().and_then(|rank| rank.modelled_host) {
         Some(host) => format!("host{host}").into_bytes(),

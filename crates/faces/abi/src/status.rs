@@ -4,7 +4,7 @@
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 use std::ffi::c_int;
 
-/// `MPI_Status`, as the ABI lays it out.
+/// `MPI_Status` in the layout of the ABI.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
@@ -20,7 +20,7 @@ pub struct Status {
 const _: () = assert!(size_of::<Status>() == 32 && align_of::<Status>() == 4);
 
 impl Status {
-    /// The status of a message received without an error.
+    /// The status of a message that was received without an error.
     pub fn new(source: c_int, tag: c_int, bytes: u64) -> Status {
         let mut status = Status {
             source,
@@ -37,7 +37,7 @@ impl Status {
         Status::new(MPI_ANY_SOURCE, MPI_ANY_TAG, 0)
     }
 
-    /// Bytes received.
+    /// The number of bytes received.
     pub fn bytes(&self) -> u64 {
         let [low, high, ..] = self.internal;
         low as u32 as u64 | (high as u32 as u64) << 32
@@ -49,12 +49,12 @@ impl Status {
         self.internal[1] = (bytes >> 32) as u32 as c_int;
     }
 
-    /// The operation was cancelled.
+    /// True if the operation was cancelled.
     pub fn cancelled(&self) -> bool {
         self.internal[2] != 0
     }
 
-    /// Sets whether the operation was cancelled.
+    /// Sets the cancelled flag.
     pub fn set_cancelled(&mut self, cancelled: bool) {
         self.internal[2] = c_int::from(cancelled);
     }

@@ -1,19 +1,20 @@
-//! Programs that run until their clock has advanced by a fixed span, on a modelled machine that
-//! charges no computing: the clock hardly moves, so they run for hours or for ever. Their user
-//! should know why.
+//! Detection of programs that run until their clock has advanced by a fixed span, on a modelled
+//! machine that charges no computing. The clock hardly advances, so they run for hours or for ever,
+//! and their user should learn why.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The longest virtual time between two readings of the clock, in nanoseconds, that counts as none:
-/// a few short calls.
+/// The longest virtual time between two readings of the clock, in nanoseconds, for which the clock
+/// stands still: a few short calls.
 const NONE: u64 = 100;
-/// The number of such readings in a row after which the program is reported.
+/// The number of consecutive readings of a still clock after which the program is reported.
 const STILL: u32 = 1_000_000;
-/// The processor time after which a program is reported whose clock hardly moves, in nanoseconds.
+/// The least processor time after which a program is reported because its clock hardly advances, in
+/// nanoseconds.
 const LONG: u64 = 60_000_000_000;
-/// The quotient of processor time and virtual time from which on the clock hardly moves.
+/// The quotient processor time / virtual time from which on the clock hardly advances.
 const SLOW: u64 = 100;
-/// The number of readings after which the processor time is compared, to save system calls.
+/// The processor time is compared once in this number of readings, to save system calls.
 const READINGS: u32 = 64;
 
 /// The readings of the clock by one rank whose computing takes no virtual time.
@@ -22,18 +23,18 @@ pub struct StillClock(Mutex<Readings>);
 
 #[derive(Default)]
 struct Readings {
-    /// Their number.
+    /// The number of all readings.
     all: u32,
-    /// The number of the last ones between which no virtual time passed.
+    /// The number of the latest consecutive readings between which the clock stood still.
     still: u32,
-    /// The virtual time of the last one.
+    /// The virtual time of the latest reading, in nanoseconds.
     last: u64,
     reported: bool,
 }
 
 impl StillClock {
-    /// Counts a reading at virtual time `now`. The text for the user, once, when the clock stands
-    /// still or moves much slower than `processor_time`, all in nanoseconds.
+    /// Counts a reading at virtual time `now`. Returns a text for the user, once, if the clock
+    /// stands still or advances much slower than `processor_time`. All times are in nanoseconds.
     pub fn read(&self, now: u64, processor_time: impl FnOnce() -> u64) -> Option<String> {
         let mut readings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if readings.reported {
@@ -83,12 +84,12 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// The text after this number of readings, `step` apart, with this processor time.
+    /// The text after this number of readings at intervals of `step`, with this processor time.
     fn after(readings: u32, step: u64, processor_time: u64) -> Option<String> {
         let clock = StillClock::default();
         let text =
             (1..=readings).find_map(|at| clock.read(u64::from(at) * step, || processor_time));
-        // It is said once.
+        // The text is returned only once.
         assert!(text.is_none() || clock.read(u64::MAX, || 0).is_none());
         text
     }

@@ -1,4 +1,4 @@
-//! The differences among the older ABIs.
+//! The properties in which the older ABIs differ, as the trait [`Abi`].
 
 use crate::classes::Classes;
 use crate::constants::Constants;
@@ -7,34 +7,35 @@ use crate::program_status::Status;
 use std::ffi::c_int;
 use std::fmt::{Debug, LowerHex};
 
-/// An older ABI, "the program's". A file is a pointer in all of them.
+/// An older ABI, called the program's. A file handle is a pointer in all of them.
 pub trait Abi: Constants + Sized + 'static {
-    /// A handle of every class but files.
+    /// A handle of any class except files.
     type Handle: Word;
 
     /// `MPI_Status`
     type Status: Status;
 
-    /// The table of the predefined handles of a class.
+    /// The table of the predefined handles of a class, by the program's handles.
     type Predefined: Predefined<Self>;
 
-    /// The first index of an object. Predefined handles lie below.
+    /// The first index of an object's handle. Predefined handles have lower ones.
     const FIRST: u32;
 
-    /// The largest class of errors that the ABI defines.
+    /// The greatest error class that the ABI defines.
     const LAST_ERROR_CLASS: c_int;
 
-    /// The classes of handles of the library.
+    /// The classes of handles of the library of entry points.
     fn classes() -> &'static Classes<Self>;
 
-    /// The predefined handle that stands in the table of constants.
+    /// The predefined handle that a value in the table of constants stands for.
     fn handle(constant: c_int) -> Self::Handle;
 
-    /// The program's handle that is the standard's own word. A predefined handle of the program may
-    /// have this value too.
+    /// The program's handle with the same value as the standard's handle; `None` if values of its
+    /// kind are not shared. A predefined handle of the program may have this value too.
     fn shared(standard: usize) -> Option<Self::Handle>;
 
-    /// The standard's handle that is the program's own word.
+    /// The standard's handle with the same value as the program's handle; `None` if values of its
+    /// kind are not shared.
     fn shared_in(handle: Self::Handle) -> Option<usize>;
 
     /// The null handle of requests.
@@ -49,26 +50,26 @@ pub trait Abi: Constants + Sized + 'static {
     /// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
     fn weights() -> (*const c_int, *const c_int);
 
-    /// Fortran's integer of a handle.
+    /// The Fortran integer of a handle.
     fn toint(class: &Class<Self>, handle: Self::Handle) -> c_int;
 
-    /// The handle of Fortran's integer.
+    /// The handle of a Fortran integer.
     fn fromint(class: &Class<Self>, integer: c_int) -> Self::Handle;
 
     /// The standard's code of an error that the program's ABI does not define, and the other way
-    /// round.
+    /// round; `None` if there is no such code.
     fn free_error(code: c_int) -> Option<c_int>;
 }
 
 /// The predefined handles of a class.
 pub trait Predefined<A: Abi>: 'static {
-    /// The standard's handle for a predefined one.
+    /// The standard's handle for a predefined handle of the program; `None` for other handles.
     fn standard(&self, handle: A::Handle) -> Option<usize>;
 }
 
-/// A word that is a handle.
+/// An integer type that can hold a handle.
 pub trait Word: Copy + Eq + Default + Debug + LowerHex + Send + 'static {
-    /// The bits of the handle, with zeros above them.
+    /// The bits of the handle, extended by zeros.
     fn bits(self) -> usize;
 
     /// The handle with these bits.

@@ -1,15 +1,16 @@
-//! Arrays of converted arguments: on the stack while they are short.
+//! Arrays of converted arguments, which lie on the stack if they are short.
 
 use std::mem::MaybeUninit;
 
 /// The longest array that needs no allocation.
 const SHORT: usize = 16;
 
-/// Values that the library reads or writes. Until it is filled, it is the argument NULL.
+/// An array of values that the library reads or writes. Until it is filled, it is the argument
+/// NULL.
 pub struct Array<T: Copy> {
     short: [MaybeUninit<T>; SHORT],
     long: Vec<T>,
-    /// None: NULL.
+    /// The number of values; `None` for the argument NULL.
     length: Option<usize>,
 }
 
@@ -24,9 +25,9 @@ impl<T: Copy> Array<T> {
         }
     }
 
-    /// Fills the array with values that come from their positions. A length below zero is the
-    /// caller's mistake, which the library reports. Without memory for it the library gets NULL,
-    /// and reports that.
+    /// Fills the array with `length` values, each computed from its index. A negative length is an
+    /// error of the caller, which the library reports. If there is no memory, the library gets
+    /// NULL, and reports that.
     #[inline(always)]
     pub fn fill(&mut self, length: i64, value: impl Fn(usize) -> T) {
         let length = length.max(0) as usize;
@@ -35,7 +36,7 @@ impl<T: Copy> Array<T> {
             self.length = Some(length);
             let place = self.as_mut_ptr();
             for at in 0..length {
-                // SAFETY: there is room for so many values.
+                // SAFETY: there is room for `length` values.
                 unsafe { place.add(at).write(value(at)) };
             }
         }
@@ -47,7 +48,7 @@ impl<T: Copy> Array<T> {
         self.long.try_reserve_exact(length).is_ok()
     }
 
-    /// The address of the values, or NULL.
+    /// The address of the values, or NULL if the array is not filled.
     #[inline(always)]
     pub fn as_ptr(&self) -> *const T {
         match self.length {
@@ -57,7 +58,7 @@ impl<T: Copy> Array<T> {
         }
     }
 
-    /// The address of the values, which the library may write, or NULL.
+    /// The address of the values, which the library may write, or NULL if the array is not filled.
     #[inline(always)]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         match self.length {
@@ -67,14 +68,14 @@ impl<T: Copy> Array<T> {
         }
     }
 
-    /// The values. Of NULL there are none.
+    /// The values; empty for the argument NULL.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {
         let length = self.length.unwrap_or(0);
         if length == 0 {
             return &[];
         }
-        // SAFETY: `fill` has written this number of values to where `as_ptr` points.
+        // SAFETY: `fill` has written this number of values to the address that `as_ptr` returns.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), length) }
     }
 }

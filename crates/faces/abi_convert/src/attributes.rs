@@ -1,5 +1,5 @@
-//! Attributes: users' copy and delete functions with the program's handles, and values that MPI
-//! predefines.
+//! Attributes: users' copy and delete functions, which get the program's handles, and values of
+//! predefined attributes.
 
 use crate::abi::Abi;
 use crate::classes::Named;
@@ -13,17 +13,17 @@ type Copy<H> =
     unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 type Delete<H> = unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// The functions of a key, and what the library gets in their place.
+/// The functions of an attribute key that the library gets instead of the program's.
 pub struct Functions {
-    /// The function that copies an attribute.
+    /// The function that copies an attribute of the key.
     pub copy: Function,
-    /// The function that deletes one.
+    /// The function that deletes an attribute of the key.
     pub delete: Function,
-    /// The word that both get.
+    /// The extra state that both functions get.
     pub extra_state: *mut c_void,
 }
 
-/// The program's functions of a key. Attributes may outlive the key, so these stay.
+/// The program's functions of a key. They are never freed, because attributes may outlive the key.
 struct Users<H> {
     copy: Option<Copy<H>>,
     delete: Option<Delete<H>>,
@@ -31,7 +31,7 @@ struct Users<H> {
 }
 
 impl Functions {
-    /// The functions of a key for objects of class `C`, for the library.
+    /// Makes the functions of a key for objects of class `C`, for the library.
     ///
     /// # Safety
     /// The functions are NULL or those that the standard describes.
@@ -48,7 +48,7 @@ impl Functions {
                 extra_state,
             }
         };
-        // The predefined functions that do nothing are NULL in both ABIs.
+        // The predefined functions without an effect are NULL in both ABIs.
         let instead = |users: Function, own: Function| if users.is_null() { users } else { own };
         Functions {
             copy: instead(copy, copy_attribute::<A, C> as Function),
@@ -70,7 +70,7 @@ unsafe extern "C" fn copy_attribute<A: Abi, C: Named>(
     let users = unsafe { &*users.cast::<Users<A::Handle>>() };
     let Some(function) = users.copy else { return 0 };
     C::class::<A>().during(object, |object| {
-        // SAFETY: the arguments are those of the library, by the program's names.
+        // SAFETY: the arguments are those of the library, converted to the program's ABI.
         error_in::<A>(unsafe {
             function(
                 object,
@@ -96,17 +96,18 @@ unsafe extern "C" fn delete_attribute<A: Abi, C: Named>(
         return 0;
     };
     C::class::<A>().during(object, |object| {
-        // SAFETY: the arguments are those of the library, by the program's names.
+        // SAFETY: the arguments are those of the library, converted to the program's ABI.
         error_in::<A>(unsafe {
             function(object, keyval_out::<A>(keyval), value, users.extra_state)
         })
     })
 }
 
-/// Values for the program of predefined attributes that differ. It gets pointers to them.
+/// The program's values of predefined attributes that differ between the ABIs. The program gets
+/// pointers to them.
 static CONVERTED: [AtomicI32; 5] = [const { AtomicI32::new(0) }; 5];
 
-/// Converts the value of a predefined attribute.
+/// Replaces the value of a predefined attribute by the program's, if the two differ.
 ///
 /// # Safety
 /// The value is a pointer that the library has just written for this key.

@@ -1,6 +1,6 @@
-//! Buffers of buffered sends. A message costs MPI_BSEND_OVERHEAD bytes beside its own, which are
-//! more in the standard ABI than in the program's: the library gets a larger buffer, and the
-//! program gets its own back.
+//! Buffers of buffered sends. Each message needs MPI_BSEND_OVERHEAD bytes in addition to its data,
+//! and the standard ABI has a larger value than the program's. So the library gets a larger buffer
+//! than the program attached, and a detach returns the program's buffer.
 
 use crate::abi::Abi;
 use crate::constants::standard;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard};
 
-/// The program's attached buffers, by the address of the larger buffer.
+/// The buffers that the program has attached, by the address of the larger buffer.
 static ATTACHED: Mutex<BTreeMap<usize, Users>> = Mutex::new(BTreeMap::new());
 
 struct Users {
@@ -18,16 +18,16 @@ struct Users {
     layout: Layout,
 }
 
-/// The buffer for the library in place of the program's.
+/// The buffer that the library gets instead of the program's.
 pub struct Attached {
-    /// Its address.
+    /// The address of the buffer.
     pub address: *mut c_void,
-    /// Its size in bytes.
+    /// The size of the buffer in bytes.
     pub size: i64,
 }
 
 impl Attached {
-    /// A buffer that holds as many messages as the program's.
+    /// Makes a buffer that holds as many messages as the program's.
     pub fn new<A: Abi>(buffer: *mut c_void, size: i64) -> Attached {
         if buffer as usize == A::MPI_BUFFER_AUTOMATIC as usize {
             let address = std::ptr::without_provenance_mut(standard::MPI_BUFFER_AUTOMATIC as usize);
@@ -64,7 +64,8 @@ impl Attached {
         }
     }
 
-    /// Frees the larger buffer if the library has not taken it.
+    /// Frees the larger buffer if the library has not accepted it: `code` is the result of its
+    /// call.
     pub fn settle(&self, code: std::ffi::c_int) {
         if code != 0 {
             forget(self.address as usize);
@@ -72,7 +73,7 @@ impl Attached {
     }
 }
 
-/// Writes the program's buffer over the larger one, which the library has given back.
+/// Replaces the larger buffer, which the library has detached, by the program's.
 ///
 /// # Safety
 /// The arguments are those that MPI_Buffer_detach has written.
@@ -95,7 +96,8 @@ pub unsafe fn detach<A: Abi, N: TryFrom<i64>>(buffer: *mut *mut c_void, size: *m
     }
 }
 
-/// Frees a larger buffer, and returns the program's address and size.
+/// Frees a larger buffer, and returns the address and size of the program's buffer. `None`: no such
+/// buffer is attached.
 fn forget(larger: usize) -> Option<(usize, i64)> {
     let users = attached().remove(&larger)?;
     // SAFETY: `Attached::new` allocated it with this layout, and nothing uses it any more.

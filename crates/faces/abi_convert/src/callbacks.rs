@@ -1,6 +1,6 @@
-//! Users' functions that the standard ABI calls without a word of the program's: reductions and
-//! error handlers. Each has a function of a pool in its place, which knows by its number whom to
-//! call. Generalised requests have such a word, and need no pool.
+//! Users' functions that the standard ABI calls without an extra state: reductions and error
+//! handlers. The library gets a function of a pool instead, which finds the user's function by its
+//! own number. Functions of generalized requests get an extra state, and need no pool.
 
 use crate::abi::Abi;
 use crate::convert::{error_in, error_out, file_out};
@@ -15,13 +15,13 @@ type UsersOwn<N, H> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mu
 static USER: Pool = Pool::new();
 static USER_C: Pool = Pool::new();
 
-/// The stand-in of the program's function for a reduction, for the library.
+/// The function that the library gets instead of the program's reduction function.
 pub fn user_function<A: Abi>(function: Function) -> Function {
     let all: &[User<c_int>; MOST] = const { &instances!(reduce, A) };
     USER.stand_in(function, all)
 }
 
-/// The stand-in of a function for a reduction with MPI_Count.
+/// The function that the library gets instead of a reduction function with MPI_Count.
 pub fn user_function_c<A: Abi>(function: Function) -> Function {
     let all: &[User<i64>; MOST] = const { &instances!(reduce_c, A) };
     USER_C.stand_in(function, all)
@@ -66,7 +66,7 @@ unsafe fn call_user<A: Abi, N>(
     }
 }
 
-/// Calls a function with the program's handle of an object.
+/// A function that calls its argument with the program's handle of an object of the standard ABI.
 type During = fn(usize, &mut dyn FnMut(*mut c_void));
 
 #[inline(never)]
@@ -77,8 +77,8 @@ unsafe fn call_handler<A: Abi>(
     code: *mut c_int,
 ) {
     type UsersOwn = unsafe extern "C" fn(*mut c_void, *mut c_int, ...);
-    // SAFETY: the address is that of a function with these first arguments, which are passed like
-    // those of a function without more; the pointers are the library's.
+    // SAFETY: the address is that of a function with these first arguments, which are passed as to
+    // a function without variadic arguments; the pointers are the library's.
     unsafe {
         let function = std::mem::transmute::<*mut c_void, UsersOwn>(function);
         let mut code = error_out::<A>(*code);
@@ -106,16 +106,16 @@ macro_rules! errhandlers {
 }
 
 errhandlers! {
-    /// The stand-in of a communicator's error handler.
+    /// The function that the library gets instead of a communicator's error handler.
     comm_errhandler comm_error COMM_POOL
         |object, call| A::classes().comm.during(object, |mut object| call((&raw mut object).cast()));
-    /// The stand-in of a window's error handler.
+    /// The function that the library gets instead of a window's error handler.
     win_errhandler win_error WIN_POOL
         |object, call| A::classes().win.during(object, |mut object| call((&raw mut object).cast()));
-    /// The stand-in of a session's error handler.
+    /// The function that the library gets instead of a session's error handler.
     session_errhandler session_error SESSION_POOL
         |object, call| A::classes().session.during(object, |mut object| call((&raw mut object).cast()));
-    /// The stand-in of a file's error handler.
+    /// The function that the library gets instead of a file's error handler.
     file_errhandler file_error FILE_POOL
         |object, call| {
             let mut object = file_out::<A>(object);
@@ -123,7 +123,7 @@ errhandlers! {
         };
 }
 
-/// The program's functions of a generalised request.
+/// The program's functions of a generalized request, and their extra state.
 struct Grequest<S> {
     query: Option<unsafe extern "C" fn(*mut c_void, *mut S) -> c_int>,
     free: Option<unsafe extern "C" fn(*mut c_void) -> c_int>,
@@ -131,7 +131,7 @@ struct Grequest<S> {
     extra_state: *mut c_void,
 }
 
-/// The extra state of a generalised request behind the standard ABI.
+/// The extra state that the library gets for a generalized request.
 ///
 /// # Safety
 /// The functions are NULL or those that the standard describes.
@@ -161,7 +161,7 @@ pub unsafe fn grequest<A: Abi>(
     Box::into_raw(Box::new(request)).cast()
 }
 
-/// Frees the extra state of a generalised request that has not started.
+/// Frees the extra state of a generalized request if the request has not started.
 ///
 /// # Safety
 /// `request` is what [`grequest`] returned, and `code` is the outcome of the call that got it.
@@ -172,7 +172,7 @@ pub unsafe fn started_grequest<A: Abi>(code: c_int, request: *mut c_void) {
     }
 }
 
-/// The stand-ins of the program's functions of a generalised request: query, free and cancel.
+/// The functions that the library gets for a generalized request: query, free and cancel.
 pub fn grequest_functions<A: Abi>() -> [Function; 3] {
     [
         query::<A> as Function,
@@ -190,7 +190,7 @@ unsafe extern "C" fn query<A: Abi>(request: *mut c_void, status: *mut StandardSt
             .query
             .map_or(0, |query| query(request.extra_state, &mut users));
         if !status.is_null() {
-            // MPI alone writes MPI_ERROR.
+            // Only MPI sets MPI_ERROR.
             let error = (*status).error;
             *status = crate::status::standard::<A>(&users);
             (*status).error = error;
@@ -202,7 +202,7 @@ unsafe extern "C" fn query<A: Abi>(request: *mut c_void, status: *mut StandardSt
 unsafe extern "C" fn free<A: Abi>(request: *mut c_void) -> c_int {
     // SAFETY: the library calls this once with the address that `grequest` gave it.
     let request = unsafe { Box::from_raw(request.cast::<Grequest<A::Status>>()) };
-    // SAFETY: the program's function gets its own word.
+    // SAFETY: the program's function gets its extra state.
     error_in::<A>(
         request
             .free
@@ -213,7 +213,7 @@ unsafe extern "C" fn free<A: Abi>(request: *mut c_void) -> c_int {
 unsafe extern "C" fn cancel<A: Abi>(request: *mut c_void, complete: c_int) -> c_int {
     // SAFETY: the library passes on the address that `grequest` gave it.
     let request = unsafe { &*request.cast::<Grequest<A::Status>>() };
-    // SAFETY: the program's function gets its own word.
+    // SAFETY: the program's function gets its extra state.
     error_in::<A>(
         request
             .cancel

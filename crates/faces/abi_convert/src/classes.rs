@@ -1,11 +1,12 @@
-//! The classes of handles.
+//! The classes of handles, such as communicators and datatypes, and the macro that makes them for
+//! an older ABI.
 
 use crate::abi::Abi;
 use crate::constants::Pairs;
 use crate::handle::Class;
 use crate::requests::Requests;
 
-/// The classes of handles of a library, all but files.
+/// The classes of handles of a library of entry points, except files.
 #[allow(missing_docs)] // the names are those of the classes
 pub struct Classes<A: Abi> {
     pub comm: Class<A>,
@@ -20,9 +21,9 @@ pub struct Classes<A: Abi> {
     pub win: Class<A>,
 }
 
-/// The classes of a library, [`Classes`]. Its function of constants makes one class of pairs of
-/// predefined handles, of the null handles in both ABIs, and of whether the library may return the
-/// handle of an object that the program has already.
+/// Makes the [`Classes`] of a library of entry points. The macro `$class` makes one class of: the
+/// pairs of predefined handles, the null handles in both ABIs, and true if the library may return
+/// an object that the program has already.
 #[macro_export]
 macro_rules! classes {
     ($program:ident, $class:ident) => {{
@@ -49,20 +50,20 @@ macro_rules! classes {
     }};
 }
 
-/// The class of requests, for the macro [`classes!`](crate::classes!).
+/// The class of requests, from a general class. For the macro [`classes!`](crate::classes!).
 pub const fn requests<A: Abi>(class: Class<A>) -> Requests<A> {
     Requests(class)
 }
 
-/// A class as a parameter of a type.
+/// A class of handles as a type parameter.
 pub trait Named {
-    /// The class in a library.
+    /// The class in the library of entry points.
     fn class<A: Abi>() -> &'static Class<A>;
 }
 
 macro_rules! named {
     ($($class:ident $name:ident)*) => {$(
-        /// The class as a type.
+        /// The class of handles with this name.
         pub struct $class;
 
         impl Named for $class {
@@ -75,7 +76,7 @@ macro_rules! named {
 
 named! { Comm comm Datatype datatype Win win }
 
-/// Every class and its predefined handles.
+/// All classes, each with the pairs of its predefined handles.
 pub fn all<A: Abi>() -> [(&'static Class<A>, Pairs); 10] {
     let classes = A::classes();
     [

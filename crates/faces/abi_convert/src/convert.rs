@@ -1,11 +1,12 @@
-//! Conversions of integers, pointers and texts.
+//! Converts integers, pointers and strings between an older ABI and the standard one.
 
 use crate::abi::Abi;
 use crate::array::Array;
 use crate::constants::standard;
 use std::ffi::{c_char, c_int, c_void};
 
-/// The value of a pair's other side.
+/// The value that a table of pairs assigns to `value`; `None` if no pair has it. `from` turns a
+/// pair into the direction of the conversion.
 fn find(pairs: &[(i64, i64)], from: impl Fn(&(i64, i64)) -> (i64, i64), value: i64) -> Option<i64> {
     pairs
         .iter()
@@ -14,16 +15,16 @@ fn find(pairs: &[(i64, i64)], from: impl Fn(&(i64, i64)) -> (i64, i64), value: i
         .map(|pair| pair.1)
 }
 
-/// Functions for both directions of integers that have other values in the two ABIs. Values without
-/// a meaning stay.
+/// Defines conversions in both directions of integer constants whose values differ between the
+/// ABIs. Values that are no constants stay.
 macro_rules! meanings {
     ($($to_standard:ident $to_program:ident $pairs:ident $ty:ty;)*) => {$(
-        /// The standard's value for one of the program.
+        /// The standard's value for a value of the program.
         pub fn $to_standard<A: Abi>(value: $ty) -> $ty {
             find(A::$pairs, |pair| *pair, value.into()).map_or(value, |value| value as $ty)
         }
 
-        /// The program's value for one of the standard.
+        /// The program's value for a value of the standard.
         pub fn $to_program<A: Abi>(value: $ty) -> $ty {
             find(A::$pairs, |pair| (pair.1, pair.0), value.into()).map_or(value, |value| value as $ty)
         }
@@ -52,24 +53,27 @@ meanings! {
     known_error_in known_error_out ERROR_CLASSES c_int;
 }
 
-/// The key of an attribute. Keys that a library gives out are any integers.
+/// The standard's key of an attribute for the program's key. Keys that a library assigns may be any
+/// integers.
 pub fn keyval_in<A: Abi>(keyval: c_int) -> c_int {
     exchanged(A::ATTRIBUTE_KEYS, |pair| pair, keyval)
 }
 
-/// The program's key for one of the standard.
+/// The program's key of an attribute for the standard's key.
 pub fn keyval_out<A: Abi>(keyval: c_int) -> c_int {
     exchanged(A::ATTRIBUTE_KEYS, |pair| (pair.1, pair.0), keyval)
 }
 
-/// The value of a pair's other side. Any other value becomes one that has no meaning either: all
-/// integers are exchanged, so every value comes back.
+/// The value on the other side of a pair. Any other value is mapped to a value that is no constant
+/// either: the mapping is a permutation of all integers, so the opposite conversion restores every
+/// value.
 fn exchanged(pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64), value: c_int) -> c_int {
     if let Some(other) = find(pairs, |pair| from(*pair), value.into()) {
         return other as c_int;
     }
-    // A value with a meaning in the other ABI alone takes the place of the one that left: the chain
-    // of pairs from it back ends, because it is not part of a circle.
+    // A value that is a constant only in the other ABI is mapped to one that no pair produces: the
+    // end of the chain of pairs leading back from it. The chain ends, because it is not part of a
+    // cycle.
     let back = |pair: &(i64, i64)| {
         let (value, other) = from(*pair);
         (other, value)
@@ -81,7 +85,7 @@ fn exchanged(pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64, i64), valu
     place as c_int
 }
 
-/// A rank: of values below zero some have a meaning.
+/// The standard's rank for a rank of the program. Some negative values are constants.
 #[inline(always)]
 pub fn rank_in<A: Abi>(rank: c_int) -> c_int {
     if rank >= 0 {
@@ -91,13 +95,13 @@ pub fn rank_in<A: Abi>(rank: c_int) -> c_int {
     }
 }
 
-/// The program's rank for one of the standard.
+/// The program's rank for a rank of the standard.
 #[inline(always)]
 pub fn rank_out<A: Abi>(rank: c_int) -> c_int {
     if rank >= 0 {
         rank
     } else if rank == standard::MPI_ANY_SOURCE as c_int {
-        // The status of every send has it.
+        // A fast case: the status of every send has this value.
         A::MPI_ANY_SOURCE as c_int
     } else {
         special_rank::<A>(rank, |pair| (pair.1, pair.0))
@@ -116,7 +120,7 @@ fn special_rank<A: Abi>(rank: c_int, from: impl Fn((i64, i64)) -> (i64, i64)) ->
     exchanged(special, from, rank)
 }
 
-/// A tag. MPI_ANY_TAG and a value without a meaning change places.
+/// The standard's tag for a tag of the program: MPI_ANY_TAG of both ABIs are exchanged.
 #[inline(always)]
 pub fn tag_in<A: Abi>(tag: c_int) -> c_int {
     const STANDARD_ANY: c_int = standard::MPI_ANY_TAG as c_int;
@@ -132,7 +136,7 @@ pub fn tag_in<A: Abi>(tag: c_int) -> c_int {
     }
 }
 
-/// The program's tag for one of the standard: two values change places, in both directions.
+/// The program's tag for a tag of the standard. The exchange is the same in both directions.
 #[inline(always)]
 pub fn tag_out<A: Abi>(tag: c_int) -> c_int {
     tag_in::<A>(tag)
@@ -167,7 +171,7 @@ pub fn error_out<A: Abi>(code: c_int) -> c_int {
     }
 }
 
-/// The code that a procedure returns.
+/// The code that an entry point returns for a code of the library.
 #[inline(always)]
 pub fn code<A: Abi>(code: c_int) -> c_int {
     #[cold]
@@ -178,17 +182,17 @@ pub fn code<A: Abi>(code: c_int) -> c_int {
     if code == 0 { 0 } else { failed::<A>(code) }
 }
 
-/// Assertions of windows, which are sets.
+/// The standard's assertions of windows, which are sets of bits.
 pub fn assertion_in<A: Abi>(set: c_int) -> c_int {
     converted(set, A::ASSERTIONS_OF_WINDOWS, |pair| pair)
 }
 
-/// Modes of files, which are sets.
+/// The standard's access modes of files, which are sets of bits.
 pub fn file_mode_in<A: Abi>(set: c_int) -> c_int {
     converted(set, A::MODES_OF_FILES, |pair| pair)
 }
 
-/// The program's modes of files.
+/// The program's access modes of files, which are sets of bits.
 pub fn file_mode_out<A: Abi>(set: c_int) -> c_int {
     converted(set, A::MODES_OF_FILES, |pair| (pair.1, pair.0))
 }
@@ -201,11 +205,11 @@ fn converted(set: c_int, pairs: &[(i64, i64)], from: impl Fn((i64, i64)) -> (i64
             converted |= other as c_int;
         }
     }
-    // A bit without a meaning stays, and the library reports it.
+    // A bit that is no constant stays, and the library reports it.
     set & !known | converted
 }
 
-/// A buffer of a collective call.
+/// The standard's buffer argument of a collective call: MPI_IN_PLACE is converted.
 #[inline(always)]
 pub fn buffer<A: Abi, P: Address>(buffer: P) -> P {
     if buffer.address() == A::MPI_IN_PLACE as usize {
@@ -214,17 +218,17 @@ pub fn buffer<A: Abi, P: Address>(buffer: P) -> P {
     buffer
 }
 
-/// A buffer is MPI_IN_PLACE.
+/// True if a buffer is MPI_IN_PLACE of the program.
 pub fn is_in_place<A: Abi>(buffer: *const c_void) -> bool {
     buffer.address() == A::MPI_IN_PLACE as usize
 }
 
-/// A pointer that may be a number instead.
+/// A pointer argument that may be a constant instead of an address.
 pub trait Address: Copy {
-    /// The address or number.
+    /// The address, or the constant as a number.
     fn address(self) -> usize;
 
-    /// The pointer with an address, or the number.
+    /// The pointer with an address, or the constant with a number.
     fn at(address: usize) -> Self;
 }
 
@@ -248,7 +252,7 @@ impl Address for *mut c_void {
     }
 }
 
-/// The weights of a graph's edges, of which two addresses have a meaning.
+/// The standard's argument for the weights of a graph's edges: two addresses are constants.
 pub fn weights<A: Abi>(weights: *const c_int) -> *const c_int {
     let (unweighted, empty) = A::weights();
     if weights == unweighted {
@@ -260,7 +264,7 @@ pub fn weights<A: Abi>(weights: *const c_int) -> *const c_int {
     }
 }
 
-/// The handle of a performance variable, or of all.
+/// The standard's handle of a performance variable; MPI_T_PVAR_ALL_HANDLES is converted.
 pub fn variable_handle<A: Abi>(handle: usize) -> usize {
     if handle == A::MPI_T_PVAR_ALL_HANDLES as usize {
         return standard::MPI_T_PVAR_ALL_HANDLES as usize;
@@ -268,7 +272,8 @@ pub fn variable_handle<A: Abi>(handle: usize) -> usize {
     handle
 }
 
-/// A file is a pointer in both ABIs, and only the null handles differ.
+/// The standard's file for a file of the program. A file is a pointer in both ABIs; only the null
+/// handles differ.
 pub fn file_in<A: Abi>(file: usize) -> usize {
     if file == A::file_null() {
         standard::MPI_FILE_NULL as usize
@@ -277,7 +282,7 @@ pub fn file_in<A: Abi>(file: usize) -> usize {
     }
 }
 
-/// The program's file for one of the standard.
+/// The program's file for a file of the standard.
 pub fn file_out<A: Abi>(file: usize) -> usize {
     if file == standard::MPI_FILE_NULL as usize {
         A::file_null()
@@ -286,8 +291,8 @@ pub fn file_out<A: Abi>(file: usize) -> usize {
     }
 }
 
-/// The address of a converted word in place of the caller's. NULL stays NULL: the library reports
-/// it, or does without.
+/// The address of a converted value instead of the caller's. NULL stays NULL: the library reports
+/// it, or accepts it.
 #[inline(always)]
 pub fn address<T, U>(caller: *mut T, converted: &mut U) -> *mut U {
     if caller.is_null() {
@@ -297,10 +302,10 @@ pub fn address<T, U>(caller: *mut T, converted: &mut U) -> *mut U {
     }
 }
 
-/// The converted word at an address that may be NULL.
+/// The value at an address, converted; the default value if the address is NULL.
 ///
 /// # Safety
-/// The address is NULL or that of a word.
+/// The address is NULL or that of a value.
 pub unsafe fn at<T: Copy + Default>(word: *const T, convert: impl Fn(T) -> T) -> T {
     if word.is_null() {
         return T::default();
@@ -309,10 +314,10 @@ pub unsafe fn at<T: Copy + Default>(word: *const T, convert: impl Fn(T) -> T) ->
     convert(unsafe { *word })
 }
 
-/// Fills an array with converted integers.
+/// Fills an array with converted integers, or leaves it NULL.
 ///
 /// # Safety
-/// The address is NULL or that of so many integers.
+/// The address is NULL or that of `length` integers.
 pub unsafe fn integers(
     array: &mut Array<c_int>,
     values: *const c_int,
@@ -325,10 +330,10 @@ pub unsafe fn integers(
     }
 }
 
-/// Converts an array in place.
+/// Converts the integers of an array where they lie.
 ///
 /// # Safety
-/// The address is NULL or that of so many integers.
+/// The address is NULL or that of `length` integers.
 pub unsafe fn integers_out(values: *mut c_int, length: i64, convert: impl Fn(c_int) -> c_int) {
     if values.is_null() {
         return;
@@ -339,10 +344,11 @@ pub unsafe fn integers_out(values: *mut c_int, length: i64, convert: impl Fn(c_i
     }
 }
 
-/// Copies a text, shortened to the caller's limit, NUL included. `length`: where its length goes.
+/// Copies a string, shortened to `limit` bytes including its NUL. Its length is written to
+/// `length`.
 ///
 /// # Safety
-/// `to` is NULL or the address of `limit` bytes, `length` NULL or that of an integer.
+/// `to` is NULL or the address of `limit` bytes; `length` is NULL or the address of an integer.
 pub unsafe fn text(from: &[c_char], to: *mut c_char, limit: usize, length: *mut c_int) {
     if to.is_null() {
         return;
@@ -361,12 +367,12 @@ pub unsafe fn text(from: &[c_char], to: *mut c_char, limit: usize, length: *mut 
     }
 }
 
-/// An argument that this library cannot pass on: the library behind reports a null pointer.
+/// A null pointer instead of an argument that cannot be passed on: the library reports it.
 pub fn unsupported<P, Q: Null>(_argument: P) -> Q {
     Q::NULL
 }
 
-/// A type with a null pointer.
+/// A type that has a null pointer.
 pub trait Null {
     /// The null pointer.
     const NULL: Self;

@@ -1,4 +1,4 @@
-//! Data representations of files: users' functions with the program's handles of datatypes.
+//! Data representations of files: users' functions, which get the program's handles of datatypes.
 
 use crate::abi::Abi;
 use crate::convert::error_in;
@@ -9,20 +9,20 @@ pub(crate) type Conversion<D, N> =
     unsafe extern "C" fn(*mut c_void, D, N, *mut c_void, i64, *mut c_void) -> c_int;
 pub(crate) type Extent<D> = unsafe extern "C" fn(D, *mut isize, *mut c_void) -> c_int;
 
-/// The functions of a representation: the program's, or those that the library gets in their place.
+/// The functions of a data representation: the program's, or those that the library gets instead.
 pub struct Functions {
-    /// The function that converts what is read.
+    /// The function that converts data that were read.
     pub read: Function,
-    /// The function that converts what is written.
+    /// The function that converts data to write.
     pub write: Function,
-    /// The function that knows the extent of a datatype in files.
+    /// The function that returns the extent of a datatype in files.
     pub extent: Function,
-    /// The word that all of them get.
+    /// The extra state that all functions get.
     pub extra_state: *mut c_void,
 }
 
 impl Functions {
-    /// Those for the library. `N`: the type of the number of elements.
+    /// The functions that the library gets. `N` is the type of the number of elements.
     pub fn new<A: Abi, N>(
         read: Function,
         write: Function,
@@ -35,19 +35,19 @@ impl Functions {
             extent,
             extra_state,
         };
-        // No conversion is NULL in both ABIs.
+        // NULL means "no conversion" in both ABIs.
         let instead = |users: Function, own: Function| if users.is_null() { users } else { own };
         Functions {
             read: instead(read, convert::<A, N, false> as Function),
             write: instead(write, convert::<A, N, true> as Function),
             extent: instead(extent, file_extent::<A> as Function),
-            // A representation is never given up, so the program's functions stay.
+            // A representation is never freed, and so neither are the program's functions.
             extra_state: Box::into_raw(Box::new(users)).cast(),
         }
     }
 }
 
-/// Calls the program's function that converts what was read, or what is to be `WRITTEN`.
+/// Calls the program's function that converts data that were read, or data to write if `WRITTEN`.
 unsafe extern "C" fn convert<A: Abi, N, const WRITTEN: bool>(
     buffer: *mut c_void,
     datatype: usize,
@@ -56,8 +56,8 @@ unsafe extern "C" fn convert<A: Abi, N, const WRITTEN: bool>(
     position: i64,
     users: *mut c_void,
 ) -> c_int {
-    // SAFETY: the library passes on the address that `Functions` gave it, has no stand-in of a
-    // function that is NULL, and the arguments are its own.
+    // SAFETY: the library passes on the address that `Functions` gave it, does not have this
+    // function if the program's is NULL, and the arguments are its own.
     unsafe {
         let users = &*users.cast::<Functions>();
         let function = if WRITTEN { users.write } else { users.read };
@@ -74,8 +74,8 @@ unsafe extern "C" fn file_extent<A: Abi>(
     extent: *mut isize,
     users: *mut c_void,
 ) -> c_int {
-    // SAFETY: the library passes on the address that `Functions` gave it, has no stand-in of a
-    // function that is NULL, and the arguments are its own.
+    // SAFETY: the library passes on the address that `Functions` gave it, does not have this
+    // function if the program's is NULL, and the arguments are its own.
     unsafe {
         let users = &*users.cast::<Functions>();
         let function = std::mem::transmute::<Function, Extent<A::Handle>>(users.extent);

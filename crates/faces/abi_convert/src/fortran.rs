@@ -1,4 +1,4 @@
-//! Conversions between handles of files and statuses of C and Fortran.
+//! Conversions of file handles and statuses between C and Fortran.
 
 use crate::abi::Abi;
 use crate::convert::{file_in, file_out};
@@ -8,33 +8,33 @@ use std::ffi::c_int;
 /// Copies a status, which has the same fields in C and in Fortran.
 ///
 /// # Safety
-/// The pointers are those of statuses.
+/// The pointers are those of statuses, or constants for ignored statuses.
 pub unsafe fn copy<A: Abi>(from: *const A::Status, to: *mut A::Status) -> c_int {
     if from as usize <= 1 || to as usize <= 1 {
         return A::MPI_ERR_ARG as c_int;
     }
-    // SAFETY: promised, and these are no ignored statuses.
+    // SAFETY: promised, and the check above excludes the constants for ignored statuses.
     unsafe { *to = *from };
     0
 }
 
-/// Fortran's MPI_FILE_NULL, in both ABIs.
+/// MPI_FILE_NULL of Fortran, in both ABIs.
 const FILE_NULL: c_int = 0;
 
-/// Fortran's integer of a file. A file is a pointer, for which the library has an integer.
+/// The Fortran integer of a file. A file is a pointer, to which the library assigns an integer.
 pub fn file_toint<A: Abi>(file: usize) -> c_int {
     if file == A::file_null() {
         return FILE_NULL;
     }
-    // SAFETY: any word is an argument of this function.
+    // SAFETY: the function accepts any value.
     unsafe { standard::file_toint(file_in::<A>(file)) }
 }
 
-/// The file of Fortran's integer.
+/// The file of a Fortran integer.
 pub fn file_fromint<A: Abi>(file: c_int) -> usize {
     if file == FILE_NULL {
         return A::file_null();
     }
-    // SAFETY: any word is an argument of this function.
+    // SAFETY: the function accepts any value.
     file_out::<A>(unsafe { standard::file_fromint(file) })
 }

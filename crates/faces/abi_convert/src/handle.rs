@@ -1,6 +1,6 @@
-//! One class of handles: the conversion of predefined handles by tables. The program's objects have
-//! the standard's word as their handle if that is one in the program's ABI too; an index stands for
-//! any other.
+//! Converts the handles of one class between an older ABI and the standard one. Predefined handles
+//! are converted by tables. Other objects keep the standard's handle if the program's ABI can use
+//! the same value; otherwise the program's handle contains an index of a table.
 
 use crate::abi::{Abi, Predefined, Word};
 use crate::array::Array;
@@ -12,10 +12,10 @@ use std::ffi::c_int;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-/// The standard's handle for a word that is no handle of the program: the library reports it.
+/// The standard's handle for a value that is no handle of the program: the library reports it.
 pub const UNKNOWN: usize = 0;
 
-/// A handle that MPI predefines: the program's as the table of constants has it.
+/// A predefined handle: its value in the program's table of constants, and in the standard.
 #[derive(Clone, Copy)]
 struct Row {
     program: c_int,
@@ -30,37 +30,39 @@ const NONE: Row = Row {
 /// A class of handles of a library.
 pub struct Class<A: Abi> {
     null: Row,
-    /// The bits of a dynamic handle that name the class.
+    /// The upper bits of an object's handle, which identify the class.
     prefix: A::Handle,
-    /// Every object of the class has an index.
+    /// True if every object of the class has an index.
     is_indexed: bool,
-    /// The predefined handles.
+    /// The predefined handles, by the program's handles.
     pub predefined: A::Predefined,
-    /// Predefined handles at the places of the standard's lower bits.
+    /// The predefined handles, indexed by the lowest 8 bits of the standard's handle.
     by_standard: [Row; 256],
     objects: Objects,
-    /// The indices of handles that the library may return again. None: it never does.
+    /// The indices of objects, by the standard's handles, for a class whose objects the library may
+    /// return again. `None`: it never does.
     indices: Option<Mutex<BTreeMap<usize, u32>>>,
 }
 
-/// Conversions of the handles of a class.
+/// The conversions of the handles of a class.
 pub trait Handles<A: Abi> {
-    /// The standard's handle.
+    /// The standard's handle for a handle of the program.
     fn standard(&self, handle: A::Handle) -> usize;
 
-    /// Writes the program's handle for one that the library has made. 0: it has made none.
+    /// Writes the program's handle of an object that the library has made. 0: it has made none.
     ///
     /// # Safety
     /// The address is NULL or that of a handle.
     unsafe fn give(&self, handle: *mut A::Handle, standard: usize);
 
-    /// Writes the null handle over one whose object the library has freed.
+    /// Writes the null handle over the program's handle, if the library has freed its object:
+    /// `standard` is the null handle.
     ///
     /// # Safety
     /// The address is NULL or that of a handle.
     unsafe fn update(&self, handle: *mut A::Handle, standard: usize);
 
-    /// The standard's handle of the one at an address, which may be NULL.
+    /// The standard's handle for the program's handle at an address, which may be NULL.
     ///
     /// # Safety
     /// The address is NULL or that of a handle.
@@ -73,10 +75,10 @@ pub trait Handles<A: Abi> {
         self.standard(unsafe { *handle })
     }
 
-    /// Fills an array with the standard's handles.
+    /// Fills an array with the standard's handles for the program's, or leaves it NULL.
     ///
     /// # Safety
-    /// The address is NULL or that of so many handles.
+    /// The address is NULL or that of `length` handles.
     #[inline(always)]
     unsafe fn array(&self, array: &mut Array<usize>, handles: *const A::Handle, length: i64) {
         if !handles.is_null() {
@@ -85,7 +87,7 @@ pub trait Handles<A: Abi> {
         }
     }
 
-    /// [`Handles::give`] of an array.
+    /// Writes the program's handles of objects like [`Handles::give`], for an array.
     ///
     /// # Safety
     /// The address is NULL or that of as many handles.
@@ -99,7 +101,7 @@ pub trait Handles<A: Abi> {
         }
     }
 
-    /// [`Handles::update`] of an array.
+    /// Updates the program's handles like [`Handles::update`], for an array.
     ///
     /// # Safety
     /// The address is NULL or that of as many handles.
@@ -113,9 +115,9 @@ pub trait Handles<A: Abi> {
 }
 
 impl<A: Abi> Class<A> {
-    /// A class with pairs of its predefined handles and the null handle. `returns_again`: the
-    /// library may return the handle of an object that the program has already. `prefix`: the upper
-    /// bits of the handles of objects. `is_indexed`: every object has an index.
+    /// A class with pairs of its predefined handles and the null handle. `returns_again`: true if
+    /// the library may return an object that the program has already. `prefix`: the upper bits of
+    /// the handles of objects. `is_indexed`: true if every object has an index.
     pub const fn new(
         pairs: Pairs,
         null: (i64, i64),
@@ -141,7 +143,7 @@ impl<A: Abi> Class<A> {
         }
     }
 
-    /// The standard's handle of an object that has an index.
+    /// The standard's handle of an object whose handle contains an index.
     #[cold]
     #[inline(never)]
     fn indexed(&self, handle: A::Handle) -> usize {
@@ -150,7 +152,7 @@ impl<A: Abi> Class<A> {
             .map_or(UNKNOWN, |entry| entry.standard.load(Ordering::Acquire))
     }
 
-    /// The index in a handle of one of the program's objects.
+    /// The index that the program's handle of an object contains; `None` for other handles.
     #[inline(always)]
     pub fn index(&self, handle: A::Handle) -> Option<u32> {
         let index = handle.bits() as u32 & ((1 << INDEX_BITS) - 1);
@@ -158,7 +160,7 @@ impl<A: Abi> Class<A> {
         is_object.then_some(index)
     }
 
-    /// The program's handle for one that the library returns. An object that the program has
+    /// The program's handle for a handle that the library returns. An object that the program has
     /// already keeps its handle, and must be freed as often as it was returned.
     #[inline(never)]
     pub fn program(&self, standard: usize) -> A::Handle {
@@ -173,7 +175,8 @@ impl<A: Abi> Class<A> {
         }
     }
 
-    /// The handle of an object that the library never returns again, by an index in any case.
+    /// The program's handle of an object that the library never returns again. It always contains
+    /// an index, which is returned too.
     pub fn with_index(&self, standard: usize) -> (A::Handle, u32) {
         let index = self.objects.insert(standard);
         (self.handle(index), index)
@@ -190,7 +193,7 @@ impl<A: Abi> Class<A> {
         A::handle(self.null.program)
     }
 
-    /// The program's handle of the object with an index.
+    /// The program's handle that contains an index.
     pub fn handle(&self, index: u32) -> A::Handle {
         A::Handle::of_bits(self.prefix.bits() | index as usize)
     }
@@ -211,14 +214,14 @@ impl<A: Abi> Class<A> {
         index
     }
 
-    /// The constants that stand for predefined handles.
+    /// The values of the predefined handles in the program's table of constants.
     pub fn numbers(&self) -> impl Iterator<Item = c_int> {
         let rows = self.by_standard.iter().filter(|row| row.program != 0);
         rows.map(|row| row.program)
     }
 
-    /// Puts another object of the library in the place of an object, whose handle stays, and
-    /// returns the old one. None: the handle is no object's.
+    /// Assigns another object of the library to a handle, and returns the old object. `None`: the
+    /// handle is that of no object.
     pub fn replace(&self, handle: A::Handle, standard: usize) -> Option<usize> {
         let index = self.index(handle)?;
         let entry = self.objects.get(index)?;
@@ -234,7 +237,7 @@ impl<A: Abi> Class<A> {
         Some(old)
     }
 
-    /// Forgets one reference to an object, after the library has freed it.
+    /// Removes one reference to an object after the library has freed it.
     #[inline(never)]
     pub fn release(&self, handle: A::Handle) {
         let Some(index) = self.index(handle) else {
@@ -264,7 +267,8 @@ impl<A: Abi> Class<A> {
         }
     }
 
-    /// Calls a function with the program's handle for one that the library passes to a callback.
+    /// Calls a function with the program's handle of an object that the library passes to a
+    /// callback.
     pub fn during<R>(&self, standard: usize, call: impl FnOnce(A::Handle) -> R) -> R {
         let handle = self.program(standard);
         let result = call(handle);
@@ -272,13 +276,14 @@ impl<A: Abi> Class<A> {
         result
     }
 
-    /// The mark of an object with an index.
+    /// The reference count of the object with this index. A class whose objects the library never
+    /// returns again may use it as a mark. `None`: there is no such object.
     pub fn mark(&self, index: u32) -> Option<&std::sync::atomic::AtomicU32> {
         Some(&self.objects.get(index)?.references)
     }
 }
 
-/// Predefined handles at the places of the standard's lower bits.
+/// A table of the predefined handles, indexed by the lowest 8 bits of the standard's handle.
 const fn by_standard(pairs: Pairs) -> [Row; 256] {
     let mut rows = [NONE; 256];
     let mut at = 0;
@@ -289,7 +294,7 @@ const fn by_standard(pairs: Pairs) -> [Row; 256] {
         };
         at += 1;
         let slot = &mut rows[row.standard & 0xff];
-        // Of two names for one handle the first counts.
+        // If a handle has two names, the first one is used.
         if slot.program == 0 {
             *slot = row;
         }

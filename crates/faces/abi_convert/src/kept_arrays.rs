@@ -1,4 +1,4 @@
-//! Arrays that requests keep, by the indices of these.
+//! Keeps arrays in memory as long as a request exists, by the index of the request.
 
 use crate::objects::Entry;
 use std::collections::BTreeMap;
@@ -9,10 +9,10 @@ type Arrays = Vec<Vec<usize>>;
 
 static KEPT: Mutex<BTreeMap<u32, Arrays>> = Mutex::new(BTreeMap::new());
 
-/// The mark of a request that keeps arrays.
+/// The mark in the table of objects that says that a request keeps arrays.
 const KEEPS: u32 = 1;
 
-/// Keeps arrays as long as a request, whose mark this is.
+/// Keeps arrays until the request with this index and mark is gone.
 pub(crate) fn keep(index: u32, arrays: Arrays, mark: Option<&AtomicU32>) {
     kept().insert(index, arrays);
     if let Some(mark) = mark {
@@ -20,7 +20,7 @@ pub(crate) fn keep(index: u32, arrays: Arrays, mark: Option<&AtomicU32>) {
     }
 }
 
-/// Frees the arrays of an object that is gone, if it is a request.
+/// Frees the arrays of an object that has been freed, if it is a request.
 #[inline(always)]
 pub(crate) fn forget(index: u32, entry: &Entry, is_request: impl FnOnce() -> bool) {
     let keeps = entry.references.load(Ordering::Relaxed) == KEEPS;

@@ -1,21 +1,21 @@
 //! Arrays of converted handles that the library may read until a request is complete: those of
-//! nonblocking and persistent exchanges with a datatype for each peer.
+//! nonblocking and persistent collectives with a datatype for each peer.
 
 use crate::abi::Abi;
 use crate::handle::Handles;
 use crate::kept_arrays;
 
-/// The arrays of a call, until its request keeps them.
+/// The arrays of a call, before its request keeps them.
 #[derive(Default)]
 pub struct LateArrays {
     arrays: Vec<Vec<usize>>,
 }
 
 impl LateArrays {
-    /// The standard's handles of an array of datatypes.
+    /// Converts an array of the program's datatypes to the standard's handles.
     ///
     /// # Safety
-    /// The address is NULL or that of so many handles.
+    /// The address is NULL or that of `count` handles.
     pub unsafe fn types<A: Abi>(&mut self, types: *const A::Handle, count: usize) -> *const usize {
         if types.is_null() {
             return std::ptr::null();
@@ -24,13 +24,14 @@ impl LateArrays {
         let standard =
             (0..count).map(|at| A::classes().datatype.standard(unsafe { *types.add(at) }));
         self.arrays.push(standard.collect());
-        // The array stays where it is when the list of arrays moves.
+        // The array does not move when the list of arrays grows.
         self.arrays
             .last()
             .map_or(std::ptr::null(), |array| array.as_ptr())
     }
 
-    /// Writes the request that the library has made, and keeps the arrays as long as it.
+    /// Writes the handle of the request that the library has made, and keeps the arrays as long as
+    /// the request.
     ///
     /// # Safety
     /// The address is NULL or that of a handle.

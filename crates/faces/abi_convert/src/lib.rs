@@ -1,10 +1,11 @@
 //! The conversion of an older ABI of MPI to the standard ABI and back, for libraries whose entry
-//! points take the older one and call the standard one by pointers. "The program" is what calls
-//! such a library, and "the library" what it calls. All of it is generic over [`Abi`], which has
-//! what differs among the older ABIs; [`array`] and [`pool`] serve other bindings too.
+//! points have the older ABI and call the standard one by pointers. "The program" is the caller of
+//! such a library, and "the library" is the library of the standard ABI, which it calls. Everything
+//! is generic over [`Abi`], which has the differences among the older ABIs. [`array`] and [`pool`]
+//! also serve other bindings.
 //!
-//! Never here: exported symbols, which belong to a library of entry points; anything that one of
-//! the ABIs has alone.
+//! Never here: exported symbols, which belong to a library of entry points; properties of a single
+//! ABI.
 
 mod abi;
 pub mod array;
@@ -44,7 +45,7 @@ pub mod constants {
 
 /// The calls of the standard ABI by pointers, generated from the table of procedures.
 ///
-/// Functions keep the names and the numbers of parameters that the standard gives them.
+/// Functions have the names and the number of parameters of the standard.
 #[allow(clippy::too_many_arguments)]
 pub mod standard {
     use crate::library;

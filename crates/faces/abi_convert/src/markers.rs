@@ -1,12 +1,12 @@
-//! MPI_LB and MPI_UB, the datatypes of MPI 1 that mark the bounds of a structure. The standard has
-//! MPI_Type_create_resized in their place.
+//! MPI_LB and MPI_UB, the datatypes of MPI 1 that mark the bounds of a structure. The standard
+//! replaces them by MPI_Type_create_resized.
 
 use crate::abi::Abi;
 use crate::constants::standard as constants;
 use crate::standard;
 use std::ffi::c_int;
 
-/// The constructor of structures, which may have marks among their members.
+/// Makes a structure that may have MPI_LB and MPI_UB among its members.
 ///
 /// # Safety
 /// The promises of MPI_Type_create_struct; `handles` are the program's handles of `types`.
@@ -21,7 +21,7 @@ pub unsafe fn type_create_struct<A: Abi>(
     let is_readable = count > 0
         && !(handles.is_null() || lengths.is_null() || displacements.is_null() || types.is_null())
         && !newtype.is_null();
-    // SAFETY: the arrays have so many values.
+    // SAFETY: the arrays have `count` values.
     unsafe {
         let is_mark = |at: usize| A::markers().contains(&*handles.add(at));
         if is_readable && (0..count as usize).any(is_mark) {
@@ -44,7 +44,7 @@ struct Member<H> {
     datatype: usize,
 }
 
-/// Makes a structure of the members that are no marks, with the bounds that the marks give.
+/// Makes a structure of the members except MPI_LB and MPI_UB, which set its bounds.
 ///
 /// # Safety
 /// The address is that of a handle.

@@ -1,26 +1,27 @@
-//! The table of a class's objects: an index, which the program's handle carries, for every handle
-//! of the standard ABI that is not predefined.
+//! The table of the objects of a class. It has an index, which the program's handle contains, for
+//! every handle of the standard ABI that is not predefined.
 //!
-//! Reading an entry takes no lock. Entries lie in buckets that never move, and are used again.
+//! Reading an entry takes no lock. Entries lie in buckets that never move, and are reused.
 
 use crate::library::own_name;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// The bits of a handle that are an index.
+/// The number of bits of a handle that contain an index.
 pub(crate) const INDEX_BITS: u32 = 26;
 
-/// The entries of the first bucket, as a power of two. Each further one has twice as many.
+/// The number of entries of the first bucket, as a power of two. Each further bucket has twice as
+/// many.
 const FIRST_BUCKET_BITS: u32 = 6;
 
 const BUCKETS: usize = (INDEX_BITS - FIRST_BUCKET_BITS + 1) as usize;
 
-/// One object. A zeroed entry is unused.
+/// An entry of the table: one object. A zeroed entry is unused.
 pub(crate) struct Entry {
-    /// The handle of the standard ABI, and 0 while the entry is unused.
+    /// The handle of the standard ABI; 0 while the entry is unused.
     pub(crate) standard: AtomicUsize,
-    /// Handles of the program that name the object, or a mark of the class's user.
+    /// The number of the program's handles for the object, or a mark of the class.
     pub(crate) references: AtomicU32,
     /// The next unused entry, as the index plus one.
     next: AtomicU32,
@@ -28,14 +29,15 @@ pub(crate) struct Entry {
 
 pub(crate) struct Objects {
     buckets: [AtomicPtr<Entry>; BUCKETS],
-    /// The first unused entry, as the index plus one, below the number of changes.
+    /// The upper half is the number of changes; the lower half is the first unused entry, as the
+    /// index plus one.
     unused: AtomicU64,
     /// The first index that was never used.
     fresh: AtomicU32,
 }
 
 impl Objects {
-    /// A table whose indices begin with this one.
+    /// A table whose first index is `first`.
     pub(crate) const fn new(first: u32) -> Objects {
         Objects {
             buckets: [const { AtomicPtr::new(null_mut()) }; BUCKETS],
@@ -44,7 +46,7 @@ impl Objects {
         }
     }
 
-    /// The entry of an index. None if there never was one.
+    /// The entry with an index; `None` if it never existed.
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> Option<&Entry> {
         let (bucket, offset) = position(index);
@@ -56,7 +58,7 @@ impl Objects {
         Some(unsafe { &*first.add(offset) })
     }
 
-    /// Stores a handle of the standard ABI, and returns its index.
+    /// Stores a handle of the standard ABI in an entry, and returns the entry's index.
     pub(crate) fn insert(&self, standard: usize) -> u32 {
         let index = self.reused().unwrap_or_else(|| self.grown());
         let entry = self.get(index).expect("the bucket exists");
@@ -88,7 +90,8 @@ impl Objects {
         loop {
             let index = (head as u32).checked_sub(1)?;
             let next = self.get(index)?.next.load(Ordering::Relaxed);
-            // The number of changes differs if another thread has taken the entry meanwhile.
+            // The compare-and-swap fails if another thread has taken the entry meanwhile, because
+            // then the number of changes differs.
             let new = changed(head) | u64::from(next);
             match self
                 .unused
@@ -130,23 +133,23 @@ impl Objects {
             .compare_exchange(null_mut(), memory, Ordering::AcqRel, Ordering::Acquire)
             .is_err()
         {
-            // SAFETY: another thread was first, so nobody has seen this memory.
+            // SAFETY: another thread was first, so this memory was never shared.
             unsafe { std::alloc::dealloc(memory.cast(), layout) };
         }
     }
 }
 
-/// The bucket of an index, and the entry in it.
+/// The bucket of an index, and the offset of its entry in the bucket.
 #[inline(always)]
 fn position(index: u32) -> (usize, usize) {
     let place = (index & ((1 << INDEX_BITS) - 1)) + (1 << FIRST_BUCKET_BITS);
     let bits = place.ilog2();
-    // The index has 26 bits at most, so the last bucket may be the one behind the table.
+    // An index has at most 26 bits, so its bucket exists: the limit only spares a bounds check.
     let bucket = ((bits - FIRST_BUCKET_BITS) as usize).min(BUCKETS - 1);
     (bucket, (place - (1 << bits)) as usize)
 }
 
-/// The upper half of the head of the unused entries, after one more change.
+/// The upper half of a head of the unused entries, incremented.
 fn changed(head: u64) -> u64 {
     ((head >> 32).wrapping_add(1) & 0xffff_ffff) << 32
 }

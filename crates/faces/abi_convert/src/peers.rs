@@ -1,4 +1,5 @@
-//! The lengths of arrays that a communicator determines.
+//! Computes the lengths of array arguments that follow from a communicator: its number of ranks or
+//! of neighbours.
 
 use crate::abi::Abi;
 use crate::constants::standard::*;
@@ -7,7 +8,8 @@ use crate::handle::Handles;
 use crate::standard;
 use std::ffi::c_int;
 
-/// The ranks with which a collective call exchanges. 0 if the library knows no such communicator.
+/// The number of ranks with which a collective call exchanges data. 0 if the communicator is
+/// invalid.
 pub fn ranks(comm: usize) -> usize {
     let (mut size, mut inter) = (0, 0);
     // SAFETY: the arguments are integers.
@@ -21,7 +23,7 @@ pub fn ranks(comm: usize) -> usize {
     count(code, size)
 }
 
-/// The neighbours from which a call receives, or to which it sends.
+/// The number of neighbours from which a collective call receives, or to which it sends.
 pub fn neighbours(comm: usize, receives: bool) -> usize {
     let mut topology = 0;
     // SAFETY: the arguments are integers.
@@ -57,7 +59,7 @@ pub fn neighbours(comm: usize, receives: bool) -> usize {
     }
 }
 
-/// `rank` is the rank of this process in the communicator.
+/// True if `rank` is the rank of this process in the communicator.
 pub fn is_rank<A: Abi>(comm: A::Handle, rank: c_int) -> bool {
     let mut own = 0;
     // SAFETY: the arguments are integers.
@@ -65,10 +67,10 @@ pub fn is_rank<A: Abi>(comm: A::Handle, rank: c_int) -> bool {
     code == 0 && own == rank_in::<A>(rank)
 }
 
-/// The sum of numbers of processes. 0 without an array.
+/// The sum of the positive ones of `length` integers; 0 if the address is NULL.
 ///
 /// # Safety
-/// The address is NULL or that of so many integers.
+/// The address is NULL or that of `length` integers.
 pub unsafe fn sum(numbers: *const c_int, length: c_int) -> i64 {
     if numbers.is_null() {
         return 0;

@@ -1,5 +1,6 @@
-//! Users' functions that a library of the standard ABI calls without a word of the program's. Each
-//! has a function of a pool in its place, which knows by its number whom to call.
+//! A pool of functions for users' functions that a library of the standard ABI calls without an
+//! extra state. The library gets a function of the pool instead, which finds the user's function by
+//! its own number.
 
 use crate::library::own_name;
 use std::ffi::c_void;
@@ -8,10 +9,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The address of a function.
 type Function = *const c_void;
 
-/// The functions of each kind that a program may have.
+/// The greatest number of different functions of each kind that a program may have.
 pub const MOST: usize = 256;
 
-/// An array of [`MOST`] instances of a generic function: of a type, and of each number.
+/// An array of [`MOST`] instances of a generic function, whose parameters are a type and the number
+/// of the instance.
 #[macro_export]
 macro_rules! instances {
     ($function:ident, $abi:ty) => {
@@ -31,21 +33,22 @@ macro_rules! instances {
     };
 }
 
-/// A user's functions of one kind, at the numbers of the functions in their places.
+/// The user's functions of one kind, indexed by the numbers of the pool's functions.
 pub struct Pool {
     functions: [AtomicPtr<c_void>; MOST],
 }
 
 #[allow(clippy::new_without_default)] // a pool is a static
 impl Pool {
-    /// A pool without functions.
+    /// A pool without users' functions.
     pub const fn new() -> Pool {
         Pool {
             functions: [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST],
         }
     }
 
-    /// The number of a function. It stays: the library may call one whose handle is freed.
+    /// The number of a user's function, which is added if it is new. It is never removed: the
+    /// library may call a function whose handle has been freed.
     fn number(&self, function: Function) -> Option<usize> {
         let function = function.cast_mut();
         self.functions.iter().position(|slot| {
@@ -57,19 +60,19 @@ impl Pool {
         })
     }
 
-    /// The user's function at a number.
+    /// The user's function with a number.
     pub fn get(&self, number: usize) -> *mut c_void {
         self.functions[number].load(Ordering::Acquire)
     }
 
-    /// The function in the place of a user's. NULL, which the library reports, if there are no
-    /// more.
+    /// The function that the library gets instead of a user's function. If there are no more, it is
+    /// NULL, which the library reports.
     pub fn stand_in<F>(&self, function: Function, all: &[F; MOST]) -> Function {
         if function.is_null() {
             return function;
         }
         match self.number(function) {
-            // SAFETY: F is a type of functions, which are addresses.
+            // SAFETY: F is a function pointer type, whose values are addresses.
             Some(number) => unsafe { std::mem::transmute_copy::<F, Function>(&all[number]) },
             None => {
                 eprintln!(

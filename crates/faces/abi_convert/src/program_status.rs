@@ -1,9 +1,9 @@
-//! Statuses of the program.
+//! The interface to a status in the layout of the program's ABI.
 
 use std::ffi::c_int;
 use std::fmt::Debug;
 
-/// The fields that a program may read.
+/// The fields of a status that a program may access.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)] // the names say all
@@ -13,17 +13,17 @@ pub struct Fields {
     pub error: c_int,
 }
 
-/// A status of the program.
+/// A status of the program's ABI.
 pub trait Status: Copy + Default + Eq + Debug {
-    /// The fields that the program may read.
+    /// The fields that the program may access.
     fn fields(&mut self) -> &mut Fields;
 
-    /// Takes a number of bytes, and whether the request was cancelled.
+    /// Sets the number of bytes, and the flag for a cancelled request.
     fn set_count(&mut self, bytes: i64, cancelled: bool);
 
-    /// The number of bytes.
+    /// The number of bytes received.
     fn count(&self) -> i64;
 
-    /// The request was cancelled.
+    /// True if the request was cancelled.
     fn is_cancelled(&self) -> bool;
 }

@@ -5,7 +5,8 @@ use crate::handle::Handles;
 use crate::{convert, standard};
 use std::ffi::c_int;
 
-/// A bound or the extent of a datatype, which `of` makes of the lower bound and the extent.
+/// Writes a bound or the extent of a datatype, which `of` computes from the lower bound and the
+/// extent.
 ///
 /// # Safety
 /// The pointer is NULL or that of an MPI_Aint.
@@ -16,7 +17,7 @@ pub unsafe fn extent<A: Abi>(
 ) -> c_int {
     let datatype = A::classes().datatype.standard(datatype);
     let (mut lower, mut extent) = (0, 0);
-    // SAFETY: the arguments are integers; NULL is for the library to report.
+    // SAFETY: the arguments are integers; the library reports NULL.
     unsafe {
         let address = convert::address(bound, &mut extent);
         let code = standard::type_get_extent(datatype, &mut lower, address);

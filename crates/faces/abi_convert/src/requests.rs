@@ -1,5 +1,4 @@
-//! Requests: the handles that are converted most often, of which the null handle alone is
-//! predefined.
+//! Requests: the handles that are converted most often. Only the null handle is predefined.
 
 use crate::abi::Abi;
 use crate::constants::standard;
@@ -8,7 +7,7 @@ use std::ops::Deref;
 
 const STANDARD_NULL: usize = standard::MPI_REQUEST_NULL as usize;
 
-/// The class of requests. It does what [`Class`] does, with fewer instructions.
+/// The class of requests. It converts handles like [`Class`], with fewer instructions.
 pub struct Requests<A: Abi>(pub(crate) Class<A>);
 
 impl<A: Abi> Deref for Requests<A> {
@@ -39,7 +38,8 @@ impl<A: Abi> Handles<A> for Requests<A> {
     #[inline(always)]
     unsafe fn give(&self, handle: *mut A::Handle, standard: usize) {
         match A::shared(standard) {
-            // SAFETY: promised; the library got NULL in place of NULL, and has made no request.
+            // SAFETY: promised; for a NULL address the library got NULL too, and has made no
+            // request.
             Some(request) if request != A::request_null() => unsafe { *handle = request },
             // SAFETY: promised.
             _ => unsafe { self.0.give(handle, standard) },

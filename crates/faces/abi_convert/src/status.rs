@@ -1,6 +1,6 @@
-//! Statuses: 32 bytes in the standard ABI, of which the library alone reads 20, and those of the
-//! program's ABI, where the number of bytes is a field. Functions of the standard carry that number
-//! across.
+//! Statuses: those of the standard ABI have 32 bytes, of which 20 are private to the library; those
+//! of the program's ABI have the number of bytes as a field. Functions of the standard convert that
+//! number.
 
 use crate::abi::Abi;
 use crate::array::Array;
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 const BYTE: usize = standard::MPI_BYTE as usize;
 
-/// The value of a field that the library has not written: no rank, no tag, no error.
+/// The value of a field that the library has not written. It is no valid rank, tag or error.
 const UNSET: c_int = c_int::MIN;
 
 impl StandardStatus {
-    /// A status in which every field that the library writes can be seen.
+    /// A status whose fields show whether the library has written them.
     #[inline(always)]
     pub fn unset() -> StandardStatus {
         StandardStatus {
@@ -31,11 +31,12 @@ impl StandardStatus {
 
 #[inline(always)]
 fn is_ignored<A: Abi>(status: *const A::Status) -> bool {
-    // MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE; NULL is what the standard ABI ignores.
+    // This covers MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE, and NULL, which the standard ABI
+    // ignores.
     status as usize <= A::MPI_STATUS_IGNORE as usize
 }
 
-/// The argument for a status that is written.
+/// The argument that the library gets for a status that it writes.
 #[inline(always)]
 pub fn argument<A: Abi>(
     caller: *mut A::Status,
@@ -48,8 +49,8 @@ pub fn argument<A: Abi>(
     }
 }
 
-/// Writes the caller's status, if the library has written one. `CANCELLABLE`: the request may have
-/// been cancelled.
+/// Writes the caller's status if the library has written its own. `CANCELLABLE`: the request may
+/// have been cancelled.
 ///
 /// # Safety
 /// The caller's pointer is MPI_STATUS_IGNORE or that of a status.
@@ -64,14 +65,15 @@ pub unsafe fn give<A: Abi, const CANCELLABLE: bool>(
     }
 }
 
-/// A status without an error whose number of bytes can be read is copied.
+/// Copies a status directly if it has no error and its number of bytes can be read; others by
+/// `write_any`.
 #[inline(always)]
 fn write<A: Abi, const CANCELLABLE: bool>(caller: &mut A::Status, status: &StandardStatus) {
-    // One load for a word: a wider one would wait for the library's stores, which are narrower.
-    // SAFETY: the addresses are those of words of the status.
+    // One load for each int: a wider load would wait for the library's stores, which are narrower.
+    // SAFETY: the addresses are those of ints of the status.
     let word = |at: usize| unsafe { (&raw const status.internal[at]).read_volatile() };
     let count = word(0);
-    // Of an unset error nothing but the sign is left, as of none.
+    // The mask removes the sign of the error: an unset error becomes 0, as no error does.
     let error = status.error & c_int::MAX;
     let more = error | count & c_int::MIN | word(1) | word(2) | word(3) | word(4);
     let is_plain = more == 0 && LAYOUT.load(Ordering::Relaxed) == PLAIN;
@@ -82,7 +84,7 @@ fn write<A: Abi, const CANCELLABLE: bool>(caller: &mut A::Status, status: &Stand
     let fields = caller.fields();
     fields.source = rank_out::<A>(status.source);
     fields.tag = tag_out::<A>(status.tag);
-    // An unset error leaves the caller's.
+    // An unset error does not change the caller's.
     fields.error &= status.error >> 31;
 }
 
@@ -115,17 +117,17 @@ fn write_any<A: Abi>(caller: &mut A::Status, status: &StandardStatus, is_cancell
     caller.set_count(bytes, cancelled != 0);
 }
 
-/// The layout of the library's status, as a trial shows. It is plain if the library's functions
-/// show, for a status whose first internal word is a number of bytes with zeros behind, that number
-/// and no cancellation.
+/// The layout of the library's status, found by a trial. It is plain if the library's functions
+/// read the first private int as the number of bytes, and no cancellation, provided that the other
+/// private ints are 0.
 static LAYOUT: AtomicU8 = AtomicU8::new(UNTRIED);
 
 const UNTRIED: u8 = 0;
 const PLAIN: u8 = 1;
 const OPAQUE: u8 = 2;
 
-/// The number of bytes where it can be read without a call: in a library whose functions have been
-/// seen to read this word, of a status that has nothing else.
+/// The number of bytes, if it can be read without a call: the layout is plain, and the other
+/// private ints are 0. `None` otherwise.
 fn plain_count(status: &StandardStatus) -> Option<c_int> {
     let [count, rest @ ..] = status.internal;
     if count < 0 || rest != [0; 4] {
@@ -138,7 +140,7 @@ fn plain_count(status: &StandardStatus) -> Option<c_int> {
     (layout == PLAIN).then_some(count)
 }
 
-/// Asks the library for the numbers of such statuses. They have been received but for the words.
+/// Tries the library's functions on statuses like `received` with other private ints.
 #[cold]
 fn try_layout(received: &StandardStatus) -> u8 {
     let is_plain = |count: &c_int| {
@@ -147,7 +149,7 @@ fn try_layout(received: &StandardStatus) -> u8 {
             ..*received
         };
         let (mut bytes, mut cancelled) = (-1, 1);
-        // SAFETY: the arguments are a status of the library, but for a number, and integers.
+        // SAFETY: the arguments are a status of the library except for a number, and integers.
         let codes = unsafe {
             [
                 crate::standard::get_count_c(&status, BYTE, &mut bytes),
@@ -165,7 +167,7 @@ fn try_layout(received: &StandardStatus) -> u8 {
     layout
 }
 
-/// A status for the library to read, with what the caller's says.
+/// Makes a status for the library to read, with the contents of the caller's.
 ///
 /// # Safety
 /// The caller's pointer is NULL or that of a status.
@@ -195,7 +197,7 @@ pub unsafe fn standard<A: Abi>(caller: *const A::Status) -> StandardStatus {
     status
 }
 
-/// Fills an array of statuses for the library to write.
+/// Fills an array with unset statuses for the library to write, unless statuses are ignored.
 #[inline(always)]
 pub fn unset<A: Abi>(array: &mut Array<StandardStatus>, caller: *const A::Status, length: i64) {
     if !is_ignored::<A>(caller) {
@@ -206,7 +208,7 @@ pub fn unset<A: Abi>(array: &mut Array<StandardStatus>, caller: *const A::Status
 /// Writes those of the caller's statuses that the library has written.
 ///
 /// # Safety
-/// The caller's pointer is MPI_STATUSES_IGNORE or that of so many statuses.
+/// The caller's pointer is MPI_STATUSES_IGNORE or that of as many statuses.
 #[inline(always)]
 pub unsafe fn give_all<A: Abi>(caller: *mut A::Status, statuses: &[StandardStatus]) {
     for (at, status) in statuses.iter().enumerate() {

@@ -1,15 +1,15 @@
-//! The types of the standard ABI under the names that the tables of procedures use.
+//! The types of the standard ABI, under the names that the tables of procedures use.
 
 use std::ffi::{c_int, c_void};
 
-/// The address of a user's function, and of the function that stands for it.
+/// The address of a user's function, or of the function that replaces it.
 pub type Function = *const c_void;
 
 macro_rules! handles {
     ($ty:ty: $($name:ident)*) => { $(#[allow(missing_docs)] pub type $name = $ty;)* };
 }
 
-/// Users' functions, by address alone.
+/// Users' functions, as addresses.
 pub mod callback {
     use super::Function;
 
@@ -22,7 +22,7 @@ pub mod callback {
     }
 }
 
-/// The standard ABI. Every handle is a pointer.
+/// The types of the standard ABI. Every handle is a pointer.
 pub mod standard {
     handles! { usize:
         Comm Datatype Errhandler File Group Info Message Op Request Session Win ToolsHandle

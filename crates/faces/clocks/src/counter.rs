@@ -1,12 +1,13 @@
-//! The processor's counter of time (`rdtsc`), which programs read without the system. While MPI
-//! runs, the system refuses the instruction to the threads of a rank (PR_SET_TSC), and the handler
-//! of the signal gives the time of the process instead: a counter of 1 GHz.
+//! The processor's time-stamp counter (`rdtsc`), which programs read without a system call. While
+//! MPI runs, the kernel refuses the instruction to the threads of a rank (PR_SET_TSC), and the
+//! handler of the signal returns the time of the process instead, as a counter of 1 GHz.
 //!
-//! The kernel's own reading of clocks in the process (vdso) uses the instruction too, and stays
-//! real. A signal that has another cause goes on to the handler of the program ([`program`]).
+//! The kernel's own code in the process that reads clocks (vdso) uses the instruction too, and
+//! still gets the real counter. A signal with another cause is passed to the handler of the program
+//! ([`program`]).
 //!
-//! New programs would inherit the refusal without the handler. So a child after `fork` has the
-//! counter, and functions that start another program give it back first ([`super::starts`]).
+//! A new program would inherit the refusal without the handler. So a child after `fork` gets the
+//! real counter, and functions that start another program restore it first ([`super::starts`]).
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,13 +19,13 @@ use crate::process_time::now;
 use crate::program_handler as program;
 use crate::real::call;
 
-/// The handler is in place.
+/// True once the handler is installed.
 static IS_IN_PLACE: AtomicBool = AtomicBool::new(false);
-/// The first address of the kernel's code in the process, and the one behind its last.
+/// The first address of the kernel's code in the process, and the first address behind it.
 static KERNEL_CODE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// From now on the counter of this thread, and of threads that it will start, shows the time of the
-/// process.
+/// Makes the counter of this thread, and of threads that it will start, show the time of the
+/// process from now on.
 pub(crate) fn follow() {
     let [from, to] = kernel_code();
     KERNEL_CODE[0].store(from, Ordering::Relaxed);
@@ -33,7 +34,7 @@ pub(crate) fn follow() {
         let own = own_action();
         // SAFETY: a structure of numbers.
         let mut before: sigaction = unsafe { std::mem::zeroed() };
-        // SAFETY: both point to structures, and the handler keeps to what a handler may do.
+        // SAFETY: both point to structures, and the handler is async-signal-safe.
         let set = call!(sigaction: fn(c_int, *const sigaction, *mut sigaction) -> c_int,
             libc::SIGSEGV, &raw const own, &raw mut before);
         if set != Some(0) {
@@ -45,17 +46,17 @@ pub(crate) fn follow() {
     refuse(true);
 }
 
-/// The counter of this thread is that of the processor again. The handler stays for others.
+/// Restores the processor's counter for this thread. The handler stays for other threads.
 pub(crate) fn leave() {
     refuse(false);
 }
 
-/// True if the program's handler of SIGSEGV is behind ours.
+/// True if our handler of SIGSEGV is installed, and passes other faults to the program's.
 pub(crate) fn is_in_place() -> bool {
     IS_IN_PLACE.load(Ordering::Relaxed)
 }
 
-/// Gives the counter of the processor back to this thread. Returns whether it was refused.
+/// Restores the processor's counter for this thread. Returns true if it was refused.
 pub(crate) fn give_back() -> bool {
     let mut mode: c_int = 0;
     // SAFETY: the argument points to a local variable.
@@ -67,7 +68,7 @@ pub(crate) fn give_back() -> bool {
     was_refused
 }
 
-/// Runs `act`, which may start another program, with the counter of the processor.
+/// Runs `act`, which may start another program, with the processor's counter.
 pub(crate) fn given_back<R>(act: impl FnOnce() -> R) -> R {
     if !give_back() {
         return act();
@@ -96,26 +97,27 @@ fn own_action() -> sigaction {
     // SAFETY: a structure of numbers.
     let mut action: sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_fault as *const () as usize;
-    // A handler of the program that needs a stack of its own gets it through this one. A fault
-    // within the program's handler may be another reading of the counter.
+    // `SA_ONSTACK` covers a handler of the program that needs a stack of its own. `SA_NODEFER`: a
+    // fault within the program's handler may be another read of the counter.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
     action
 }
 
 /// The handler of SIGSEGV.
 unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the system passes the state of the interrupted thread.
+    // SAFETY: the kernel passes the state of the interrupted thread.
     let is_counter = unsafe { answer(info, context) };
     if !is_counter {
-        // SAFETY: the arguments are the system's.
+        // SAFETY: the arguments are the kernel's.
         unsafe { program::handle(signal, info, context) };
     }
 }
 
-/// Gives the time to an instruction that reads the counter. False: the fault has another cause.
+/// If the fault is an instruction that reads the counter, gives it the time. Returns false if the
+/// fault has another cause.
 ///
 /// # Safety
-/// As a handler gets them from the system.
+/// The arguments are those that the kernel passes to a handler.
 #[cfg(target_arch = "x86_64")]
 unsafe fn answer(info: *mut siginfo_t, context: *mut c_void) -> bool {
     const RDTSC: [u8; 2] = [0x0f, 0x31];
@@ -149,7 +151,7 @@ unsafe fn answer(info: *mut siginfo_t, context: *mut c_void) -> bool {
     registers[libc::REG_RAX as usize] = i64::from(time as u32);
     registers[libc::REG_RDX as usize] = (time >> 32) as i64;
     if len == RDTSCP.len() {
-        // The number of the processor: that of a machine with one.
+        // The number of the processor is 0, as on a machine with one processor.
         registers[libc::REG_RCX as usize] = 0;
     }
     true
@@ -181,7 +183,7 @@ fn keeping_errno<R>(act: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The addresses of the kernel's code in the process; none if there is no such code.
+/// The range of the addresses of the kernel's code in the process; zeros if there is none.
 fn kernel_code() -> [usize; 2] {
     // SAFETY: the function has no conditions.
     let start = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize;
@@ -206,13 +208,13 @@ mod tests {
     use super::*;
     use std::arch::x86_64::{__rdtscp, _rdtsc};
 
-    /// One test: the process has one handler.
+    /// All in one test, because the process has one handler.
     #[test]
     fn the_counter_shows_the_time_of_the_process_and_other_faults_go_on() {
         static FAULTS: AtomicUsize = AtomicUsize::new(0);
         unsafe extern "C" fn count(_signal: c_int, _info: *mut siginfo_t, context: *mut c_void) {
             FAULTS.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: the context is the system's; the access below has two bytes.
+            // SAFETY: the context is the kernel's; the access below is an instruction of two bytes.
             unsafe {
                 (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] += 2
             };
@@ -227,7 +229,7 @@ mod tests {
         let third = unsafe { __rdtscp(&raw mut number) };
         assert!(before < one && one < other && other < third && third < before + 1_000_000);
         assert_eq!(number, 0);
-        // The kernel's code reads it itself.
+        // The kernel's code reads the real counter.
         let began = std::time::Instant::now();
         while began.elapsed() < std::time::Duration::from_micros(50) {}
         let another = given_back(read);
@@ -238,8 +240,8 @@ mod tests {
         action.sa_sigaction = count as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO;
         program::set(&action);
-        // SAFETY: the fault is expected, and the handler goes on behind the instruction, of two
-        // bytes.
+        // SAFETY: the fault is expected, and the handler continues after the instruction, which has
+        // two bytes.
         unsafe { std::arch::asm!("mov al, [rcx]", in("rcx") 8usize, out("al") _) };
         assert_eq!(FAULTS.load(Ordering::Relaxed), 1);
         assert!(read() > third && is_in_place());

@@ -1,5 +1,5 @@
-//! Waits with a deadline: a position of a virtual clock, which becomes one of the real clock. A
-//! wait that runs out lets the virtual time pass until its deadline.
+//! Waits with a deadline: an absolute time of a virtual clock, which is converted to one of the
+//! real clock. A wait that times out advances virtual time to its deadline.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -12,14 +12,14 @@ use crate::sleeps::real_deadline;
 
 /// A deadline in virtual time.
 struct Deadline {
-    /// The span of time until then.
+    /// The virtual time until the deadline, in nanoseconds.
     left: u64,
-    /// The clock.
+    /// The clock of the deadline.
     clock: clockid_t,
 }
 
 impl Deadline {
-    /// `None` for an invalid one, and one of a clock that stays real.
+    /// The deadline `time` of a clock. `None` for an invalid time, and for a clock that stays real.
     ///
     /// # Safety
     /// `time` is null or points to a structure.
@@ -31,8 +31,8 @@ impl Deadline {
         Some(Deadline { left, clock })
     }
 
-    /// Waits: with `wait`, which gets the deadline by the real clock. Returns its result, one of
-    /// `out` if the time has run out.
+    /// Calls `wait` with the deadline converted to the real clock, and returns its result. The
+    /// result `out` means a time-out, after which virtual time advances to the deadline.
     fn keep(self, out: c_int, wait: impl FnOnce(*const timespec) -> c_int) -> c_int {
         let real = real_deadline(self.clock, self.left);
         let result = wait(&raw const real);
@@ -43,8 +43,8 @@ impl Deadline {
     }
 }
 
-/// Defines waits that have a deadline by one clock: for each its name, its arguments before the
-/// deadline, and that clock, which is an argument or CLOCK_REALTIME.
+/// Defines waits with a deadline: for each its name, the arguments before the deadline, and the
+/// clock of the deadline, which is an argument or CLOCK_REALTIME.
 macro_rules! waits {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*; $clock:expr);)*) => {$(
         $(#[$doc])*
@@ -67,27 +67,28 @@ macro_rules! waits {
 }
 
 waits! {
-    /// Locks a mutex until a date (POSIX, `pthread_mutex_timedlock`).
+    /// Locks a mutex, with a deadline of CLOCK_REALTIME (POSIX, `pthread_mutex_timedlock`).
     pthread_mutex_timedlock(mutex: *mut c_void; libc::CLOCK_REALTIME);
-    /// Locks a mutex until a position of a clock (POSIX, `pthread_mutex_clocklock`).
+    /// Locks a mutex, with a deadline of any clock (POSIX, `pthread_mutex_clocklock`).
     pthread_mutex_clocklock(mutex: *mut c_void, clock: clockid_t; clock);
-    /// Locks for reading until a date (POSIX, `pthread_rwlock_timedrdlock`).
+    /// Locks for reading, with a deadline of CLOCK_REALTIME (POSIX, `pthread_rwlock_timedrdlock`).
     pthread_rwlock_timedrdlock(lock: *mut c_void; libc::CLOCK_REALTIME);
-    /// Locks for writing until a date (POSIX, `pthread_rwlock_timedwrlock`).
+    /// Locks for writing, with a deadline of CLOCK_REALTIME (POSIX, `pthread_rwlock_timedwrlock`).
     pthread_rwlock_timedwrlock(lock: *mut c_void; libc::CLOCK_REALTIME);
-    /// Locks for reading until a position of a clock (POSIX, `pthread_rwlock_clockrdlock`).
+    /// Locks for reading, with a deadline of any clock (POSIX, `pthread_rwlock_clockrdlock`).
     pthread_rwlock_clockrdlock(lock: *mut c_void, clock: clockid_t; clock);
-    /// Locks for writing until a position of a clock (POSIX, `pthread_rwlock_clockwrlock`).
+    /// Locks for writing, with a deadline of any clock (POSIX, `pthread_rwlock_clockwrlock`).
     pthread_rwlock_clockwrlock(lock: *mut c_void, clock: clockid_t; clock);
-    /// Waits for a condition until a position of a clock (POSIX, `pthread_cond_clockwait`).
+    /// Waits for a condition, with a deadline of any clock (POSIX, `pthread_cond_clockwait`).
     pthread_cond_clockwait(condition: *mut c_void, mutex: *mut c_void, clock: clockid_t; clock);
-    /// Waits for the end of a thread until a date (`pthread_timedjoin_np`).
+    /// Waits for the end of a thread, with a deadline of CLOCK_REALTIME (`pthread_timedjoin_np`).
     pthread_timedjoin_np(thread: libc::pthread_t, result: *mut *mut c_void; libc::CLOCK_REALTIME);
-    /// Waits for the end of a thread until a position of a clock (`pthread_clockjoin_np`).
+    /// Waits for the end of a thread, with a deadline of any clock (`pthread_clockjoin_np`).
     pthread_clockjoin_np(thread: libc::pthread_t, result: *mut *mut c_void, clock: clockid_t; clock);
 }
 
-/// Waits for a condition until a position of its clock (POSIX, `pthread_cond_timedwait`).
+/// Waits for a condition, with a deadline of the condition's clock (POSIX,
+/// `pthread_cond_timedwait`).
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -103,10 +104,10 @@ pub unsafe extern "C" fn pthread_cond_timedwait(
             condition, mutex, deadline);
         result.unwrap_or(libc::ENOSYS)
     };
-    // The clock of a condition cannot be asked for; its deadlines show it.
+    // The clock of a condition cannot be queried; the deadline shows which one it is.
     // SAFETY: as this function demands.
     match unsafe { Deadline::of(None, deadline) } {
-        // A deadline that has passed is one by any clock.
+        // For a deadline that has passed, it does not matter which clock it belongs to.
         Some(kept) if BY_CLOCK.address().is_null() || kept.left == 0 => {
             kept.keep(libc::ETIMEDOUT, wait)
         }
@@ -123,12 +124,12 @@ pub unsafe extern "C" fn pthread_cond_timedwait(
     }
 }
 
-/// The results of C's waits that have run out: `thrd_timedout`.
+/// The result of a C wait that has timed out: `thrd_timedout`.
 const THREAD_OUT: c_int = 4;
-/// Those of waits that fail: `thrd_error`.
+/// The result of a C wait that has failed: `thrd_error`.
 const THREAD_ERROR: c_int = 2;
 
-/// Waits for a condition until a date (C, `cnd_timedwait`).
+/// Waits for a condition, with a deadline of CLOCK_REALTIME (C, `cnd_timedwait`).
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -150,7 +151,7 @@ pub unsafe extern "C" fn cnd_timedwait(
     }
 }
 
-/// Locks a mutex until a date (C, `mtx_timedlock`).
+/// Locks a mutex, with a deadline of CLOCK_REALTIME (C, `mtx_timedlock`).
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -169,11 +170,11 @@ pub unsafe extern "C" fn mtx_timedlock(mutex: *mut c_void, deadline: *const time
 }
 
 fn errno() -> c_int {
-    // SAFETY: the C library gives the address of this thread's number.
+    // SAFETY: the C library returns the address of this thread's error number.
     unsafe { libc::__errno_location().read() }
 }
 
-/// Runs a wait whose result is -1, with the reason beside it.
+/// Runs a wait that returns -1 and an error number in `errno`.
 fn by_errno(
     kept: Option<Deadline>,
     given: *const timespec,
@@ -197,7 +198,7 @@ fn by_errno(
     result
 }
 
-/// Waits for a semaphore until a date (POSIX, `sem_timedwait`).
+/// Waits for a semaphore, with a deadline of CLOCK_REALTIME (POSIX, `sem_timedwait`).
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -213,7 +214,7 @@ pub unsafe extern "C" fn sem_timedwait(semaphore: *mut c_void, deadline: *const 
     result as c_int
 }
 
-/// Waits for a semaphore until a position of a clock (POSIX, `sem_clockwait`).
+/// Waits for a semaphore, with a deadline of any clock (POSIX, `sem_clockwait`).
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -233,7 +234,7 @@ pub unsafe extern "C" fn sem_clockwait(
     result as c_int
 }
 
-/// Receives from a message queue until a date (POSIX, `mq_timedreceive`).
+/// Receives from a message queue, with a deadline of CLOCK_REALTIME (POSIX, `mq_timedreceive`).
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -255,7 +256,7 @@ pub unsafe extern "C" fn mq_timedreceive(
     })
 }
 
-/// Sends to a message queue until a date (POSIX, `mq_timedsend`).
+/// Sends to a message queue, with a deadline of CLOCK_REALTIME (POSIX, `mq_timedsend`).
 ///
 /// # Safety
 /// As for the function of the C library.

@@ -1,14 +1,14 @@
 //! `libfishplate_clock.so`: the system's clocks in virtual time. The launcher preloads it into the
-//! processes of a modelled job, so that `clock_gettime`, `gettimeofday` and `time` show the time
-//! of the modelled machine, and sleeps and deadlines belong to that time too.
+//! processes of a modelled job, so that `clock_gettime`, `gettimeofday` and `time` show the time of
+//! the modelled machine, and sleeps and deadlines use that time too.
 //!
 //! The MPI library registers a hook when MPI starts ([`process_time::fishplate_clock_register`]).
-//! Without it, as in programs that have nothing to do with MPI, the clocks begin at a fixed moment.
+//! Without it, as in programs that do not use MPI, the clocks begin at a fixed time.
 //!
-//! - [`scale`]: the clocks of the system, and their positions at the start of virtual time;
-//! - [`process_time`]: the time of this process, which all of them show;
+//! - [`scale`]: the clocks of the system, and their values at the start of virtual time;
+//! - [`process_time`]: the time of this process, which all clocks show;
 //! - [`readings`], [`sleeps`], [`deadlines`]: the functions that are replaced;
-//! - [`counter`]: the processor's counter, with the program's handler of its signal
+//! - [`counter`]: the processor's time-stamp counter, with the program's handler of its signal
 //!   ([`program_handler`]) and the functions that start other programs ([`starts`]);
 //! - [`real`]: the system's own clocks and functions.
 //!

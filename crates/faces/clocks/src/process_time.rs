@@ -1,12 +1,12 @@
 //! The time of this process since the start of virtual time.
 //!
-//! *While MPI runs* it is the virtual time of the rank, which its main thread asks the MPI library
-//! for; that takes a little virtual time, as `MPI_Wtime` does. Another thread gets the last time
-//! that was asked for and adds its own processor time, and so does a reading from within MPI.
+//! *While MPI runs* it is the virtual time of the rank, which its main thread requests from the MPI
+//! library; that takes a little virtual time, as `MPI_Wtime` does. Another thread gets the last
+//! requested time plus its own processor time, and so does a reading from inside MPI.
 //!
-//! *Before MPI, after it and without it* the first readings find the clock still, so that times
-//! are equal in every run. A process that reads the clock more often waits for something: from
-//! then on real time counts, so that its deadlines come.
+//! *Before MPI, after it and without it* the clock stands still for the first readings, so that
+//! times are equal in every run. A process that reads the clock more often waits for something:
+//! from then on real time passes, so that its deadlines are reached.
 
 use std::cell::Cell;
 use std::sync::Once;
@@ -14,49 +14,52 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::{counter, real};
 
-/// The hook of the MPI library: lets nanoseconds of virtual time pass for this rank, and returns
-/// its virtual time in nanoseconds; [`NOT_HERE`] where the calling thread cannot do that.
+/// The hook of the MPI library. It adds `nanos` nanoseconds of virtual time for this rank, and
+/// returns the rank's virtual time in nanoseconds, or [`NOT_HERE`] if the calling thread cannot do
+/// that.
 pub type Hook = extern "C" fn(nanos: u64) -> u64;
 
-/// The answer of the hook to another thread than that which started MPI, and within MPI.
+/// The result of the hook for a thread other than the one that started MPI, and inside MPI.
 const NOT_HERE: u64 = u64::MAX;
 
-/// The readings outside MPI that find the clock still.
+/// The number of readings outside MPI for which the clock stands still.
 const FEW: u32 = 100;
 
 static HOOK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
-/// The time of the process at the start of MPI.
+/// The time of the process at the start of MPI, in nanoseconds.
 static BASE: AtomicU64 = AtomicU64::new(0);
-/// The last time of the process that was asked for.
+/// The last time of the process that was returned, in nanoseconds.
 static SHOWN: AtomicU64 = AtomicU64::new(0);
-/// Readings outside MPI.
+/// The number of readings outside MPI.
 static READINGS: AtomicU32 = AtomicU32::new(0);
-/// The real time of the last of them; 0 if real time does not count yet.
+/// The real time of the last reading outside MPI; 0 as long as real time does not pass.
 static REAL: AtomicU64 = AtomicU64::new(0);
 static AT_FORK: Once = Once::new();
 
 thread_local! {
-    /// The last time that this thread has shown by its own processor time, and that time.
+    /// The last time that this thread has returned on the base of its own processor time, and that
+    /// processor time.
     static OWN: Cell<[u64; 2]> = const { Cell::new([0, 0]) };
-    /// The thread is in the hook. A signal handler may read the clock meanwhile.
+    /// True while the thread is in the hook, during which a signal handler may read the clock.
     static IN_HOOK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The MPI library starts the virtual time of this process, or ends it at `end` nanoseconds.
+/// Called by the MPI library: starts the virtual time of this process with a hook, or ends it at
+/// `end` nanoseconds.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn fishplate_clock_register(hook: Option<Hook>, end: u64) {
     match hook {
         Some(hook) => {
             let shown = SHOWN.load(Ordering::Relaxed);
             let base = match READINGS.load(Ordering::Relaxed) < FEW {
-                // Equal for all ranks, however often each has read the clock.
+                // The value is equal for all ranks, however often each has read the clock.
                 true => shown.next_multiple_of(1000) + 1000,
                 false => shown + 1,
             };
             BASE.store(base, Ordering::Relaxed);
             SHOWN.store(base, Ordering::Relaxed);
             HOOK.store(hook as *mut (), Ordering::Release);
-            // A child has no rank.
+            // After a fork, the child has no rank.
             AT_FORK.call_once(|| {
                 // SAFETY: the function is one of this library, which stays in memory.
                 unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
@@ -72,8 +75,9 @@ pub extern "C" fn fishplate_clock_register(hook: Option<Hook>, end: u64) {
     }
 }
 
-/// The processor's counter shows the time of the process too, until the MPI library ends it.
-/// Without time for computing it does not: programs repeat work until the counter has gone on.
+/// Called by the MPI library: makes the processor's time-stamp counter show the time of the process
+/// too, until virtual time ends. Not called if computing takes no time: programs repeat work until
+/// the counter has advanced.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn fishplate_clock_counter() {
     counter::follow();
@@ -91,7 +95,8 @@ pub(crate) fn now() -> u64 {
     pass(0)
 }
 
-/// Lets time pass for which the calling thread has slept. Returns the time of the process.
+/// Adds `slept` nanoseconds, for which the calling thread has slept. Returns the time of the
+/// process.
 pub(crate) fn pass(slept: u64) -> u64 {
     let hook = HOOK.load(Ordering::Acquire);
     if hook.is_null() {
@@ -100,7 +105,7 @@ pub(crate) fn pass(slept: u64) -> u64 {
     if IN_HOOK.replace(true) {
         return beside(slept);
     }
-    // SAFETY: only `fishplate_clock_register` stores a pointer, that of a hook.
+    // SAFETY: only `fishplate_clock_register` stores a pointer, and it is that of a hook.
     let hook = unsafe { std::mem::transmute::<*mut (), Hook>(hook) };
     let time = hook(slept);
     IN_HOOK.set(false);
@@ -112,7 +117,7 @@ pub(crate) fn pass(slept: u64) -> u64 {
     time
 }
 
-/// The time for a thread that has no virtual time of its own.
+/// The time for a thread that cannot request virtual time.
 fn beside(slept: u64) -> u64 {
     let computed = real::now(libc::CLOCK_THREAD_CPUTIME_ID);
     let [own, before] = OWN.get();
@@ -153,7 +158,7 @@ mod tests {
         }
     }
 
-    /// One test: the process has one time.
+    /// All in one test, because the process has one time.
     #[test]
     fn time_goes_on_before_within_and_after_mpi() {
         let before = now();

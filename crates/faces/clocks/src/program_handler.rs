@@ -1,5 +1,5 @@
-//! The program's own handler of SIGSEGV, behind that of [`crate::counter`]. A thread that blocks
-//! the signal would end with the next reading of the counter, so nothing blocks it.
+//! The program's own handler of SIGSEGV, which [`crate::counter`] calls from its own. A thread that
+//! blocks the signal would end with the next read of the counter, so nothing may block it.
 
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
@@ -10,7 +10,7 @@ use libc::{sigaction as Action, sighandler_t, siginfo_t, sigset_t};
 use crate::counter::is_in_place;
 use crate::real::call;
 
-/// The address of the handler, the flags, and the signals that it blocks.
+/// The address of the program's handler, its flags, and the signals that it blocks.
 static HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static FLAGS: AtomicUsize = AtomicUsize::new(0);
 static MASK: AtomicU64 = AtomicU64::new(0);
@@ -27,7 +27,7 @@ pub(crate) fn get() -> Action {
     action
 }
 
-/// The program sets an action.
+/// Stores the action that the program sets.
 pub(crate) fn set(action: &Action) {
     HANDLER.store(action.sa_sigaction, Ordering::Relaxed);
     FLAGS.store(action.sa_flags as usize, Ordering::Relaxed);
@@ -36,18 +36,18 @@ pub(crate) fn set(action: &Action) {
     MASK.store(mask, Ordering::Relaxed);
 }
 
-/// Handles a signal as the program wants it.
+/// Handles a signal by the action that the program has set.
 ///
 /// # Safety
-/// As a handler gets them from the system.
+/// The arguments are those that the kernel passes to a handler.
 pub(crate) unsafe fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let action = get();
     match action.sa_sigaction {
-        // The system ignores no fault.
+        // The kernel does not let a fault be ignored.
         libc::SIG_DFL | libc::SIG_IGN => {
             // SAFETY: a structure of numbers, all of them 0: the default.
             let default: Action = unsafe { std::mem::zeroed() };
-            // The instruction fails again, or the signal comes again, and ends the process.
+            // The instruction fails again, or the signal is raised again, and ends the process.
             call!(sigaction: fn(c_int, *const Action, *mut Action) -> c_int,
                 signal, &raw const default, std::ptr::null_mut());
             // SAFETY: as this function demands.
@@ -114,13 +114,13 @@ pub unsafe extern "C" fn signal(signal: c_int, handler: sighandler_t) -> sighand
     before.sa_sigaction
 }
 
-/// Takes our signal out of a set.
+/// Removes SIGSEGV from a set of signals.
 fn without_ours(set: &mut sigset_t) {
     // SAFETY: the set is initialised, and the number is that of a signal.
     unsafe { libc::sigdelset(set, libc::SIGSEGV) };
 }
 
-/// Defines functions that change the signals that a thread blocks, without ours.
+/// Defines functions that change the signals that a thread blocks, except SIGSEGV.
 macro_rules! blocking {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! Functions that read a clock.
+//! Functions of the C library that read a clock, replaced by functions that return virtual time.
 
 use std::ffi::{c_int, c_void};
 
@@ -25,12 +25,12 @@ pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) ->
     }
 }
 
-/// The date in nanoseconds since 1970.
+/// The time of CLOCK_REALTIME, in nanoseconds since 1970.
 fn date() -> u64 {
     start(libc::CLOCK_REALTIME).unwrap_or(0) + now()
 }
 
-/// Reads the date in microseconds (POSIX, `gettimeofday`).
+/// Reads the time since 1970 in microseconds (POSIX, `gettimeofday`).
 ///
 /// # Safety
 /// `time` and `zone` are null or point to structures that may be written.
@@ -46,14 +46,14 @@ pub unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> 
         unsafe { time.write(value) };
     }
     if !zone.is_null() {
-        // Minutes west of Greenwich, and a rule for summer time, which no system has any more.
+        // Minutes west of Greenwich, and a rule for summer time, which no system supports any more.
         // SAFETY: as this function demands.
         unsafe { zone.cast::<[c_int; 2]>().write([0, 0]) };
     }
     0
 }
 
-/// Reads the date in seconds (C, `time`).
+/// Reads the time since 1970 in seconds (C, `time`).
 ///
 /// # Safety
 /// `place` is null or points to a number that may be written.
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn time(place: *mut time_t) -> time_t {
     seconds
 }
 
-/// TIME_UTC, TIME_MONOTONIC, TIME_ACTIVE and TIME_THREAD_ACTIVE of C, as clocks.
+/// The clocks of the bases TIME_UTC, TIME_MONOTONIC, TIME_ACTIVE and TIME_THREAD_ACTIVE of C.
 const BASES: [clockid_t; 4] = [
     libc::CLOCK_REALTIME,
     libc::CLOCK_MONOTONIC,
@@ -75,7 +75,7 @@ const BASES: [clockid_t; 4] = [
     libc::CLOCK_THREAD_CPUTIME_ID,
 ];
 
-/// Reads a clock (C, `timespec_get`): 0 for a base that there is not.
+/// Reads a clock (C, `timespec_get`); returns 0 for an unknown base.
 ///
 /// # Safety
 /// `time` points to a structure that may be written.

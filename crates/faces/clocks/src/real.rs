@@ -1,4 +1,4 @@
-//! The system's own clocks, by system calls, and the functions of the C library that this library
+//! The system's real clocks, by system calls, and the functions of the C library that this library
 //! replaces.
 
 use std::ffi::{CStr, c_int, c_void};
@@ -17,7 +17,7 @@ pub(crate) unsafe fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
     unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as c_int }
 }
 
-/// A clock of the system, in nanoseconds.
+/// The time of a real clock of the system, in nanoseconds.
 pub(crate) fn now(clock: clockid_t) -> u64 {
     let mut time = spec(0);
     // SAFETY: the structure is a local variable.
@@ -25,7 +25,7 @@ pub(crate) fn now(clock: clockid_t) -> u64 {
     nanos(&time).unwrap_or(0)
 }
 
-/// A function behind this library in the order of search, found when it is first used.
+/// A function of a library after this one in the search order of symbols, found at first use.
 pub(crate) struct Function {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
@@ -39,7 +39,7 @@ impl Function {
         }
     }
 
-    /// Its address; null if there is no such function.
+    /// The address of the function; null if there is no such function.
     pub(crate) fn address(&self) -> *mut c_void {
         let found = self.found.load(Ordering::Relaxed);
         if !found.is_null() {
@@ -52,11 +52,11 @@ impl Function {
     }
 }
 
-/// Calls a function of the C library that has this type. Without it the call fails with ENOSYS.
+/// Calls the function of the C library with this name and type. `None` if there is none.
 macro_rules! call {
     ($name:ident: fn($($type:ty),*) -> $result:ty, $($argument:expr),*) => {{
         static FUNCTION: $crate::real::Function = $crate::real::Function::new(
-            // A name of C has no zero byte before its end.
+            // A name in C contains no zero byte.
             match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
                 Err(_) => panic!(),

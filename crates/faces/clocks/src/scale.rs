@@ -1,19 +1,19 @@
-//! The clocks of the system that show virtual time, and spans of time in its structures.
+//! The clocks of the system that show virtual time, and conversions of its structures for time.
 
 use libc::{clockid_t, timespec, timeval};
 
-/// Nanoseconds of a second.
+/// The number of nanoseconds in a second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// The date at which virtual time starts, 1 January 2020 in UTC, in seconds since 1970.
+/// The time at which virtual time starts, 1 January 2020 in UTC, in seconds since 1970.
 const DATE: u64 = 1_577_836_800;
 /// The difference of International Atomic Time and UTC since 2017, in seconds.
 const TAI: u64 = 37;
-/// The position of clocks without a date at the start of virtual time, in seconds.
+/// The value of clocks that count from boot at the start of virtual time, in seconds.
 const SINCE_BOOT: u64 = 1000;
 
-/// The position of a clock at the start of virtual time, in nanoseconds. `None` for clocks that
-/// stay real: those of processor time, and of devices.
+/// The value of a clock at the start of virtual time, in nanoseconds. `None` for clocks that stay
+/// real: those of processor time, and of devices.
 pub(crate) fn start(clock: clockid_t) -> Option<u64> {
     let seconds = match clock {
         libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_REALTIME_ALARM => DATE,
@@ -28,8 +28,8 @@ pub(crate) fn start(clock: clockid_t) -> Option<u64> {
     Some(seconds * SECOND)
 }
 
-/// The clock that a deadline belongs to where the caller does not say: one that is years later than
-/// a start of the system is a date.
+/// The clock of a deadline if the caller does not name it: one of more than 25 years is a time
+/// since 1970, a shorter one a time since boot.
 pub(crate) fn clock_of(deadline: u64) -> clockid_t {
     match deadline > DATE * SECOND / 2 {
         true => libc::CLOCK_REALTIME,
@@ -37,7 +37,7 @@ pub(crate) fn clock_of(deadline: u64) -> clockid_t {
     }
 }
 
-/// The nanoseconds of a valid span or position.
+/// The nanoseconds of a span or an absolute time; `None` if it is invalid.
 pub(crate) fn nanos(time: &timespec) -> Option<u64> {
     let seconds = u64::try_from(time.tv_sec).ok()?;
     let rest = u64::try_from(time.tv_nsec)
@@ -46,7 +46,7 @@ pub(crate) fn nanos(time: &timespec) -> Option<u64> {
     Some(seconds.saturating_mul(SECOND).saturating_add(rest))
 }
 
-/// The nanoseconds of a valid span.
+/// The nanoseconds of a span; `None` if it is invalid.
 pub(crate) fn nanos_of_micros(time: &timeval) -> Option<u64> {
     nanos(&timespec {
         tv_sec: time.tv_sec,

@@ -1,5 +1,5 @@
-//! Functions that sleep. They sleep as long as ever, because they may wait for what other threads
-//! or programs do, and the virtual time of the process passes too.
+//! Functions that sleep. They still sleep in real time, because the program may wait for other
+//! threads or programs, and the virtual time of the process advances too.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -9,7 +9,7 @@ use crate::process_time::{now, pass};
 use crate::real::{self, call};
 use crate::scale::{SECOND, nanos, nanos_of_micros, spec, start};
 
-/// Sleeps, relative to now (POSIX, `nanosleep`).
+/// Sleeps for a span (POSIX, `nanosleep`).
 ///
 /// # Safety
 /// The pointers are null or point to structures; `rest` may be written.
@@ -30,7 +30,8 @@ pub unsafe extern "C" fn nanosleep(wanted: *const timespec, rest: *mut timespec)
     ended
 }
 
-/// Sleeps for seconds (POSIX, `sleep`): those that are left after a signal.
+/// Sleeps for a number of seconds (POSIX, `sleep`). Returns the seconds that are left after a
+/// signal.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn sleep(seconds: c_uint) -> c_uint {
     let mut left = spec(0);
@@ -42,7 +43,7 @@ pub extern "C" fn sleep(seconds: c_uint) -> c_uint {
     }
 }
 
-/// Sleeps for microseconds (`usleep`).
+/// Sleeps for a number of microseconds (`usleep`).
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn usleep(micros: c_uint) -> c_int {
     let wanted = spec(u64::from(micros) * 1000);
@@ -50,8 +51,8 @@ pub extern "C" fn usleep(micros: c_uint) -> c_int {
     unsafe { nanosleep(&raw const wanted, std::ptr::null_mut()) }
 }
 
-/// Sleeps, relative to now or until a position of a clock (POSIX, `clock_nanosleep`): an error
-/// number.
+/// Sleeps for a span or until an absolute time of a clock (POSIX, `clock_nanosleep`). Returns an
+/// error number.
 ///
 /// # Safety
 /// The pointers are null or point to structures; `rest` may be written.
@@ -86,7 +87,8 @@ pub unsafe extern "C" fn clock_nanosleep(
     ended
 }
 
-/// Lets the time pass of a wait for descriptors that has run out. Returns its result.
+/// Advances virtual time by the time-out of a wait for descriptors that has timed out. Returns the
+/// result of the wait.
 fn waited(result: Option<c_int>, timeout: Option<u64>) -> c_int {
     let result = result.unwrap_or_else(unknown);
     if let (0, Some(span @ 1..)) = (result, timeout) {
@@ -101,7 +103,7 @@ fn unknown() -> c_int {
 }
 
 fn set_errno(number: c_int) {
-    // SAFETY: the C library gives the address of this thread's number.
+    // SAFETY: the C library returns the address of this thread's error number.
     unsafe { libc::__errno_location().write(number) };
 }
 
@@ -127,7 +129,7 @@ pub unsafe extern "C" fn poll(descriptors: *mut pollfd, count: nfds_t, millis: c
     waited(result, of_millis(millis))
 }
 
-/// Waits for descriptors (`ppoll`).
+/// Waits for descriptors and signals (`ppoll`).
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -156,7 +158,7 @@ pub unsafe extern "C" fn select(
     except: *mut fd_set,
     timeout: *mut timeval,
 ) -> c_int {
-    // The system may change it.
+    // The kernel may change the time-out.
     // SAFETY: as this function demands.
     let span = unsafe { timeout.as_ref() }.and_then(nanos_of_micros);
     let result = call!(select: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int,
@@ -164,7 +166,7 @@ pub unsafe extern "C" fn select(
     waited(result, span)
 }
 
-/// Waits for descriptors (POSIX, `pselect`).
+/// Waits for descriptors and signals (POSIX, `pselect`).
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -216,7 +218,7 @@ pub unsafe extern "C" fn epoll_pwait(
     waited(result, of_millis(millis))
 }
 
-/// The position of a real clock after a span.
+/// The time of a real clock after a span of nanoseconds from now.
 pub(crate) fn real_deadline(clock: clockid_t, span: u64) -> timespec {
     spec(real::now(clock).saturating_add(span))
 }

@@ -1,13 +1,13 @@
-//! Functions that start another program. It inherits the refusal of the processor's counter and not
-//! the handler that answers for it, so the counter is given back before.
+//! Functions that start another program. It inherits the refusal of the processor's time-stamp
+//! counter but not the handler that replaces it, so the counter is restored before.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::counter::given_back;
 use crate::real::call;
 
-/// Defines functions that are those of the C library with the counter given back: -1 (or another
-/// result) where it has none.
+/// Defines functions that call those of the C library of the same name with the counter restored.
+/// They return `$failed` if the C library has no such function.
 macro_rules! starting {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty, or $failed:expr;)*) => {$(
         $(#[$doc])*
@@ -25,15 +25,15 @@ macro_rules! starting {
 type Words = *const *const c_char;
 
 starting! {
-    /// Becomes another program (POSIX, `execve`).
+    /// Executes another program in this process (POSIX, `execve`).
     execve(path: *const c_char, words: Words, environment: Words) -> c_int, or -1;
-    /// Becomes another program (POSIX, `execv`).
+    /// Executes another program in this process (POSIX, `execv`).
     execv(path: *const c_char, words: Words) -> c_int, or -1;
-    /// Becomes another program, found by its name (POSIX, `execvp`).
+    /// Executes another program in this process, found by its name (POSIX, `execvp`).
     execvp(name: *const c_char, words: Words) -> c_int, or -1;
-    /// Becomes another program, found by its name (`execvpe`).
+    /// Executes another program in this process, found by its name (`execvpe`).
     execvpe(name: *const c_char, words: Words, environment: Words) -> c_int, or -1;
-    /// Becomes another program, by its descriptor (POSIX, `fexecve`).
+    /// Executes another program in this process, by its descriptor (POSIX, `fexecve`).
     fexecve(file: c_int, words: Words, environment: Words) -> c_int, or -1;
     /// Starts another program (POSIX, `posix_spawn`).
     posix_spawn(
@@ -51,8 +51,8 @@ starting! {
     popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE, or std::ptr::null_mut();
 }
 
-/// Defines functions with any number of words, which end in those of the C library. A program that
-/// cannot be started leaves the counter given back.
+/// Defines functions with a variable number of arguments, which jump to those of the C library. If
+/// the program cannot be started, the counter stays restored.
 #[cfg(target_arch = "x86_64")]
 macro_rules! starting_with_words {
     ($($(#[$doc:meta])* $name:ident, $text:literal;)*) => {$(
@@ -63,7 +63,7 @@ macro_rules! starting_with_words {
         #[unsafe(naked)]
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name() {
-            /// The function of the C library, before which the counter is given back.
+            /// Restores the counter, and returns the address of the function of the C library.
             extern "C" fn next() -> *const c_void {
                 static FUNCTION: crate::real::Function = crate::real::Function::new($text);
                 crate::counter::give_back();
@@ -72,7 +72,7 @@ macro_rules! starting_with_words {
                     found => found,
                 }
             }
-            // Seven words keep the stack aligned for the call.
+            // Seven pushed words keep the stack aligned for the call.
             std::arch::naked_asm!(
                 "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
                 "call {next}",
@@ -92,10 +92,10 @@ extern "C" fn failing() -> c_int {
 
 #[cfg(target_arch = "x86_64")]
 starting_with_words! {
-    /// Becomes another program (POSIX, `execl`).
+    /// Executes another program in this process (POSIX, `execl`).
     execl, c"execl";
-    /// Becomes another program with an environment (POSIX, `execle`).
+    /// Executes another program in this process, with an environment (POSIX, `execle`).
     execle, c"execle";
-    /// Becomes another program, found by its name (POSIX, `execlp`).
+    /// Executes another program in this process, found by its name (POSIX, `execlp`).
     execlp, c"execlp";
 }

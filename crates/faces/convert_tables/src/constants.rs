@@ -1,26 +1,27 @@
-//! The constants of both ABIs, and the pairs of values that conversions search.
+//! Generates the constants of the standard ABI and of an older one, and the pairs of values that
+//! conversions search.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use tables::constants::{Constant, Group};
 
-/// The constants of the program's ABI.
+/// The constants of the program's ABI, the older one.
 pub(crate) struct Program {
     groups: Vec<Group>,
-    /// Symbols whose addresses are handles, at their numbers less one.
+    /// Symbols whose addresses are handles. The number of a symbol is its index plus one.
     symbols: Vec<Symbol>,
 }
 
 struct Symbol {
     name: String,
     class: String,
-    /// Fortran's integer for the handle.
+    /// The Fortran integer for the handle.
     integer: String,
 }
 
 impl Program {
-    /// The constants of the library's table. A value that begins with a letter is a symbol; its
-    /// number stands for it in tables.
+    /// The constants of an older ABI's table. A value that begins with a letter is a symbol, whose
+    /// number replaces it in tables.
     pub(crate) fn new(mut groups: Vec<Group>) -> Result<Program, String> {
         let mut symbols: Vec<Symbol> = Vec::new();
         for constant in groups.iter_mut().flat_map(|group| &mut group.constants) {
@@ -56,7 +57,7 @@ impl Program {
         self.groups
     }
 
-    /// Texts up to this limit are shorter than in the standard ABI.
+    /// True if strings up to this limit are shorter than in the standard ABI.
     pub(crate) fn is_shorter(&self, standard: &[Group], limit: &str) -> bool {
         let value = |groups| {
             let found = numbers(groups).find(|constant| constant.name == limit);
@@ -69,8 +70,9 @@ impl Program {
     }
 }
 
-/// The text of the module `constants`: those of the standard ABI, and the trait of those of an
-/// older one, which has the standard's where it has no others. `groups`: those of the older ABIs.
+/// The source text of the module `constants`: the constants of the standard ABI, and a trait of the
+/// constants of an older ABI, whose defaults are the standard's. `groups`: the constants of all
+/// older ABIs.
 pub(crate) fn of_standard(standard: &[Group], groups: &[Group]) -> String {
     let (mut values, mut constants) = (String::new(), String::new());
     for Constant { name, value, .. } in numbers(standard) {
@@ -109,8 +111,8 @@ pub(crate) fn of_standard(standard: &[Group], groups: &[Group]) -> String {
     )
 }
 
-/// The text of an older ABI's constants: the values that are not the standard's, and of each group
-/// of integers and each class of handles the values in both ABIs.
+/// The source text of an older ABI's constants: the values that differ from the standard's, and for
+/// each group of integers and each class of handles the values in both ABIs.
 pub(crate) fn of_program(standard: &[Group], program: &Program) -> String {
     let standard: BTreeMap<_, _> = numbers(standard)
         .map(|constant| (constant.name.as_str(), constant.value.as_str()))
@@ -145,8 +147,8 @@ fn write_pairs(text: &mut String, standard: &BTreeMap<&str, &str>, program: &Pro
     }
 }
 
-/// The symbols whose addresses are handles, as statics that have the sizes of their classes, and in
-/// the order of their numbers their addresses and Fortran's integers.
+/// The source text of the symbols whose addresses are handles: statics with the sizes of their
+/// classes, and lists of their addresses and Fortran integers in the order of their numbers.
 pub(crate) fn symbols(program: &Program) -> String {
     let (mut statics, mut addresses) = (String::new(), String::new());
     let mut integers = String::new();
@@ -174,7 +176,7 @@ pub(crate) fn symbols(program: &Program) -> String {
     )
 }
 
-/// Constants whose values are numbers that C sees.
+/// The constants that are numbers in C.
 fn numbers(groups: &[Group]) -> impl Iterator<Item = &Constant> {
     let constants = groups.iter().flat_map(|group| &group.constants);
     constants.filter(|constant| constant.in_c())
@@ -185,7 +187,8 @@ fn class(ty: &str) -> String {
     ty.trim_start_matches("MPI_").to_ascii_uppercase()
 }
 
-/// Handles of one class stand in several groups; integers of one meaning in one group.
+/// The name of a list of pairs of values. Handles of one class occur in several groups, integers of
+/// one meaning in one group.
 fn pairs_name(group: &Group, constant: &Constant) -> String {
     let ty = &constant.c_type;
     let is_handle = ty.starts_with("MPI_") && !ty.ends_with('*') && !ty.starts_with("MPI_T_");

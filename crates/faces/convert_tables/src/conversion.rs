@@ -1,8 +1,9 @@
-//! The parts of a conversion of one parameter.
+//! The generated code that converts one parameter.
 
 use tables::table::Access;
 
-/// Statements before the call of the standard ABI, the argument, and statements after it.
+/// The generated conversion of a parameter: statements before the call of the standard ABI, the
+/// argument, and statements after it.
 #[derive(Default)]
 pub(crate) struct Conversion {
     pub(crate) before: Vec<String>,
@@ -11,7 +12,7 @@ pub(crate) struct Conversion {
 }
 
 impl Conversion {
-    /// The argument alone.
+    /// A conversion that needs no statements.
     pub(crate) fn argument(argument: String) -> Conversion {
         Conversion {
             argument,
@@ -19,7 +20,7 @@ impl Conversion {
         }
     }
 
-    /// A pointer that is written needs no cast.
+    /// Removes the cast of a pointer that is written, which needs none.
     pub(crate) fn with_mutable(mut self, access: Access) -> Conversion {
         if access == Access::InOut {
             self.argument = self.argument.replace(".cast_mut()", "");

@@ -1,5 +1,5 @@
-//! The entry points: for every form of every procedure, the conversion of its arguments to the
-//! standard ABI, the call, and the conversion of its results.
+//! Generates the entry points of an older ABI: for every form of every procedure, the conversion of
+//! its arguments to the standard ABI, the call, and the conversion of its results.
 
 use crate::parameter::conversion;
 use crate::signature::Signature;
@@ -7,9 +7,11 @@ use crate::standard::callee;
 use std::fmt::Write;
 use tables::table::{Chapter, Procedure};
 
-/// The text of the module `entry`.
+/// The source text of the module `entry`.
 ///
-/// `is_shorter`: whether texts up to a limit are shorter than in the standard ABI.
+/// `is_shorter`: true for a limit of strings that is lower than in the standard ABI.
+///
+/// `is_shorter`: true for a limit of strings that is lower than in the standard ABI.
 pub(crate) fn generate(chapters: &[Chapter], is_shorter: &dyn Fn(&str) -> bool) -> String {
     let mut text = String::from(USES);
     for (class, _) in CLASSES {
@@ -31,7 +33,7 @@ pub(crate) fn generate(chapters: &[Chapter], is_shorter: &dyn Fn(&str) -> bool) 
     text
 }
 
-/// Head of the module.
+/// The first lines of the generated module: its imports and types.
 const USES: &str = "use crate::program::{CLASSES, Program};
 use abi_convert::array::Array;
 use abi_convert::constants::standard as standard_constants;
@@ -47,7 +49,7 @@ type ToolsHandle = usize;
 type Status = <Program as Abi>::Status;
 ";
 
-/// Classes of handles, as types and as words in names of procedures.
+/// The classes of handles: names of types, and their names inside names of procedures.
 const CLASSES: [(&str, &str); 10] = [
     ("Comm", "Comm"),
     ("Errhandler", "Errhandler"),
@@ -61,14 +63,15 @@ const CLASSES: [(&str, &str); 10] = [
     ("Win", "Win"),
 ];
 
-/// Bounds of a datatype in MPI 1, from the lower bound and the extent.
+/// Procedures of MPI 1 for bounds of a datatype, with the result's computation from the lower bound
+/// and the extent.
 const BOUNDS: [(&str, &str); 3] = [
     ("Type_extent", "|_, extent| extent"),
     ("Type_lb", "|lower, _| lower"),
     ("Type_ub", "|lower, extent| lower.wrapping_add(extent)"),
 ];
 
-/// Conversions between C and Fortran, which are no procedures of the standard ABI.
+/// Writes conversions between C and Fortran that are no procedures of the standard ABI.
 fn write_fortran(text: &mut String) {
     for (class, word) in CLASSES {
         let field = class.to_ascii_lowercase();
@@ -103,7 +106,7 @@ fn write_fortran(text: &mut String) {
     }
 }
 
-/// A function under both names, whose body is one call.
+/// Writes a function under both names, `MPI_` and `PMPI_`, whose body is one call.
 fn write_exported(text: &mut String, name: &str, parameters: &[&str], returns: &str, body: &str) {
     let parameters = parameters.join(", ");
     for prefix in ["MPI_", "PMPI_"] {
@@ -140,7 +143,7 @@ fn write_entry(
             write_body(procedure, large, callee, is_shorter)
         ),
     };
-    // Parameters beyond the sixth lie on the stack, and would be pushed once more for a call.
+    // Parameters after the sixth are passed on the stack, and would be pushed again for a call.
     let inlined = if names.split(", ").count() > 6 {
         "always"
     } else {
@@ -183,7 +186,7 @@ fn write_body(
         writeln!(text, "        {line}").unwrap();
     }
     let mut arguments: Vec<_> = conversions.iter().map(|c| c.argument.as_str()).collect();
-    // Its members may be marks of bounds, which the standard does not have any more.
+    // The members may be MPI_LB and MPI_UB, which the standard no longer has.
     let has_marks = callee == "type_create_struct";
     if has_marks {
         arguments.insert(0, "array_of_types");
@@ -208,7 +211,8 @@ fn write_body(
     text
 }
 
-/// The integers of handles are the program's ABI's own. A file is a pointer in both ABIs.
+/// The conversion between a handle and its integer, which belongs to the program's ABI. `None`: the
+/// procedure is another. A file is a pointer in both ABIs.
 fn integer_handle(procedure: &Procedure) -> Option<String> {
     let class = ["_toint", "_fromint"]
         .iter()
@@ -226,13 +230,14 @@ fn integer_handle(procedure: &Procedure) -> Option<String> {
     ))
 }
 
-/// Lines that one procedure alone needs after its call.
+/// Lines of generated code after the call, for the few procedures whose results need more than the
+/// conversion of single parameters.
 fn extra(procedure: &Procedure) -> Vec<&'static str> {
     match procedure.name.as_str() {
         "Comm_get_attr" | "Attr_get" | "Win_get_attr" => vec![
             "if code == 0 && !flag.is_null() && *flag != 0 && !attribute_val.is_null() { attributes::convert::<Program>(keyval_standard, attribute_val); }",
         ],
-        // This is none of the ABIs that the standard numbers.
+        // The program's ABI is none of the ABIs that the standard numbers.
         "Abi_get_version" => {
             vec![
                 "if code == 0 && !abi_major.is_null() && !abi_minor.is_null() { (*abi_major, *abi_minor) = (-1, -1); }",

@@ -1,7 +1,7 @@
-//! The generator of what a library of an older ABI has for every procedure and every constant. Its
-//! inputs are the tables of the standard ABI and those of the older ABIs' constants.
+//! The generator of the code that a library of an older ABI has for every procedure and every
+//! constant. Its inputs are the tables of the standard ABI and tables of the older ABIs' constants.
 //!
-//! Never here: what is the same for every procedure, which `abi_convert` has.
+//! Never here: code that is the same for every procedure, which is in `abi_convert`.
 
 mod constants;
 mod conversion;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::{env, fs};
 use tables::constants::{Group, parse};
 
-/// The constants of MPICH's ABI that have other values than in the standard ABI.
+/// The constants of MPICH's ABI whose values differ from those of the standard ABI.
 ///
 /// # Panics
 /// The table has an error.
@@ -25,7 +25,7 @@ pub fn mpich() -> Vec<Group> {
     parse(include_str!("../mpich.txt")).unwrap_or_else(|error| panic!("MPICH: {error}"))
 }
 
-/// The constants of Open MPI's ABI that have other values than in the standard ABI.
+/// The constants of Open MPI's ABI whose values differ from those of the standard ABI.
 ///
 /// # Panics
 /// The table has an error.
@@ -33,8 +33,8 @@ pub fn openmpi() -> Vec<Group> {
     parse(include_str!("../openmpi.txt")).unwrap_or_else(|error| panic!("Open MPI: {error}"))
 }
 
-/// Writes the generated modules of an older ABI with these constants into the folder that cargo
-/// gives to a build script, and names the shared library.
+/// Writes the generated modules of an older ABI with these constants to cargo's output folder of
+/// the build script, and sets the name of the shared library.
 ///
 /// # Panics
 /// A table has an error, or a file cannot be written.
@@ -49,7 +49,8 @@ pub fn build(soname: &str, constants: Vec<Group>) {
     write("constants.rs", constants::of_program(&standard, &program));
 
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
-    // The ABI library lies in the folder above, unless LD_LIBRARY_PATH names another.
+    // The library of the standard ABI lies in the parent folder, unless LD_LIBRARY_PATH names
+    // another.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN/..,--enable-new-dtags");
 }
 

@@ -1,10 +1,10 @@
-//! The conversion of one parameter, which follows from its kind.
+//! Generates the code that converts one parameter. It follows from the parameter's kind.
 
 use crate::conversion::Conversion;
 use crate::special::special;
 use tables::table::{Access, Length, Parameter, Procedure};
 
-/// Classes of handles that the program has in a form of its own. A file is a pointer.
+/// The classes of handles that differ in the program's ABI. A file is a pointer in both ABIs.
 const HANDLES: &[&str] = &[
     "comm",
     "datatype",
@@ -18,8 +18,8 @@ const HANDLES: &[&str] = &[
     "win",
 ];
 
-/// Integers with meanings of their own: procedure (`*`: all), parameter, and the conversion, for
-/// which `convert` has a function for each direction.
+/// Integers that are constants: procedure (`*`: all), parameter, and the name of the conversion,
+/// for which `convert` has a function for each direction.
 const MEANINGS: &[(&str, &str, &str)] = &[
     ("Abort", "errorcode", ""),
     ("Init_thread", "required", "thread"),
@@ -84,7 +84,7 @@ pub(crate) fn conversion(
         .unwrap_or_else(|| Conversion::argument(name.clone()))
 }
 
-/// The meaning of an integer.
+/// The name of the conversion of an integer that is a constant; `None` for other integers.
 fn meaning(procedure: &Procedure, parameter: &Parameter) -> Option<&'static str> {
     let rows = MEANINGS.iter();
     let mut found = rows
@@ -146,8 +146,8 @@ fn integer(parameter: &Parameter, large: bool, meaning: &str) -> Conversion {
     }
 }
 
-/// Statements that make an array and fill it where it lies: it is too large to be moved. ARRAY
-/// stands for it in the second.
+/// Statements that make an array and fill it in the same variable, because it is too large to be
+/// moved. ARRAY stands for the array in `fill`.
 fn array(name: &str, fill: &str) -> Vec<String> {
     let fill = fill.replace("ARRAY.", &format!("{name}."));
     vec![
@@ -156,7 +156,8 @@ fn array(name: &str, fill: &str) -> Vec<String> {
     ]
 }
 
-/// Keys of attributes have one name in statements.
+/// The name of a parameter in generated statements. All keys of attributes have the same name
+/// there.
 fn of_keyval(name: &str) -> &str {
     if name.ends_with("keyval") {
         "keyval"
@@ -220,7 +221,7 @@ fn handle(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conversi
                 "{class}.update_all({name}, {standard}.as_slice());"
             )],
         },
-        // Tools: the length is unknown, and no library of ours fills it.
+        // Tools interface: the length is unknown, and our library fills no such array.
         (Length::Unknown, _) => Conversion::argument(format!("convert::unsupported({name})")),
         _ => Conversion {
             before: array(
@@ -236,7 +237,7 @@ fn handle(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conversi
     }
 }
 
-/// The datatypes of an exchange with one type for each peer.
+/// The conversion of the datatypes of a collective with one type for each peer.
 fn types_of_comm(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let name = &parameter.name;
     let receives = name.starts_with("recv");
@@ -245,7 +246,7 @@ fn types_of_comm(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     } else {
         "peers::ranks(comm_standard)".into()
     };
-    // With MPI_IN_PLACE the types of what is sent are not significant.
+    // With MPI_IN_PLACE the types of sent data are not significant.
     let count = if receives {
         count
     } else {
@@ -253,7 +254,7 @@ fn types_of_comm(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     };
     let mut before = Vec::new();
     if !receives {
-        // The communicator's parameter comes later, and its name then hides this one.
+        // The communicator's parameter comes later, and its variable then shadows this one.
         before.push("let comm_standard = CLASSES.comm.standard(comm);".into());
         before.push("let mut arrays = LateArrays::default();".into());
     }
@@ -267,12 +268,13 @@ fn types_of_comm(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     }
 }
 
-/// The library may read arrays of handles after the call.
+/// True if the library may read arrays of handles after the call.
 fn has_late_arrays(procedure: &Procedure) -> bool {
     procedure.name.to_ascii_lowercase().contains("alltoallw")
 }
 
-/// The length of an array that is significant at the root alone, where others may pass anything.
+/// The length of an array that is significant at the root only, where other ranks may pass
+/// anything.
 fn length_at_root(procedure: &Procedure, parameter: &Parameter, large: bool) -> String {
     let length = length(parameter, large);
     if procedure.name == "Comm_spawn_multiple" {
@@ -326,7 +328,7 @@ fn status(procedure: &Procedure, parameter: &Parameter) -> Conversion {
         }
         .with_mutable(access),
         _ => Conversion {
-            // The requests stand before their statuses; without requests there are none to write.
+            // The requests precede their statuses; without requests, no statuses are written.
             before: array(
                 &standard,
                 &format!(
@@ -342,7 +344,8 @@ fn status(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     }
 }
 
-/// Texts whose longest form is shorter in the program's ABI are written by the caller's limit.
+/// The conversion of a string whose greatest length is lower in the program's ABI: it is limited to
+/// the caller's. `None` for other strings.
 fn text(
     procedure: &Procedure,
     parameter: &Parameter,
@@ -373,7 +376,7 @@ fn text(
     })
 }
 
-/// The length of an array, as an expression.
+/// The length of an array, as an expression of the generated code.
 fn length(parameter: &Parameter, _large: bool) -> String {
     match &parameter.length {
         Length::Named(length) if length.starts_with("MPI_") => {

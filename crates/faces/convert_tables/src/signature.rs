@@ -1,15 +1,15 @@
-//! The signature of a form of a procedure in Rust.
+//! Generates the signature of a form of a procedure in Rust.
 
 use tables::table::Procedure;
 
 pub(crate) struct Signature {
-    /// Names and types of the parameters.
+    /// Names and types of the parameters, as text.
     pub(crate) parameters: String,
-    /// The names alone.
+    /// The names of the parameters, as text.
     pub(crate) names: String,
-    /// The types alone.
+    /// The types of the parameters, as text.
     pub(crate) types: String,
-    /// The type of the result.
+    /// The type of the result, as text.
     pub(crate) returns: &'static str,
 }
 

@@ -1,9 +1,10 @@
-//! The conversion of parameters of the few procedures that have more to convert than words.
+//! Generates the conversions of parameters of the few procedures that need more than conversions of
+//! single values.
 
 use crate::conversion::Conversion;
 use tables::table::{Access, Parameter, Procedure};
 
-/// The conversion of a parameter; `None` if there is nothing special about it.
+/// The conversion of a parameter; `None` if it needs no special one.
 pub(crate) fn special(
     procedure: &Procedure,
     parameter: &Parameter,
@@ -64,7 +65,8 @@ pub(crate) fn special(
     buffered(procedure, parameter)
 }
 
-/// Error codes of spawned processes. They are as many as processes, which the root alone says.
+/// The conversion of the error codes of spawned processes. There is one code for each process, and
+/// only the root has the number of processes.
 fn codes_of_processes(procedure: &Procedure, name: &str) -> Conversion {
     let length = match procedure.name.as_str() {
         "Comm_spawn" => "maxprocs as i64",
@@ -78,7 +80,9 @@ fn codes_of_processes(procedure: &Procedure, name: &str) -> Conversion {
     }
 }
 
-/// The functions of a data representation of files.
+/// The conversion of a parameter of `MPI_Register_datarep`: the functions of a data representation
+/// and their extra state. `large`: the `_c` form, whose counts are wider. `None`: the parameter
+/// needs no conversion of its own.
 fn representation(name: &str, large: bool) -> Option<Conversion> {
     let field = match name {
         "read_conversion_fn" => "read",
@@ -97,7 +101,8 @@ fn representation(name: &str, large: bool) -> Option<Conversion> {
     Some(conversion)
 }
 
-/// The functions of attributes, which get the program's handles.
+/// The conversion of the functions of attributes, which get the program's handles. `None`: the
+/// procedure has no such functions.
 fn attribute(procedure: &Procedure, parameter: &Parameter) -> Option<Conversion> {
     let (name, word) = (&parameter.name, parameter.kind.word());
     let procedure_name = procedure.name.to_ascii_lowercase();
@@ -131,7 +136,8 @@ fn attribute(procedure: &Procedure, parameter: &Parameter) -> Option<Conversion>
     None
 }
 
-/// Buffers of buffered sends, which need more room behind the standard ABI.
+/// The conversion of buffers of buffered sends, which must be larger for the standard ABI. `None`:
+/// the parameter is no such buffer.
 fn buffered(procedure: &Procedure, parameter: &Parameter) -> Option<Conversion> {
     let name = parameter.name.as_str();
     let attaches = procedure

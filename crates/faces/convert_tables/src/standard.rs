@@ -1,12 +1,12 @@
-//! The calls of the standard ABI: a name, and a function that calls its pointer, for every form of
-//! every procedure.
+//! Generates the calls of the standard ABI: a name, and a function that calls its pointer, for
+//! every form of every procedure.
 
 use std::fmt::Write;
 use tables::table::{Chapter, Procedure, State};
 
 use crate::signature::Signature;
 
-/// The text of the module `standard`.
+/// The source text of the module `standard`.
 pub(crate) fn generate(chapters: &[Chapter]) -> String {
     let (mut names, mut calls, mut number) = (String::new(), String::new(), 0);
     let procedures = chapters.iter().flat_map(|chapter| &chapter.procedures);
@@ -22,7 +22,8 @@ pub(crate) fn generate(chapters: &[Chapter]) -> String {
     )
 }
 
-/// The function of the standard ABI that does the work. None: this library has its own.
+/// The function of the standard ABI that an entry point calls. `None`: this library has a function
+/// of its own.
 pub(crate) fn callee(procedure: &Procedure, large: bool) -> Option<String> {
     let name = match &procedure.state {
         State::WorksAs(other) => other,

@@ -1,5 +1,5 @@
-//! The calls of the test with wild values: every entry point with arguments of any value, and in
-//! place of every function of the standard ABI one that writes any values.
+//! Generates the calls of the test with wild values: every entry point gets arguments of any value,
+//! and every function of the standard ABI is replaced by one that writes any values.
 
 use crate::signature::Signature;
 use crate::standard::callee;
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use tables::kinds::Class;
 use tables::table::{Chapter, Length, Parameter, Procedure};
 
-/// A list of calls, of every entry point by its name.
+/// The source text of a list of calls, one for every entry point, with its name.
 pub(crate) fn calls(chapters: &[Chapter]) -> String {
     let mut calls = String::new();
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {
@@ -20,7 +20,7 @@ pub(crate) fn calls(chapters: &[Chapter]) -> String {
     format!("&[\n{calls}{OTHERS}]\n")
 }
 
-/// Calls of functions that are no procedures.
+/// Calls of entry points that are no procedures of the table.
 const OTHERS: &str = r#"    ("MPI_Type_extent", |wild| {
         wild.begin();
         // SAFETY: the pointer is NULL or that of memory.
@@ -37,7 +37,8 @@ const OTHERS: &str = r#"    ("MPI_Type_extent", |wild| {
     }),
 "#;
 
-/// The functions in place of the standard ABI's, and a list of them in the order of their names.
+/// The source text of the functions that replace those of the standard ABI, and of a list of them
+/// in the order of their names.
 pub(crate) fn stubs(chapters: &[Chapter]) -> String {
     let (mut stubs, mut table, mut number) = (String::new(), String::new(), 0);
     let procedures = chapters.iter().flat_map(|chapter| &chapter.procedures);
@@ -74,7 +75,7 @@ fn argument(procedure: &Procedure, parameter: &Parameter, large: bool) -> String
     let is_length = procedure
         .parameters(large)
         .any(|other| matches!(&other.length, Length::Named(name) if *name == parameter.name));
-    // Numbers of processes are lengths, which their sum is too.
+    // Numbers of processes are lengths too, and so is their sum.
     let is_length = is_length || parameter.name == "maxprocs";
     if parameter.kind.class() == Class::Function {
         "wild.function()".into()

@@ -1,16 +1,16 @@
 //! `libmpifort_abi.so.1`: the Fortran bindings over the standard ABI.
 //!
-//! Every entry point takes its arguments by address, converts them, calls the function of the
-//! standard ABI by a pointer that was found in `libmpi_abi.so.1`, and converts the results. It
-//! knows nothing of the library behind that ABI. The modules `mpi` and `mpi_f08`, which each
+//! Every entry point gets its arguments by address, converts them, calls the function of the
+//! standard ABI by a pointer that was found in `libmpi_abi.so.1`, and converts the results. It does
+//! not depend on the library that implements that ABI. The modules `mpi` and `mpi_f08`, which each
 //! compiler builds for itself, are interfaces to these entry points.
 //!
-//! Never here: knowledge of our own library; a special case for a procedure.
+//! Never here: dependence on our own MPI library; a special case for a procedure.
 
-/// Entry points, variables and constants, which the generators make of the tables.
+/// Entry points, variables and constants, generated from the tables.
 ///
-/// Parameters keep the names and the number that the standard gives them. Conversions are written
-/// without regard to each other, so a cast may change nothing, and conditions follow each other.
+/// Functions have the names and the number of parameters of the standard. Conversions are generated
+/// independently of each other, so a cast may have no effect, and conditions may be nested.
 #[allow(
     clippy::too_many_arguments,
     clippy::unnecessary_cast,

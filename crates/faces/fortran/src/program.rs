@@ -8,7 +8,7 @@ use fortran_convert::{Abi, library};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
 
-/// The standard ABI.
+/// The standard ABI, as an implementation of the trait `Abi` of `fortran_convert`.
 pub(crate) struct Program;
 
 /// A status: eight integers in C and in Fortran, in the same order.
@@ -23,7 +23,7 @@ extern "C" fn open() {
     unsafe { library::open::<Program>() };
 }
 
-/// Handles of predefined objects, NULL included, lie below this value.
+/// Handles of predefined objects, null handles included, are less than this value.
 const PREDEFINED_END: usize = 4096;
 
 impl Abi for Program {
@@ -41,7 +41,8 @@ impl Abi for Program {
         [0xa, 0xb].map(without_provenance_mut)
     }
 
-    /// The standard ABI has no place for Fortran's variables.
+    /// Does nothing: the standard ABI has no function that accepts the addresses of Fortran's
+    /// variables.
     fn open() {}
 
     fn is_predefined(datatype: usize) -> bool {

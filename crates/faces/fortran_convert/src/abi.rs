@@ -1,4 +1,4 @@
-//! The differences among the ABIs of C that Fortran's bindings call.
+//! The properties in which the C ABIs under Fortran's bindings differ, as the trait [`Abi`].
 
 use crate::commons::Special;
 use crate::constants::Constants;
@@ -6,18 +6,18 @@ use crate::handle::Class;
 use abi_convert::Word;
 use std::ffi::{CStr, c_int, c_void};
 
-/// An ABI of C, and the library of entry points over it.
+/// A C ABI, and a library of Fortran entry points over it.
 pub trait Abi: Commons + Constants + Sized + 'static {
-    /// A handle in C of every class but files, which are pointers.
+    /// A handle in C of any class except files, whose handles are pointers.
     type Handle: Word;
 
-    /// A status: the same words in C and in Fortran.
+    /// A status, which has the same layout in C and in Fortran.
     type Status: Copy + 'static;
 
-    /// The name by which programs need the library of entry points.
+    /// The name of the library of Fortran entry points, which programs need.
     const LIBRARY: &'static str;
 
-    /// The library of C that it calls.
+    /// The name of the C library that it calls.
     const C_LIBRARY: &'static str;
 
     /// MPI_IN_PLACE in C.
@@ -26,77 +26,77 @@ pub trait Abi: Commons + Constants + Sized + 'static {
     /// MPI_BUFFER_AUTOMATIC in C.
     const AUTOMATIC: *mut c_void;
 
-    /// The address of statuses that are ignored.
+    /// C's address for ignored statuses.
     const STATUS_IGNORE: usize;
 
-    /// Symbols of functions that stand for no conversion of a data representation.
+    /// Symbols of Fortran functions that mean "no conversion" of a data representation.
     const NO_CONVERSION: &'static [&'static CStr];
 
     /// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY in C.
     fn weights() -> [*mut c_int; 2];
 
-    /// C's key of an attribute for Fortran's.
+    /// C's key of a predefined attribute for Fortran's key.
     #[inline(always)]
     fn keyval(keyval: c_int) -> c_int {
         keyval
     }
 
-    /// Tells the C library what Fortran's variables are, when the library is loaded.
+    /// Tells the C library the addresses of Fortran's variables, when this library is loaded.
     fn open();
 
-    /// The datatype is a predefined one.
+    /// True if the datatype is predefined.
     fn is_predefined(datatype: Self::Handle) -> bool;
 
-    /// C's handle for Fortran's.
+    /// C's handle for a Fortran handle.
     fn from_integer<C: Class<Self>>(integer: c_int) -> C::Handle;
 
-    /// `known` converts the integer, without a call.
+    /// True if `known` converts this Fortran handle without a call.
     fn is_known<C: Class<Self>>(integer: c_int) -> bool;
 
-    /// C's handle for Fortran's, for which `is_known` is true.
+    /// C's handle for a Fortran handle for which `is_known` is true.
     fn known<C: Class<Self>>(integer: c_int) -> C::Handle;
 
-    /// Fortran's handle for C's.
+    /// Fortran's handle for a C handle.
     fn to_integer<C: Class<Self>>(handle: C::Handle) -> c_int;
 }
 
-/// The variables of a library that are recognised by their addresses. `commons` of `fortran_tables`
-/// generates it.
+/// The variables of a library that are recognised by their addresses. The module `commons` of
+/// `fortran_tables` generates the implementation.
 pub trait Commons {
-    /// The meaning of a choice buffer that is one of the variables.
+    /// The meaning of a choice buffer, if its address is that of one of the variables.
     fn special<T>(address: *const T) -> Option<Special>;
 
-    /// An address is that of MPI_STATUS_IGNORE.
+    /// True if the address is that of MPI_STATUS_IGNORE.
     fn is_mpi_status_ignore<T>(address: *const T) -> bool;
 
-    /// An address is that of MPI_STATUSES_IGNORE.
+    /// True if the address is that of MPI_STATUSES_IGNORE.
     fn is_mpi_statuses_ignore<T>(address: *const T) -> bool;
 
-    /// An address is that of MPI_ERRCODES_IGNORE.
+    /// True if the address is that of MPI_ERRCODES_IGNORE.
     fn is_mpi_errcodes_ignore<T>(address: *const T) -> bool;
 
-    /// An address is that of MPI_ARGVS_NULL.
+    /// True if the address is that of MPI_ARGVS_NULL.
     fn is_mpi_argvs_null<T>(address: *const T) -> bool;
 
-    /// An address is that of MPI_ARGV_NULL.
+    /// True if the address is that of MPI_ARGV_NULL.
     fn is_mpi_argv_null<T>(address: *const T) -> bool;
 
-    /// An address is that of MPI_UNWEIGHTED.
+    /// True if the address is that of MPI_UNWEIGHTED.
     fn is_mpi_unweighted<T>(address: *const T) -> bool;
 
-    /// An address is that of MPI_WEIGHTS_EMPTY.
+    /// True if the address is that of MPI_WEIGHTS_EMPTY.
     fn is_mpi_weights_empty<T>(address: *const T) -> bool;
 
-    /// The address of MPI_BUFFER_AUTOMATIC that the program most probably names.
+    /// The address of MPI_BUFFER_AUTOMATIC that the program most probably uses.
     fn automatic() -> usize;
 
-    /// The address of MPI_STATUS_IGNORE in the block whose symbol comes first.
+    /// The address of MPI_STATUS_IGNORE in the block with the first symbol.
     fn status_ignore() -> usize;
 
-    /// The address of MPI_STATUSES_IGNORE in the block whose symbol comes first.
+    /// The address of MPI_STATUSES_IGNORE in the block with the first symbol.
     fn statuses_ignore() -> usize;
 
-    /// Finds the variables.
+    /// Finds the addresses of the variables.
     ///
     /// # Safety
     /// The caller is `library::open`.

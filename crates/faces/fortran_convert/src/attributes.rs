@@ -1,22 +1,22 @@
 //! Values of attributes (MPI 5.0 §19.3.7). An attribute is an address in C and an integer in
-//! Fortran. A value that is set in Fortran lies in memory of its own, whose address C gets; a value
-//! that is set in C is that address for Fortran.
+//! Fortran. A value that Fortran sets is stored in memory of this library, whose address C gets. A
+//! value that C sets is returned to Fortran as that address.
 
 use crate::constants::Constants;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 
-/// Values that were set in Fortran, each once, for ever: attributes are copied with their
-/// addresses.
+/// The values that Fortran has set. Each is stored once and never freed, because attributes are
+/// copied as addresses.
 struct Values {
     places: BTreeMap<isize, usize>,
     pages: Vec<&'static mut [isize; PAGE]>,
-    /// The used part of the last page.
+    /// The number of used elements of the last page.
     used: usize,
 }
 
-/// Values in a page.
+/// The number of values in a page.
 const PAGE: usize = 256;
 
 static VALUES: Mutex<Values> = Mutex::new(Values {
@@ -26,7 +26,7 @@ static VALUES: Mutex<Values> = Mutex::new(Values {
 });
 
 impl Values {
-    /// The address of a value.
+    /// The address of a stored value, which is added if it is new.
     fn place(&mut self, value: isize) -> usize {
         if let Some(place) = self.places.get(&value) {
             return *place;
@@ -49,15 +49,15 @@ impl Values {
     }
 }
 
-/// The attribute in C of a value in Fortran.
+/// The attribute that C gets for a value that Fortran sets.
 pub fn store(value: isize) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(values().place(value))
 }
 
-/// The value in Fortran of an attribute in C.
+/// The value that Fortran gets for an attribute of C.
 ///
 /// # Safety
-/// The attribute is the library's, of this key.
+/// The attribute comes from the library, with this key.
 pub unsafe fn load<A: Constants>(keyval: c_int, attribute: *mut c_void) -> isize {
     let integers = [
         A::MPI_TAG_UB,

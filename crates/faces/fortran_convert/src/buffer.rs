@@ -1,11 +1,12 @@
-//! Arguments that may be a variable with a meaning: MPI_BOTTOM, MPI_IN_PLACE, what is ignored.
+//! Arguments that may be a variable with a special meaning: MPI_BOTTOM, MPI_IN_PLACE, ignored
+//! results.
 
 use crate::abi::Abi;
 use crate::commons::{Special, is_near_blocks};
 use std::ffi::{c_int, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 
-/// A choice buffer for C.
+/// C's argument for a choice buffer.
 #[inline(always)]
 pub fn choice<A: Abi>(buffer: *mut c_void) -> *mut c_void {
     match A::special(buffer) {
@@ -16,8 +17,8 @@ pub fn choice<A: Abi>(buffer: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Gives the program the address of its own variable where C has the address that stands for an
-/// automatic buffer: it compares that with `c_loc(MPI_BUFFER_AUTOMATIC)` (MPI 5.0 §3.6).
+/// Replaces C's address of an automatic buffer by that of the program's own variable: the program
+/// compares it with `c_loc(MPI_BUFFER_AUTOMATIC)` (MPI 5.0 §3.6).
 ///
 /// # Safety
 /// The address is that of a pointer.
@@ -29,18 +30,18 @@ pub unsafe fn detached<A: Abi>(buffer: *mut *mut c_void) {
     }
 }
 
-/// A choice buffer is certainly none of the variables.
+/// True if a choice buffer is certainly none of the special variables.
 #[inline(always)]
 pub fn is_memory(buffer: *mut c_void) -> bool {
     !is_near_blocks(buffer)
 }
 
-/// A choice buffer is MPI_IN_PLACE.
+/// True if a choice buffer is MPI_IN_PLACE.
 pub fn is_in_place<A: Abi>(buffer: *mut c_void) -> bool {
     choice::<A>(buffer) == A::IN_PLACE
 }
 
-/// A status that is written, or C's address of one that is ignored.
+/// C's argument for a status: the program's, or C's address for an ignored status.
 #[inline(always)]
 pub fn status<A: Abi, T>(status: *mut T) -> *mut T {
     match A::is_mpi_status_ignore(status) {
@@ -49,7 +50,7 @@ pub fn status<A: Abi, T>(status: *mut T) -> *mut T {
     }
 }
 
-/// Statuses that are written, or C's address of those that are ignored.
+/// C's argument for an array of statuses: the program's, or C's address for ignored statuses.
 #[inline(always)]
 pub fn statuses<A: Abi, T>(statuses: *mut T) -> *mut T {
     match A::is_mpi_statuses_ignore(statuses) {
@@ -58,7 +59,7 @@ pub fn statuses<A: Abi, T>(statuses: *mut T) -> *mut T {
     }
 }
 
-/// Error codes of spawned processes. NULL in C: they are ignored.
+/// C's argument for the error codes of spawned processes: NULL means that they are ignored.
 pub fn errcodes<A: Abi>(codes: *mut c_int) -> *mut c_int {
     match A::is_mpi_errcodes_ignore(codes) {
         true => null_mut(),
@@ -66,7 +67,7 @@ pub fn errcodes<A: Abi>(codes: *mut c_int) -> *mut c_int {
     }
 }
 
-/// Weights of the edges of a graph.
+/// C's argument for the weights of the edges of a graph.
 pub fn weights<A: Abi>(weights: *mut c_int) -> *mut c_int {
     match weights {
         _ if A::is_mpi_unweighted(weights) => A::weights()[0],

@@ -1,5 +1,5 @@
-//! Users' functions in Fortran. The library calls functions of ours in their places, which convert
-//! the arguments.
+//! Users' functions in Fortran. The C library calls functions of this library instead, which
+//! convert the arguments.
 
 use crate::abi::Abi;
 use crate::attributes::{load, store};
@@ -11,15 +11,17 @@ use abi_convert::types::Function;
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
-/// The state that the library passes to our functions: the program's functions and word.
+/// The state that the C library passes to functions of this library: the program's functions and
+/// extra state.
 struct State {
     functions: [*mut c_void; 3],
     word: isize,
-    /// The program's variable that held the word.
+    /// The program's variable that contained the extra state.
     variable: *mut isize,
 }
 
-/// The word for the library. It stays: attributes outlive their key, and data representations stay.
+/// Makes the extra state for the C library. It is never freed: attributes outlive their key, and
+/// data representations remain.
 pub fn state(functions: &[*mut c_void], word: isize, variable: *mut c_void) -> *mut c_void {
     let mut all = [std::ptr::null_mut(); 3];
     all[..functions.len()].copy_from_slice(functions);
@@ -32,12 +34,12 @@ pub fn state(functions: &[*mut c_void], word: isize, variable: *mut c_void) -> *
 }
 
 impl State {
-    /// Lends the word to a function of a generalised request. The word is a value, so the
-    /// program's argument may be an expression. A program that changes it, as other libraries
-    /// allow, relies on its variable, which therefore changes too.
+    /// Lends the extra state to a function of a generalized request. It is a copy, so the program's
+    /// argument may be an expression. A program whose function changes it, as other libraries
+    /// allow, relies on its variable, so that is changed too.
     ///
     /// # Safety
-    /// The program's variable is there if the function changes the word.
+    /// The program's variable exists if the function changes the extra state.
     unsafe fn lend(&mut self, to: impl FnOnce(*mut isize)) {
         let mut word = self.word;
         to(&mut word);
@@ -49,7 +51,7 @@ impl State {
     }
 }
 
-/// An integer that holds an address, or that held one in MPI 1.
+/// An integer type that holds an address, or that held one in MPI 1.
 trait Word: Copy + PartialEq {
     fn new(value: isize) -> Self;
     fn value(self) -> isize;
@@ -104,7 +106,8 @@ unsafe extern "C" fn copy<A: Abi, C: Class<A>, W: Word>(
         );
         *flag = logical::to_c(is_copied);
         if code == 0 && *flag != 0 {
-            // A value that stays the same stays an attribute of the language that set it.
+            // If the function copies the value unchanged, the attribute stays one of the language
+            // that set it.
             let is_same = result == W::new(load::<A>(keyval, attribute));
             *copied = if is_same {
                 attribute
@@ -136,7 +139,8 @@ unsafe extern "C" fn delete<A: Abi, C: Class<A>, W: Word>(
 
 macro_rules! stand_ins {
     ($($name:ident $function:expr;)*) => {$(
-        /// Stands for a function that the state names.
+        /// The function that the C library gets instead of a function of the program, which is in
+        /// the extra state.
         pub fn $name<A: Abi>(_: *mut c_void) -> Function {
             $function as Function
         }
@@ -172,7 +176,7 @@ unsafe extern "C" fn query<A: Abi>(state: *mut c_void, status: *mut A::Status) -
 
 unsafe extern "C" fn free(state: *mut c_void) -> c_int {
     type Free = unsafe extern "C" fn(*mut isize, *mut c_int);
-    // SAFETY: the library calls this once, at last, with our state.
+    // SAFETY: the library calls this once, as the last function, with our state.
     unsafe {
         let mut state = Box::from_raw(state.cast::<State>());
         let users = transmute::<*mut c_void, Free>(state.functions[1]);
@@ -211,7 +215,7 @@ unsafe extern "C" fn extent<A: Abi>(
     }
 }
 
-/// The conversion whose function is at this place of the state, with counts of type `N`.
+/// Calls the program's conversion function at index `AT` of the state, with counts of type `N`.
 unsafe extern "C" fn convert<A: Abi, const AT: usize, N>(
     user_buffer: *mut c_void,
     datatype: A::Handle,
@@ -248,7 +252,8 @@ unsafe extern "C" fn convert<A: Abi, const AT: usize, N>(
     }
 }
 
-/// Stands for a conversion of a data representation. NULL: the representation is the native one.
+/// The function that the C library gets instead of a conversion of a data representation. NULL: the
+/// representation is the native one.
 pub fn datarep_conversion_function<A: Abi, const AT: usize>(function: *mut c_void) -> Function {
     if crate::predefined::is_no_conversion::<A>(function) {
         return std::ptr::null();
@@ -256,7 +261,7 @@ pub fn datarep_conversion_function<A: Abi, const AT: usize>(function: *mut c_voi
     convert::<A, AT, c_int> as Function
 }
 
-/// Stands for a conversion with MPI_Count.
+/// The function that the C library gets instead of a conversion with MPI_Count.
 pub fn large_datarep_conversion_function<A: Abi, const AT: usize>(
     function: *mut c_void,
 ) -> Function {
@@ -268,20 +273,21 @@ pub fn large_datarep_conversion_function<A: Abi, const AT: usize>(
 
 type User<N> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut c_int);
 
-/// Reductions and error handlers get no word of the program's, so each has one of a pool.
+/// The program's reduction functions. Reduction functions and error handlers get no extra state, so
+/// the C library gets functions of pools instead.
 static USER: Pool = Pool::new();
 static LARGE_USER: Pool = Pool::new();
 
-/// Our function for a reduction.
+/// The type of this library's functions for reductions.
 type Reduce<N, H> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut N, *mut H);
 
-/// Stands for a function of a reduction.
+/// The function that the C library gets instead of a reduction function.
 pub fn user_function<A: Abi>(function: *mut c_void) -> Function {
     let all: &[Reduce<c_int, A::Handle>; MOST] = const { &instances!(reduce, A) };
     USER.stand_in(function, all)
 }
 
-/// Stands for a function of a reduction with MPI_Count.
+/// The function that the C library gets instead of a reduction function with MPI_Count.
 pub fn large_user_function<A: Abi>(function: *mut c_void) -> Function {
     let all: &[Reduce<i64, A::Handle>; MOST] = const { &instances!(reduce_large, A) };
     LARGE_USER.stand_in(function, all)
@@ -322,14 +328,14 @@ unsafe fn call_user<A: Abi, N>(
     }
 }
 
-/// Our function for an error handler.
+/// The type of this library's functions for error handlers.
 type HandleError<H> = unsafe extern "C" fn(*mut H, *mut c_int);
 
 macro_rules! errhandlers {
     ($($name:ident $call:ident $pool:ident $class:ty;)*) => {$(
         static $pool: Pool = Pool::new();
 
-        /// Stands for an error handler.
+        /// The function that the C library gets instead of an error handler.
         pub fn $name<A: Abi>(function: *mut c_void) -> Function {
             let all: &[HandleError<<$class as Class<A>>::Handle>; MOST] = const { &instances!($call, A) };
             $pool.stand_in(function, all)

@@ -1,14 +1,15 @@
-//! Variables that are recognised by their addresses: MPI_BOTTOM and its kin, in COMMON blocks.
+//! Variables that are recognised by their addresses: MPI_BOTTOM and similar ones, in COMMON blocks.
 //!
-//! A program that names such a variable has a block of its own, and the loader gives its address to
-//! everybody. Compilers differ in the symbol of a block, so it is there under each.
+//! A program that names such a variable has a block of its own, and the loader uses its address in
+//! all libraries. Compilers use different symbols for a block, so the block exists under each
+//! symbol.
 
 use crate::loaded::Loaded;
 use crate::symbols;
 use std::ffi::CStr;
 use std::ops::Range;
 
-/// The meaning of a variable that stands for a choice buffer.
+/// The meaning of a special variable that is passed as a choice buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Special {
     /// MPI_BOTTOM
@@ -19,14 +20,14 @@ pub enum Special {
     Automatic,
 }
 
-/// The addresses of a block under its symbols.
+/// The addresses of a COMMON block under its symbols.
 pub struct Common<const N: usize> {
     symbols: [&'static CStr; N],
     addresses: [Loaded<usize>; N],
 }
 
 impl<const N: usize> Common<N> {
-    /// A block with these symbols, which [`Common::find`] finds.
+    /// A block with these symbols, whose addresses [`Common::find`] sets.
     pub const fn new(symbols: [&'static CStr; N]) -> Common<N> {
         Common {
             symbols,
@@ -34,7 +35,7 @@ impl<const N: usize> Common<N> {
         }
     }
 
-    /// The place of an address in the first `SIZE` bytes of the block.
+    /// The offset of an address in the first `SIZE` bytes of the block; `None` if it lies outside.
     #[inline(always)]
     pub fn place<const SIZE: usize, T>(&self, address: *const T) -> Option<usize> {
         let blocks = self.addresses.iter();
@@ -48,14 +49,15 @@ impl<const N: usize> Common<N> {
         found
     }
 
-    /// The address is that of the variable at a place.
+    /// True if the address is that of the variable at offset `place` of the block.
     #[inline(always)]
     pub fn is<T>(&self, place: usize, address: *const T) -> bool {
         let mut blocks = self.addresses.iter();
         blocks.any(|block| address.addr() == block.get() + place)
     }
 
-    /// Finds the blocks, which have so many bytes.
+    /// Finds the addresses of the block, which has `bytes` bytes, and appends its ranges to
+    /// `found`.
     ///
     /// # Safety
     /// The caller is `library::open`.
@@ -68,19 +70,19 @@ impl<const N: usize> Common<N> {
         }
     }
 
-    /// The address of a place under the first symbol.
+    /// The address of offset `place` of the block with the first symbol.
     pub fn at(&self, place: usize) -> usize {
         self.addresses[0].get() + place
     }
 
-    /// The addresses of a place under all symbols.
+    /// The addresses of offset `place` of the block under all symbols.
     pub fn everywhere(&self, place: usize) -> impl Iterator<Item = usize> {
         self.addresses.iter().map(move |block| block.get() + place)
     }
 }
 
-/// The address of a variable that the program most probably passes: that in a block of its own, or
-/// else that under the first symbol.
+/// The address of a variable that the program most probably passes: the one in a block of the
+/// program, or else the one under the first symbol.
 pub fn usual(addresses: impl Iterator<Item = usize>) -> usize {
     let ours = symbols::object((&raw const CLUSTERS).addr());
     let mut addresses = addresses.peekable();
@@ -92,14 +94,14 @@ pub fn usual(addresses: impl Iterator<Item = usize>) -> usize {
     addresses.find(is_foreign).unwrap_or(first)
 }
 
-/// Addresses from the first block to the last of those that lie together.
+/// A range of addresses from the first to the last of the blocks that lie close together.
 struct Cluster {
     start: Loaded<usize>,
     bytes: Loaded<usize>,
 }
 
-/// Clusters of all blocks: the program's and those of this library. Most buffers lie in neither, so
-/// the blocks need not be compared with them one by one.
+/// The clusters of all blocks: the program's and those of this library. Most buffers lie in
+/// neither, so they need not be compared with the blocks one by one.
 static CLUSTERS: [Cluster; 2] = [const {
     Cluster {
         start: Loaded::new(0),
@@ -107,14 +109,14 @@ static CLUSTERS: [Cluster; 2] = [const {
     }
 }; 2];
 
-/// An address may lie in a block.
+/// True if an address may lie in a block.
 #[inline(always)]
 pub fn is_near_blocks<T>(address: *const T) -> bool {
     let mut clusters = CLUSTERS.iter();
     clusters.any(|cluster| address.addr().wrapping_sub(cluster.start.get()) < cluster.bytes.get())
 }
 
-/// Notes the clusters.
+/// Sets the clusters.
 ///
 /// # Safety
 /// The caller is `library::open`.
@@ -128,7 +130,7 @@ pub unsafe fn note(blocks: Vec<Range<usize>>) {
     }
 }
 
-/// Two ranges that hold all blocks, with the widest gap between them.
+/// Computes two ranges that contain all blocks and have the widest gap between them.
 fn clusters(mut blocks: Vec<Range<usize>>) -> [Range<usize>; 2] {
     blocks.sort_by_key(|block| block.start);
     let gap = |pair: &[Range<usize>]| pair[1].start.saturating_sub(pair[0].end);
@@ -144,8 +146,8 @@ fn clusters(mut blocks: Vec<Range<usize>>) -> [Range<usize>; 2] {
     })
 }
 
-/// A block's memory. The size belongs to the ABI: the linker copies so many bytes into programs
-/// that are linked at fixed addresses.
+/// Defines the memory of a block. Its size belongs to the ABI: the linker copies that many bytes
+/// into programs that are linked at fixed addresses.
 #[macro_export]
 macro_rules! block {
     ($symbol:literal $bytes:literal) => {

@@ -1,12 +1,16 @@
-//! The parts of the generated entry points.
+//! Parts of the generated entry points that are the same for all: the definition under several
+//! names, and the result in IERROR.
 
 use std::ffi::c_int;
 
-/// A body, and the names that jump to it with the arguments in place.
+/// Defines the body of an entry point, and functions with the given names that jump to it with
+/// their arguments unchanged.
 #[macro_export]
 macro_rules! entry {
     ($body:ident($($argument:ident: $ty:ty),*) -> $returns:ty { $($code:tt)* }
      [$($name:literal)*; $($profiling_name:literal)*]) => {
+        /// The body of the entry point. `P`: true for the profiling names.
+        ///
         /// # Safety
         /// Every address is that of the argument that the standard describes.
         #[inline(never)]
@@ -33,7 +37,7 @@ macro_rules! entry {
     };
 }
 
-/// Writes an error code, for which a program in Fortran 2008 need not have a variable.
+/// Writes an error code, unless the program omitted the variable, as it may in Fortran 2008.
 ///
 /// # Safety
 /// The address is that of an integer, or NULL.

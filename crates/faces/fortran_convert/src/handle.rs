@@ -1,4 +1,5 @@
-//! Handles: integers in Fortran. The ABI knows the words of C and how they convert.
+//! Converts handles, which are integers in Fortran, to C and back. The ABI has the handles of C and
+//! their conversions.
 
 use crate::abi::Abi;
 use crate::{requests, standard};
@@ -8,32 +9,32 @@ use std::ffi::c_int;
 
 /// A class of handles.
 pub trait Class<A: Abi> {
-    /// A handle in C. NULL is none.
+    /// A handle in C. The default value is no handle.
     type Handle: Word;
 
-    /// The number of the class, below [`CLASSES`].
+    /// The number of the class, less than [`CLASSES`].
     const NUMBER: usize;
 
-    /// C's handle for Fortran's, as the C library knows it.
+    /// C's handle for a Fortran handle, by a call of the C library.
     fn ask_handle(integer: c_int) -> Self::Handle;
 
-    /// Fortran's handle for C's, as the C library knows it.
+    /// Fortran's handle for a C handle, by a call of the C library.
     fn ask_integer(handle: Self::Handle) -> c_int;
 
-    /// The library has made an object.
+    /// Called after the library has made an object with this handle.
     #[inline(always)]
     fn made(_integer: c_int) {}
 
-    /// A handle of the program's has become another.
+    /// Called after a call has replaced this handle of the program by another.
     #[inline(always)]
     fn replaced(_integer: c_int) {}
 
-    /// A handle of the program's is the same after a call.
+    /// Called after a call has left this handle of the program unchanged.
     #[inline(always)]
     fn unchanged(_integer: c_int) {}
 }
 
-/// The number of classes.
+/// The number of classes of handles.
 pub const CLASSES: usize = 11;
 
 /// The number of the class of files, whose handles are pointers in every ABI.
@@ -41,7 +42,7 @@ pub const FILE: usize = 10;
 
 macro_rules! classes {
     ($($name:ident $handle:ty, $number:expr, $from:ident $to:ident { $($more:tt)* })*) => {$(
-        /// The class as a type.
+        /// The class of handles with this name, as a type.
         pub enum $name {}
 
         impl<A: Abi> Class<A> for $name {
@@ -95,31 +96,31 @@ classes! {
     File usize, FILE, file_fromint file_toint {}
 }
 
-/// C's handle for Fortran's.
+/// C's handle for a Fortran handle.
 #[inline(always)]
 pub fn from_integer<A: Abi, C: Class<A>>(integer: c_int) -> C::Handle {
     A::from_integer::<C>(integer)
 }
 
-/// The conversion of Fortran's handle into C's needs no call.
+/// True if the conversion of a Fortran handle to C needs no call.
 #[inline(always)]
 pub fn is_known<A: Abi, C: Class<A>>(integer: c_int) -> bool {
     A::is_known::<C>(integer)
 }
 
-/// C's handle for Fortran's, for which `is_known` is true.
+/// C's handle for a Fortran handle for which `is_known` is true.
 #[inline(always)]
 pub fn known<A: Abi, C: Class<A>>(integer: c_int) -> C::Handle {
     A::known::<C>(integer)
 }
 
-/// Fortran's handle for C's.
+/// Fortran's handle for a C handle.
 #[inline(always)]
 pub fn to_integer<A: Abi, C: Class<A>>(handle: C::Handle) -> c_int {
     A::to_integer::<C>(handle)
 }
 
-/// Writes a handle that the library has made. NONE: it has made none.
+/// Writes the handle of an object that the library has made. The default handle: it has made none.
 ///
 /// # Safety
 /// The address is that of a handle.
@@ -151,10 +152,10 @@ pub unsafe fn update<A: Abi, C: Class<A>>(place: *mut c_int, handle: C::Handle) 
     }
 }
 
-/// Fills an array with C's handles.
+/// Fills an array with C's handles for Fortran handles.
 ///
 /// # Safety
-/// The address is that of so many handles.
+/// The address is that of `length` handles.
 #[inline(always)]
 pub unsafe fn fill<A: Abi, C: Class<A>>(
     to: &mut Array<C::Handle>,
@@ -165,10 +166,10 @@ pub unsafe fn fill<A: Abi, C: Class<A>>(
     to.fill(length, |at| from_integer::<A, C>(unsafe { *from.add(at) }));
 }
 
-/// Writes handles that the library may have changed.
+/// Writes an array of handles that the library may have changed.
 ///
 /// # Safety
-/// The address is that of so many handles.
+/// The address is that of as many handles.
 #[inline(always)]
 pub unsafe fn update_all<A: Abi, C: Class<A>>(places: *mut c_int, handles: &[C::Handle]) {
     for (at, handle) in handles.iter().enumerate() {
@@ -177,10 +178,10 @@ pub unsafe fn update_all<A: Abi, C: Class<A>>(places: *mut c_int, handles: &[C::
     }
 }
 
-/// Writes handles that the library has made.
+/// Writes an array of handles of objects that the library has made.
 ///
 /// # Safety
-/// The address is that of so many handles.
+/// The address is that of as many handles.
 pub unsafe fn give_all<A: Abi, C: Class<A>>(places: *mut c_int, handles: &[C::Handle]) {
     for (at, handle) in handles.iter().enumerate() {
         // SAFETY: promised.

@@ -1,12 +1,12 @@
-//! Positions in arrays, which begin with 1 in Fortran.
+//! Converts indices of arrays from C, where they begin with 0, to Fortran, where they begin with 1.
 
 use crate::constants::Constants;
 use std::ffi::c_int;
 
-/// Converts a position that the library has written. A negative one is MPI_UNDEFINED.
+/// Converts an index that the library has written. A negative one is MPI_UNDEFINED.
 ///
 /// # Safety
-/// The address is that of a position.
+/// The address is that of an index.
 #[inline(always)]
 pub unsafe fn from_c(place: *mut c_int) {
     // SAFETY: promised.
@@ -17,11 +17,11 @@ pub unsafe fn from_c(place: *mut c_int) {
     }
 }
 
-/// Converts positions that a call with this error code has written. Their number is MPI_UNDEFINED
+/// Converts `count` indices that a call with this error code has written. `count` is MPI_UNDEFINED
 /// if there are none.
 ///
 /// # Safety
-/// The address is that of so many positions.
+/// The address is that of `count` indices.
 pub unsafe fn all_from_c<A: Constants>(code: c_int, places: *mut c_int, count: c_int) {
     if code == 0 || code == A::MPI_ERR_IN_STATUS {
         for at in 0..count.max(0) as usize {

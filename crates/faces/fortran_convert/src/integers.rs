@@ -1,12 +1,13 @@
-//! Addresses of MPI 1: integers of the default kind.
+//! Converts arrays of addresses of MPI 1's procedures, which are integers of the default kind in
+//! Fortran.
 
 use abi_convert::array::Array;
 use std::ffi::c_int;
 
-/// Fills an array with addresses.
+/// Fills an array with addresses for MPI 1's integers.
 ///
 /// # Safety
-/// The address is that of so many integers.
+/// The address is that of `length` integers.
 pub unsafe fn widen(to: &mut Array<isize>, from: *const c_int, length: i64) {
     // SAFETY: promised.
     to.fill(length, |at| unsafe { *from.add(at) } as isize);

@@ -1,10 +1,10 @@
-//! The Fortran bindings over an ABI of C: the conversions of all kinds of arguments. Entry points
-//! are generated in each library of them, which names its ABI by the trait [`Abi`].
+//! The Fortran bindings over a C ABI: the conversions of all kinds of arguments. Each library of
+//! Fortran bindings has generated entry points, and implements the trait [`Abi`] for its ABI.
 //!
-//! Invariant: no entry point differs from the others by its name; conversions belong to kinds of
-//! parameters (`parameter` of `fortran_tables`).
+//! Invariant: no entry point is treated differently because of its name; conversions depend on the
+//! kind of a parameter (`parameter` of `fortran_tables`).
 //!
-//! Never here: exported symbols, but for the macros that make them in a library.
+//! Never here: exported symbols, except for the macros by which a library defines them.
 
 mod abi;
 pub mod attributes;
@@ -44,7 +44,7 @@ mod constants {
 
 /// The calls of the C library by pointers, generated from the table of procedures.
 ///
-/// Functions keep the names and the numbers of parameters that the standard gives them.
+/// Functions have the names and the number of parameters of the standard.
 #[allow(clippy::too_many_arguments)]
 pub mod standard {
     use crate::abi::Abi;

@@ -1,5 +1,6 @@
-//! The functions of the standard ABI: found when this library is loaded, and called by pointers, so
-//! that a function that the ABI library lacks is an error of the call and not of the start.
+//! The functions of the C library, which are found when this library is loaded, and called by
+//! pointers. A function that the C library lacks is thus an error of its call and not of the
+//! program's start.
 
 use crate::abi::Abi;
 use crate::loaded::Loaded;
@@ -15,18 +16,18 @@ struct Function(*mut c_void);
 
 type Functions = [Loaded<Function>; NAMES.len()];
 
-/// The functions `MPI_`, and those with `P` before these names.
+/// The functions with names `MPI_...`, and those with names `PMPI_...`.
 static FUNCTIONS: [Functions; 2] =
     [const { [const { Loaded::new(Function(std::ptr::null_mut())) }; NAMES.len()] }; 2];
 
-/// The pointer of the function whose name has this number.
+/// The address of the C function with this number in the list of names; of its `PMPI_` name if `P`.
 #[inline(always)]
 pub fn function<const P: bool>(number: usize) -> *mut c_void {
     FUNCTIONS[P as usize][number].get().0
 }
 
 /// Finds the functions, and the program's COMMON blocks. A tool that replaces functions comes first
-/// in the program's scope, so its functions are found.
+/// in the program's symbol scope, so its functions are found.
 ///
 /// # Safety
 /// The loader calls this function, once.
@@ -41,7 +42,7 @@ pub unsafe fn open<A: Abi>() {
         for (functions, skipped) in FUNCTIONS.iter().zip([1, 0]) {
             let mut found = no_library::<A> as *mut c_void;
             if is_there {
-                // SAFETY: a name begins with a P, behind which it is a C string too.
+                // SAFETY: every name begins with a P, after which it is a C string too.
                 found = find(unsafe { CStr::from_ptr(name.as_ptr().add(skipped)) });
             }
             if found.is_null() {
@@ -53,12 +54,12 @@ pub unsafe fn open<A: Abi>() {
     }
 }
 
-/// Stands for a function that the library of the standard ABI lacks.
+/// Replaces a function that the C library lacks.
 extern "C" fn unsupported<A: Abi>() -> c_int {
     A::MPI_ERR_UNSUPPORTED_OPERATION
 }
 
-/// Stands for every function if there is no library of the standard ABI.
+/// Replaces every function if there is no C library.
 extern "C" fn no_library<A: Abi>() -> ! {
     let (library, c_library) = (A::LIBRARY, A::C_LIBRARY);
     eprintln!(

@@ -3,24 +3,24 @@
 
 use std::cell::UnsafeCell;
 
-/// A value that `library::open` sets.
+/// A value that `library::open` sets once.
 #[repr(transparent)]
 pub struct Loaded<T>(UnsafeCell<T>);
 
-// SAFETY: the loader runs `library::open` before other code can call this library; from then on
-// nobody writes.
+// SAFETY: the loader runs `library::open` before other code can call this library, and nothing
+// writes afterwards.
 unsafe impl<T: Copy> Sync for Loaded<T> {}
 
 impl<T: Copy> Loaded<T> {
-    /// A value until it is set.
+    /// A variable with an initial value.
     pub const fn new(value: T) -> Loaded<T> {
         Loaded(UnsafeCell::new(value))
     }
 
-    /// The value.
+    /// Reads the value.
     #[inline(always)]
     pub fn get(&self) -> T {
-        // SAFETY: nobody writes at the same time.
+        // SAFETY: nothing writes at the same time.
         unsafe { *self.0.get() }
     }
 

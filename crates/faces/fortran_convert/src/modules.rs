@@ -1,6 +1,8 @@
-//! Symbols of modules that a compiler built once, for a library of an older ABI.
+//! Macros that define symbols of the Fortran modules of an older ABI's library, as its compiler has
+//! built them.
 
-/// A function that compares handles. All are integers, alone in a derived type or not.
+/// Defines a function that compares two handles. All handles are integers, some inside a derived
+/// type.
 #[macro_export]
 macro_rules! comparison {
     ($symbol:literal $is_equality:literal) => {
@@ -14,7 +16,7 @@ macro_rules! comparison {
     };
 }
 
-/// A predefined handle.
+/// Defines a predefined handle.
 #[macro_export]
 macro_rules! constant {
     ($symbol:literal $value:literal) => {
@@ -25,7 +27,7 @@ macro_rules! constant {
     };
 }
 
-/// A procedure that tells the size of a variable.
+/// Defines a procedure that returns the size of a variable.
 #[macro_export]
 macro_rules! size {
     ($symbol:literal $bytes:literal) => {
@@ -48,7 +50,7 @@ macro_rules! size {
     };
 }
 
-/// A procedure that copies a status.
+/// Defines a procedure that copies a status.
 #[macro_export]
 macro_rules! copy {
     ($symbol:literal $status:ty) => {
@@ -67,7 +69,7 @@ macro_rules! copy {
     };
 }
 
-/// The assignment of a status.
+/// Defines the assignment of a status.
 #[macro_export]
 macro_rules! assignment {
     ($symbol:literal $status:ty) => {
@@ -81,8 +83,8 @@ macro_rules! assignment {
     };
 }
 
-/// A function that converts a handle, which is the same integer in both languages. It gets and
-/// returns a derived type of one integer, as it would that integer.
+/// Defines a function that converts a handle, which is the same integer in both languages. A
+/// derived type of one integer is passed like that integer.
 #[macro_export]
 macro_rules! conversion {
     ($symbol:literal) => {

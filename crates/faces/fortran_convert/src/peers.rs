@@ -1,11 +1,13 @@
-//! The lengths of arrays that a communicator determines.
+//! Computes the lengths of array arguments that follow from a communicator, such as its number of
+//! ranks.
 
 use crate::abi::Abi;
 use crate::handle::{Comm, from_integer};
 use crate::standard;
 use std::ffi::c_int;
 
-/// The ranks with which a collective call exchanges. 0 if the library knows no such communicator.
+/// The number of ranks with which a collective call exchanges data. 0 if the communicator is
+/// invalid.
 ///
 /// # Safety
 /// The address is that of a handle.
@@ -23,7 +25,7 @@ pub unsafe fn ranks<A: Abi>(comm: *const c_int) -> i64 {
     count(code, size)
 }
 
-/// The ranks of this process's group.
+/// The number of ranks of this process's group in a communicator.
 ///
 /// # Safety
 /// The address is that of a handle.
@@ -34,7 +36,7 @@ pub unsafe fn size<A: Abi>(comm: *const c_int) -> i64 {
     count(code, size)
 }
 
-/// The dimensions of a Cartesian communicator.
+/// The number of dimensions of a Cartesian communicator.
 ///
 /// # Safety
 /// The address is that of a handle.
@@ -47,7 +49,7 @@ pub unsafe fn dimensions<A: Abi>(comm: *const c_int) -> i64 {
     count(code, dimensions)
 }
 
-/// The neighbours from which a call receives, or to which it sends.
+/// The number of neighbours from which a collective call receives, or to which it sends.
 ///
 /// # Safety
 /// The address is that of a handle.
@@ -84,7 +86,7 @@ pub unsafe fn neighbours<A: Abi>(place: *const c_int, receives: bool) -> i64 {
     }
 }
 
-/// The length of an array that is significant at the root alone.
+/// The length of an array that is significant at the root only: 0 at other ranks.
 ///
 /// # Safety
 /// The address is that of a handle.
@@ -95,7 +97,7 @@ pub unsafe fn at_root<A: Abi>(comm: *const c_int, root: c_int, length: i64) -> i
     if code == 0 && own == root { length } else { 0 }
 }
 
-/// This rank is the root of a collective call.
+/// True if this rank is the root of a collective call.
 ///
 /// # Safety
 /// The address is that of a handle.

@@ -1,17 +1,17 @@
-//! Functions that MPI predefines for attributes and data representations. They are called as the
-//! program's own are.
+//! Predefined functions of MPI for attributes and data representations. They are called like
+//! functions of the program.
 
 use crate::abi::Abi;
 use crate::symbols;
 use std::ffi::c_void;
 
-/// A function is MPI_CONVERSION_FN_NULL, which stands for no conversion.
+/// True if a function is MPI_CONVERSION_FN_NULL, which means no conversion.
 pub fn is_no_conversion<A: Abi>(function: *mut c_void) -> bool {
     let mut names = A::NO_CONVERSION.iter();
     names.any(|name| symbols::find(name) == function)
 }
 
-/// A function that copies no attribute.
+/// Defines a function that copies no attribute.
 #[macro_export]
 macro_rules! null_copy {
     ($name:literal $word:ty) => {
@@ -33,7 +33,7 @@ macro_rules! null_copy {
     };
 }
 
-/// A function that copies an attribute.
+/// Defines a function that copies an attribute.
 #[macro_export]
 macro_rules! duplicate {
     ($name:literal $word:ty) => {
@@ -55,7 +55,7 @@ macro_rules! duplicate {
     };
 }
 
-/// A function that deletes nothing.
+/// Defines a function that deletes nothing.
 #[macro_export]
 macro_rules! null_delete {
     ($name:literal $word:ty) => {
@@ -75,7 +75,8 @@ macro_rules! null_delete {
     };
 }
 
-/// The name of no conversion. The library gets NULL in its place, and never calls it.
+/// Defines the function that means "no conversion". The C library gets NULL instead, and never
+/// calls it.
 #[macro_export]
 macro_rules! no_conversion {
     ($name:literal $count:ty, $program:ty) => {

@@ -1,10 +1,10 @@
-//! Procedures of MPI 1 whose work no procedure of the ABI does alone.
+//! Procedures of MPI 1 that no single procedure of the ABI replaces.
 
 use crate::abi::Abi;
 use crate::standard;
 use std::ffi::c_int;
 
-/// The extent of a datatype.
+/// Writes the extent of a datatype.
 ///
 /// # Safety
 /// The address is that of an extent.
@@ -14,7 +14,7 @@ pub unsafe fn type_extent<A: Abi, const P: bool>(datatype: A::Handle, extent: *m
     unsafe { standard::type_get_extent::<A, P>(datatype, &mut lb, extent) }
 }
 
-/// The lower bound of a datatype.
+/// Writes the lower bound of a datatype.
 ///
 /// # Safety
 /// The address is that of a displacement.
@@ -27,7 +27,7 @@ pub unsafe fn type_lb<A: Abi, const P: bool>(
     unsafe { standard::type_get_extent::<A, P>(datatype, displacement, &mut extent) }
 }
 
-/// The upper bound of a datatype.
+/// Writes the upper bound of a datatype.
 ///
 /// # Safety
 /// The address is that of a displacement.

@@ -1,9 +1,9 @@
-//! Belongings of a request until its operation is complete: arrays of C's datatypes that the
-//! library may still read, and copies of sections.
+//! Data that are kept with a request until its operation is complete: arrays of C's datatypes that
+//! the library may still read, and copies of sections.
 //!
-//! A copy is written into its section by the call of Fortran that learns of the completion. A
-//! request that is completed in C, by its converted handle, leaves such a section as it was;
-//! requests whose sections are described have no copies.
+//! A copy is written to its section by the Fortran call that detects the completion. If a request
+//! is completed in C, by its converted handle, its section stays unchanged; requests whose sections
+//! are described by datatypes have no copies.
 
 use crate::abi::Abi;
 use crate::handle::{Request, from_integer};
@@ -17,16 +17,16 @@ use std::sync::{Mutex, MutexGuard};
 
 #[derive(Default)]
 struct Belongings {
-    /// Arrays of datatypes, which nobody reads here.
+    /// Arrays of datatypes, which this module only keeps; `None` without any.
     types: Option<Box<dyn Send>>,
     copies: Vec<Packed>,
-    /// Between the start of the operation and its completion.
+    /// True from the start of the operation to its completion.
     is_active: bool,
 }
 
-/// By Fortran's handle.
+/// The kept data, by Fortran's handle of the request.
 static KEPT: Mutex<BTreeMap<c_int, Belongings>> = Mutex::new(BTreeMap::new());
-/// Number of entries in [`KEPT`]. Every call that completes requests reads it first.
+/// The number of entries in [`KEPT`]. Every call that completes requests reads it first.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Keeps arrays of datatypes as long as a request.
@@ -34,16 +34,16 @@ pub fn keep_types<H: Send + 'static>(request: c_int, types: Vec<Vec<H>>) {
     change(|kept| kept.entry(request).or_default().types = Some(Box::new(types)));
 }
 
-/// Keeps copies of sections as long as a request. `is_active`: the operation has begun.
+/// Keeps copies of sections as long as a request. `is_active`: true if the operation has begun.
 ///
 /// # Safety
-/// The sections stay until the operation is complete.
+/// The sections exist until the operation is complete.
 pub(crate) unsafe fn keep_copies<A: Abi>(request: c_int, copies: Vec<Packed>, is_active: bool) {
     change(|kept| {
         let belongings = kept.entry(request).or_default();
         (belongings.copies, belongings.is_active) = (copies, is_active);
     });
-    // It may be complete already.
+    // The request may be complete already.
     if request == A::MPI_REQUEST_NULL {
         gone(request);
     } else {
@@ -51,7 +51,8 @@ pub(crate) unsafe fn keep_copies<A: Abi>(request: c_int, copies: Vec<Packed>, is
     }
 }
 
-/// The library has made a request, whose handle may be that of one that was completed in C.
+/// Drops what an earlier request with this handle has left, if it was completed in C. Called after
+/// the library has made a request.
 #[inline(always)]
 pub fn made(request: c_int) {
     if any() {
@@ -59,7 +60,8 @@ pub fn made(request: c_int) {
     }
 }
 
-/// The library has completed or freed a request.
+/// Writes the copies of a request to their sections, and drops its data. Called after the library
+/// has completed or freed it.
 #[inline(always)]
 pub fn gone(request: c_int) {
     if any() {
@@ -67,30 +69,30 @@ pub fn gone(request: c_int) {
     }
 }
 
-/// The library knows a request after a call as before. It may be complete nevertheless.
+/// Writes the copies of a request to their sections if its operation is complete. Called after a
+/// call that has left the request valid.
 #[inline(always)]
 pub fn unchanged<A: Abi>(request: c_int) {
     if any() {
-        look_at::<A>(request);
+        check_request::<A>(request);
     }
 }
 
-/// Treats requests that the library knows after a call as before: see [`unchanged`]. `length` is
-/// their number.
+/// Calls [`unchanged`] for each of `length` requests.
 ///
 /// # Safety
-/// The address is that of so many handles.
-pub unsafe fn look<A: Abi>(requests: *const c_int, length: i64) {
+/// The address is that of `length` handles.
+pub unsafe fn all_unchanged<A: Abi>(requests: *const c_int, length: i64) {
     for at in 0..length.max(0) as usize {
         // SAFETY: promised.
         unchanged::<A>(unsafe { *requests.add(at) });
     }
 }
 
-/// So many persistent requests are about to be started.
+/// Copies the sections of persistent requests. Called before a start of `length` of them.
 ///
 /// # Safety
-/// The address is that of so many handles.
+/// The address is that of `length` handles.
 #[inline(always)]
 pub unsafe fn start(requests: *const c_int, length: i64) {
     if any() {
@@ -113,7 +115,7 @@ fn end(request: c_int) {
 }
 
 #[cold]
-fn look_at<A: Abi>(request: c_int) {
+fn check_request<A: Abi>(request: c_int) {
     let is_active = |kept: &mut BTreeMap<_, Belongings>| {
         let belongings = kept.get(&request);
         belongings.is_some_and(|belongings| belongings.is_active && !belongings.copies.is_empty())

@@ -1,11 +1,12 @@
-//! The start of a Fortran program: the ABI library learns what it needs to know of Fortran.
+//! The start of a Fortran program: the ABI library gets the properties of the Fortran compiler.
 
 use crate::abi::Abi;
 use crate::handle::{Info, from_integer};
 use crate::{logical, standard, symbols};
 use std::ffi::{CStr, c_int};
 
-/// Sizes and types that every compiler has whose INTEGER is an int.
+/// The sizes of types, and the supported types, that are common to all compilers whose INTEGER is
+/// an int.
 const FACTS: &[(&CStr, &CStr)] = &[
     (c"mpi_logical_size", c"4"),
     (c"mpi_integer_size", c"4"),
@@ -32,18 +33,18 @@ const FACTS: &[(&CStr, &CStr)] = &[
     (c"mpi_double_complex_supported", c"true"),
 ];
 
-/// A function of each Fortran library whose `.TRUE.` is -1: Intel's and NVIDIA's.
+/// A function of each Fortran runtime library whose `.TRUE.` is -1: Intel's and NVIDIA's.
 const TRUE_IS_MINUS_ONE: [&CStr; 2] = [c"for_rtl_init_", c"fort_init"];
 
-/// The values of LOGICAL, by the Fortran library that the program has loaded.
+/// Sets the values of LOGICAL by the Fortran runtime library that the program has loaded.
 pub fn guess() {
     let mut names = TRUE_IS_MINUS_ONE.iter();
     let is_minus_one = names.any(|name| !symbols::find(name).is_null());
     logical::set_values([if is_minus_one { -1 } else { 1 }, 0]);
 }
 
-/// Sets the values of LOGICAL and the sizes of types in the ABI library, once MPI runs: some
-/// libraries allow it no earlier. Values that were set before stay.
+/// Sets the values of LOGICAL and the sizes of types in the ABI library, after MPI was started with
+/// this code: some libraries do not allow it earlier. Values that are set already stay.
 pub fn describe<A: Abi>(code: c_int) {
     if code != A::MPI_SUCCESS {
         return;

@@ -9,10 +9,10 @@ pub fn find(name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// The address of the program or library to which an address belongs.
+/// The base address of the program or library to which an address belongs; `None` if there is none.
 pub fn object(address: usize) -> Option<usize> {
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: any address is allowed; where the result is not 0, the structure is filled.
+    // SAFETY: any address is allowed; if the result is not 0, the structure is filled.
     unsafe {
         let found = libc::dladdr(std::ptr::without_provenance(address), info.as_mut_ptr());
         (found != 0).then(|| info.assume_init().dli_fbase.addr())

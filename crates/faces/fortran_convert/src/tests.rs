@@ -1,4 +1,4 @@
-//! Conversions, without a library of MPI.
+//! Tests of conversions without an MPI library.
 
 use crate::attributes::{load, store};
 use crate::constants::Constants;
@@ -32,7 +32,7 @@ fn a_text_fills_the_programs_string() {
         ("abc", 4, 5, "abc  "),
         ("abcdef", 7, 4, "abcd"),
         ("", 4, 2, "  "),
-        // The program asks for the length alone.
+        // The program queries only the length.
         ("", 1, 2, "xx"),
     ] {
         let mut output = text::Output::new(length);
@@ -52,7 +52,7 @@ fn a_text_fills_the_programs_string() {
 #[test]
 fn positions_begin_with_one_and_undefined_stays() {
     let mut places = [0, 3, -32766, 7];
-    // SAFETY: the address is that of so many positions.
+    // SAFETY: the address is that of three indices.
     unsafe { index::all_from_c::<Program>(Program::MPI_ERR_IN_STATUS, places.as_mut_ptr(), 3) };
     assert_eq!(places, [1, 4, -32766, 7]);
     // SAFETY: nothing is read after an error.

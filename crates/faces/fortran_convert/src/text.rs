@@ -1,11 +1,11 @@
-//! Character strings: filled with blanks in Fortran, closed by NUL in C.
+//! Character strings: padded with blanks in Fortran, terminated by NUL in C.
 
 use std::ffi::{c_char, c_int};
 
-/// A text for C.
+/// A string that C reads.
 pub struct Input(Vec<u8>);
 
-/// A program's text without the blanks at its end.
+/// A string of the program without the blanks at its end.
 ///
 /// # Safety
 /// The address is that of a string of this length.
@@ -14,7 +14,7 @@ pub unsafe fn input(text: *const u8, length: usize) -> Input {
     Input::closed(unsafe { bytes(text, length) }.trim_end_blanks())
 }
 
-/// A program's text without the blanks at both ends, as keys and values of info objects have it.
+/// A string of the program without the blanks at both ends, for keys and values of info objects.
 ///
 /// # Safety
 /// The address is that of a string of this length.
@@ -33,33 +33,33 @@ impl Input {
         Input(closed)
     }
 
-    /// The argument for C.
+    /// The address of the string, as C's argument.
     pub fn as_ptr(&self) -> *const c_char {
         self.0.as_ptr().cast()
     }
 
-    /// The text has no characters.
+    /// True if the string has no characters.
     pub fn is_empty(&self) -> bool {
         self.0.len() == 1
     }
 }
 
-/// Room in which the library writes a text.
+/// Memory to which the library writes a string.
 pub struct Output(Vec<u8>);
 
 impl Output {
-    /// Room for so many characters, NUL included.
+    /// Memory for `room` characters, including NUL.
     pub fn new(room: usize) -> Output {
         Output(vec![0; room])
     }
 
-    /// The argument for C.
+    /// The address of the memory, as C's argument.
     pub fn as_mut_ptr(&mut self) -> *mut c_char {
         self.0.as_mut_ptr().cast()
     }
 
-    /// Writes the text into the program's string: cut to its length, or filled with blanks. The
-    /// string stays as it is where there was no room: the program asked for the length alone.
+    /// Writes the string to the program's string, cut to its length or padded with blanks. If there
+    /// was no room, the program's string stays unchanged: the program queried only the length.
     ///
     /// # Safety
     /// The address is that of a string of this length.
@@ -77,12 +77,12 @@ impl Output {
     }
 }
 
-/// Room for a text of so many characters, and for NUL.
+/// The room for a string of `length` characters and NUL.
 pub fn room(length: c_int) -> usize {
     length.max(0) as usize + 1
 }
 
-/// The size of a buffer in C, where it includes NUL. 0: nothing is to be written.
+/// C's size of a buffer, which includes NUL, for Fortran's size. 0: no string is requested.
 pub fn length_to_c(length: c_int) -> c_int {
     if length > 0 {
         length.saturating_add(1)
@@ -91,7 +91,7 @@ pub fn length_to_c(length: c_int) -> c_int {
     }
 }
 
-/// Writes the length of a text, for which C counts NUL.
+/// Writes Fortran's length of a string, for C's length, which includes NUL.
 ///
 /// # Safety
 /// The address is that of a length.
@@ -102,6 +102,8 @@ pub unsafe fn length_from_c(code: c_int, place: *mut c_int, length: c_int) {
     }
 }
 
+/// The characters of a string of the program.
+///
 /// # Safety
 /// The address is that of a string of this length, or the length is 0.
 pub unsafe fn bytes<'a>(text: *const u8, length: usize) -> &'a [u8] {

@@ -1,6 +1,6 @@
-//! The entry points of `mpi_f08` that take descriptors of choice buffers. An argument without gaps
-//! goes on to the entry point below; for others the kind of the buffer says how the library gets
-//! it.
+//! Generates the entry points of `mpi_f08` that get descriptors of choice buffers. An argument
+//! without gaps is passed to the entry point without sections; for others the kind of the buffer
+//! determines the form in which the library gets it.
 
 use crate::conversion::Conversion;
 use crate::kinds::FortranParameter;
@@ -9,19 +9,19 @@ use tables::table::{Access, Parameter, Procedure};
 
 /// The form in which the library gets a buffer with gaps (`sections` of `fortran_convert`).
 enum Way {
-    /// A datatype describes it: its count and its datatype.
+    /// A datatype describes the buffer. The fields are the names of its count and its datatype.
     Described(String, String),
-    /// It is copied: the number of bytes that the call uses.
+    /// The buffer is copied. The field is an expression for the number of bytes that the call uses.
     Packed(String),
-    /// It holds one element of this datatype.
+    /// The buffer holds one element of this datatype.
     Element(String),
-    /// The library keeps memory, which must have no gaps.
+    /// The buffer is memory that the library keeps, which must have no gaps.
     Memory,
-    /// The address alone counts.
+    /// Only the address of the buffer is used.
     Address,
 }
 
-/// The body, where the procedure has choice buffers.
+/// The body of the entry point; `None` if the procedure has no choice buffers.
 pub(crate) fn body(
     procedure: &Procedure,
     large: bool,
@@ -109,7 +109,8 @@ fn write_way(text: &mut String, procedure: &Procedure, all: &[&Parameter], buffe
     .unwrap();
 }
 
-/// The parameters that describe a buffer follow it. Where buffers share them, they follow the last.
+/// The parameters that follow a buffer and describe it. If buffers share them, they follow the last
+/// one.
 fn following<'a>(all: &[&'a Parameter], buffer: &Parameter) -> Vec<&'a Parameter> {
     let own = all
         .iter()
@@ -138,7 +139,7 @@ fn way(procedure: &Procedure, all: &[&Parameter], buffer: &Parameter) -> Way {
         _ if is_kept => Way::Memory,
         (None, None) => Way::Address,
         (None, Some(datatype)) => Way::Element(datatype.name.clone()),
-        // Bytes, of packed data.
+        // A buffer of bytes: packed data.
         (Some(count), None) => Way::Packed(format!("Ok(reach::Integer::get(*{}))", count.name)),
         (Some(count), Some(datatype)) => match reach(procedure, all, buffer, count, datatype) {
             Some(reach) => Way::Packed(reach),
@@ -147,8 +148,8 @@ fn way(procedure: &Procedure, all: &[&Parameter], buffer: &Parameter) -> Way {
     }
 }
 
-/// The bytes that a call uses of a buffer that is copied: one of several blocks, of a reduction, or
-/// of a conversion. None: the buffer is described.
+/// An expression for the bytes that a call uses of a buffer that is copied: one with several
+/// blocks, of a reduction, or of a conversion. `None`: the buffer is described by a datatype.
 fn reach(
     procedure: &Procedure,
     all: &[&Parameter],
@@ -179,7 +180,7 @@ fn reach(
             has("root"),
         ));
     }
-    // The standard gives one block for each peer to the buffers of these.
+    // The buffers of these procedures have one block for each peer.
     let is_many = name.contains("alltoall")
         || name.contains("gather") && receives
         || name.contains("scatter") && !receives;
@@ -219,7 +220,7 @@ fn reach_of_reduction(
     has_root: bool,
 ) -> String {
     let count_name = &count.name;
-    // The result of a rank is one block, unless its operand lies in the same place.
+    // The result of a rank is one block, unless it replaces the operand (MPI_IN_PLACE).
     let whole_or = |whole: String, own: String| match receives {
         true => {
             format!("if buffer::is_in_place::<Program>(sendbuf) {{ {whole} }} else {{ {own} }}")
@@ -248,14 +249,14 @@ fn reach_of_reduction(
     }
 }
 
-/// The request that the call makes.
+/// The name of the request that the call makes; `None` if it makes none.
 fn request<'a>(all: &[&'a Parameter]) -> Option<&'a str> {
     let mut all = all.iter();
     all.find(|p| p.kind.word() == "request" && p.access == Access::Out)
         .map(|p| p.name.as_str())
 }
 
-/// The object whose error handler is called.
+/// The object whose error handler is called, as an expression.
 fn object(all: &[&Parameter]) -> String {
     let classes = [
         ("comm", "Comm"),

@@ -1,20 +1,20 @@
-//! Variables that are recognised by their addresses: MPI_BOTTOM and its kin. They lie in COMMON
-//! blocks, which are there under each symbol that a compiler gives to them, and in some libraries
-//! also in variables of a module.
+//! Generates the variables that are recognised by their addresses: MPI_BOTTOM and similar ones.
+//! They lie in COMMON blocks, which exist under each symbol that a compiler gives to them, and in
+//! some libraries also in variables of a module.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Memory with symbols of its own, and its variables.
+/// A block of memory with linker symbols of its own, and the Fortran variables in it, in order.
 #[derive(Clone, Copy)]
 pub struct Block(pub Symbols, pub &'static str, pub &'static [Variable]);
 
-/// Symbols of a block.
+/// The linker symbols of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Symbols {
-    /// Those of a COMMON block: four manglings of the name.
+    /// The symbols of a COMMON block: the name in each of the four manglings of Fortran compilers.
     Common,
-    /// The name itself.
+    /// One symbol: the name itself.
     Name,
 }
 
@@ -31,7 +31,7 @@ impl Block {
     }
 }
 
-/// Type, name, shape, size in bytes.
+/// A variable of a block: its Fortran type, name, shape, and size in bytes.
 pub struct Variable(
     pub &'static str,
     pub &'static str,
@@ -39,7 +39,7 @@ pub struct Variable(
     pub usize,
 );
 
-/// Those of the standard ABI. The names and their contents are those of MPICH and of the libraries
+/// The blocks of the standard ABI. Their names and contents are those of MPICH and of the libraries
 /// that share its Fortran names.
 pub(crate) const COMMONS: &[Block] = &[
     Block(
@@ -84,15 +84,16 @@ pub(crate) const COMMONS: &[Block] = &[
     ),
 ];
 
-/// The variable that stands for a buffer of the library's own. A program gets its address back.
+/// The variable that stands for an automatic buffer of the library. A detach returns its address.
 const AUTOMATIC: &str = "MPI_BUFFER_AUTOMATIC";
 
-/// The attribute of a variable: `c_loc` must be applicable to MPI_BUFFER_AUTOMATIC (MPI 5.0 §3.6).
+/// The attribute of a variable, if it has one: `c_loc` must be applicable to MPI_BUFFER_AUTOMATIC
+/// (MPI 5.0 §3.6).
 pub(crate) fn attribute(name: &str) -> Option<&'static str> {
     (name == AUTOMATIC).then_some("TARGET")
 }
 
-/// Type and attribute of a variable, as a declaration begins.
+/// Type and attribute of a variable, as its declaration begins.
 pub(crate) fn with_attribute(ty: &str, name: &str) -> String {
     match attribute(name) {
         Some(attribute) => format!("{ty}, {attribute}"),
@@ -100,14 +101,14 @@ pub(crate) fn with_attribute(ty: &str, name: &str) -> String {
     }
 }
 
-/// Variables that stand for a choice buffer, and the variants of `Special`.
+/// Variables that are passed as choice buffers, and the variants of `Special`.
 const OF_BUFFERS: [(&str, &str); 3] = [
     ("MPI_BOTTOM", "Bottom"),
     ("MPI_IN_PLACE", "InPlace"),
     (AUTOMATIC, "Automatic"),
 ];
 
-/// All other variables.
+/// Special variables that are passed as other arguments.
 const OTHERS: [&str; 7] = [
     "MPI_STATUS_IGNORE",
     "MPI_STATUSES_IGNORE",
@@ -118,11 +119,11 @@ const OTHERS: [&str; 7] = [
     "MPI_WEIGHTS_EMPTY",
 ];
 
-/// Those of them that most calls name, so that one comparison recognises them.
+/// The variables of `OTHERS` that calls pass most often, so that one comparison recognises them.
 const USUAL: [&str; 2] = ["MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE"];
 
-/// The text of the module `commons`: the blocks under all their symbols, and for each variable a
-/// function that recognises its address.
+/// The source text of the module `commons`: the blocks under all their symbols, and for each
+/// variable a function that recognises its address.
 pub(crate) fn generate(blocks: &[Block]) -> String {
     let mut text = String::new();
     let mut places: BTreeMap<&str, Vec<(&Block, usize)>> = BTreeMap::new();
@@ -206,7 +207,7 @@ fn constant(block: &Block) -> String {
     block.1.to_ascii_uppercase()
 }
 
-/// Comparisons of an address with all those of a variable.
+/// An expression that compares an address with all addresses of a variable.
 fn comparisons(places: &[(&Block, usize)]) -> String {
     let tests: Vec<_> = places
         .iter()
@@ -215,7 +216,8 @@ fn comparisons(places: &[(&Block, usize)]) -> String {
     tests.join(" || ")
 }
 
-/// The function that recognises the addresses of a variable: of one of `USUAL` first the usual one.
+/// Writes the function that recognises the addresses of a variable. For one of `USUAL`, it compares
+/// the usual address first.
 fn write_test(text: &mut String, name: &str, places: &[(&Block, usize)]) {
     let comparisons = comparisons(places);
     let test = match USUAL.contains(&name) {
@@ -232,8 +234,8 @@ fn write_test(text: &mut String, name: &str, places: &[(&Block, usize)]) {
     .unwrap();
 }
 
-/// The function that recognises variables which stand for choice buffers. Those of one block need
-/// one comparison.
+/// Writes the function that recognises variables passed as choice buffers. It needs one comparison
+/// for each block.
 fn write_special(text: &mut String, blocks: &[Block]) {
     text.push_str(
         "#[inline(always)]\n\

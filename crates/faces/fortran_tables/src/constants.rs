@@ -1,5 +1,5 @@
-//! Constants: the module `mpi_constants`, which both Fortran modules share, the header `mpif.h`,
-//! and those that our Rust code needs.
+//! Generates the constants: the module `mpi_constants`, which both Fortran modules share, the
+//! header `mpif.h`, and the constants for our Rust code.
 
 use crate::Tables;
 use crate::commons::{Block, COMMONS, Variable, attribute, with_attribute};
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use tables::constants::{Constant, Group};
 use tables::table::Procedure;
 
-/// Kinds of integers: name, and the expression that has this value with every compiler.
+/// Kinds of integers: name, and an expression that has this value with every compiler.
 const KINDS: [(&str, &str); 4] = [
     ("MPI_ADDRESS_KIND", "SELECTED_INT_KIND(18)"),
     ("MPI_OFFSET_KIND", "SELECTED_INT_KIND(18)"),
@@ -18,25 +18,25 @@ const KINDS: [(&str, &str); 4] = [
     ("MPI_INTEGER_KIND", "KIND(0)"),
 ];
 
-/// Value of MPI_SUBARRAYS_SUPPORTED and MPI_ASYNC_PROTECTS_NONBLOCKING in `mpi` and `mpif.h`, where
-/// a section is copied by the compiler.
+/// The value of MPI_SUBARRAYS_SUPPORTED and MPI_ASYNC_PROTECTS_NONBLOCKING in `mpi` and `mpif.h`,
+/// where the compiler copies sections.
 const SUPPORTED: &str = ".FALSE.";
 
-/// A constant of Fortran.
+/// An integer constant of Fortran.
 pub(crate) struct Value<'a> {
     pub(crate) name: &'a str,
     pub(crate) value: i64,
-    /// The derived type of the handle in `mpi_f08`.
+    /// The derived type of the handle in `mpi_f08`, if the constant is a handle.
     pub(crate) handle: Option<&'static str>,
-    /// `MPI_DISPLACEMENT_CURRENT` alone is an integer of this kind.
+    /// The kind of the integer, if it is not the default one: only of `MPI_DISPLACEMENT_CURRENT`.
     pub(crate) kind: Option<&'static str>,
 }
 
-/// All constants of Fortran that are integers, handles included, in the order of the table.
+/// All integer constants of Fortran, handles included, in the order of the table.
 pub(crate) fn values(groups: &[Group]) -> Vec<Value<'_>> {
     let mut values = Vec::new();
     for group in groups {
-        // Of the tools interface, which is C's, Fortran has these constants alone.
+        // Of the tools interface, which belongs to C, Fortran has only these constants.
         let is_tools = group.title.starts_with("Tools") && group.title != "Tools: verbosity";
         let is_of_c = is_tools || group.title.ends_with("seen from C");
         for constant in group.constants.iter().filter(|_| !is_of_c) {
@@ -56,9 +56,9 @@ fn value<'a>(constant: &'a Constant, title: &str) -> Option<Value<'a>> {
         Some(digits) => i64::from_str_radix(digits, 16),
         None => constant.value.parse(),
     };
-    // Of those without a number, the compiler decides.
+    // Constants without a number have a value that depends on the compiler.
     let number = number.ok()?;
-    // Texts have no NUL in Fortran.
+    // Strings have no NUL in Fortran.
     let nul = i64::from(title.starts_with("Longest strings"));
     Some(Value {
         name: &constant.name,
@@ -68,7 +68,8 @@ fn value<'a>(constant: &'a Constant, title: &str) -> Option<Value<'a>> {
     })
 }
 
-/// The module with what both Fortran modules share, and that with the integers of handles.
+/// The source texts of the module that both Fortran modules share, and of the module with the
+/// integers of handles.
 pub(crate) fn module(tables: &Tables) -> String {
     let mut text = String::from(
         "! Constants of the standard ABI. Generated.\n\n\
@@ -113,8 +114,8 @@ pub(crate) fn module(tables: &Tables) -> String {
     text
 }
 
-/// The header, which is valid in fixed and in free form: no line is longer than 72 columns, and
-/// none is continued.
+/// The text of the header `mpif.h`, which is valid in fixed and in free form: no line is longer
+/// than 72 columns, and none is continued.
 pub(crate) fn header(tables: &Tables) -> String {
     let mut text =
         String::from("! mpif.h of the standard ABI, for fixed and free form. Generated.\n");
@@ -146,7 +147,7 @@ pub(crate) fn header(tables: &Tables) -> String {
             if let Some(attribute) = attribute(name) {
                 line(&format!("{attribute} {name}"));
             }
-            // A block may be continued by a further statement.
+            // Another COMMON statement may extend the block.
             line(&format!("COMMON /{block}/ {name}"));
         }
         line(&format!("SAVE /{block}/"));
@@ -168,7 +169,7 @@ pub(crate) fn header(tables: &Tables) -> String {
     text
 }
 
-/// The logical constants of the module `mpi`.
+/// The source text of the logical constants of the module `mpi`.
 pub(crate) fn support() -> String {
     let mut text = String::new();
     for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
@@ -178,14 +179,14 @@ pub(crate) fn support() -> String {
     text
 }
 
-/// The type of a function's result.
+/// The Fortran type of a function's result.
 pub(crate) fn result(procedure: &Procedure) -> &'static str {
     let kind = procedure.returns.expect("it is a function");
     crate::kinds::integer(kind.rust(false))
 }
 
-/// The trait of an ABI's constants in Rust, integers and Fortran's integers of handles, which has
-/// the standard's where the ABI has no others.
+/// The source text of a trait of an ABI's constants in Rust: integers, and Fortran's integers of
+/// handles. Its defaults are the standard's values.
 pub(crate) fn of_standard(groups: &[Group]) -> String {
     let mut text = String::from("/// Constants of an ABI.\npub trait Constants {\n");
     for (name, value) in integers(groups) {
@@ -198,7 +199,7 @@ pub(crate) fn of_standard(groups: &[Group]) -> String {
     text + "}\n"
 }
 
-/// The constants of a library whose ABI has these.
+/// The source text of the constants of a library whose ABI has these.
 pub(crate) fn of_library(own: &[Group]) -> String {
     let mut text = String::from("impl Constants for Program {\n");
     for (name, value) in integers(own) {
@@ -207,7 +208,7 @@ pub(crate) fn of_library(own: &[Group]) -> String {
     text + "}\n"
 }
 
-/// Names and values of the integers of a table, and Fortran's of handles.
+/// Names and values of the integers of a table, and of Fortran's integers of handles.
 fn integers(groups: &[Group]) -> Vec<(String, String)> {
     let constants = all(groups).into_iter();
     constants
@@ -216,7 +217,7 @@ fn integers(groups: &[Group]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Names and Fortran's integers of the handles of a table.
+/// Names and values of Fortran's integers of the handles of a table.
 pub(crate) fn handles(groups: &[Group]) -> Vec<(String, String)> {
     let constants = all(groups).into_iter();
     constants
@@ -229,7 +230,7 @@ fn is_handle(ty: &str) -> bool {
     HANDLES.iter().any(|(_, of_handle)| *of_handle == ty)
 }
 
-/// Name, type and value of constants.
+/// Name, type and value of each constant.
 fn all(groups: &[Group]) -> Vec<(String, String, String)> {
     let constants = groups.iter().flat_map(|group| &group.constants);
     let row = |constant: &Constant| {
@@ -238,7 +239,7 @@ fn all(groups: &[Group]) -> Vec<(String, String, String)> {
             value,
             c_type,
         } = constant;
-        // If a handle is the address of a symbol, Fortran's integer follows its type.
+        // If a handle is the address of a symbol, Fortran's integer follows the type in the table.
         let symbol = c_type.split_once(' ');
         let symbol = symbol.filter(|(_, end)| end.parse::<i32>().is_ok());
         let (ty, value) = symbol.unwrap_or((c_type, value));

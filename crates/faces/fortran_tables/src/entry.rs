@@ -1,7 +1,7 @@
-//! The entry points: for every form of every procedure one body, which converts the arguments,
-//! calls and converts the results, and its names, each with its twin of the profiling interface. A
-//! name with `P` calls the function of the standard ABI with `P`, so a tool that replaces functions
-//! of C or those of Fortran sees each call of the program once.
+//! Generates the entry points. Every form of every procedure has one body, which converts the
+//! arguments, calls the C library and converts the results, and several names, each with a second
+//! one of the profiling interface. A name with `P` calls the C function with `P`, so a tool that
+//! replaces functions of C or of Fortran sees each call of the program once.
 
 use crate::choice;
 use crate::conversion::Conversion;
@@ -13,7 +13,7 @@ use crate::{Entry, Form, Library, Tables};
 use std::fmt::Write;
 use tables::table::Procedure;
 
-/// The text of the module `entry`.
+/// The source text of the module `entry`.
 pub(crate) fn generate(tables: &Tables, library: &Library) -> String {
     let mut text = String::from(USES);
     for procedure in tables.procedures() {
@@ -32,7 +32,7 @@ pub(crate) fn generate(tables: &Tables, library: &Library) -> String {
     text
 }
 
-/// Head of the module.
+/// The first lines of the generated module: its imports and types.
 const USES: &str = "use crate::program::{Program, Status};
 use abi_convert::array::Array;
 use fortran_convert::entry::give_code;
@@ -47,7 +47,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 ";
 
-/// Procedures that C has not, or has in another form: body, name, signature and code.
+/// Procedures that C does not have, or has in another form: body, name, signature and code.
 const OF_FORTRAN_ALONE: &[(&str, &str, &str, &str)] = &[
     ("f_sync_reg", "F_SYNC_REG", "_buf: *mut c_void", ""),
     (
@@ -64,16 +64,16 @@ const OF_FORTRAN_ALONE: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// The forms of a procedure in the languages. One body serves all of them but where `mpi_f08` has
-/// descriptors of choice buffers, or the address of memory.
+/// Writes the entry points of a procedure for all Fortran interfaces. They share one body, except
+/// if `mpi_f08` has descriptors of choice buffers, or the address of memory.
 fn write_entries(text: &mut String, library: &Library, procedure: &Procedure, large: bool) {
     let conversions = conversions(procedure, large);
     let is_detached = conversions
         .iter()
         .any(|conversion| conversion.f08.is_some());
     let mut forms = vec![Form::Plain];
-    // An address is returned in an INTEGER or in a TYPE(C_PTR), for which `mpi` has a name of its
-    // own.
+    // The procedure returns an address in an INTEGER or in a TYPE(C_PTR), for which `mpi` has a
+    // specific name.
     if has_address(procedure) && !large {
         forms.push(Form::CPtr);
     }
@@ -124,8 +124,8 @@ fn conversions(procedure: &Procedure, large: bool) -> Vec<Conversion> {
 }
 
 /// The body for arguments whose conversion needs neither memory nor a call, and its condition.
-/// `has_descriptors`: choice buffers are descriptors. None: there are no such arguments, or any
-/// arguments are.
+/// `has_descriptors`: true if choice buffers are descriptors. `None`: the procedure has no such
+/// arguments, or needs no condition.
 fn quick(procedure: &Procedure, large: bool, has_descriptors: bool) -> Option<(String, String)> {
     let all = conversions(procedure, large);
     if procedure.is_old() || !all.iter().all(Conversion::is_short) {
@@ -146,18 +146,18 @@ fn quick(procedure: &Procedure, large: bool, has_descriptors: bool) -> Option<(S
     Some((condition.join(" && "), body))
 }
 
-/// A form of a procedure.
+/// A form of a procedure for which an entry point is written.
 #[derive(Clone, Copy)]
 struct Written<'a> {
     procedure: &'a Procedure,
     large: bool,
-    /// The end of the name.
+    /// The suffix of the body's name.
     form: &'a str,
 }
 
 impl Written<'_> {
-    /// An entry point with a quick body before the other, which is a function of its own, so that
-    /// the quick one saves no registers for it.
+    /// Writes an entry point that tries a quick body before the full one. The full one is a
+    /// separate function, so that the quick one saves no registers for it.
     fn entry_with_quick(
         self,
         text: &mut String,
@@ -184,7 +184,7 @@ impl Written<'_> {
         name.to_ascii_lowercase() + self.form
     }
 
-    /// A function with these names.
+    /// Writes a function that has these names.
     fn entry(
         self,
         text: &mut String,
@@ -198,7 +198,7 @@ impl Written<'_> {
         if self.procedure.has_ierror() {
             signature.push("ierror: *mut c_int".into());
         }
-        // Lengths of character strings follow all arguments.
+        // The lengths of character strings follow all arguments.
         let lengths = conversions.iter().filter_map(|c| c.length.as_ref());
         signature.extend(lengths.map(|name| format!("{name}: usize")));
         let returns = self
@@ -215,7 +215,7 @@ impl Written<'_> {
     }
 }
 
-/// The names of both profiling layers.
+/// The names of an entry point in both interfaces, `MPI_` and `PMPI_`, quoted.
 fn names(library: &Library, name: &str, large: bool, forms: &[Form]) -> String {
     let quoted = |prefix| {
         let names = forms.iter().flat_map(|&form| {
@@ -234,7 +234,7 @@ fn names(library: &Library, name: &str, large: bool, forms: &[Form]) -> String {
     format!("{}; {}", quoted("MPI_"), quoted("PMPI_"))
 }
 
-/// The names that compilers give to an external procedure or a COMMON block.
+/// The symbols that compilers give to an external procedure or a COMMON block.
 pub fn manglings(name: &str) -> [String; 4] {
     let lower = name.to_ascii_lowercase();
     [

@@ -1,6 +1,7 @@
-//! The module `mpi_f08`: interfaces in Fortran 2008 with derived types of handles. It consists of
-//! modules of its own for types and constants, for procedures without choice buffers, and for those
-//! with them. These are there twice: with descriptors, and for compilers without them.
+//! Generates the module `mpi_f08`: interfaces in Fortran 2008 with derived types of handles. It
+//! consists of separate modules for types and constants, for procedures without choice buffers, and
+//! for procedures with choice buffers. The last one exists twice: with descriptors, and for
+//! compilers without them.
 
 use crate::Tables;
 use crate::constants;
@@ -11,15 +12,15 @@ use crate::kinds::{FortranParameter, FortranProcedure, integer};
 use std::fmt::Write;
 use tables::table::{Access, Length, Parameter, Procedure};
 
-/// The form of choice buffers.
+/// The form in which choice buffers are passed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     Descriptors,
-    /// Addresses: the compiler copies what has gaps.
+    /// By address: the compiler copies buffers with gaps.
     Plain,
 }
 
-/// The module with procedures without choice buffers.
+/// The source text of the module with the procedures of `mpi_f08` without choice buffers.
 pub(crate) fn procedures(tables: &Tables) -> String {
     let mut text = head(
         "mpi_f08_procedures",
@@ -35,7 +36,7 @@ pub(crate) fn procedures(tables: &Tables) -> String {
     text
 }
 
-/// The module with procedures that have choice buffers.
+/// The source text of the module with the procedures of `mpi_f08` with choice buffers.
 pub(crate) fn choice(tables: &Tables, choice: Choice) -> String {
     let mut text = head(
         "mpi_f08_choice",
@@ -67,7 +68,7 @@ pub(crate) fn choice(tables: &Tables, choice: Choice) -> String {
     text
 }
 
-/// The module that programs use.
+/// The source text of the module `mpi_f08`, which programs use.
 pub(crate) fn module() -> String {
     "! The module mpi_f08: interfaces to the library mpifort_abi. Generated.\n\n\
      module mpi_f08\n  use mpi_f08_types\n  use mpi_f08_procedures\n  use mpi_f08_choice\n  \
@@ -83,7 +84,7 @@ fn head(module: &str, subject: &str) -> String {
     )
 }
 
-/// The procedures of the module: all but those that MPI has removed.
+/// The procedures of the module: all except those that MPI has removed.
 fn of_f08(tables: &Tables) -> impl Iterator<Item = &Procedure> {
     tables.procedures().filter(|procedure| !procedure.is_old())
 }
@@ -92,14 +93,14 @@ fn has_choice(procedure: &Procedure) -> bool {
     procedure.parameters.iter().any(Parameter::is_choice)
 }
 
-/// The forms of a procedure under its name. The large one has a name of its own where no compiler
-/// could tell it from the other.
+/// Writes the specific procedures of a generic name. The large form has a name of its own if no
+/// compiler could distinguish it from the other form.
 fn write_generics(text: &mut String, procedure: &Procedure, prefix: &str, choice: Choice) {
     let types = |large| -> Vec<String> {
         let parameters = procedure
             .fortran_parameters(large)
             .filter(|p| !p.is_function());
-        // Addresses and counts are integers of one kind.
+        // Integers of addresses and of counts have the same kind.
         parameters
             .map(|p| declaration(p, large).0.replace(ADDRESS, COUNT))
             .collect()
@@ -129,9 +130,9 @@ fn end(choice: Choice) -> &'static str {
     }
 }
 
-/// C's binding of descriptors, with which gfortran does not copy the component of an array of a
-/// derived type. Where memory outlasts the call, a copy would be wrong; elsewhere a vector
-/// subscript needs one.
+/// The C binding of a procedure with descriptors, with which gfortran does not copy a component of
+/// an array of a derived type. If memory is used after the call, a copy would be wrong; otherwise a
+/// vector subscript needs one.
 fn binding(specific: &str, choice: Choice) -> String {
     match choice {
         Choice::Descriptors => format!("bind(C, name=\"{}\")", manglings(specific)[0]),
@@ -213,7 +214,7 @@ fn write_choice(text: &mut String, dummy: &str, attributes: &str, choice: Choice
     }
 }
 
-/// Type and shape.
+/// The type and the shape of a dummy argument.
 fn declaration(parameter: &Parameter, large: bool) -> (String, String) {
     let length = match &parameter.length {
         Length::Named(length) => length.as_str(),
@@ -221,7 +222,7 @@ fn declaration(parameter: &Parameter, large: bool) -> (String, String) {
     };
     let shape = match parameter.kind.word() {
         "str" => String::new(),
-        // A constant of one element may stand for what is ignored.
+        // A constant of one element may be passed for ignored results.
         "status" | "errcode" | "weight" | "index" if parameter.is_array() => "(*)".into(),
         "commands" | "argv" => "(*)".into(),
         "argvs" => "(count, *)".into(),
@@ -251,7 +252,7 @@ fn declaration(parameter: &Parameter, large: bool) -> (String, String) {
     (ty, shape)
 }
 
-/// The kind of a user's function.
+/// The abstract interface of a user's function.
 fn callback(word: &str, large: bool) -> String {
     let name = word.trim_start_matches("fn_");
     let form = if large && ["user_function", "datarep_conversion_function"].contains(&name) {
@@ -262,7 +263,7 @@ fn callback(word: &str, large: bool) -> String {
     format!("MPI_{}{}{form}", name[..1].to_ascii_uppercase(), &name[1..])
 }
 
-/// Intent and asynchronism.
+/// The attributes INTENT and ASYNCHRONOUS of a dummy argument.
 fn attributes(parameter: &Parameter, procedure: &Procedure) -> String {
     let mut parts = Vec::new();
     if let Some(intent) = intent(parameter, procedure) {
@@ -275,15 +276,15 @@ fn attributes(parameter: &Parameter, procedure: &Procedure) -> String {
 }
 
 fn intent(parameter: &Parameter, procedure: &Procedure) -> Option<&'static str> {
-    // The standard makes exceptions of these.
+    // Exceptions in the standard.
     match (procedure.name.as_str(), parameter.name.as_str()) {
         ("Get_address", "location") | ("Win_detach", "base") => return None,
-        // It is written, although C has a pointer without an intent.
+        // It is written, although C's parameter is a pointer without an intent.
         ("Abi_get_fortran_booleans", "logical_true" | "logical_false") => return None,
         ("Cancel", "request") | ("Free_mem", "base") => return Some("IN"),
         _ => {}
     }
-    // A constant may stand for what is ignored.
+    // A constant may be passed for ignored results.
     let is_ignorable = ["status", "errcode", "weight", "ptr"].contains(&parameter.kind.word());
     match parameter.access {
         _ if parameter.is_function() || parameter.kind.word() == "out" => None,
@@ -294,7 +295,7 @@ fn intent(parameter: &Parameter, procedure: &Procedure) -> Option<&'static str> 
     }
 }
 
-/// Statuses of the two modules, which have the same integers.
+/// Writes the conversions between the statuses of the two modules, which have the same integers.
 fn write_conversions_of_status(text: &mut String, prefix: &str) {
     let (old, new) = (
         "INTEGER, INTENT({}) :: f_status(MPI_STATUS_SIZE)",

@@ -1,4 +1,4 @@
-//! The module `mpi_f08_types`: handles as derived types, constants and users' functions.
+//! Generates the module `mpi_f08_types`: handles as derived types, constants and users' functions.
 
 use crate::Tables;
 use crate::commons::{Block, COMMONS, Variable, with_attribute};
@@ -8,7 +8,7 @@ use crate::kinds::HANDLES;
 use crate::predefined::FUNCTIONS;
 use std::fmt::Write;
 
-/// The users' functions: name, and its dummy arguments with their types.
+/// The abstract interfaces of users' functions: name, and dummy arguments with their types.
 const CALLBACKS: &[(&str, &[(&str, &str)])] = &[
     (
         "MPI_User_function",
@@ -152,7 +152,7 @@ const FLAG: (&str, &str) = ("flag", "LOGICAL");
 const CODE: (&str, &str) = ("ierror", "INTEGER");
 const ERROR: (&str, &str) = ("error_code", "INTEGER");
 
-/// The module with types, constants and users' functions.
+/// The source text of the module with types, constants and users' functions.
 pub(crate) fn types(tables: &Tables) -> String {
     let mut text = String::from(
         "! Handles, constants and users' functions of the module mpi_f08. Generated.\n\n\
@@ -199,7 +199,8 @@ pub(crate) fn types(tables: &Tables) -> String {
     text
 }
 
-/// The kind of a function that MPI predefines.
+/// The name of the abstract interface of a predefined function; `None` for functions of MPI 1,
+/// which are not in this module.
 fn callback_of(name: &str) -> Option<String> {
     let class = ["Comm", "Type", "Win"]
         .into_iter()
@@ -211,12 +212,12 @@ fn callback_of(name: &str) -> Option<String> {
         (Some(class), _) => Some(format!("MPI_{class}_copy_attr_function")),
         (_, "MPI_CONVERSION_FN_NULL") => Some("MPI_Datarep_conversion_function".into()),
         (_, "MPI_CONVERSION_FN_NULL_C") => Some("MPI_Datarep_conversion_function_c".into()),
-        // Those of MPI 1 are not in this module.
+        // Predefined functions of MPI 1 are not in this module.
         _ => None,
     }
 }
 
-/// Variables that are recognised by their addresses.
+/// Writes the variables that are recognised by their addresses.
 fn write_sentinels(text: &mut String) {
     for Block(_, block, variables) in COMMONS {
         for Variable(ty, name, shape, _) in *variables {
@@ -238,7 +239,7 @@ fn write_sentinels(text: &mut String) {
     }
 }
 
-/// Conversion of handles to and from integers. Their comparison is that of `mpi_types`.
+/// Writes the assignments between handles and integers. The comparisons are those of `mpi_types`.
 fn write_assignments(text: &mut String) {
     text.push_str("  interface assignment(=)\n");
     for (_, ty) in HANDLES {

@@ -1,5 +1,6 @@
-//! The module `mpi`: an explicit interface for every procedure. A choice buffer takes any argument,
-//! by directives in the spellings of several compilers; a compiler ignores those of the others.
+//! Generates the module `mpi`: an explicit interface for every procedure. A choice buffer may be
+//! any argument, by directives in the spellings of several compilers; a compiler ignores those of
+//! other compilers.
 
 use crate::Tables;
 use crate::constants;
@@ -15,7 +16,7 @@ pub(crate) const ANY: [&str; 3] = [
     "!$PRAGMA IGNORE_TKR ",
 ];
 
-/// Kinds that an interface may need from the module around it.
+/// Kinds that an interface may import from the module.
 const KINDS: [&str; 4] = [
     "MPI_ADDRESS_KIND",
     "MPI_COUNT_KIND",
@@ -23,10 +24,10 @@ const KINDS: [&str; 4] = [
     "MPI_STATUS_SIZE",
 ];
 
-/// The columns of a line.
+/// The greatest number of columns of a line.
 const WIDTH: usize = 100;
 
-/// The text of the module.
+/// The source text of the module `mpi`.
 pub(crate) fn module(tables: &Tables) -> String {
     let mut text = String::from(
         "! The module mpi: interfaces to the library mpifort_abi. Generated.\n\n\
@@ -55,7 +56,7 @@ pub(crate) fn module(tables: &Tables) -> String {
     text
 }
 
-/// The procedure returns the address of memory, which may be a TYPE(C_PTR).
+/// True if the procedure returns the address of memory, which may be a TYPE(C_PTR).
 pub(crate) fn has_address(procedure: &Procedure) -> bool {
     procedure
         .parameters
@@ -63,7 +64,8 @@ pub(crate) fn has_address(procedure: &Procedure) -> bool {
         .any(|p| p.kind.word() == "memory")
 }
 
-/// The interface of the plain form. `end`: nothing, or that of the form with TYPE(C_PTR).
+/// Writes the interface of the plain form. `end`: empty, or the suffix of the form with
+/// TYPE(C_PTR).
 fn write_interface(text: &mut String, procedure: &Procedure, prefix: &str, end: &str) {
     let parameters: Vec<_> = procedure.fortran_parameters(false).collect();
     let mut names: Vec<_> = parameters
@@ -123,7 +125,7 @@ fn declarations(procedure: &Procedure, parameters: &[&Parameter], name: &str, en
     text
 }
 
-/// Procedures of Fortran alone: they are not in the table of C's procedures.
+/// The interfaces of procedures that exist only in Fortran, so that C's table does not have them.
 fn of_fortran_alone(prefix: &str) -> String {
     let mut text = format!("    subroutine {prefix}F_SYNC_REG(buf)\n      implicit none\n");
     for directive in ANY {
@@ -161,7 +163,7 @@ fn of_fortran_alone(prefix: &str) -> String {
     text
 }
 
-/// A statement, continued where it is too long.
+/// Writes a statement, with continuation lines if it is too long.
 pub(crate) fn write_wrapped(text: &mut String, statement: &str) {
     let mut line = String::new();
     for part in statement.split_inclusive(", ") {

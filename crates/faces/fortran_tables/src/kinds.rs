@@ -3,8 +3,8 @@
 
 use tables::table::{Access, Length, Parameter, Procedure};
 
-/// Classes of handles: the word of the table, and the derived type of `mpi_f08`. In `mpi` and
-/// `mpif.h` they are integers.
+/// Classes of handles: the word in the table, and the derived type in `mpi_f08`. In `mpi` and
+/// `mpif.h` handles are integers.
 pub(crate) const HANDLES: &[(&str, &str)] = &[
     ("comm", "MPI_Comm"),
     ("datatype", "MPI_Datatype"),
@@ -19,29 +19,29 @@ pub(crate) const HANDLES: &[(&str, &str)] = &[
     ("win", "MPI_Win"),
 ];
 
-/// A parameter as Fortran has it.
+/// The properties of a parameter in Fortran.
 pub trait FortranParameter {
-    /// The name in Fortran, where it is a keyword of the interface. Two names of C avoid functions
-    /// of its library.
+    /// The name in Fortran, which is a keyword of the interface. Two of C's names differ, to avoid
+    /// functions of the C library.
     fn fortran_name(&self, procedure: &Procedure) -> &str;
 
-    /// The parameter is an array.
+    /// True if the parameter is an array.
     fn is_array(&self) -> bool;
 
-    /// A choice buffer.
+    /// True if the parameter is a choice buffer.
     fn is_choice(&self) -> bool;
 
-    /// The derived type of the handle in `mpi_f08`.
+    /// The derived type in `mpi_f08`, if the parameter is a handle.
     fn handle(&self) -> Option<&'static str>;
 
-    /// The parameter is ASYNCHRONOUS in `mpi_f08`: a buffer, or an array whose length the
+    /// True if the parameter is ASYNCHRONOUS in `mpi_f08`: a buffer, or an array whose length the
     /// communicator determines, that may be used after the return.
     fn is_asynchronous(&self, procedure: &Procedure) -> bool;
 
-    /// A user's procedure.
+    /// True if the parameter is a user's procedure.
     fn is_function(&self) -> bool;
 
-    /// The declaration in the module `mpi`, without the name: a type, and the shape.
+    /// The declaration in the module `mpi` without the name, as (type, shape).
     fn declaration(&self, procedure: &Procedure, large: bool) -> (String, String);
 }
 
@@ -107,28 +107,29 @@ impl FortranParameter for Parameter {
     }
 }
 
-/// A procedure as Fortran has it.
+/// The properties of a procedure in Fortran.
 pub trait FortranProcedure {
-    /// The procedure is one of MPI 1, in which addresses are integers of the default kind.
+    /// True if the procedure belongs to MPI 1, in which addresses are integers of the default kind.
     fn is_old(&self) -> bool;
 
     /// The name in Fortran, without `MPI_`.
     fn fortran(&self, large: bool) -> String;
 
-    /// Fortran's parameters of one of the forms, without IERROR.
+    /// Fortran's parameters of one of the forms, except IERROR.
     fn fortran_parameters(&self, large: bool) -> impl Iterator<Item = &Parameter>;
 
-    /// The procedure ends with the parameter IERROR.
+    /// True if the last parameter is IERROR.
     fn has_ierror(&self) -> bool;
 
-    /// MPI runs after the procedure, so that the ABI library can learn of Fortran.
+    /// True if MPI runs after the procedure, so that the ABI library can get the properties of
+    /// Fortran.
     fn starts(&self) -> bool;
 
-    /// The procedure starts persistent requests.
+    /// True if the procedure starts persistent requests.
     fn starts_requests(&self) -> bool;
 
-    /// Memory of the procedure's buffers and arrays may be used after the return, so that they are
-    /// ASYNCHRONOUS in `mpi_f08`.
+    /// True if memory of the procedure's buffers and arrays may be used after the return, so that
+    /// they are ASYNCHRONOUS in `mpi_f08`.
     fn outlasts(&self) -> bool;
 }
 
@@ -183,14 +184,14 @@ pub(crate) fn integer(rust: &str) -> &'static str {
     }
 }
 
-/// Fortran has the parameter: it has neither the arguments of `main` nor `...`.
+/// True if Fortran has the parameter: it has neither the arguments of `main` nor `...`.
 fn in_fortran(parameter: &Parameter, procedure: &Procedure) -> bool {
     let of_main = ["argc", "argv"].contains(&parameter.name.as_str());
     let has_main = procedure.parameters.iter().any(|p| p.name == "argc");
     parameter.kind.word() != "..." && !(of_main && has_main)
 }
 
-/// The type of addresses, extents and attribute values.
+/// The Fortran type of addresses, extents and attribute values.
 fn address(procedure: &Procedure) -> &'static str {
     if procedure.is_old() {
         "INTEGER"

@@ -1,8 +1,8 @@
 //! The generators of the Fortran bindings, from the tables of the standard ABI. The build scripts
-//! of the libraries use them; the libraries contain none of it.
+//! of the libraries call them; the libraries do not contain this crate.
 //!
-//! Invariant: no list of procedures is written by hand. A kind of parameter has one row that says
-//! what it is in each of the two Fortran modules (`kinds`), and one conversion (`parameter`).
+//! Invariant: no list of procedures is written by hand. A kind of parameter has one row with its
+//! properties in each of the two Fortran modules (`kinds`), and one conversion (`parameter`).
 
 mod choice;
 pub mod commons;
@@ -29,53 +29,53 @@ use tables::table::{Chapter, Procedure};
 
 pub use entry::manglings;
 
-/// The tables of the standard ABI, names beside it included.
+/// The tables of the standard ABI, including procedures of other libraries (`removed.txt`).
 pub struct Tables {
     pub(crate) chapters: Vec<Chapter>,
     pub(crate) constants: Vec<Group>,
 }
 
-/// A library of entry points: its ABI of C, and the symbols that programs need.
+/// A library of Fortran entry points: its C ABI, and the symbols that programs need.
 pub struct Library {
-    /// The table of constants that differ from the standard's.
+    /// The constants that differ from the standard's.
     pub constants: Vec<Group>,
-    /// Variables that are recognised by their addresses.
+    /// The blocks of variables that are recognised by their addresses.
     pub blocks: &'static [Block],
-    /// Symbols of an entry point.
+    /// A function that returns the symbols of an entry point.
     pub symbols: fn(&Entry) -> Vec<String>,
-    /// Symbols that a compiler made of the library's own modules: lines for the macros of `modules`
-    /// of `fortran_convert`.
+    /// The symbols of the library's own modules, as its compiler built them: lines for the macros
+    /// of `fortran_convert::modules`.
     pub modules: String,
 }
 
-/// An entry point.
+/// The properties of an entry point that determine its symbols.
 pub struct Entry<'a> {
     /// `MPI_`, or `PMPI_` for the profiling interface.
     pub prefix: &'a str,
     /// The name of the procedure without the prefix.
     pub name: &'a str,
-    /// The entry point has large counts.
+    /// True if the entry point has large counts.
     pub large: bool,
-    /// The language.
+    /// The Fortran interface.
     pub form: Form,
 }
 
-/// The language of an entry point.
+/// The Fortran interface to which an entry point belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `mpif.h` and the module `mpi`.
     Plain,
     /// A form of the module `mpi` that has an argument of TYPE(C_PTR).
     CPtr,
-    /// The module `mpi_f08`.
+    /// The module `mpi_f08`, with choice buffers by address.
     F08,
-    /// The module `mpi_f08`, with descriptors of choice buffers.
+    /// The module `mpi_f08`, with choice buffers by descriptor.
     F08Ts,
-    /// A predefined function, which a program passes on.
+    /// None: the entry point is a predefined function, which a program passes to MPI.
     Callback,
 }
 
-/// The library of the standard ABI.
+/// The library of Fortran entry points over the standard ABI.
 pub fn standard() -> Library {
     Library {
         constants: Vec::new(),
@@ -103,8 +103,8 @@ impl Tables {
         }
     }
 
-    /// The procedures that Fortran has: all but the tools interface, and the integers of handles,
-    /// which are handles in Fortran.
+    /// The procedures that Fortran has: all except the tools interface and conversions of handles
+    /// to integers, which handles are in Fortran.
     pub fn procedures(&self) -> impl Iterator<Item = &Procedure> {
         let all = self.chapters.iter().flat_map(|chapter| &chapter.procedures);
         all.filter(|procedure| {
@@ -116,7 +116,7 @@ impl Tables {
     }
 }
 
-/// The modules of a library in Rust.
+/// The source text of the Rust modules of a library.
 fn modules(tables: &Tables, library: &Library) -> String {
     let modules = [
         ("entry", String::new(), entry::generate(tables, library)),
@@ -137,7 +137,7 @@ fn modules(tables: &Tables, library: &Library) -> String {
     modules.map(module).concat()
 }
 
-/// The names that the modules use.
+/// The names that the generated modules import.
 const COMMONS: &[&str] = &[
     "crate::program::Program",
     "fortran_convert::commons::{Common, Special, is_near_blocks, note, usual}",
@@ -164,7 +164,7 @@ fn uses(paths: &[&str]) -> String {
     paths.iter().map(|path| format!("use {path};\n")).collect()
 }
 
-/// Writes the modules in Rust into the folder that cargo gives to a build script.
+/// Writes the Rust modules of a library to cargo's output folder of the build script.
 ///
 /// # Panics
 /// A table has an error, or a file cannot be written.
@@ -176,7 +176,7 @@ pub fn write_modules(library: &Library) -> (PathBuf, Tables) {
     (out, tables)
 }
 
-/// Writes the modules in Rust of `fortran_convert`.
+/// Writes the generated Rust modules of `fortran_convert`.
 ///
 /// # Panics
 /// A table has an error, or a file cannot be written.
@@ -193,15 +193,15 @@ pub fn write_shared() {
 /// Writes a generated file.
 ///
 /// # Panics
-/// It cannot be written.
+/// The file cannot be written.
 pub fn write(path: &Path, text: &str) {
     fs::write(path, text)
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
 }
 
-/// Names the shared library, and the one that it needs, which lies beside it unless LD_LIBRARY_PATH
-/// names another. A library with that name and nothing else is linked: its functions are found when
-/// ours is loaded.
+/// Sets the name of the shared library, and the library that it needs, which lies in the same
+/// folder unless LD_LIBRARY_PATH names another. An empty library of that name is linked: the
+/// functions are found when our library is loaded.
 ///
 /// # Panics
 /// The library cannot be linked.
@@ -220,15 +220,16 @@ pub fn link(out: &Path, name: &str, needed: &str) {
         made.as_ref().is_ok_and(|status| status.success()),
         "{linker} cannot link an empty library: {made:?}"
     );
-    // zig's linker takes no files among options.
+    // zig's linker accepts no files among the options.
     let stub = stub.display().to_string();
     for word in ["-Wl,--no-as-needed", &stub, "-Wl,--as-needed"] {
         println!("cargo:rustc-cdylib-link-arg={word}");
     }
 }
 
-/// Sources in Fortran, and the list `sources` of those that a compiler gets, in this order. Behind
-/// a name is the word of the program `probe` for whose compilers alone it is.
+/// The Fortran sources, and the file `sources`, which lists those that a compiler gets, in this
+/// order. A word after a name is a result of the program `probe`: only compilers with this result
+/// get the source.
 pub fn sources(tables: &Tables) -> Vec<(&'static str, String)> {
     let choice = |form| f08::choice(tables, form);
     let compiled = vec![

@@ -1,10 +1,11 @@
-//! The conversion of one parameter, which follows from its kind.
+//! Generates the code that converts one parameter from Fortran to C. It follows from the
+//! parameter's kind.
 
 use crate::conversion::{Conversion, dummy};
 use crate::kinds::{FortranParameter, FortranProcedure};
 use tables::table::{Access, Length, Parameter, Procedure};
 
-/// The conversion of a parameter.
+/// The generated conversion of a parameter.
 pub(crate) fn conversion(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conversion {
     let name = parameter.name.as_str();
     let word = parameter.kind.word();
@@ -35,7 +36,7 @@ pub(crate) fn conversion(procedure: &Procedure, parameter: &Parameter, large: bo
                 ..choice
             }
         }
-        // The type of this argument is wrong in `mpi`, so it is unused (MPI 5.0 §3.6).
+        // The type of this argument is wrong in `mpi`, where it is therefore unused (MPI 5.0 §3.6).
         "detached" => {
             let unused = format!("let (mut detached, _) = (null_mut::<c_void>(), {name});");
             let of_mpi = dummy(name, "c_void", "(&raw mut detached).cast()".into());
@@ -67,7 +68,7 @@ pub(crate) fn conversion(procedure: &Procedure, parameter: &Parameter, large: bo
     }
 }
 
-/// The number of elements of an array.
+/// The number of elements of an array, as an expression of the generated code.
 fn length(procedure: &Procedure, parameter: &Parameter) -> String {
     let name = parameter.name.as_str();
     match &parameter.length {
@@ -77,7 +78,7 @@ fn length(procedure: &Procedure, parameter: &Parameter) -> String {
             let receives = name.starts_with("recv");
             format!("peers::neighbours::<Program>(comm, {receives})")
         }
-        // With MPI_IN_PLACE the types of what is sent are not significant.
+        // With MPI_IN_PLACE the types of sent data are not significant.
         _ if name.starts_with("send") => {
             "if buffer::is_in_place::<Program>(sendbuf) { 0 } else { peers::ranks::<Program>(comm) }".into()
         }
@@ -97,7 +98,9 @@ fn handle(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     match (parameter.access, procedure.starts_requests()) {
         (_, true) => converted.before(format!("requests::start({name}, {length});")),
-        (Access::In, _) => converted.after(format!("requests::look::<Program>({name}, {length});")),
+        (Access::In, _) => converted.after(format!(
+            "requests::all_unchanged::<Program>({name}, {length});"
+        )),
         _ => converted,
     }
 }
@@ -161,19 +164,19 @@ fn handle_of_class(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     }
 }
 
-/// The type in Rust that stands for a class of handles.
+/// The Rust type that represents a class of handles.
 fn class(parameter: &Parameter) -> String {
     let word = parameter.kind.word();
     word[..1].to_ascii_uppercase() + &word[1..]
 }
 
-/// The library may read arrays of handles after the call.
+/// True if the library may read arrays of handles after the call.
 fn has_late_types(procedure: &Procedure) -> bool {
     let name = procedure.name.to_ascii_lowercase();
     name.contains("alltoallw") && procedure.outlasts()
 }
 
-/// The datatypes of an exchange with one type for each peer.
+/// The conversion of the datatypes of a collective with one type for each peer.
 fn late_types(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     let length = length(procedure, parameter);
@@ -187,7 +190,8 @@ fn late_types(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     ))
 }
 
-/// The length of an array that is significant at the root alone, where others may pass anything.
+/// The length of an array that is significant at the root only, where other ranks may pass
+/// anything.
 fn length_at_root(procedure: &Procedure, parameter: &Parameter) -> String {
     let length = length(procedure, parameter);
     match procedure.name.as_str() {
@@ -204,7 +208,7 @@ fn function(procedure: &Procedure, parameter: &Parameter, large: bool) -> Conver
         "user_function" | "datarep_conversion_function" if large => "large_",
         _ => "",
     };
-    // Two functions of one kind are distinguished by their places in the state.
+    // Two functions of one kind are distinguished by their indices in the state.
     let place = match kind {
         "datarep_conversion_function" => format!(", {}", usize::from(name.starts_with("write"))),
         _ => String::new(),
@@ -249,7 +253,7 @@ fn text(procedure: &Procedure, parameter: &Parameter) -> Conversion {
                 .before(format!("let mut {standard} = text::Output::new({limit});"))
                 .after(output(procedure, name))
         }
-        // The length is the parameter before, in and out.
+        // The length is the parameter before, which is read and written.
         _ => dummy(name, "u8", format!("{standard}.as_mut_ptr()"))
             .before(format!(
                 "let mut {standard} = text::Output::new(text::room(*{}));",
@@ -260,7 +264,7 @@ fn text(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     converted.with_length(name)
 }
 
-/// The statement that writes a text of the library into the program's variable.
+/// The statement that writes a string of the library to the program's variable.
 fn output(procedure: &Procedure, name: &str) -> String {
     let found = procedure.parameters.iter().any(|p| p.name == "flag");
     let condition = if found {
@@ -271,7 +275,7 @@ fn output(procedure: &Procedure, name: &str) -> String {
     format!("if {condition} {{ {name}_standard.write({name}, {name}_length); }}")
 }
 
-/// The parameter with the length of the buffer for a text, NUL included in C alone.
+/// The parameter with the size of the buffer for a string, which includes NUL only in C.
 fn length_name(procedure: &Procedure) -> &str {
     let mut parameters = procedure.parameters.iter();
     let found = parameters.find(|p| matches!(p.name.as_str(), "buflen" | "pset_len"));
@@ -321,7 +325,7 @@ fn flag(parameter: &Parameter) -> Conversion {
             let Length::Named(length) = length else {
                 panic!("an array of flags without a length")
             };
-            // An element has the size of an int, so the library writes into the array.
+            // An element has the size of an int, so the library writes to the program's array.
             dummy(name, "c_int", name.into()).after(format!(
                 "if code == 0 {{ logical::convert({name}, *{length}); }}"
             ))
@@ -329,7 +333,7 @@ fn flag(parameter: &Parameter) -> Conversion {
     }
 }
 
-/// A position in an array, which begins with 1 in Fortran.
+/// The conversion of an index of an array, which begins with 1 in Fortran.
 fn index(parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     let convert = match parameter.is_array() {
@@ -359,8 +363,8 @@ fn attribute(procedure: &Procedure, parameter: &Parameter) -> Conversion {
         ))
 }
 
-/// The word that the library passes to users' functions: ours, with the addresses of the program's
-/// functions and its word.
+/// The conversion of the extra state of users' functions: the library gets our state, which
+/// contains the addresses of the program's functions and its extra state.
 fn state(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     let functions = procedure.parameters.iter().filter(|p| p.is_function());
@@ -398,7 +402,7 @@ fn integer(procedure: &Procedure, parameter: &Parameter, large: bool) -> Convers
     }
 }
 
-/// An address of MPI 1, which is an integer of the default kind.
+/// The conversion of an address of MPI 1, which is an integer of the default kind.
 fn old_integer(procedure: &Procedure, parameter: &Parameter) -> Conversion {
     let name = parameter.name.as_str();
     let standard = format!("{name}_standard");

@@ -1,9 +1,10 @@
-//! The functions that MPI predefines, under all their names.
+//! Generates the predefined functions of MPI, under all their names.
 
 use crate::{Entry, Form, Library};
 use std::fmt::Write;
 
-/// Name, the macro of `fortran_convert` that makes it, and the type of attribute values.
+/// For each predefined function: its name, the macro of `fortran_convert` that defines it, and the
+/// type of attribute values.
 pub(crate) const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("MPI_COMM_NULL_COPY_FN", "null_copy", "isize"),
     ("MPI_COMM_DUP_FN", "duplicate", "isize"),
@@ -21,7 +22,7 @@ pub(crate) const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("MPI_CONVERSION_FN_NULL_C", "no_conversion", "i64"),
 ];
 
-/// The text of the module `predefined`.
+/// The source text of the module `predefined`.
 pub(crate) fn generate(library: &Library) -> String {
     let (mut text, mut names) = (String::new(), String::new());
     for (name, of, ty) in FUNCTIONS {

@@ -1,12 +1,13 @@
-//! MPI_SIZEOF: a procedure for each intrinsic type, kind and rank. Both Fortran modules share those
-//! of a module; the header `mpif.h`, which can use no module, has interfaces of external ones.
+//! Generates MPI_SIZEOF: a procedure for each intrinsic type, kind and rank. Both Fortran modules
+//! share the procedures of a module; the header `mpif.h`, which cannot use a module, has interfaces
+//! of external procedures.
 
 use std::fmt::Write;
 
-/// The highest rank of an array.
+/// The greatest rank of an array.
 const RANKS: usize = 15;
 
-/// Types: a word for names, and the declaration.
+/// The types: a word for names, and the declaration.
 const TYPES: &[(&str, &str)] = &[
     ("character", "character(len=*)"),
     ("logical1", "logical(kind=int8)"),
@@ -23,7 +24,7 @@ const TYPES: &[(&str, &str)] = &[
     ("complex8", "complex(kind=real64)"),
 ];
 
-/// The text of the module `mpi_sizeof_procedures`.
+/// The source text of the module `mpi_sizeof_procedures`.
 pub(crate) fn generate() -> String {
     let (mut names, mut bodies) = (String::new(), String::new());
     for (word, ty) in TYPES {
@@ -52,11 +53,12 @@ pub(crate) fn generate() -> String {
     )
 }
 
-/// The highest rank in the header: compilers with an option for Fortran 95 or 2003 know none above
-/// it.
+/// The greatest rank in the header: compilers with an option for Fortran 95 or 2003 allow no
+/// greater one.
 const RANKS_OF_HEADER: usize = 7;
 
-/// Types as the header declares them: kinds by their ranges, for it has no module to name them.
+/// The types as the header declares them: kinds by their ranges, because the header has no module
+/// that names them.
 const TYPES_OF_HEADER: &[(&str, &str)] = &[
     ("CHARACTER", "CHARACTER(LEN=*)"),
     ("LOGICAL1", "LOGICAL(KIND=SELECTED_INT_KIND(2))"),
@@ -73,8 +75,9 @@ const TYPES_OF_HEADER: &[(&str, &str)] = &[
     ("COMPLEX8", "COMPLEX(KIND=SELECTED_REAL_KIND(15))"),
 ];
 
-/// Head and declarations of the external procedures behind `{prefix}SIZEOF` of the header. Each
-/// prefix has procedures of its own, because Fortran 95 forbids two interfaces of one.
+/// For each external procedure of `{prefix}SIZEOF` in the header: its head and declarations, in
+/// lines. Each prefix has procedures of its own, because Fortran 95 forbids two interfaces of one
+/// procedure.
 fn externals(prefix: &str) -> impl Iterator<Item = [String; 4]> {
     let forms = TYPES_OF_HEADER
         .iter()
@@ -93,7 +96,7 @@ fn externals(prefix: &str) -> impl Iterator<Item = [String; 4]> {
     })
 }
 
-/// The interfaces of the header, line by line.
+/// Writes the interfaces of the header, line by line.
 pub(crate) fn header(mut line: impl FnMut(&str)) {
     for prefix in ["MPI_", "PMPI_"] {
         line(&format!("INTERFACE {prefix}SIZEOF"));
@@ -105,7 +108,7 @@ pub(crate) fn header(mut line: impl FnMut(&str)) {
     }
 }
 
-/// The procedures to which the header's interfaces lead.
+/// The source text of the external procedures that the header's interfaces declare.
 pub(crate) fn of_header() -> String {
     let mut text = String::from("! MPI_SIZEOF of mpif.h. Generated.\n\n");
     for external in ["MPI_", "PMPI_"].into_iter().flat_map(externals) {

@@ -1,12 +1,12 @@
-//! The calls of the standard ABI: the names of all functions, and for each a function that calls
-//! its pointer. `P`: that of the name `PMPI_`.
+//! Generates the calls of the C library: the names of all functions, and for each a function that
+//! calls its pointer. Its parameter `P` is true for the pointer of the name `PMPI_`.
 
 use crate::kinds::FortranProcedure;
 use crate::kinds::HANDLES;
 use std::fmt::Write;
 use tables::table::{Chapter, Procedure, State};
 
-/// The text of the module `standard`.
+/// The source text of the module `standard`.
 pub(crate) fn generate(chapters: &[Chapter]) -> String {
     let (mut names, mut calls, mut number) = (String::new(), String::new(), 0);
     let procedures = chapters.iter().flat_map(|chapter| &chapter.procedures);
@@ -23,7 +23,7 @@ pub(crate) fn generate(chapters: &[Chapter]) -> String {
     )
 }
 
-/// The function that does the work of an entry point.
+/// The path of the function that an entry point calls.
 pub(crate) fn callee(procedure: &Procedure, large: bool) -> String {
     let (module, name) = match &procedure.state {
         State::WorksAs(other) => ("standard", other),
@@ -65,7 +65,7 @@ fn write_call(text: &mut String, procedure: &Procedure, large: bool, number: usi
     .unwrap();
 }
 
-/// A type with a handle or a status of the ABI.
+/// A type that is generic over the ABI, if it contains a handle or a status.
 fn of_abi(ty: &str) -> String {
     let start = ty.rfind(' ').map_or(0, |space| space + 1);
     let is_class = HANDLES

@@ -1,13 +1,13 @@
-//! The module `mpi_types`, which both Fortran modules share: the derived types of handles and of a
-//! status, and the comparison of handles.
+//! Generates the module `mpi_types`, which both Fortran modules share: the derived types of handles
+//! and of a status, and the comparison of handles.
 
 use crate::kinds::HANDLES;
 use std::fmt::Write;
 
-/// Operators, and the ends of the names of their functions.
+/// Operators, and the suffixes of the names of their functions.
 const OPERATORS: [(&str, &str); 2] = [("==", "equal"), ("/=", "differ")];
 
-/// The text of the module.
+/// The source text of the module `mpi_types`.
 pub(crate) fn generate() -> String {
     let mut text = String::from(
         "! Derived types of handles and of a status. Generated.\n\n\

@@ -1,6 +1,6 @@
 //! The entry points, generated from the table of procedures.
 //!
-//! Functions keep the names and the numbers of parameters that the standard gives them.
+//! Functions have the names and the number of parameters of the standard.
 #![allow(
     non_snake_case,
     unused_unsafe,

@@ -1,5 +1,5 @@
-//! Extensions of MPICH that programs ask before they pass memory of a GPU. The standard ABI has no
-//! such question, and no library behind it takes that memory unasked.
+//! Extensions of MPICH by which programs query the support of GPU memory. The standard ABI has no
+//! such query, and no library of that ABI accepts GPU memory without one.
 
 use crate::program::Program;
 use abi_convert::Constants;
@@ -7,13 +7,13 @@ use std::ffi::c_int;
 
 macro_rules! queries {
     ($($name:ident $profiled:ident)*) => {$(
-        /// Returns 1 if buffers may lie in the memory of GPUs of this kind, otherwise 0.
+        /// Returns 1 if buffers may lie in the memory of GPUs of this kind, otherwise 0: always 0.
         #[unsafe(no_mangle)]
         pub(crate) extern "C" fn $name() -> c_int {
             0
         }
 
-        /// Returns 1 if buffers may lie in the memory of GPUs of this kind, otherwise 0.
+        /// Returns 1 if buffers may lie in the memory of GPUs of this kind, otherwise 0: always 0.
         #[unsafe(no_mangle)]
         pub(crate) extern "C" fn $profiled() -> c_int {
             0
@@ -27,12 +27,12 @@ queries! {
     MPIX_Query_hip_support PMPIX_Query_hip_support
 }
 
-/// Kinds of GPUs: CUDA, Level Zero and HIP have the numbers from 0 on.
+/// The number of kinds of GPUs: CUDA, Level Zero and HIP, which are numbered from 0.
 const KINDS: c_int = 3;
 
 macro_rules! query_support {
     ($($name:ident)*) => {$(
-        /// Stores 1 if buffers may lie in the memory of GPUs of a kind, otherwise 0.
+        /// Stores 1 if buffers may lie in the memory of GPUs of a kind, otherwise 0: always 0.
         ///
         /// # Safety
         /// The pointer is NULL or that of an integer.

@@ -1,5 +1,5 @@
-//! MPICH's ABI where it differs from others: handles are integers, of which the upper bits name the
-//! class, and a status has 20 bytes.
+//! The properties of MPICH's ABI in which it differs from other old ABIs: handles are integers,
+//! whose upper bits identify the class, and a status has 20 bytes.
 
 use crate::symbols::{MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
 use abi_convert::constants::standard;
@@ -8,17 +8,17 @@ use abi_convert::program_status::{self, Fields};
 use abi_convert::{Abi, Class, Classes, Constants, Pairs};
 use std::ffi::c_int;
 
-/// MPICH's ABI.
+/// MPICH's ABI, as an implementation of the trait [`Abi`].
 pub(crate) struct Program;
 
-/// A handle of every class but files.
+/// A handle of any class except files.
 type Handle = c_int;
 
-/// The classes of handles.
+/// The classes of MPICH's handles, with their conversions.
 pub(crate) static CLASSES: Classes<Program> = abi_convert::classes!(Program, class);
 
 const fn class(pairs: Pairs, null: (i64, i64), returns_again: bool) -> Class<Program> {
-    // The upper bits of the handles of objects. No class needs an index for every object.
+    // The upper bits of the handles of objects. In no class does every object have an index.
     let prefix = (0x8000_0000 | null.0 as u32) as c_int;
     let predefined = Predefined::new(pairs, null);
     Class::new(pairs, null, returns_again, (prefix, false), predefined)
@@ -33,8 +33,8 @@ extern "C" fn open() {
     library::open();
 }
 
-/// The words that are handles of objects in both ABIs. Those below are the standard's predefined
-/// handles, and those above are negative integers, which name objects of a table.
+/// The values that may be handles of objects in both ABIs. Lower values are the standard's
+/// predefined handles; greater ones are negative integers, which contain an index of a table.
 const SHARED: std::ops::Range<usize> = 0x1000..1 << 31;
 
 impl Abi for Program {
@@ -42,10 +42,10 @@ impl Abi for Program {
     type Status = Status;
     type Predefined = Predefined;
 
-    /// MPICH has predefined datatypes below.
+    /// The first index of an object's handle: MPICH's predefined datatypes have lower ones.
     const FIRST: u32 = 16;
 
-    /// Classes of errors of MPICH's extensions included.
+    /// The last error class, including those of MPICH's extensions.
     const LAST_ERROR_CLASS: c_int = 107;
 
     #[inline(always)]
@@ -104,8 +104,9 @@ impl Abi for Program {
         handle
     }
 
-    /// Codes of the program lie above MPI_ERR_LASTCODE, which differs: a range behind the
-    /// standard's and the last one of integers change places, so every code comes back.
+    /// Converts an error code that the program or a library has added. Such codes are greater than
+    /// MPI_ERR_LASTCODE, whose value differs. A range behind the standard's MPI_ERR_LASTCODE and
+    /// the last range of integers are exchanged, so the opposite conversion restores every code.
     fn free_error(code: c_int) -> Option<c_int> {
         const SHIFT: c_int = PROGRAM_OWN_CODES - FIRST_FREE;
         const LAST: c_int = FIRST_FREE + (OWN_CODES - 1);
@@ -118,28 +119,29 @@ impl Abi for Program {
     }
 }
 
-/// The first code that the standard ABI leaves to libraries and programs.
+/// The first error code that the standard ABI leaves to libraries and programs.
 const FIRST_FREE: c_int = standard::MPI_ERR_LASTCODE as c_int + 1;
 
-/// The program's own codes that convert, and the last of MPICH's that stand for them. Libraries
-/// made of MPICH have their codes behind MPICH's MPI_ERR_LASTCODE in both ABIs, and these stay.
+/// The number of the program's own codes that are converted, and the first of the codes that
+/// represent them in MPICH's ABI. Libraries derived from MPICH have their codes behind MPICH's
+/// MPI_ERR_LASTCODE in both ABIs, and these stay.
 const OWN_CODES: c_int = 1 << 20;
 const PROGRAM_OWN_CODES: c_int = c_int::MAX - (OWN_CODES - 1);
 
-/// A predefined handle and the standard's.
+/// A predefined handle of the program, and the standard's.
 #[derive(Clone, Copy)]
 struct Row {
     program: c_int,
     standard: u32,
 }
 
-/// The predefined handles of a class, each at its place.
+/// The predefined handles of a class, indexed by [`place`].
 pub(crate) struct Predefined {
     rows: [Row; 256],
 }
 
-/// The place of a predefined handle: its lower bits, moved by the upper ones, which tell the null
-/// handle and the two ranges of datatypes apart.
+/// The index of a predefined handle: its lower bits plus the upper ones, which distinguish the null
+/// handle and the two ranges of datatypes.
 #[inline(always)]
 const fn place(handle: c_int) -> usize {
     (handle as u32).wrapping_add(handle as u32 >> 26) as u8 as usize
@@ -152,7 +154,8 @@ impl Predefined {
             standard: 0,
         };
         let mut rows = [NONE; 256];
-        // Zero is no handle, and would be found at this place; one is not.
+        // Zero is no handle, but would match an unused row at this index. 1 never does: its index
+        // is another.
         rows[place(0)].program = 1;
         let mut at = 0;
         while at <= pairs.len() {
@@ -167,7 +170,7 @@ impl Predefined {
                 slot.program == 0 || slot.program == 1 || slot.program == row.program,
                 "two handles at one place"
             );
-            // Of two names for one handle the first counts.
+            // If a handle has two names, the first one is used.
             if slot.program != row.program {
                 *slot = row;
             }
@@ -188,10 +191,10 @@ impl abi_convert::Predefined<Program> for Predefined {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Status {
-    /// The lower half of the number of bytes.
+    /// The lower 32 bits of the number of bytes.
     count_lo: c_int,
-    /// The upper bits of the number of bytes above bit 0, which says that the request was
-    /// cancelled.
+    /// Bit 0 is the flag for a cancelled request; the other bits are the upper bits of the number
+    /// of bytes.
     count_hi_and_cancelled: c_int,
     fields: Fields,
 }

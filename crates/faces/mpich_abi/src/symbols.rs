@@ -1,8 +1,8 @@
-//! The data that MPICH's `mpi.h` declares, and the copy function that it names.
+//! The variables that MPICH's `mpi.h` declares, and the copy function that it names.
 
 use std::ffi::{c_int, c_void};
 
-/// An address that programs read.
+/// An address that programs read from a variable.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(crate) struct Pointer<T>(pub(crate) *const T);
@@ -22,20 +22,19 @@ pub(crate) static MPI_UNWEIGHTED: Pointer<c_int> = Pointer(&raw const UNWEIGHTED
 pub(crate) static MPI_WEIGHTS_EMPTY: Pointer<c_int> =
     Pointer(&raw const WEIGHTS_EMPTY as *const c_int);
 
-/// `MPI_F_STATUS_IGNORE`: Fortran's library stores the address, and there is none before.
+/// `MPI_F_STATUS_IGNORE`: null until the Fortran library stores the address.
 #[unsafe(no_mangle)]
 pub(crate) static mut MPI_F_STATUS_IGNORE: *mut c_int = std::ptr::null_mut();
 
-/// `MPI_F_STATUSES_IGNORE`: Fortran's library stores the address, and there is none before.
+/// `MPI_F_STATUSES_IGNORE`: null until the Fortran library stores the address.
 #[unsafe(no_mangle)]
 pub(crate) static mut MPI_F_STATUSES_IGNORE: *mut c_int = std::ptr::null_mut();
 
-/// A status of Fortran's module `mpi_f08` that stands for none. Its address alone counts.
+/// MPI_STATUS_IGNORE of Fortran's module `mpi_f08`. Only its address is used.
 #[unsafe(no_mangle)]
 pub(crate) static MPIR_F08_MPI_STATUS_IGNORE_OBJ: [c_int; 5] = [0; 5];
 
-/// The array of statuses of Fortran's module `mpi_f08` that stands for none. Its address alone
-/// counts.
+/// MPI_STATUSES_IGNORE of Fortran's module `mpi_f08`. Only its address is used.
 #[unsafe(no_mangle)]
 pub(crate) static MPIR_F08_MPI_STATUSES_IGNORE_OBJ: [c_int; 5] = [0; 5];
 
@@ -55,7 +54,7 @@ pub(crate) static MPI_T_PVAR_ALL_HANDLES: Pointer<c_void> = Pointer(std::ptr::wi
     abi_convert::constants::standard::MPI_T_PVAR_ALL_HANDLES as usize,
 ));
 
-/// The function behind MPI_COMM_DUP_FN, MPI_TYPE_DUP_FN and MPI_WIN_DUP_FN.
+/// The function with the names MPI_COMM_DUP_FN, MPI_TYPE_DUP_FN and MPI_WIN_DUP_FN.
 ///
 /// # Safety
 /// The pointers are those that MPI passes to a copy function.

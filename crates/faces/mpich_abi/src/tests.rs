@@ -1,4 +1,4 @@
-//! Tests of the parts that MPICH's ABI has beside the conversions that all old ABIs share.
+//! Tests of the parts of MPICH's ABI that other old ABIs do not share.
 
 use crate::program::{CLASSES, Program, Status};
 use abi_convert::constants::standard;
@@ -35,7 +35,7 @@ fn every_predefined_handle_of_the_standard_has_one_of_mpich() {
     }
 }
 
-/// The predefined handles of the standard ABI that are integers in MPICH's.
+/// The number of predefined handles of the standard ABI that are integers in MPICH's.
 fn standard_handles() -> usize {
     let groups = tables::constants();
     let all = groups.iter().flat_map(|group| &group.constants);
@@ -68,7 +68,7 @@ fn codes_of_a_program_lie_above_the_last_code() {
         error_out::<Program>(first + 1),
         error_out::<Program>(first) + 1
     );
-    // Those of a library that is made of MPICH lie there already.
+    // Codes of a library derived from MPICH lie there already.
     let behind = Program::MPI_ERR_LASTCODE as c_int + 0x81;
     assert_eq!(error_out::<Program>(behind), behind);
 }

@@ -1,5 +1,5 @@
-//! MPICH's ABI for Fortran: a handle is the integer of C, but that of a file, and a status has 20
-//! bytes.
+//! MPICH's ABI for Fortran: a handle is the same integer as in C, except that of a file, and a
+//! status has 20 bytes.
 
 use crate::generated::predefined::NO_CONVERSION;
 use abi_convert::Word;
@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// MPICH's ABI.
+/// MPICH's ABI, as an implementation of the trait [`Abi`].
 pub(crate) struct Program;
 
 /// A status: five integers in C and in Fortran, in the same order.
@@ -24,7 +24,7 @@ extern "C" fn open() {
     unsafe { library::open::<Program>() };
 }
 
-/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: variables of the C library.
+/// The values of MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which are variables of the C library.
 static WEIGHTS: [AtomicPtr<c_int>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
 
 impl Abi for Program {
@@ -44,8 +44,8 @@ impl Abi for Program {
             .map(|place| place.load(Ordering::Relaxed))
     }
 
-    /// A predefined key has two numbers: the odd one of C asks for an address, and the even
-    /// one behind it, which is Fortran's, for a value.
+    /// A predefined key has two numbers: C's, which is odd and requests an address, and Fortran's,
+    /// which is one greater and requests a value.
     #[inline(always)]
     fn keyval(keyval: c_int) -> c_int {
         let is_predefined = matches!(keyval >> 8, 0x64_4000 | 0x66_0000);
@@ -56,7 +56,8 @@ impl Abi for Program {
         }
     }
 
-    /// Finds the variables of the C library, and tells it what Fortran ignores.
+    /// Reads the variables of the C library, and stores the addresses of Fortran's ignored statuses
+    /// in it.
     fn open() {
         for (place, name) in WEIGHTS
             .iter()
@@ -81,7 +82,7 @@ impl Abi for Program {
         }
     }
 
-    /// True if the datatype is a predefined one: its upper bits say so.
+    /// True if the upper bits of the datatype show that it is predefined.
     fn is_predefined(datatype: c_int) -> bool {
         datatype as u32 >> 30 == 1
     }

@@ -1,6 +1,6 @@
-//! Reductions of the C++ bindings. `MPI::Op::Init` makes an operation of a function of
-//! `libmpi_cxx.so.40`, and then names the program's function, which that one calls with objects of
-//! the bindings.
+//! Reductions of the C++ bindings. `MPI::Op::Init` makes an operation with a function of
+//! `libmpi_cxx.so.40`, and then passes the program's function, which the former calls with objects
+//! of the bindings.
 
 use crate::program::{CLASSES, Handle, Program};
 use abi_convert::pool::{MOST, Pool};
@@ -12,20 +12,20 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 const LIBRARY: &CStr = c"libmpi_cxx.so.40";
 const NAME: &CStr = c"ompi_mpi_cxx_op_intercept";
 
-/// The function of the bindings' library, which gets the program's behind the arguments of a
-/// function in C.
+/// The function of the bindings' library. It gets the program's function after the arguments of a
+/// reduction function in C.
 type Intercept<H> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut H, *mut c_void);
 
 static INTERCEPT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The program's functions.
+/// The program's functions for reductions.
 static USER: Pool = Pool::new();
 
-/// Gives an operation the program's function. The library's operation with a stand-in for it takes
-/// the place of the one that `MPI::Op::Init` has made.
+/// Assigns the program's function to an operation: replaces the operation that `MPI::Op::Init` has
+/// made by an operation of the library with a function that calls the program's.
 ///
 /// # Safety
-/// The function is one for a reduction of the bindings.
+/// The function is a reduction function of the bindings.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ompi_op_set_cxx_callback(op: Handle, function: Function) {
     type Reduce = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut usize);
@@ -49,7 +49,7 @@ pub(crate) unsafe extern "C" fn ompi_op_set_cxx_callback(op: Handle, function: F
     }
 }
 
-/// The function of the bindings' library, which the program has loaded.
+/// The function of the bindings' library, which the program has loaded; null if there is none.
 fn intercept() -> *mut c_void {
     // SAFETY: the names are C strings.
     unsafe {
@@ -74,8 +74,8 @@ unsafe extern "C" fn reduce<A: Abi, const N: usize>(
         );
         std::process::abort();
     }
-    // SAFETY: the address is that of the bindings' function, the pool has the program's at the
-    // number, and the other pointers are the library's.
+    // SAFETY: the address is that of the bindings' function, the pool has the program's function
+    // with this number, and the other pointers are the library's.
     unsafe {
         let intercept = std::mem::transmute::<*mut c_void, Intercept<A::Handle>>(intercept);
         A::classes().datatype.during(*datatype, |mut datatype| {

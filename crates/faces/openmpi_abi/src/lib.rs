@@ -2,13 +2,14 @@
 //! 4 or 5.
 //!
 //! Predefined handles are addresses of objects that this library exports. A program that is linked
-//! at fixed addresses has copies of these objects, and then the addresses are those of the copies:
-//! they are taken when the library is loaded, as any other library would find them.
+//! at fixed addresses has copies of these objects, and the handles are the addresses of the copies.
+//! So the addresses are determined when the library is loaded, by the symbols, as in any other
+//! library.
 //!
-//! Invariant: no function of MPI is called by name. This library exports the names that the ABI
-//! library exports, so a name would lead back here.
+//! Invariant: no function of MPI is called by its symbol. This library exports the symbols that the
+//! ABI library exports, so such a call would return here.
 //!
-//! Never here: knowledge of our own library; names of MPI functions.
+//! Never here: dependence on our own MPI library; symbols of MPI functions.
 
 mod constants;
 mod cxx;

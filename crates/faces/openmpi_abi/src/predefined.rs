@@ -1,5 +1,5 @@
-//! Predefined handles: the objects whose addresses they are, and tables from address to the
-//! standard's handle, which are filled when the library is loaded.
+//! Predefined handles: the objects whose addresses they are, and tables that assign the standard's
+//! handle to each address, which are filled when the library is loaded.
 
 use crate::program::Program;
 use abi_convert::{Pairs, classes};
@@ -7,7 +7,7 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The memory of a predefined object, whose size belongs to the ABI: the linker copies that many
+/// The memory of a predefined object. Its size belongs to the ABI: the linker copies that many
 /// bytes into programs that are linked at fixed addresses. Nothing is stored in it.
 #[repr(C, align(32))]
 pub(crate) struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
@@ -21,7 +21,7 @@ impl<const SIZE: usize> Object<SIZE> {
     }
 }
 
-/// The sizes of objects by class, equal in Open MPI 4 and 5.
+/// The sizes of objects in bytes, by class; equal in Open MPI 4 and 5.
 const COMM: usize = 0x200;
 const DATATYPE: usize = 0x200;
 const ERRHANDLER: usize = 0x400;
@@ -43,7 +43,7 @@ mod objects {
 
 pub(crate) use objects::{INTEGERS, SYMBOLS};
 
-/// The addresses of the objects by their numbers, of which the first is 1.
+/// The addresses of the objects, indexed by their numbers, which begin with 1.
 static ADDRESSES: [AtomicUsize; SYMBOLS + 1] = [const { AtomicUsize::new(0) }; SYMBOLS + 1];
 
 /// The address of the object with a number.
@@ -66,27 +66,29 @@ extern "C" fn fill() {
     }
 }
 
-/// The slots of a table, as a power of two.
+/// The number of slots of a table, as a power of two.
 const SLOT_BITS: u32 = 9;
 const SLOTS: usize = 1 << SLOT_BITS;
 
-/// The factors that are tried. One of the first few hundred separates a hundred addresses.
+/// The number of factors to try. One of the first few hundred gives a hundred addresses separate
+/// slots.
 const FACTORS: u64 = 4096;
 
-/// A table from addresses to the standard's handles.
+/// A hash table from addresses to the standard's handles.
 pub(crate) struct Predefined {
     slots: [Slot; SLOTS],
-    /// Makes the slot of an address: each has one of its own, if a factor was found that does so.
+    /// The factor that determines the slot of an address. Each address has a slot of its own, if
+    /// such a factor was found.
     factor: AtomicU64,
 }
 
 struct Slot {
-    /// 0 while the slot is unused.
+    /// The address of the object; 0 while the slot is unused.
     address: AtomicUsize,
     standard: AtomicUsize,
 }
 
-/// The slot for an address.
+/// The index of the slot for an address.
 #[inline(always)]
 fn slot(address: usize, factor: u64) -> usize {
     ((address as u64).wrapping_mul(factor) >> (u64::BITS - SLOT_BITS)) as usize
@@ -106,10 +108,10 @@ impl Predefined {
         }
     }
 
-    /// Fills the table with pairs of an object's number and the standard's handle. Of two names for
-    /// one handle the first counts.
+    /// Fills the table with pairs of an object's number and the standard's handle. If a handle has
+    /// two names, the first one is used.
     fn fill(&self, pairs: &[(i64, i64)]) {
-        // Odd numbers that a linear congruence makes.
+        // Candidates are odd numbers from a linear congruential generator.
         let mut factor = 0x9e37_79b9_7f4a_7c15_u64;
         for _ in 0..FACTORS {
             if separates(pairs, factor) {
@@ -141,7 +143,8 @@ impl Predefined {
         }
     }
 
-    /// The standard's handle for a predefined one, in whose slot is another.
+    /// The standard's handle for a predefined one whose own slot contains another address; `None`
+    /// for other handles.
     #[cold]
     #[inline(never)]
     fn displaced(&self, handle: usize) -> Option<usize> {
@@ -158,7 +161,7 @@ impl abi_convert::Predefined<Program> for Predefined {
     fn standard(&self, handle: usize) -> Option<usize> {
         let slot = &self.slots[slot(handle, self.factor.load(Ordering::Relaxed))];
         match slot.address.load(Ordering::Relaxed) {
-            // NULL is in no slot.
+            // NULL is never stored in a slot: here the slot is unused.
             address if address == handle => {
                 (handle != 0).then(|| slot.standard.load(Ordering::Relaxed))
             }
@@ -170,14 +173,14 @@ impl abi_convert::Predefined<Program> for Predefined {
 
 #[cfg(test)]
 impl Predefined {
-    /// True if an address is found by one comparison.
+    /// True if the address lies in its own slot, where one comparison finds it.
     pub(crate) fn is_at_its_slot(&self, address: usize) -> bool {
         let at = slot(address, self.factor.load(Ordering::Relaxed));
         self.slots[at].address.load(Ordering::Relaxed) == address
     }
 }
 
-/// True if a factor makes a slot of its own for each address.
+/// True if a factor gives each address a slot of its own.
 fn separates(pairs: &[(i64, i64)], factor: u64) -> bool {
     let mut owners = [0_u16; SLOTS];
     pairs.iter().all(|&(number, _)| {

@@ -1,4 +1,5 @@
-//! Open MPI's ABI where it differs from others: handles are pointers, and a status has 24 bytes.
+//! The properties of Open MPI's ABI in which it differs from other old ABIs: handles are pointers,
+//! and a status has 24 bytes.
 
 use crate::predefined::{INTEGERS, Predefined, address};
 use abi_convert::constants::standard;
@@ -10,22 +11,22 @@ use std::ffi::c_int;
 use std::ptr::without_provenance;
 use std::sync::{Mutex, MutexGuard};
 
-/// Open MPI's ABI.
+/// Open MPI's ABI, as an implementation of the trait [`Abi`].
 pub(crate) struct Program;
 
-/// A handle of every class but files: the address of a predefined object, the standard's own word,
-/// or an address that no memory has, in which an index stands. Programs never follow it.
+/// A handle of any class except files: the address of a predefined object, the value of the
+/// standard's handle, or an invalid address that contains an index. Programs never dereference it.
 pub(crate) type Handle = usize;
 
-/// The classes of handles.
+/// The classes of Open MPI's handles, with their conversions.
 pub(crate) static CLASSES: Classes<Program> = abi_convert::classes!(Program, class);
 
 const fn class(pairs: Pairs, null: (i64, i64), returns_again: bool) -> Class<Program> {
-    // The upper bits of handles in which an index stands: an address that is not canonical, and the
-    // number of the null handle, which no other class has.
+    // The upper bits of handles that contain an index: a non-canonical address, and the number of
+    // the null handle, which is different for each class.
     let prefix = FIRST_PREFIX | (null.0 as usize) << 32;
-    // Operations have an index, because `ompi_op_set_cxx_callback` puts another one of the library
-    // in the place of one.
+    // Operations have an index, because `ompi_op_set_cxx_callback` replaces an operation of the
+    // library by another.
     let is_indexed = null.0 == Program::MPI_OP_NULL;
     let predefined = Predefined::new(pairs);
     Class::new(pairs, null, returns_again, (prefix, is_indexed), predefined)
@@ -42,8 +43,8 @@ extern "C" fn open() {
 
 const FIRST_PREFIX: usize = 0x4f4d_0000_0000_0000;
 
-/// The words that are handles of objects in both ABIs. Those below are the standard's predefined
-/// handles, and those above have an index or are no addresses.
+/// The values that may be handles of objects in both ABIs. Lower values are the standard's
+/// predefined handles; greater ones contain an index or are no addresses.
 const SHARED: std::ops::Range<usize> = 0x1000..FIRST_PREFIX;
 
 impl Abi for Program {
@@ -51,7 +52,8 @@ impl Abi for Program {
     type Status = Status;
     type Predefined = Predefined;
 
-    /// Fortran's integers of predefined handles are smaller.
+    /// The first Fortran integer of an object that is not predefined: those of predefined handles
+    /// are less.
     const FIRST: u32 = 128;
 
     const LAST_ERROR_CLASS: c_int = Program::MPI_ERR_LASTCODE as c_int;
@@ -104,8 +106,8 @@ impl Abi for Program {
         )
     }
 
-    /// The index of an object, a smaller integer of a predefined handle, and -1 of a word that is
-    /// no handle.
+    /// The index of an object, a smaller integer for a predefined handle, and -1 for a value that
+    /// is no handle.
     fn toint(class: &Class<Program>, handle: Handle) -> c_int {
         if let Some(index) = class.index(handle) {
             return index as c_int;
@@ -126,7 +128,7 @@ impl Abi for Program {
         })
     }
 
-    /// NULL if there is no such handle.
+    /// The handle of a Fortran integer; NULL if there is none.
     fn fromint(class: &Class<Program>, integer: c_int) -> Handle {
         if integer < Program::FIRST as c_int {
             let mut numbers = class.numbers();
@@ -145,22 +147,23 @@ impl Abi for Program {
         }
     }
 
-    /// Codes behind the standard's MPI_ERR_LASTCODE lie behind Open MPI's too, and stay.
+    /// Converts an error code that the program or a library has added. Codes greater than the
+    /// standard's MPI_ERR_LASTCODE are also greater than Open MPI's, and stay.
     fn free_error(code: c_int) -> Option<c_int> {
         (code > standard::MPI_ERR_LASTCODE as c_int).then_some(code)
     }
 }
 
-/// Fortran's integers of MPI_LB and MPI_UB.
+/// The Fortran integers of MPI_LB and MPI_UB.
 const MARKS: [c_int; 2] = [4, 3];
 
-/// Fortran's integer of a mark.
+/// The Fortran integer of MPI_LB or MPI_UB; `None` for other handles.
 fn mark_toint(class: &Class<Program>, handle: Handle) -> Option<c_int> {
     let at = Program::markers().iter().position(|mark| *mark == handle)?;
     std::ptr::eq(class, &CLASSES.datatype).then(|| MARKS[at])
 }
 
-/// The mark of Fortran's integer, and NULL if there is none.
+/// MPI_LB or MPI_UB for its Fortran integer; NULL for other integers.
 fn mark_fromint(class: &Class<Program>, integer: c_int) -> Handle {
     match MARKS.iter().position(|mark| *mark == integer) {
         Some(at) if std::ptr::eq(class, &CLASSES.datatype) => Program::markers()[at],
@@ -168,8 +171,8 @@ fn mark_fromint(class: &Class<Program>, integer: c_int) -> Handle {
     }
 }
 
-/// The indices of objects that have the standard's word as handle, and were given an integer, by
-/// class and word.
+/// The indices of objects whose handle is the standard's value, and for which an integer was
+/// requested, by class and value.
 static INDICES: Mutex<BTreeMap<(usize, usize), u32>> = Mutex::new(BTreeMap::new());
 
 fn indices() -> MutexGuard<'static, BTreeMap<(usize, usize), u32>> {
@@ -184,7 +187,7 @@ fn indices() -> MutexGuard<'static, BTreeMap<(usize, usize), u32>> {
 pub(crate) struct Status {
     fields: Fields,
     cancelled: c_int,
-    /// The number of bytes.
+    /// The number of bytes received.
     pub(crate) bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the parts that Open MPI's ABI has beside the conversions that all old ABIs share.
+//! Tests of the parts of Open MPI's ABI that other old ABIs do not share.
 
 use crate::predefined::{SYMBOLS, address};
 use crate::program::{CLASSES, Program, Status};
@@ -176,7 +176,7 @@ fn values_without_a_meaning_in_one_abi_have_none_in_the_other() {
         ),
         (-2, -3, -1)
     );
-    // A library may give out a key that Open MPI predefines.
+    // A library may assign a key that is a predefined one of Open MPI.
     let (own, theirs) = (Program::MPI_LASTUSEDCODE, standard::MPI_LASTUSEDCODE);
     assert_eq!(keyval_out::<Program>(own as c_int), theirs as c_int);
     assert_eq!(keyval_in::<Program>(theirs as c_int), own as c_int);
@@ -207,7 +207,7 @@ fn a_set_of_modes_and_a_set_of_assertions_share_bits() {
 proptest! {
     #[test]
     fn error_codes_come_back(code in prop_oneof![0..1100, 16_384..c_int::MAX]) {
-        // Classes of the standard without one of Open MPI become MPI_ERR_UNKNOWN.
+        // Error classes of the standard that Open MPI does not have become MPI_ERR_UNKNOWN.
         let class_without_a_name = code <= 92 || (1001..=1018).contains(&code);
         prop_assert!(class_without_a_name || error_in::<Program>(error_out::<Program>(code)) == code);
     }

@@ -1,8 +1,9 @@
-//! `libmpi_cxx.so.40`: what programs import of Open MPI's C++ bindings. Nearly all of them are
-//! inline functions of `mpi.h`, which the program has; the rest are these. They call
-//! `libmpi.so.40`, which every such program needs too.
+//! `libmpi_cxx.so.40`: the symbols of Open MPI's C++ bindings that programs import. Nearly all
+//! bindings are inline functions of `mpi.h`, which the program contains; the rest is here. They
+//! call `libmpi.so.40`, which every such program needs too.
 //!
-//! An object of the bindings is the address of its class's table of functions, and a handle.
+//! An object of the bindings consists of the address of its class's virtual function table and a
+//! handle.
 //!
 //! Never here: anything but calls of `libmpi.so.40`.
 
@@ -19,30 +20,31 @@ unsafe extern "C" {
     fn MPI_Win_free(win: *mut Handle) -> c_int;
 }
 
-/// An object of the bindings.
+/// An object of any class of the C++ bindings, such as a communicator: the address of its virtual
+/// function table, and its handle.
 #[repr(C)]
 pub struct Object {
     functions: *const c_void,
     handle: Handle,
 }
 
-/// The function that `MPI::Init` calls. Open MPI prepares the error handler of exceptions here,
-/// which is not there.
+/// The function that `MPI::Init` calls. Open MPI prepares the error handler for exceptions here,
+/// which this library does not have.
 #[unsafe(export_name = "_ZN3MPI20InitializeInterceptsEv")]
 pub extern "C" fn initialize() {}
 
-/// `MPI::Comm::Comm()`: the part of a communicator's constructor that belongs to the abstract
-/// class. The constructors of its subclasses set the table of functions.
+/// `MPI::Comm::Comm()`: the base object constructor of the abstract class of communicators. The
+/// constructors of its subclasses set the virtual function table.
 ///
 /// # Safety
 /// The address is that of memory for a communicator.
 #[unsafe(export_name = "_ZN3MPI4CommC2Ev")]
 pub unsafe extern "C" fn comm(this: *mut Object) {
-    // SAFETY: promised; the object of the null handle is only named.
+    // SAFETY: promised; only the address of the null handle's object is used.
     unsafe { (&raw mut (*this).handle).write((&raw const ompi_mpi_comm_null) as Handle) };
 }
 
-/// `MPI::Comm::Comm()` of a whole object.
+/// `MPI::Comm::Comm()`: the complete object constructor.
 ///
 /// # Safety
 /// The address is that of memory for a communicator.
@@ -52,7 +54,7 @@ pub unsafe extern "C" fn whole_comm(this: *mut Object) {
     unsafe { comm(this) }
 }
 
-/// `MPI::Datatype::Free()`. An error goes to the error handler.
+/// `MPI::Datatype::Free()`. An error is passed to the error handler.
 ///
 /// # Safety
 /// The address is that of a datatype.
@@ -62,7 +64,7 @@ pub unsafe extern "C" fn free_datatype(this: *mut Object) {
     unsafe { MPI_Type_free(&raw mut (*this).handle) };
 }
 
-/// `MPI::Win::Free()`. An error goes to the error handler.
+/// `MPI::Win::Free()`. An error is passed to the error handler.
 ///
 /// # Safety
 /// The address is that of a window.
@@ -75,8 +77,8 @@ pub unsafe extern "C" fn free_win(this: *mut Object) {
 /// `MPI::User_function`
 type UserFunction = unsafe extern "C" fn(*const c_void, *mut c_void, c_int, *const Object);
 
-/// Reduces by a function of the bindings, which `libmpi.so.40` passes behind the arguments of a
-/// function in C; it knows the function from `ompi_op_set_cxx_callback`.
+/// Performs a reduction by a function of the bindings. `libmpi.so.40` passes that function, which
+/// it got by `ompi_op_set_cxx_callback`, after the arguments of a reduction function in C.
 ///
 /// # Safety
 /// The arguments are those of a reduction and a function of the bindings.
@@ -99,16 +101,17 @@ pub unsafe extern "C" fn ompi_mpi_cxx_op_intercept(
     }
 }
 
-/// The table of functions of `MPI::Datatype`, which every program has that knows a function of the
-/// bindings.
+/// The virtual function table of `MPI::Datatype`, which every program contains that has a function
+/// for the bindings.
 fn functions_of_datatypes(function: *mut c_void) -> *const c_void {
     const NAME: &CStr = c"_ZTVN3MPI8DatatypeE";
-    // SAFETY: the names are C strings, and an answer is read after success alone.
+    // SAFETY: the names are C strings, and results are read only after success.
     let table = unsafe {
         let mut table = libc::dlsym(libc::RTLD_DEFAULT, NAME.as_ptr());
         let mut origin = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
         if table.is_null() && libc::dladdr(function, origin.as_mut_ptr()) != 0 {
-            // A library that was opened for itself alone, such as a module of Python.
+            // The function may belong to a library with a private symbol scope, such as a Python
+            // module.
             let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD;
             let library = libc::dlopen(origin.assume_init().dli_fname, flags);
             if !library.is_null() {
@@ -124,7 +127,7 @@ fn functions_of_datatypes(function: *mut c_void) -> *const c_void {
         );
         std::process::abort();
     }
-    // Two words lie before the functions: an offset and the type.
+    // Two words precede the functions: an offset and the type.
     // SAFETY: the table has them.
     unsafe { table.cast::<usize>().add(2).cast() }
 }

@@ -1,6 +1,6 @@
 //! The objects that the bindings define, such as `MPI::COMM_WORLD`. The library sets them when it
-//! is loaded, because a program at fixed addresses has copies of them, and because the tables of
-//! functions are the program's.
+//! is loaded, because a program at fixed addresses has copies of them, and because the virtual
+//! function tables are the program's.
 #![allow(non_upper_case_globals)]
 
 use crate::Object;
@@ -9,15 +9,15 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 macro_rules! objects {
     ($($name:ident $exported:literal $functions:literal $handle:ident;)*) => {
         $(
-            /// An object of the bindings.
+            /// An object that the C++ bindings define, such as `MPI::COMM_WORLD`.
             #[unsafe(export_name = $exported)]
             pub(crate) static mut $name: Object = Object { functions: std::ptr::null(), handle: 0 };
         )*
 
-        /// Sets every object.
+        /// Sets the virtual function table and the handle of every object that the bindings define.
         extern "C" fn set() {
-            // SAFETY: this runs before any code of the program; the objects of the handles are only
-            // named, and the names are C strings.
+            // SAFETY: this runs before any code of the program; only the addresses of the handles'
+            // objects are used, and the names are C strings.
             unsafe {
                 $(
                     (&raw mut $name).write(Object {
@@ -183,8 +183,8 @@ objects! {
 #[unsafe(link_section = ".init_array")]
 static SET: extern "C" fn() = set;
 
-/// The functions of a class: behind two words of the program's table. NULL if the program knows no
-/// functions of the class, and so calls none.
+/// The virtual functions of a class, which lie after two words of the program's table. NULL if the
+/// program has no table of the class, and so calls none of its functions.
 unsafe fn functions(table: &CStr) -> *const c_void {
     // SAFETY: the name is a C string, and a table has two words before the functions.
     unsafe {
@@ -197,7 +197,7 @@ unsafe fn functions(table: &CStr) -> *const c_void {
     }
 }
 
-/// A pointer that programs read.
+/// An address that programs read from a variable.
 #[repr(transparent)]
 pub(crate) struct Pointer(*const c_void);
 
@@ -206,7 +206,7 @@ unsafe impl Sync for Pointer {}
 
 macro_rules! pointers {
     ($($name:ident $exported:literal $address:literal;)*) => {$(
-        /// An address with a meaning.
+        /// An address that is a constant.
         #[unsafe(export_name = $exported)]
         pub(crate) static $name: Pointer = Pointer(std::ptr::without_provenance($address));
     )*};

@@ -1,16 +1,16 @@
-//! `libmpi_mpifh.so.40`: Open MPI's Fortran names over its ABI of C, for Fortran programs that were
-//! built with Open MPI 4 or 5. It has the names of `libmpi_usempi_ignore_tkr.so.40` and of
-//! `libmpi_usempif08.so.40` too, which are installed as libraries that need this one.
+//! `libmpi_mpifh.so.40`: Open MPI's Fortran names over its C ABI, for Fortran programs that were
+//! built with Open MPI 4 or 5. It also has the names of `libmpi_usempi_ignore_tkr.so.40` and of
+//! `libmpi_usempif08.so.40`, which are installed as libraries that need this one.
 //!
-//! Entry points and conversions are those of the binding of the standard ABI. They call
-//! `libmpi.so.40`, which knows Fortran's integers of its handles.
+//! Entry points and conversions are those of the Fortran binding of the standard ABI. They call
+//! `libmpi.so.40`, which converts its handles from and to Fortran's integers.
 //!
-//! Never here: a list of procedures; a conversion that `fortran` has.
+//! Never here: a list of procedures; a conversion that the crate `fortran` also has.
 
-/// Entry points, variables and constants, which the generators make of the tables.
+/// Entry points, variables and constants, generated from the tables.
 ///
-/// Parameters keep the names and the number that the standard gives them. Conversions are written
-/// without regard to each other, so a cast may change nothing, and conditions follow each other.
+/// Functions have the names and the number of parameters of the standard. Conversions are generated
+/// independently of each other, so a cast may have no effect, and conditions may be nested.
 #[allow(
     clippy::too_many_arguments,
     clippy::unnecessary_cast,

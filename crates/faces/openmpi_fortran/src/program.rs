@@ -9,10 +9,10 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Open MPI's ABI.
+/// Open MPI's ABI, as an implementation of the trait `Abi` of `fortran_convert`.
 pub(crate) struct Program;
 
-/// A status: in C four integers and a number of bytes, in Fortran six integers.
+/// A status: four integers and a number of bytes in C, six integers in Fortran.
 pub(crate) type Status = [c_int; 6];
 
 #[used]
@@ -24,10 +24,11 @@ extern "C" fn open() {
     unsafe { library::open::<Program>() };
 }
 
-/// Integers of predefined handles lie below.
+/// Integers of predefined handles are less than this value.
 const FIRST_OBJECT: usize = 128;
 
-/// The handles of predefined objects in C, which stay: 0 where the library has not been asked.
+/// The C handles of predefined objects, which never change, indexed by Fortran's integers; 0 if the
+/// C library has not been called for it yet.
 struct Known([AtomicUsize; FIRST_OBJECT]);
 
 impl Known {
@@ -35,7 +36,7 @@ impl Known {
         Known([const { AtomicUsize::new(0) }; FIRST_OBJECT])
     }
 
-    /// The handle for an integer, or 0.
+    /// The C handle for a Fortran integer, or 0 if it is not known yet.
     #[inline(always)]
     fn get(&self, integer: c_int) -> usize {
         let place = self.0.get(integer as usize);
@@ -43,7 +44,7 @@ impl Known {
     }
 }
 
-/// Those of all classes.
+/// The known handles, indexed by the number of their class.
 static KNOWN: [Known; CLASSES] = [const { Known::new() }; CLASSES];
 
 impl Abi for Program {
@@ -53,7 +54,7 @@ impl Abi for Program {
     const LIBRARY: &'static str = "libmpi_mpifh.so.40";
     const C_LIBRARY: &'static str = "libmpi.so.40";
     const IN_PLACE: *mut c_void = without_provenance_mut(1);
-    /// Open MPI has no such constant, so its library of C takes the standard's.
+    /// Open MPI has no such constant, so its C library accepts the standard's value.
     const AUTOMATIC: *mut c_void = without_provenance_mut(2);
     const STATUS_IGNORE: usize = 0;
     const NO_CONVERSION: &'static [&'static CStr] = NO_CONVERSION;
@@ -62,7 +63,8 @@ impl Abi for Program {
         [2, 3].map(without_provenance_mut)
     }
 
-    /// Tells the C library what Fortran ignores. The variables of `mpi_f08` are those of `mpif.h`.
+    /// Stores the addresses of Fortran's ignored statuses in the C library. The variables of
+    /// `mpi_f08` are those of `mpif.h`.
     fn open() {
         let ignored = [
             (c"MPI_F_STATUS_IGNORE", Program::status_ignore()),

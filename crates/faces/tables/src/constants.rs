@@ -2,21 +2,22 @@
 
 use std::fmt::Write;
 
-/// Constants of one meaning.
+/// A group of constants with the same subject.
 pub struct Group {
-    /// The title in the table.
+    /// The title of the group in the table.
     pub title: String,
     /// The constants in the order of the table.
     pub constants: Vec<Constant>,
 }
 
-/// A row of the table.
+/// A constant: a row of the table.
 pub struct Constant {
-    /// The name in C.
+    /// The name of the constant in C.
     pub name: String,
-    /// The text of the table: decimal, or hexadecimal for values that are not integers in C.
+    /// The value as text of the table: decimal, or hexadecimal for values that are not integers in
+    /// C.
     pub value: String,
-    /// The type in C, or `fortran`.
+    /// The type of the constant in C, or `fortran`.
     pub c_type: String,
 }
 
@@ -27,10 +28,10 @@ impl Constant {
     }
 }
 
-/// Parses the table.
+/// Parses `constants.txt`.
 ///
 /// # Errors
-/// The number of the wrong line, and the reason.
+/// The number of an invalid line, and the reason.
 pub fn parse(text: &str) -> Result<Vec<Group>, String> {
     let mut groups: Vec<Group> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -67,7 +68,7 @@ pub fn parse(text: &str) -> Result<Vec<Group>, String> {
     Ok(groups)
 }
 
-/// The text of the module `constants`.
+/// The source text of the module `constants`.
 pub fn generate(groups: &[Group]) -> String {
     let mut text = String::new();
     for group in groups {
@@ -91,7 +92,7 @@ pub fn generate(groups: &[Group]) -> String {
     text
 }
 
-/// The Rust type and expression of a constant.
+/// The Rust type and the Rust expression of a constant.
 fn rust(c_type: &str, value: &str) -> (String, String) {
     let plain = |ty: &str| (ty.to_string(), value.to_string());
     let pointer = |ty: &str| {
@@ -105,7 +106,7 @@ fn rust(c_type: &str, value: &str) -> (String, String) {
         "MPI_Offset" => plain("i64"),
         "void *" => pointer("c_void"),
         "int *" => pointer("c_int"),
-        // The values of other pointers and of functions are compared as addresses.
+        // The values of other pointers and of functions are only compared, as addresses.
         pointer if pointer.ends_with('*') => plain("usize"),
         tools if tools.starts_with("MPI_T_") => {
             ("ToolsHandle".into(), format!("ToolsHandle({value})"))

@@ -1,4 +1,4 @@
-//! `docs/figures/coverage.md` from the table.
+//! The generator of `docs/figures/coverage.md`, the page of procedures that work.
 
 use crate::table::{Chapter, Procedure, State};
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
-//! The entry points: one body for every form of every procedure, and the two exported names that
-//! jump to it with the arguments in place. `PMPI_X` never calls `MPI_X`, so a tool that interposes
-//! on `MPI_X` sees the program's calls and none of the library's.
+//! Generates the entry points. Every form of every procedure has one body, and two exported names
+//! that jump to it with their arguments unchanged. `PMPI_X` never calls `MPI_X`, so a tool that
+//! interposes on `MPI_X` sees only the program's calls, not the library's.
 
 use crate::table::{Access, Chapter, Length, Parameter, Procedure};
 use std::fmt::Write;
 
-/// The text of the module `entry`.
+/// The source text of the module `entry`.
 pub fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::new();
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {
@@ -20,8 +20,8 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     let body = procedure.c_name("", large).to_ascii_lowercase();
     let parameters: Vec<_> = procedure
         .parameters(large)
-        // A variadic function of these ABIs receives its fixed arguments like any other, and
-        // MPI_Pcontrol reads no others, so Rust need not define a variadic function.
+        // In these platform ABIs, a variadic function receives its fixed arguments like any other,
+        // and MPI_Pcontrol reads no others, so Rust need not define a variadic function.
         .filter(|parameter| parameter.kind.word() != "...")
         .collect();
     let signature = parameters
@@ -43,7 +43,8 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     )
     .unwrap();
     if procedure.is_announced() {
-        // The arguments stay in place, so a call that finds its rank pays nothing for this.
+        // The arguments are passed on unchanged, so a call that finds its rank pays nothing for
+        // this.
         let name = procedure.c_name("MPI_", large);
         let (guard, result) = match procedure.is_poll() {
             true => ("announced_poll", String::new()),
@@ -72,7 +73,8 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     text.push('\n');
 }
 
-/// The arguments that tell a call from others of its procedure, as an argument of its guard.
+/// The arguments that distinguish a call from other calls of its procedure, as an argument of its
+/// guard.
 fn telling(procedure: &Procedure) -> String {
     let single = || {
         let all = procedure.parameters.iter();
@@ -98,7 +100,7 @@ fn telling(procedure: &Procedure) -> String {
     format!(",\n    &[{}]", uses.join(", "))
 }
 
-/// The memory that a call uses, as further arguments of its guard.
+/// The memory that a call uses, as the text of further arguments of its guard.
 fn used_memory(procedure: &Procedure) -> String {
     let used = procedure.used_memory();
     let uses = used.iter().map(|([address, count, datatype], is_written)| {
@@ -137,7 +139,8 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
     }
 
     let (mut lines, mut decoded, mut passed) = (String::new(), String::new(), String::from("call"));
-    // Every parameter of the plain form is one of the `_c` form, whose list the procedure takes.
+    // Every parameter of the plain form is also one of the `_c` form, so the procedure's function
+    // has the parameters of the `_c` form.
     for parameter in &procedure.parameters {
         let (name, expression) = (&parameter.name, parameter.decode(large));
         if parameter.kind.word() == "..." {
@@ -178,7 +181,7 @@ fn write_body(procedure: &Procedure, large: bool, arguments: &str) -> String {
     )
 }
 
-/// The statement that names the object whose error handler gets this procedure's errors.
+/// The statement that sets the object whose error handler gets this procedure's errors.
 fn error_object(procedure: &Procedure, large: bool) -> String {
     let classes = [
         ("comm", "Comm"),

@@ -1,14 +1,14 @@
-//! The part of `include/mpi.h` with the names that the ABI leaves out: MPI_Fint, and conversions of
+//! The part of `include/mpi.h` with the names that the ABI omits: MPI_Fint, and conversions of
 //! handles and statuses for Fortran. The conversions are inline functions over the ABI's own
-//! MPI_X_fromint and MPI_X_toint. `names.c` compiles the same text into functions with symbols.
+//! MPI_X_fromint and MPI_X_toint. `names.c` compiles the same text to functions with symbols.
 
 use crate::table::{Access, Chapter, Procedure};
 use std::fmt::Write;
 
 const TYPES: &str = include_str!("header_fortran.h");
 
-/// The conversions between representations of a status: name, what is read, what is written, and
-/// the copy.
+/// The conversions between representations of a status: name, source parameter, target parameter,
+/// and the direction between structures and Fortran's array of integers.
 const STATUSES: &[(&str, &str, &str, Copy)] = &[
     (
         "c2f",
@@ -48,9 +48,9 @@ const STATUSES: &[(&str, &str, &str, Copy)] = &[
     ),
 ];
 
-/// The copy of a status.
+/// The direction in which a status is copied between structures and Fortran's array of integers.
 enum Copy {
-    /// Between structures.
+    /// A structure is assigned to a structure.
     Whole,
     ToArray,
     FromArray,
@@ -72,7 +72,8 @@ pub(crate) fn generate(chapters: &[Chapter]) -> String {
     text
 }
 
-/// `MPI_X_f2c` for `MPI_X_fromint`, `MPI_X_c2f` for `MPI_X_toint`; nothing for other procedures.
+/// Writes `MPI_X_f2c` for `MPI_X_fromint`, and `MPI_X_c2f` for `MPI_X_toint`; nothing for other
+/// procedures.
 fn write_handle(text: &mut String, prefix: &str, procedure: &Procedure) {
     let endings = [("_fromint", "_f2c"), ("_toint", "_c2f")];
     let Some((class, ending)) = endings
@@ -83,7 +84,7 @@ fn write_handle(text: &mut String, prefix: &str, procedure: &Procedure) {
     };
     let parameter = &procedure.parameters[0];
     assert!(parameter.access == Access::In);
-    // An int of the ABI is an MPI_Fint here.
+    // An int of the ABI is declared as an MPI_Fint here.
     let fint = |ty: &'static str| if ty == "int" { "MPI_Fint" } else { ty };
     let returns = fint(procedure.returns.expect("a conversion returns").c(false));
     let (name, argument) = (format!("{prefix}{class}{ending}"), &parameter.name);
@@ -120,7 +121,8 @@ fn write_status(
     );
 }
 
-/// A function under a guard. The macro of its name lets a program see that the name is there.
+/// Writes a function under an include guard. The macro of its name shows a program that the name
+/// exists.
 fn write_function(text: &mut String, name: &str, head: &str, body: &str) {
     writeln!(
         text,

@@ -1,5 +1,5 @@
-//! The generator of `include/mpi.h`. The types, which are in no table, come from `header_types.h`;
-//! the types of users' functions, which need enumerations among the constants, from
+//! The generator of `include/mpi.h`. The types, which no table has, come from `header_types.h`. The
+//! types of users' functions, which need enumerations among the constants, come from
 //! `header_functions.h`.
 
 use crate::constants::{Constant, Group};
@@ -49,7 +49,7 @@ fn write_prototypes(text: &mut String, chapters: &[Chapter]) {
     }
 }
 
-/// `int MPI_Send(const void *buf, …)`
+/// The prototype of a procedure, such as `int MPI_Send(const void *buf, …)`.
 pub fn prototype(procedure: &Procedure, prefix: &str, large: bool) -> String {
     let returns = procedure.returns.map_or("int", |kind| kind.c(large));
     let mut parameters: Vec<_> = procedure.parameters(large).map(|p| p.c(large)).collect();
@@ -73,8 +73,8 @@ fn write_group(text: &mut String, group: &Group) {
         return;
     }
     writeln!(text, "\n/* {} */", group.title).unwrap();
-    // The two enumerations of the tools interface are enumerations in C, so that C++ takes their
-    // constants for arguments of these types.
+    // The two enumerations of the tools interface are enumerations in C, so that C++ accepts their
+    // constants as arguments of these types.
     if matches!(
         constants[0].c_type.as_str(),
         "MPI_T_cb_safety" | "MPI_T_source_order"

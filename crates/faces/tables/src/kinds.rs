@@ -1,9 +1,9 @@
 //! Kinds of parameters: the C type in both forms of a procedure, the check of the argument, and the
-//! Rust type that the procedure's function takes.
+//! Rust type that the procedure's function gets.
 
 use crate::table::{Access, Length, Parameter};
 
-/// One word of the table's last column.
+/// The kind of a parameter: a word of the table's last column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Kind(&'static Row);
 
@@ -11,28 +11,28 @@ pub struct Kind(&'static Row);
 struct Row {
     word: &'static str,
     class: Class,
-    /// The C type of the plain form and of the `_c` form.
+    /// The C types in the plain form and in the `_c` form.
     c: [&'static str; 2],
-    /// Their Rust types.
+    /// The Rust types in the plain form and in the `_c` form.
     rust: [&'static str; 2],
 }
 
-/// The decoding of a parameter.
+/// The method by which an argument is decoded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Passed on as it is.
+    /// The argument is passed on unchanged.
     Plain,
-    /// Passed through the function of `args` that is named by the word.
+    /// The argument is checked by the function of `args` whose name is the word.
     Checked,
-    /// An integer whose width depends on the form; the procedure gets an unchecked i64.
+    /// An integer whose width depends on the form. The procedure gets an unchecked i64.
     Widened,
-    /// An integer whose width depends on the form and that must not be negative.
+    /// An integer whose width depends on the form, and which must not be negative.
     Count,
-    /// An int in C, a bool for the procedure.
+    /// An int in C, and a bool for the procedure.
     Flag,
     /// A C string.
     Text,
-    /// A user's function; two types if it has a `_c` form.
+    /// A user's function, with two types if it has a `_c` form.
     Function,
     /// `...`
     Variadic,
@@ -144,45 +144,45 @@ impl Kind {
             .ok_or_else(|| format!("unknown kind `{word}`"))
     }
 
-    /// The word of the table.
+    /// The word of the kind in the table.
     pub fn word(self) -> &'static str {
         self.0.word
     }
 
-    /// The decoding of a parameter of this kind.
+    /// The method by which an argument of this kind is decoded.
     pub fn class(self) -> Class {
         self.0.class
     }
 
-    /// The C type of one element.
+    /// The C type of one element, in the large or the plain form.
     pub(crate) fn c(self, large: bool) -> &'static str {
         self.0.c[usize::from(large)]
     }
 
-    /// The Rust type of one element.
+    /// The Rust type of one element, in the large or the plain form.
     pub fn rust(self, large: bool) -> &'static str {
         self.0.rust[usize::from(large)]
     }
 
-    /// An address that is no buffer of the call.
+    /// True if the kind is an address that is no message buffer of the call.
     fn is_address(self) -> bool {
         let words = ["ptr", "attr", "state", "memory", "detached"];
         words.contains(&self.word())
     }
 
-    /// An integer of the kind whose views hide its width from the face.
+    /// True if the kind is an integer whose width depends on the form.
     fn is_count(self) -> bool {
         matches!(self.class(), Class::Count | Class::Widened)
     }
 
-    /// Two forms of a user's function.
+    /// True if the kind is a user's function with two types.
     fn has_two_functions(self) -> bool {
         self.class() == Class::Function && self.0.c[0] != self.0.c[1]
     }
 }
 
 impl Parameter {
-    /// The declaration in C.
+    /// The declaration of the parameter in C.
     pub(crate) fn c(&self, large: bool) -> String {
         let (ty, name) = (self.kind.c(large), &self.name);
         let array = self.length != Length::One;
@@ -203,7 +203,7 @@ impl Parameter {
         }
     }
 
-    /// The type in the signature of the entry point.
+    /// The type of the parameter in the signature of the entry point.
     pub fn rust(&self, large: bool) -> String {
         let ty = self.kind.rust(large);
         let array = self.length != Length::One;
@@ -217,7 +217,7 @@ impl Parameter {
     }
 
     /// The expression that converts the raw argument for the procedure. It may end in `?`, and may
-    /// use parameters of smaller index, which are decoded before.
+    /// use earlier parameters, which are decoded before.
     pub(crate) fn decode(&self, large: bool) -> String {
         if self.only_large && !large {
             return "None".into();
@@ -301,7 +301,8 @@ impl Parameter {
         let name = &self.name;
         match (&self.length, self.access) {
             (_, Access::In) => format!("args::text(\"{name}\", {name})?"),
-            // A constant includes the closing NUL; a length from the caller does not.
+            // A limit that is a constant includes the closing NUL; a length from the caller does
+            // not.
             (Length::Named(length), _) if length.starts_with("MPI_") => {
                 format!("args::out_text(\"{name}\", {name}, {length} as usize)?")
             }
@@ -313,7 +314,7 @@ impl Parameter {
     }
 }
 
-/// `int n`, `void *p`.
+/// A declaration such as `int n` or `void *p`.
 fn spaced(ty: &str, name: &str) -> String {
     let space = if ty.ends_with('*') { "" } else { " " };
     format!("{ty}{space}{name}")

@@ -1,6 +1,6 @@
-//! The tables of the standard ABI's procedures and constants, and the generators of what is written
-//! from them: the entry points and constants of `abi`, the header, the page of what works. The
-//! crates that need more of the tables, in their build scripts, read them here.
+//! The tables of the standard ABI's procedures and constants, and the generators of their outputs:
+//! the entry points and constants of `abi`, the header, the page of procedures that work. Other
+//! crates read the tables here, in their build scripts.
 //!
 //! Invariant: no other list of procedures is written by hand, and each output is a pure function of
 //! the tables, so that a test can detect a stale checked-in file.
@@ -25,7 +25,7 @@ pub fn procedures() -> Vec<Chapter> {
     parsed(table::parse(include_str!("../procedures.txt")))
 }
 
-/// Procedures that other libraries export beside the names of the standard ABI.
+/// Procedures that other libraries export in addition to the names of the standard ABI.
 ///
 /// # Panics
 /// The table has an error.
@@ -33,7 +33,7 @@ pub fn removed() -> Vec<Chapter> {
     parsed(table::parse(include_str!("../removed.txt")))
 }
 
-/// The procedures of the standard ABI, and behind them those beside it.
+/// The procedures of the standard ABI, followed by those of [`removed`].
 ///
 /// # Panics
 /// A table has an error.

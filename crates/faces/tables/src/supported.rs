@@ -1,10 +1,10 @@
-//! `supported.c` from the tables: a library of names for linkers, without those of procedures that
-//! do not work yet.
+//! The generator of `supported.c`: a library of symbols for linkers, without the procedures that do
+//! not work yet.
 
 use crate::table::Chapter;
 use std::fmt::Write;
 
-/// The text of `supported.c`.
+/// The source text of `supported.c`.
 pub fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::from(
         "/* The names of all procedures that work, for the linker alone: `mpicc -only-supported` links with the library made of this\n   \

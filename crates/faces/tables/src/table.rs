@@ -4,61 +4,62 @@ use crate::kinds::Kind;
 
 /// A chapter of the standard, and its procedures in C.
 pub struct Chapter {
-    /// The number in the standard. 0: names beside the ABI.
+    /// The number of the chapter in the standard; 0 for names that are not in the ABI.
     pub number: u32,
-    /// The title in the standard.
+    /// The title of the chapter in the standard.
     pub title: String,
-    /// The procedures in the order of the table.
+    /// The procedures of the chapter in the order of the table.
     pub procedures: Vec<Procedure>,
 }
 
-/// A row of the table.
+/// A procedure: a row of the table.
 pub struct Procedure {
-    /// Without `MPI_`.
+    /// The name without `MPI_`.
     pub name: String,
-    /// The number of the chapter. 0: a name beside the ABI.
+    /// The number of the chapter; 0 for a name that is not in the ABI.
     pub chapter: u32,
-    /// Has a form `_c`, with MPI_Count where this one has int.
+    /// True if the procedure also has a form `_c`, with MPI_Count where this one has int.
     pub large: bool,
-    /// May be called before MPI_Init and after MPI_Finalize.
+    /// True if the procedure may be called before MPI_Init and after MPI_Finalize.
     pub early: bool,
-    /// The version of the standard that deprecated it.
+    /// The version of the standard that deprecated the procedure, if one did.
     pub deprecated: Option<String>,
     /// The kind of the return value, if it is not an error code.
     pub returns: Option<Kind>,
-    /// The state of the procedure in the library.
+    /// The state of the implementation.
     pub state: State,
-    /// The parameters in C, with those of the `_c` form alone.
+    /// The parameters in C, including those that only the `_c` form has.
     pub parameters: Vec<Parameter>,
 }
 
-/// The state of a procedure in the library.
+/// The state of the implementation of a procedure.
 pub enum State {
-    /// The function of its own name does the work.
+    /// The function of the procedure's own name implements it.
     Works,
-    /// The function of another procedure does the work.
+    /// The function of another procedure, which is named, implements it.
     WorksAs(String),
-    /// The name of the work that will make it work.
+    /// The procedure does not work yet. The field is the name of the planned work that will
+    /// implement it.
     Waits(String),
 }
 
 /// A parameter of a procedure.
 pub struct Parameter {
-    /// The name in C.
+    /// The name of the parameter in C.
     pub name: String,
-    /// The kind, which determines its types and its check.
+    /// The kind of the parameter, which determines its types and its check.
     pub kind: Kind,
-    /// The use of its value: read, written or both.
+    /// The access to the parameter's value: read, written or both.
     pub access: Access,
-    /// The length of the array that it is, if it is one.
+    /// The length of the parameter, if it is an array.
     pub length: Length,
-    /// NULL is allowed.
+    /// True if NULL is allowed.
     pub optional: bool,
-    /// Only the `_c` form has it.
+    /// True if only the `_c` form has the parameter.
     pub only_large: bool,
 }
 
-/// The use of a parameter's value.
+/// The access to a parameter's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// By value, or an array that is read.
@@ -71,19 +72,19 @@ pub enum Access {
     InOut,
 }
 
-/// The length of an array.
+/// The length of a parameter that may be an array.
 #[derive(PartialEq, Eq)]
 pub enum Length {
-    /// It is no array.
+    /// The parameter is no array.
     One,
-    /// `[*]`: known to the communicator only.
+    /// `[*]`: the length follows from the communicator.
     Unknown,
-    /// `[NAME]`: a parameter, or a constant where it begins with `MPI_`.
+    /// `[NAME]`: the length is another parameter, or a constant if the name begins with `MPI_`.
     Named(String),
 }
 
 impl Procedure {
-    /// The name of the function that does the work.
+    /// The name of the Rust function that implements the procedure.
     pub(crate) fn face(&self) -> String {
         match &self.state {
             State::WorksAs(other) => other.to_ascii_lowercase(),
@@ -106,7 +107,7 @@ impl Procedure {
         self.works() && !self.is_tools() && !self.early && self.returns.is_none()
     }
 
-    /// True if the procedure makes an object with the error handler that it is given, which also
+    /// True if the procedure makes an object with an error handler that it gets, and which also
     /// gets the errors of this call (MPI 5.0 §7.4.2, §11.3.1).
     pub(crate) fn makes_with_errhandler(&self) -> bool {
         let has = |words: &[&str], access: Access| {
@@ -116,7 +117,8 @@ impl Procedure {
         has(&["errhandler"], Access::In) && has(&["comm", "session"], Access::Out)
     }
 
-    /// Count and datatype of the first buffer.
+    /// The parameters for count and datatype of the first buffer; `None` if the procedure has no
+    /// buffer.
     pub(crate) fn first_length(&self) -> Option<[&Parameter; 2]> {
         let is = |p: &Parameter, word: &str| p.kind.word() == word && p.length == Length::One;
         let mut pairs = self.parameters.windows(2);
@@ -135,9 +137,9 @@ impl Procedure {
             .any(|p| is_shared(p) && is_changed(p))
     }
 
-    /// The memory of the program that a call uses until it returns, or until its request ends: the
-    /// places of address, count and datatype among the parameters, and whether it is written. Only
-    /// messages and operations on windows say so.
+    /// The memory of the program that a call uses until it returns, or until its request is
+    /// complete: the parameters for address, count and datatype, and true if the memory is written.
+    /// Empty except for messages and operations on windows.
     pub(crate) fn used_memory(&self) -> Vec<([&Parameter; 3], bool)> {
         let is_told = matches!(self.chapter, 3 | 12) && !self.name.ends_with("_init");
         let all: Vec<&Parameter> = self.parameters.iter().filter(|_| is_told).collect();
@@ -154,7 +156,7 @@ impl Procedure {
         triples.collect()
     }
 
-    /// True if the procedure may return without a result.
+    /// True if the procedure is a poll: it may return without a result.
     pub(crate) fn is_poll(&self) -> bool {
         matches!(
             self.name.as_str(),
@@ -173,7 +175,7 @@ impl Procedure {
         )
     }
 
-    /// `[false]`, or `[false, true]` where there is a `_c` form.
+    /// The forms of the procedure: `[false]`, or `[false, true]` if it has a `_c` form.
     pub fn forms(&self) -> &'static [bool] {
         if self.large { &[false, true] } else { &[false] }
     }
@@ -183,7 +185,7 @@ impl Procedure {
         format!("{prefix}{}{}", self.name, if large { "_c" } else { "" })
     }
 
-    /// The parameters of one of the forms.
+    /// The parameters of the large or of the plain form.
     pub fn parameters(&self, large: bool) -> impl Iterator<Item = &Parameter> {
         self.parameters
             .iter()
@@ -191,10 +193,10 @@ impl Procedure {
     }
 }
 
-/// Parses the table.
+/// Parses a table of procedures.
 ///
 /// # Errors
-/// The number of the wrong line, and the reason.
+/// The number of an invalid line, and the reason.
 pub fn parse(text: &str) -> Result<Vec<Chapter>, String> {
     let mut chapters: Vec<Chapter> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -277,7 +279,7 @@ fn parse_procedure(line: &str, chapter: u32) -> Result<Procedure, String> {
     })
 }
 
-/// `name:>kind[length]?@c`, all but the kind being optional.
+/// Parses `name:>kind[length]?@c`, of which only the kind is required.
 fn parse_parameter(text: &str) -> Result<Parameter, String> {
     let (name, rest) = match text.split_once(':') {
         Some((name, rest)) => (Some(name), rest),

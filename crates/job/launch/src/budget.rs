@@ -1,13 +1,13 @@
-//! The limit on the work of one turn of the loop, so that no flood keeps the launcher from signals
+//! The limit on the work of one pass of the event loop, so that no flood of messages delays signals
 //! and deadlines.
 
-/// The bytes of one turn.
+/// The number of bytes that one pass of the event loop may handle.
 const TURN: usize = 64 << 10;
 
-/// The bytes that handling one frame or packet costs in addition to its own.
+/// The cost of one frame or packet, in bytes, in addition to its length.
 const EACH: usize = 64;
 
-/// The work that is left.
+/// The work that is left for this pass of the event loop, in bytes.
 pub(crate) struct Budget(usize);
 
 impl Default for Budget {
@@ -21,7 +21,7 @@ impl Budget {
         Budget(bytes)
     }
 
-    /// Records a frame or packet of this length.
+    /// Subtracts the cost of a frame or packet of `bytes` bytes.
     pub(crate) fn spend(&mut self, bytes: usize) {
         self.0 = self.0.saturating_sub(bytes + EACH);
     }

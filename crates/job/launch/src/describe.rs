@@ -1,16 +1,17 @@
-//! The states of ranks, in one line or several. Ranks in the same state are named together.
+//! Descriptions of the states of ranks, in one line or several. Ranks in the same state are listed
+//! together.
 
 use pmi::RankStatus;
 
 use crate::ranges::ranges;
 use crate::rank_state::{RankState, states};
 
-/// The most states that are described; further ones are counted.
+/// The most states that are described; the ranks in further ones are only counted.
 const MOST_GROUPS: usize = 8;
 
-/// The states in one line: `0-2: MPI_Recv from 3 tag 7 on MPI_COMM_WORLD; 3: no answer (outside
-/// MPI, or busy in a call)`. None if no rank has completed MPI_Init, or if there is no rank but
-/// `except`.
+/// The states of ranks in one line: `0-2: MPI_Recv from 3 tag 7 on MPI_COMM_WORLD; 3: no answer
+/// (outside MPI, or busy in a call)`. `None` if no rank has completed MPI_Init, or if there is no
+/// rank but `except`.
 pub(crate) fn in_a_line(ranks: &[impl AsRef<RankState>], except: Option<usize>) -> Option<String> {
     if states(ranks).all(|rank| rank.init.is_none()) {
         return None;
@@ -32,7 +33,7 @@ pub(crate) fn in_a_line(ranks: &[impl AsRef<RankState>], except: Option<usize>) 
     (!shown.is_empty()).then(|| shown.join("; "))
 }
 
-/// The states in lines: one for each state, and one for each unexpected message.
+/// The states of ranks in lines: one for each state, and one for each unexpected message.
 pub(crate) fn in_lines(ranks: &[impl AsRef<RankState>]) -> Vec<String> {
     let mut lines: Vec<String> = groups(ranks, None)
         .iter()
@@ -48,7 +49,7 @@ pub(crate) fn in_lines(ranks: &[impl AsRef<RankState>]) -> Vec<String> {
     lines
 }
 
-/// The states with their ranks, in the order of the first rank of each.
+/// The different states with their ranks, in the order of the first rank of each.
 fn groups(ranks: &[impl AsRef<RankState>], except: Option<usize>) -> Vec<(String, Vec<usize>)> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for rank in states(ranks).filter(|rank| Some(rank.number) != except) {

@@ -1,4 +1,4 @@
-//! Reasons why a job could not be started.
+//! The reasons why a job could not be started.
 
 use std::fmt;
 use std::io;
@@ -7,115 +7,117 @@ use std::path::{Path, PathBuf};
 use pmi::MOST_RANKS;
 use terminal_text::line;
 
-/// Reason why a job could not be started. No process of the job is left when it is returned.
+/// The reason why a job could not be started. When it is returned, no process of the job is left.
 #[derive(Debug)]
 pub enum Error {
     /// The program does not exist.
     NoProgram {
-        /// The program.
+        /// The name of the program.
         program: String,
-        /// The reason, and the program that may have been meant.
+        /// The reason, or the program that the user may have meant.
         hint: String,
     },
-    /// The program exists and cannot be executed.
+    /// The program exists, but cannot be executed.
     NotExecutable {
-        /// The program.
+        /// The name of the program.
         program: String,
-        /// The reason.
+        /// The reason why the program cannot be executed.
         why: String,
     },
     /// The directory of `--wdir` cannot be entered.
     Directory {
-        /// The directory.
+        /// The path of the directory.
         directory: PathBuf,
-        /// The reason.
+        /// The reason why the directory cannot be entered.
         why: io::Error,
     },
     /// A file for the output of a rank cannot be created.
     OutputFile {
-        /// Its name.
+        /// The name of the file.
         name: String,
-        /// The reason.
+        /// The reason why the file cannot be created.
         why: io::Error,
     },
-    /// A program is linked with the MPI library of another ABI, so its processes would be no ranks
+    /// A program is linked with the MPI library of another ABI, so its processes would not be ranks
     /// of one job.
     OtherMpi {
-        /// The program, its library, and what to do.
+        /// The text for the user: the program, its library, and the remedy.
         why: String,
     },
-    /// A host has fewer cores than ranks, and each rank is to have one.
+    /// A host has fewer cores than ranks, and the user requires a core for each rank.
     TooFewCores {
         /// The number of ranks on the host.
         ranks: usize,
-        /// The number of cores.
+        /// The number of cores that the ranks may use.
         cores: usize,
     },
-    /// The library that shows virtual time on the system's clocks cannot be preloaded.
+    /// The library that makes the system's clocks show virtual time cannot be preloaded.
     Clocks {
-        /// Its file.
+        /// The file of the clock library.
         library: PathBuf,
-        /// Whether there is one.
+        /// True if the file of the clock library exists.
         is_there: bool,
     },
-    /// The dynamic linker cannot be told of the folder of our library.
+    /// The dynamic linker cannot search the folder of our library, because of characters in its
+    /// name.
     Folder {
-        /// The folder.
+        /// The path of the folder.
         library: PathBuf,
     },
-    /// The number of ranks is zero, or more than a launcher can start.
+    /// The number of ranks is zero, or above the limit for a job.
     Ranks {
-        /// The number.
+        /// The requested number of ranks.
         ranks: usize,
     },
-    /// The hard limit on descriptors is too low: each rank needs a socket and perhaps two pipes.
+    /// The hard limit on open descriptors is too low: each rank needs a socket and perhaps two
+    /// pipes.
     Descriptors {
         /// The number of descriptors that the launcher needs.
         needed: u64,
-        /// The limit.
+        /// The hard limit on open descriptors.
         hard: u64,
     },
     /// The system refused to start a rank.
     Start {
-        /// The rank.
+        /// The world rank of the rank.
         rank: usize,
         /// The number of ranks of the job.
         ranks: usize,
-        /// The reason.
+        /// The reason why the system refused to start the rank.
         why: io::Error,
     },
     /// The command that reaches a host cannot be started.
     Host {
-        /// The host.
+        /// The name of the host.
         host: String,
-        /// The command's program.
+        /// The program of the command that reaches the host.
         program: String,
-        /// The reason.
+        /// The reason why the command cannot be started.
         why: io::Error,
     },
-    /// The ranks cannot be bound as the user wants.
+    /// The ranks cannot be bound as the user requests.
     Binding {
-        /// The reason, and what to do.
+        /// The reason why the ranks cannot be bound, and the remedy.
         why: String,
     },
     /// A user started an agent by hand.
     AgentByHand,
-    /// An agent cannot read a frame of its launcher.
+    /// An agent cannot decode a frame of its launcher.
     BadFrame {
-        /// The reason.
+        /// The reason why the frame cannot be decoded.
         why: String,
     },
     /// A system call failed.
     System {
         /// The action that failed.
         what: &'static str,
-        /// The reason.
+        /// The reason why the system call failed.
         why: io::Error,
     },
 }
 
 impl Error {
-    /// The exit code of the launcher: the one that a shell gives for the same failure.
+    /// The exit code of the launcher: the one that a shell uses for the same failure.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::NoProgram { .. } | Error::Directory { .. } | Error::Host { .. } => 127,
@@ -215,7 +217,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The text about a clock library that cannot be used.
+/// The message about a clock library that cannot be used.
 fn clocks(library: &Path, is_there: bool) -> String {
     let why = match is_there {
         true => {

@@ -1,5 +1,5 @@
-//! Targets of the fuzzer for the parsers of this crate, which are private: crate `fuzzed` runs
-//! them. A target takes any bytes, and panics where a promise is broken.
+//! Fuzz targets for the parsers of this crate, which are private; crate `fuzzed` runs the targets.
+//! A target takes any bytes, and panics if a promise is broken.
 
 use std::fs::File;
 use std::io;
@@ -11,11 +11,11 @@ use crate::host_list::HostList;
 use crate::hosts::{Places, place};
 use crate::needs::fuzzing::read_anything;
 
-/// The bytes of an agent or of a launcher, cut anywhere: lines, then frames of either direction.
+/// Fuzz target: the bytes of an agent or of a launcher, split at arbitrary positions: lines, then
+/// frames of either direction.
 ///
-/// The promises: a frame that is read leaves no more bytes than came; a frame that is posted again
-/// is read again with the same words; bytes that are no frame, and an order that is not possible,
-/// give a reason.
+/// The promises: a frame that was decoded and is encoded again is decoded to the same frame;
+/// invalid bytes, and an order that is not possible, give a reason.
 pub fn agents(bytes: &[u8]) {
     let (mode, bytes) = bytes.split_first().unwrap_or((&0, &[]));
     let (reader, writer) = rustix::pipe::pipe().expect("descriptors are left");
@@ -43,7 +43,7 @@ pub fn agents(bytes: &[u8]) {
     }
 }
 
-/// Checks an order of the launcher as an agent does.
+/// Checks a start order of the launcher as an agent does. Ignores other frames.
 fn obey(frame: &ToAgent) {
     if let ToAgent::Start(order) = frame {
         match order.placed() {
@@ -53,7 +53,7 @@ fn obey(frame: &ToAgent) {
     }
 }
 
-/// Takes the frames that have come. True: the bytes are none.
+/// Decodes the frames that have arrived. True: the bytes are not valid frames.
 fn frames<T: serde::Serialize + serde::de::DeserializeOwned + std::fmt::Debug>(
     link: &mut FrameLink,
     take: impl Fn(&T),
@@ -75,9 +75,9 @@ fn frames<T: serde::Serialize + serde::de::DeserializeOwned + std::fmt::Debug>(
     }
 }
 
-/// A hostfile, or the words of `--hosts`, and the placement of ranks on these hosts.
+/// Fuzz target: a hostfile, or the value of `--hosts`, and the placement of ranks on these hosts.
 ///
-/// The promises: no rank is lost or placed twice; an error says what is wrong.
+/// The promises: no rank is lost or placed twice; an error has a reason.
 pub fn hosts(bytes: &[u8]) {
     let Some(([mode, ranks, per_host], text)) = bytes.split_first_chunk() else {
         return;
@@ -115,11 +115,11 @@ pub fn hosts(bytes: &[u8]) {
     }
 }
 
-/// The surroundings of a process in an allocation: records that end with a zero byte, of the form
-/// `NAME=VALUE`. The name of a file begins with `/`, that of a command with `$`.
+/// Fuzz target: the environment of a process in an allocation, as records that end with a zero
+/// byte, of the form `NAME=VALUE`. The name of a file begins with `/`, that of a command with `$`.
 ///
 /// The promises: each host has a name that no command takes for an option, and that only one host
-/// has; an error says what is wrong.
+/// has; an error has a reason.
 pub fn allocations(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let records: Vec<(&str, &str)> = text
@@ -156,10 +156,10 @@ pub fn allocations(bytes: &[u8]) {
     }
 }
 
-/// An object file, the cache of the dynamic linker, or the first line of a script.
+/// Fuzz target: an object file, the cache of the dynamic linker, or the first line of a script.
 ///
-/// The promises: as many names as the limits allow, none longer than they allow, none that is not
-/// in the bytes.
+/// The promises: the number and the length of names are within the limits, and each name is in the
+/// bytes.
 pub fn objects(bytes: &[u8]) {
     read_anything(bytes);
 }

@@ -1,9 +1,9 @@
-//! The guard: a process beside the launcher that ends what is left of the job if the launcher is
+//! The guard: a process that kills all processes that are left of the job if the launcher is
 //! killed.
 //!
-//! Ranks die with their launcher by the system's doing, but the processes below them, such as the
-//! program of a wrapper, do not. All of them have the job's mark in their environment, by which the
-//! guard finds them. A process that has cleared its environment is not found.
+//! The kernel kills ranks when their launcher dies, but not the processes below them, such as the
+//! program of a wrapper. All of them have the job's mark in their environment, by which the guard
+//! finds them. A process that has cleared its environment is not found.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,20 +19,20 @@ use rustix::process::Pid;
 
 use crate::processes;
 
-/// The time for processes to end after SIGKILL.
+/// The longest time for processes to end after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The interval between searches.
+/// The interval between searches for processes.
 const AGAIN: Duration = Duration::from_millis(5);
-/// Searches without a find before the guard leaves: a process may appear during one.
+/// The number of searches without a result before the guard ends: a process may start during one.
 const LAST_SEARCHES: u32 = 2;
 
-/// The mark of a job: the value of a variable in the environment of all its processes. That of a
-/// job within a rank begins with the mark of the outer job.
+/// The mark of a job: the value of a variable in the environment of all its processes. For a job
+/// that a rank of another job starts, it begins with the mark of that outer job.
 #[derive(Debug, Clone)]
 pub(crate) struct JobMark(String);
 
 impl JobMark {
-    /// A mark that no other job of this host has.
+    /// Makes a mark that no other job of this host has.
     pub(crate) fn new() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let own = format!(
@@ -46,12 +46,12 @@ impl JobMark {
         }
     }
 
-    /// The value of the variable.
+    /// The value of the variable that holds the mark.
     pub(crate) fn value(&self) -> &str {
         &self.0
     }
 
-    /// Whether a process with this environment belongs to the job, or to a job within it.
+    /// True if a process with this environment belongs to the job, or to a job within it.
     fn marks(&self, environment: &[u8]) -> bool {
         let mut variables = environment.split(|&byte| byte == 0);
         variables.any(|variable| {
@@ -63,26 +63,28 @@ impl JobMark {
     }
 }
 
-/// The running guard of a job. It leaves when this value is dropped.
+/// The running guard of a job. It ends when this value is dropped.
 pub(crate) struct Guard {
     pid: Pid,
-    /// The pipe by which the guard learns that the launcher has ended: properly after a byte.
+    /// The pipe whose end shows the guard that the launcher has ended; a byte before it means that
+    /// the launcher ended properly.
     alive: OwnedFd,
 }
 
 impl Guard {
-    /// Starts the guard of this process, which must have one thread. `speaks`: it reports its work
-    /// to the user, which the launcher does for an agent. It also removes the `folder` of the job.
-    /// Without it, if the system refuses another process, the job runs unguarded.
+    /// Starts the guard of this process, which must have only one thread. `speaks`: the guard
+    /// reports its work to the user; for an agent the launcher does that. The guard also removes
+    /// the `folder` of the job. `None` if the system cannot start another process: the job runs
+    /// unguarded.
     pub(crate) fn start(mark: &JobMark, speaks: bool, folder: Option<&Path>) -> Option<Guard> {
         let (ended, alive) = pipe_with(PipeFlags::CLOEXEC).ok()?;
         let launcher = std::process::id();
         let before = SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK);
         let before = before.ok()?;
-        // No signal to the parent: the guard is not among the children for which the launcher
-        // waits.
-        // SAFETY: this makes a copy of the process, as fork does. It has one thread, so no lock
-        // stays taken in the copy.
+        // The child sends no signal to its parent, so the guard is not among the children that the
+        // launcher waits for.
+        // SAFETY: this copies the process, as fork does. It has one thread, so no lock stays locked
+        // in the copy.
         let pid = unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) };
         if pid == 0 {
             drop(alive);
@@ -101,7 +103,7 @@ impl Guard {
         Some(Guard { pid, alive })
     }
 
-    /// Its process.
+    /// The process ID of the guard.
     pub(crate) fn pid(&self) -> Pid {
         self.pid
     }
@@ -109,14 +111,14 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // If the guard is gone, nobody reads this.
+        // If the guard is gone, this write fails, which does not matter.
         let _ = rustix::io::write(&self.alive, &[1]);
         let pid = nix::unistd::Pid::from_raw(self.pid.as_raw_nonzero().get());
         while waitpid(pid, Some(WaitPidFlag::__WCLONE)) == Err(nix::errno::Errno::EINTR) {}
     }
 }
 
-/// Waits for the end of the launcher. Returns whether it was killed.
+/// Waits for the end of the launcher. True if it was killed.
 fn is_orphaned(ended: &OwnedFd) -> bool {
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"fishplate-guard");
@@ -139,7 +141,7 @@ fn say_killed(launcher: u32) {
     let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
 }
 
-/// Closes all descriptors but standard error and this one.
+/// Closes all descriptors except standard error and `kept`.
 fn close_others(kept: i32) {
     let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")
         .into_iter()
@@ -149,7 +151,7 @@ fn close_others(kept: i32) {
         .collect();
     for descriptor in open {
         if descriptor != kept && descriptor != libc::STDERR_FILENO {
-            // SAFETY: no value of the guard owns a descriptor but the kept one.
+            // SAFETY: the guard owns no descriptor except `kept`.
             unsafe { libc::close(descriptor) };
         }
     }
@@ -174,11 +176,12 @@ fn end_all(mark: &JobMark) {
     }
 }
 
-/// The processes with the mark. This one has the environment of the launcher, without it.
+/// The processes whose environment has the mark. The guard is not one: its environment is the
+/// launcher's, which has no mark.
 fn marked(mark: &JobMark) -> io::Result<Vec<Pid>> {
     let pids = std::fs::read_dir("/proc")?.flatten().filter_map(|entry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        // A process of another user cannot be read, and is not of this job.
+        // The environment of another user's process cannot be read; it does not belong to this job.
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         Pid::from_raw(pid).filter(|_| mark.marks(&environment))
     });

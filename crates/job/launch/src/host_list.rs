@@ -1,4 +1,5 @@
-//! Lists of hosts: of the command line, and of files in the forms of MPICH, Intel MPI and Open MPI.
+//! Lists of hosts from the command line, and from hostfiles in the formats of MPICH, Intel MPI and
+//! Open MPI.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,25 +8,26 @@ use std::path::Path;
 use crate::error::why_text;
 use crate::host_table::{HostTable, ListedHost};
 
-/// The valid forms of a line, for errors.
+/// The valid forms of a line in a hostfile, for error messages.
 const FORMS: &str = "a line is HOST, HOST:RANKS, or HOST slots=RANKS max_slots=MOST";
 
-/// The longest file that is read: a million hosts with long names fit.
+/// The length of the longest file that is read, in bytes: enough for a million hosts with long
+/// names.
 const LONGEST: u64 = 64 << 20;
 
-/// The hosts that a user has named, each with the number of its places, if it is given.
+/// The hosts that a user has named, each with its number of slots, if it is given.
 #[derive(Debug, Clone)]
 pub struct HostList {
-    /// The option or the file that names them, for errors.
+    /// The option or the file that names the hosts, for error messages.
     pub(crate) source: String,
     pub(crate) hosts: HostTable,
-    /// Whether a batch system has given them, and not the user.
+    /// True if a batch system has allocated the hosts; false if the user has named them.
     pub(crate) is_allocated: bool,
 }
 
 impl HostList {
-    /// Reads a list such as `a,b:4`, in which a number gives the places of a host. The places of a
-    /// repeated name add up. An error is the text for the user.
+    /// Parses a list such as `a,b:4`, where a number is the number of slots of a host. The slots of
+    /// a repeated name are added up. An error is the text for the user.
     pub fn parse(list: &str) -> Result<HostList, String> {
         let shown = terminal_text::line(list);
         let mut hosts = HostList::empty(format!("--hosts {shown}"));
@@ -47,9 +49,9 @@ impl HostList {
         }
     }
 
-    /// Reads a file with one host on each line, as `HOST`, `HOST:RANKS` or `HOST slots=RANKS
-    /// max_slots=MOST`. Text after `#` is a comment. The places of a repeated host add up. An error
-    /// is the text for the user.
+    /// Reads a hostfile: one host on each line, as `HOST`, `HOST:RANKS` or `HOST slots=RANKS
+    /// max_slots=MOST`. Text after `#` is a comment. The slots of a repeated host are added up. An
+    /// error is the text for the user.
     pub fn read(file: &Path) -> Result<HostList, String> {
         let name = file.display();
         let wrong = |why: &str| format!("--hostfile {name}: {why}");
@@ -64,7 +66,7 @@ impl HostList {
         HostList::parse_lines(&text, &name.to_string())
     }
 
-    /// Reads the text of such a file.
+    /// Parses the text of a hostfile; `name` names the file in error messages.
     pub(crate) fn parse_lines(text: &str, name: &str) -> Result<HostList, String> {
         let mut hosts = HostList::empty(name.into());
         for (line, number) in text.lines().zip(1..) {
@@ -82,7 +84,7 @@ impl HostList {
     }
 }
 
-/// Reads a line that is neither empty nor a comment.
+/// Parses a line of a hostfile that is neither empty nor a comment.
 fn listed(line: &str) -> Result<ListedHost, String> {
     let spaced = line.replace('=', " = ");
     let mut words = spaced.split_whitespace();

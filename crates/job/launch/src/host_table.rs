@@ -1,5 +1,5 @@
-//! Named hosts, each once, in the order of their naming; a host is found by its name in constant
-//! time, because a list may have tens of thousands.
+//! A table of named hosts, each listed once, in the order of their first mention. A host is found
+//! by its name in constant time, because a list may have tens of thousands of hosts.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -8,16 +8,16 @@ use std::ops::Deref;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListedHost {
     pub name: String,
-    /// The number of its places, if it is given.
+    /// The number of slots on the host, if it is given.
     pub places: Option<usize>,
-    /// The most ranks that it may get, where it may get more than its places.
+    /// The most ranks that the host may get, if that is more than its slots.
     pub most: Option<usize>,
-    /// Its number in its allocation.
+    /// The number of the host in its allocation.
     pub index: usize,
 }
 
 impl ListedHost {
-    /// A host of which only the name is known.
+    /// A host with a name and no other details.
     pub(crate) fn named(name: &str) -> ListedHost {
         ListedHost {
             name: name.into(),
@@ -27,7 +27,7 @@ impl ListedHost {
         }
     }
 
-    /// Reads `HOST` or `HOST:RANKS`. None if it is neither, as with a control character in it.
+    /// Parses `HOST` or `HOST:RANKS`. `None` if it is neither, or contains a control character.
     pub(crate) fn parse(word: &str) -> Option<ListedHost> {
         let (name, places) = match word.rsplit_once(':') {
             None => (word, None),
@@ -36,7 +36,7 @@ impl ListedHost {
                 (name, Some(places?))
             }
         };
-        // ssh would read a name with a hyphen before it as an option.
+        // ssh would read a name that begins with a hyphen as an option.
         let is_name = !name.is_empty() && !name.starts_with('-');
         let is_name =
             is_name && !name.contains(|letter: char| letter.is_control() || letter.is_whitespace());
@@ -47,18 +47,18 @@ impl ListedHost {
     }
 }
 
-/// Hosts with different names.
+/// A table of hosts with different names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct HostTable {
     hosts: Vec<ListedHost>,
-    /// The number of each host by its name.
+    /// The index of each host by its name.
     names: HashMap<String, usize>,
-    /// The number of the first host with this label before other labels.
+    /// The index of the first host whose name begins with this label and has further labels.
     labels: HashMap<String, usize>,
 }
 
 impl HostTable {
-    /// Adds a host. Its places are added to those of the host with its name.
+    /// Adds a host. If its name is in the table, its slots are added to those of the known host.
     pub(crate) fn add(&mut self, host: ListedHost) {
         let sum = |left: Option<usize>, right: Option<usize>| {
             left.unwrap_or(1).saturating_add(right.unwrap_or(1))
@@ -80,8 +80,8 @@ impl HostTable {
         self.hosts.push(host);
     }
 
-    /// The host with this name, or else the first for which one of the two names is the first label
-    /// of the other.
+    /// Finds the host with this name, or else the first whose name and `name` differ only in that
+    /// one is the first label of the other.
     pub(crate) fn find(&self, name: &str) -> Option<&ListedHost> {
         let by_label = || match name.split_once('.') {
             Some((label, _)) => self.names.get(label),
@@ -91,7 +91,7 @@ impl HostTable {
         Some(&self.hosts[*at])
     }
 
-    /// The hosts, of which the places may be changed.
+    /// All hosts, for changes of their slots.
     pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = &mut ListedHost> {
         self.hosts.iter_mut()
     }
@@ -105,7 +105,7 @@ impl Deref for HostTable {
     }
 }
 
-/// Whether two names mean one host: they are equal, or one is the first label of the other.
+/// True if two names mean the same host: they are equal, or one is the first label of the other.
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     let is_label = |short: &str, long: &str| {
         let rest = long.strip_prefix(short);

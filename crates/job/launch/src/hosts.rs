@@ -10,40 +10,41 @@ use crate::host_table::{ListedHost, is_same};
 /// A host of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobHost {
-    /// The name that the user gave.
+    /// The name of the host, as the user gave it.
     pub name: String,
-    /// The number of ranks on it, at least one.
+    /// The number of ranks on the host, at least one.
     pub ranks: usize,
-    /// The command that starts the program given by its last arguments on the host. Empty for this
-    /// machine.
+    /// The command, as words, that reaches the host: it starts there the program that is appended
+    /// to it as last arguments. Empty for this machine.
     pub command: Vec<OsString>,
-    /// Variables that this command must not inherit.
+    /// Environment variables that the command to the host must not inherit.
     pub unset: &'static [&'static str],
 }
 
 /// The placeholder for the name of the host in a command.
 const NAME: &str = "{host}";
 
-/// The placeholder for the number of the host in its allocation.
+/// The placeholder for the number of the host in its allocation, in a command.
 const INDEX: &str = "{index}";
 
-/// The placement that a user wants.
+/// The user's options for the placement of ranks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Places<'a> {
-    /// The number of ranks. None: as many as there are places, or one on each host.
+    /// The number of ranks. `None`: as many as there are slots, or one on each host.
     pub ranks: Option<usize>,
     /// The most ranks on a host.
     pub per_host: Option<usize>,
-    /// Whether a host may get more ranks than places.
+    /// True if a host may get more ranks than slots.
     pub oversubscribe: bool,
-    /// The command that starts a program on a host, with `{host}` in it. None: ssh.
+    /// The command that starts a program on a host, with `{host}` in it. `None`: that of the
+    /// allocation, or ssh.
     pub launch_with: Option<&'a str>,
-    /// The allocation that the hosts belong to, which knows a command of its own.
+    /// The allocation that the hosts belong to, with its own command to start programs.
     pub allocation: Option<&'a Allocation>,
 }
 
-/// Places ranks on hosts, which are filled in order; one without ranks is left out. Without any
-/// number, all hosts get equal shares. An error is the text for the user.
+/// Places ranks on hosts, which are filled in order. Hosts without ranks are left out. If no number
+/// of slots is given, all hosts get equal shares. An error is the text for the user.
 pub fn place(list: &HostList, wanted: Places<'_>) -> Result<Vec<JobHost>, String> {
     let given = wanted.launch_with.map(words).transpose()?;
     let reach = wanted.allocation.map(Allocation::reach);
@@ -76,7 +77,7 @@ pub fn place(list: &HostList, wanted: Places<'_>) -> Result<Vec<JobHost>, String
     Ok(hosts.collect())
 }
 
-/// The places of each host, enough for the ranks that are wanted.
+/// The slots of each host, enough for the requested number of ranks.
 fn places(list: &HostList, wanted: Places<'_>) -> Result<Vec<usize>, String> {
     let (source, hosts) = (&list.source, &list.hosts);
     let given = hosts.iter().any(|host| host.places.is_some());
@@ -109,7 +110,8 @@ fn places(list: &HostList, wanted: Places<'_>) -> Result<Vec<usize>, String> {
     }
 }
 
-/// Adds a place to each host in turn, up to its most, until there are enough.
+/// Adds a slot to one host after the other, up to the limit of each, until there are enough for
+/// `ranks`.
 fn add_places(places: &mut [usize], hosts: &[ListedHost], ranks: usize) {
     let mut missing = ranks.saturating_sub(total(places));
     let mut has_grown = true;
@@ -136,7 +138,7 @@ fn shares(ranks: usize, hosts: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Splits a command into words as a shell does.
+/// Splits a command into words by the rules of a shell.
 fn words(command: &str) -> Result<Vec<String>, String> {
     match shlex::split(command) {
         Some(words) if !words.is_empty() => Ok(words),
@@ -146,7 +148,7 @@ fn words(command: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Whether this is a name or a loopback address of this machine.
+/// True if `host` is a name or a loopback address of this machine.
 pub(crate) fn is_here(host: &str) -> bool {
     let own = rustix::system::uname();
     let is_loopback = || {
@@ -166,7 +168,7 @@ fn command(host: &ListedHost, words: Option<&[String]>) -> Vec<OsString> {
     with_names(host, words)
 }
 
-/// The words of a command with the name and the number of a host.
+/// The words of a command, with the name and the number of a host in place of the placeholders.
 fn with_names(host: &ListedHost, words: &[String]) -> Vec<OsString> {
     let index = host.index.to_string();
     let words = words.iter();

@@ -1,4 +1,4 @@
-//! The MPI libraries of a program that is not started.
+//! Finds the MPI libraries of a program without starting it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,22 @@ use crate::needs::MpiNeeds;
 use crate::start::libraries::linked_to;
 use crate::{Options, Program};
 
-/// The MPI libraries of a program, and those that its ranks would use.
+/// The MPI libraries that a program needs, and those that its ranks would use.
 #[derive(Debug)]
 pub struct Inspection {
-    /// The libraries that it needs.
+    /// The libraries that the program needs.
     pub needs: MpiNeeds,
-    /// Our library for each of them, if there is one.
+    /// For each needed library the library of this installation that ranks would use, if there is
+    /// one.
     pub used: Vec<Option<PathBuf>>,
-    /// The reason why a job of several ranks is refused.
+    /// The reason why the launcher would refuse a job of several ranks of this program.
     pub refusal: Option<String>,
-    /// The texts that the launcher would print about a job that it starts.
+    /// The messages that the launcher would print when it starts the program.
     pub remarks: Vec<String>,
 }
 
 /// Reads the files of a program as the launcher does before a job. `library` is the folder of our
-/// library. None: there is no such program.
+/// library. `None`: the program does not exist.
 pub fn inspect(program: &OsStr, library: Option<&Path>) -> Option<Inspection> {
     let program = Program {
         program: program.to_os_string(),

@@ -1,20 +1,20 @@
-//! The signals that end a job, each stronger than the one before.
+//! Schedules the signals that end a job, each stronger than the previous one.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-/// The time between a signal that asks a rank to end and the next, stronger one.
+/// The time between a signal that ends processes and the next, stronger one.
 pub(crate) const GRACE: Duration = Duration::from_millis(300);
-/// The interval between searches for processes that appeared while others were killed.
+/// The interval between repetitions of SIGKILL, for processes that started meanwhile.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// The signals still to be sent, each with its time.
+/// The signals that are still to be sent, each with its time.
 pub(crate) struct KillSequence(VecDeque<(Instant, Signal)>);
 
 impl KillSequence {
-    /// The first signal is due at `now`, each further one after the grace period.
+    /// A sequence whose first signal is due at `now`, each further one after [`GRACE`].
     pub(crate) fn new(signals: impl IntoIterator<Item = Signal>, now: Instant) -> Self {
         let times = (0..).map(|step| now + GRACE * step);
         KillSequence(times.zip(signals).collect())
@@ -29,13 +29,13 @@ impl KillSequence {
         self.0.front().map(|&(time, _)| time)
     }
 
-    /// Takes the next signal, if it is due.
+    /// Takes the next signal if it is due.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Signal> {
         self.next().filter(|&time| time <= now)?;
         self.0.pop_front().map(|(_, signal)| signal)
     }
 
-    /// Schedules a signal again, for processes that have appeared meanwhile.
+    /// Schedules a signal again, for processes that have started meanwhile.
     pub(crate) fn repeat(&mut self, signal: Signal, now: Instant) {
         self.0.push_back((now + AGAIN, signal));
     }

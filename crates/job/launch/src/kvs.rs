@@ -1,38 +1,41 @@
-//! The job's key-value store and its fence, which the launcher keeps for all ranks. An agent keeps
-//! one of the values that it has seen.
+//! The job's key-value store and its fence. The launcher has the store of all ranks; an agent has
+//! one with the values that have passed through it.
 
 use std::collections::HashMap;
 
 use pmi::{KvsError, check_key, check_value};
 
-/// The most bytes of a store in addition to those of each rank.
+/// The limit on the memory of a store, in bytes. [`BYTES_OF_A_RANK`] is added for each rank of the
+/// job.
 const BYTES_LIMIT: usize = 8 << 20;
 
-/// The bytes of each rank: its keys and values take a part of them.
+/// The bytes that each rank of the job adds to [`BYTES_LIMIT`]: more than its keys and values take.
 const BYTES_OF_A_RANK: usize = 32 << 10;
 
-/// The bytes that a store needs for an entry in addition to key and value.
+/// The memory of an entry in addition to its key and value, in bytes.
 const ENTRY: usize = 128;
 
-/// The most values that a rank waits for, in addition to some of each rank.
+/// The most values that one requester may wait for. [`WAITING_FOR_A_RANK`] is added for each rank
+/// of the job.
 const WAITING_LIMIT: usize = 4096;
 
-/// The values of each rank that another may wait for.
+/// The number of values that each rank of the job adds to [`WAITING_LIMIT`].
 const WAITING_FOR_A_RANK: usize = 4;
 
-/// The values that have been put, the ranks that wait for others, and the ranks in a fence.
+/// The stored values, the requesters that wait for values, and the ranks in the present fence.
 ///
-/// Who waits for a value is a number: a rank, or whatever the owner of the store counts.
+/// A requester has a number: in an agent it is a rank of its host, in a launcher with agents a
+/// host, and otherwise a rank.
 #[derive(Debug)]
 pub(crate) struct Kvs {
     values: HashMap<String, Entry>,
     waiting: HashMap<String, Vec<usize>>,
     bytes: usize,
-    /// The number of values that each one waits for.
+    /// The number of values that each requester waits for.
     wanted: Vec<usize>,
-    /// Whether each rank is in the present fence.
+    /// For each rank: true if it is in the present fence.
     in_fence: Vec<bool>,
-    /// The number of ranks in it.
+    /// The number of ranks in the present fence.
     entered: usize,
 }
 
@@ -43,12 +46,12 @@ struct Entry {
 }
 
 impl Kvs {
-    /// An empty store for `ranks` ranks, each of which may wait.
+    /// An empty store for `ranks` ranks, which are also the requesters.
     pub(crate) fn new(ranks: usize) -> Self {
         Kvs::for_others(ranks, ranks)
     }
 
-    /// An empty store for the values of `ranks` ranks, for which `others` may wait.
+    /// An empty store for the values of `ranks` ranks, with `others` requesters.
     pub(crate) fn for_others(ranks: usize, others: usize) -> Self {
         Kvs {
             values: HashMap::new(),
@@ -60,8 +63,9 @@ impl Kvs {
         }
     }
 
-    /// Stores a value. Returns those who have been waiting for it, or None if it is stored already;
-    /// the text of an error is the reason of a verdict.
+    /// Stores a value of rank `by`. Returns the requesters that have been waiting for it, or `None`
+    /// if the same value is stored already. An error says which rule of the store the rank has
+    /// violated.
     pub(crate) fn put(
         &mut self,
         by: usize,
@@ -95,18 +99,19 @@ impl Kvs {
         Ok(Some(waiting))
     }
 
-    /// The keys that somebody waits for.
+    /// The keys that requesters wait for.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = &str> {
         self.waiting.keys().map(String::as_str)
     }
 
-    /// The value, if it has been put; otherwise `by` waits for it.
+    /// The value of a key, if it has been put; otherwise requester `by` waits for it.
     pub(crate) fn get(&mut self, by: usize, key: &str) -> Result<Option<&str>, String> {
         let found = self.get_with_rank(by, key)?;
         Ok(found.map(|(_, value)| value))
     }
 
-    /// The value and the rank that has put it, if one has; otherwise `by` waits for it.
+    /// The rank that has put the value of a key, and the value; if none has, requester `by` waits
+    /// for it.
     pub(crate) fn get_with_rank(
         &mut self,
         by: usize,
@@ -127,13 +132,13 @@ impl Kvs {
         Ok(entry.map(|entry| (entry.by, entry.value.as_str())))
     }
 
-    /// The explanation that rank 0 has put, if it is complete.
+    /// The explanation that rank 0 has stored, if it is complete.
     pub(crate) fn explanation(&self) -> Option<String> {
         pmi::explanation(|key| self.values.get(key).map(|entry| entry.value.as_str()))
     }
 
-    /// A rank enters the fence. True if it was the last one: the fence is complete, and the next
-    /// may begin.
+    /// Records that a rank enters the fence. True if it was the last one: the fence is complete,
+    /// and the next may begin.
     pub(crate) fn enter_fence(&mut self, rank: usize) -> Result<bool, String> {
         if std::mem::replace(&mut self.in_fence[rank], true) {
             return Err(KvsError::InFence.to_string());
@@ -147,7 +152,7 @@ impl Kvs {
         Ok(complete)
     }
 
-    /// Whether other ranks wait in a fence for this one.
+    /// True if other ranks are in a fence that this rank has not entered.
     pub(crate) fn fence_waits_for(&self, rank: usize) -> bool {
         self.entered > 0 && !self.in_fence[rank]
     }

@@ -1,8 +1,9 @@
-//! The launcher: starts the ranks of a job, watches them, and ends the job cleanly.
+//! The launcher: starts the ranks of a job, monitors them, and ends the job cleanly.
 //!
 //! [`run`] starts a job on this machine, or on several hosts through an agent on each, and returns
-//! its exit code when no process of it is left. One thread does everything, in a loop over `poll`:
-//! it handles signals, lines from the ranks, deaths of ranks, output and deadlines, in that order.
+//! its exit code when no process of it is left. A single thread does all work, in a loop over
+//! `poll`: it handles signals, lines from the ranks, deaths of ranks, output and deadlines, in that
+//! order.
 //!
 //! Invariants:
 //! - whatever ends the job, no process of it survives;
@@ -82,37 +83,40 @@ use rustix::event::Timespec;
 pub struct Options {
     /// The programs, in the order of their ranks.
     pub programs: Vec<Program>,
-    /// Variables for all ranks, in addition to those of their program.
+    /// Environment variables for all ranks, in addition to those of their program.
     pub variables: Vec<(OsString, OsString)>,
-    /// The form and the place of the ranks' output.
+    /// The format and the destination of the ranks' output.
     pub output: OutputOptions,
     /// The ranks that read this process's standard input.
     pub input: Input,
-    /// Whether to print a line for each rank that is started.
+    /// True if a line is printed for each rank that is started.
     pub verbose: bool,
-    /// Whether more ranks on a host than cores are an error.
+    /// True if more ranks on a host than cores are an error.
     pub one_core_each: bool,
-    /// Whether a program of several ranks may be linked with the MPI library of another ABI.
+    /// True if a program of several ranks may be linked with the MPI library of another ABI.
     pub allow_other_mpi: bool,
-    /// The longest silence between launcher and agent. Zero: for ever.
+    /// The longest silence between launcher and agent. Zero: no limit.
     pub heartbeat: Duration,
-    /// The time after which the job is ended.
+    /// The limit on the duration of the job. `None`: no limit.
     pub timeout: Option<Duration>,
-    /// The time without progress after which the launcher prints what every rank waits for.
+    /// The time without progress after which the launcher prints the operation that each rank waits
+    /// in.
     pub report_stuck: Option<Duration>,
-    /// The folder of the MPI library for the programs to load; see [`library_directory`].
+    /// The folder of our MPI library, which programs load; see [`library_directory`].
     pub library: Option<PathBuf>,
     /// The hosts, each reached through an agent. Empty: this machine, without an agent.
     pub hosts: Vec<JobHost>,
-    /// Whether rank 0 is to explain its choices of protocols and rails.
+    /// True if rank 0 must explain its choices of protocols and rails.
     pub explain: bool,
-    /// The modelled machine on which the ranks run in virtual time. None: this machine.
+    /// The modelled machine on which the ranks run in virtual time. `None`: they run on this
+    /// machine.
     pub machine: Option<ModelledMachine>,
-    /// The user's wishes for the binding of ranks to cores.
+    /// The user's request for the binding of ranks to cores.
     pub binding: BindingRequest,
-    /// The folder that is removed if the launcher is killed.
+    /// A folder to remove if the launcher is killed.
     pub folder: Option<PathBuf>,
-    /// The file in which ranks count, for the job's profile. None: they count nothing.
+    /// The file in which ranks record calls and messages for the job's profile. `None`: they record
+    /// nothing.
     pub profile: Option<Arc<OwnedFd>>,
 }
 
@@ -123,12 +127,12 @@ impl Options {
         counts.fold(0, usize::saturating_add)
     }
 
-    /// Whether the launcher has pipes to the ranks of this host.
+    /// True if the launcher has pipes to or from the ranks of this host.
     pub(crate) fn needs_pipes(&self) -> bool {
         self.output.has_prefix() || self.input == Input::All
     }
 
-    /// The program of a rank of this job, and its number.
+    /// The program of a rank of this job, with the program's index.
     pub(crate) fn program(&self, rank: usize) -> (usize, &Program) {
         let mut end = 0;
         let programs = self.programs.iter().enumerate();
@@ -143,11 +147,11 @@ impl Options {
 /// The ranks that read the launcher's standard input. All others read nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// This rank.
+    /// Only this rank reads the input.
     Rank(usize),
-    /// Each rank reads all of it. Works on one host.
+    /// Each rank reads all of the input. Only for jobs on one host.
     All,
-    /// None.
+    /// No rank reads the input.
     None,
 }
 
@@ -168,11 +172,11 @@ pub struct ModelledMachine {
     pub world: Arc<OwnedFd>,
     /// The encoded compute trace to replay, if any.
     pub computed: Option<Vec<u8>>,
-    /// Whether the system's clocks show virtual time, by a library that is preloaded.
+    /// True if a preloaded library makes the system's clocks show virtual time.
     pub virtual_clocks: bool,
 }
 
-/// The time from now until `time`, as a system call takes it.
+/// The time from now until `time`, in the type for system calls. Zero if `time` is past.
 fn timespec(time: Instant) -> Timespec {
     let left = time.saturating_duration_since(Instant::now());
     Timespec {

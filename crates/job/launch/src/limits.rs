@@ -1,4 +1,5 @@
-//! Limits on the number of ranks: the launcher's own, and that on open descriptors.
+//! Limits on the number of ranks of a job: a fixed one, and one that follows from the limit on open
+//! descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -6,11 +7,11 @@ use pmi::MOST_RANKS;
 
 use crate::Error;
 
-/// Descriptors in addition to those for ranks: the standard streams, signals, the segment, and
-/// those of libraries.
+/// The number of descriptors that are not for ranks: the standard streams, signals, the segment,
+/// and those of libraries.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// Checks the number of ranks.
+/// Checks the number of ranks of a job.
 pub(crate) fn check(ranks: usize) -> Result<(), Error> {
     match (1..=MOST_RANKS).contains(&ranks) {
         true => Ok(()),
@@ -19,9 +20,10 @@ pub(crate) fn check(ranks: usize) -> Result<(), Error> {
 }
 
 /// Raises the soft limit on descriptors if the job needs more. Returns the previous limit, which
-/// the ranks get back: programs that use select(2) rely on a low one.
+/// ranks get again: programs that use select(2) rely on a low one.
 pub(crate) fn make_room(ranks: usize, tag_output: bool) -> Result<Option<Rlimit>, Error> {
-    // A socket, a pidfd of a program below a wrapper, and two pipes. For another host: three pipes.
+    // For a rank: a socket, a pidfd of a program below a wrapper, and two pipes. For a host: three
+    // pipes.
     let per_rank = if tag_output { 4 } else { 2 };
     let needed = ranks as u64 * per_rank + OTHER_DESCRIPTORS;
     let limit = getrlimit(Resource::Nofile);

@@ -1,7 +1,8 @@
-//! The MPI libraries of a program's ranks: whether they are ours.
+//! Checks that the MPI libraries of a program's ranks are ours, or can be replaced by ours.
 //!
 //! A program of another ABI, or one whose own search path finds another library first, would run as
-//! many jobs of one rank. Its files show that before it starts, or its memory while it runs.
+//! many jobs of one rank. That can be detected in its files before it starts, or in its memory
+//! while it runs.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,36 +15,37 @@ use crate::library::{LIBRARY, OTHER_ABIS, own_libraries, own_library};
 use crate::needs::{Abi, MpiNeed, MpiNeeds, family};
 use crate::processes;
 
-/// Advice to the user of a program of another ABI.
+/// Advice for the user of a program of another ABI.
 const REBUILD: &str =
     "build it again with mpicc (mpi4py: MPICC=mpicc pip install --no-binary mpi4py mpi4py)";
 const REBUILD_FORTRAN: &str = "build it again with mpifort";
 
-/// The MPI libraries of a program, and whether its ranks can use ours instead.
+/// The MPI libraries of a program, and the reason if its ranks cannot use ours instead.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkedLibraries {
     pub needs: MpiNeeds,
-    /// Libraries that the program's own search path finds, and ours of the same name.
+    /// Libraries that the program's own search path would find, each with our library of the same
+    /// name, which is preloaded instead.
     pub overridden: Vec<(PathBuf, PathBuf)>,
-    /// The reason why the ranks cannot use ours.
+    /// The reason why the ranks cannot use our libraries, if there is one.
     pub obstacle: Option<Obstacle>,
 }
 
-/// A reason why a program cannot use our library.
+/// A reason why a program cannot use our libraries.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// We have no library of this name.
+    /// We have no library of the needed name.
     Missing(MpiNeed),
-    /// A file of the program has MPI_Init in itself.
+    /// This file of the program contains MPI_Init, as after a static link.
     Static(PathBuf),
-    /// The program's own search path finds this library, and the name of our folder cannot stand
-    /// in LD_PRELOAD.
+    /// The program's own search path finds the library `found`, and ours cannot be preloaded,
+    /// because of characters in the name of its folder.
     Fixed { found: PathBuf, own: PathBuf },
 }
 
 impl LinkedLibraries {
-    /// The libraries of a program whose ranks get these values of LD_LIBRARY_PATH and LD_PRELOAD.
-    /// `own` is the folder of ours.
+    /// Examines a program whose ranks get these values of LD_LIBRARY_PATH and LD_PRELOAD. `own` is
+    /// the folder of our library.
     pub(crate) fn of(
         program: &Program,
         own: Option<&Path>,
@@ -82,7 +84,7 @@ impl LinkedLibraries {
         self.obstacle.get_or_insert(obstacle);
     }
 
-    /// The error text for a program that cannot use our library.
+    /// The error message for a program that cannot use our libraries. `None` if it can.
     pub(crate) fn refusal(&self, program: &Program, own: Option<&Path>) -> Option<String> {
         let program = shown(Path::new(&program.program));
         let text = match self.obstacle.as_ref()? {
@@ -118,7 +120,8 @@ impl LinkedLibraries {
         Some(text)
     }
 
-    /// The clause that names the library of the program that is meant, if it is not the program.
+    /// A clause of a message that names the file `by`, which needs the library. Empty if `by` is
+    /// the program itself.
     fn through(&self, by: &Path) -> String {
         match (&self.needs.file, &self.needs.script) {
             (Some(file), None) if file == by => String::new(),
@@ -126,7 +129,7 @@ impl LinkedLibraries {
         }
     }
 
-    /// The texts for the user about a program that runs.
+    /// The messages for the user about a program that is started.
     pub(crate) fn remarks(&self, program: &Program) -> Vec<String> {
         let program = shown(Path::new(&program.program));
         let overridden = self.overridden.iter().map(|(found, _)| {
@@ -138,7 +141,7 @@ impl LinkedLibraries {
         overridden.chain(self.mixture(&program)).collect()
     }
 
-    /// The text about a program of two ABIs, whose libraries export the same names.
+    /// The message about a program that needs libraries of two ABIs, which export the same names.
     fn mixture(&self, program: &str) -> Option<String> {
         let first = self.needs.needs.first()?;
         let second = self
@@ -209,20 +212,20 @@ fn is_same(left: &Path, right: &Path) -> bool {
     left.is_ok() && left.ok() == right.ok()
 }
 
-/// Whether a library can stand in LD_PRELOAD, where blanks and colons separate names.
+/// True if a library can be listed in LD_PRELOAD, where blanks and colons separate names.
 pub(crate) fn can_be_preloaded(library: &Path) -> bool {
     let separates = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
     let bytes = library.as_os_str().as_encoded_bytes();
     !bytes.iter().any(separates) && !has_token(bytes)
 }
 
-/// Whether a folder can stand in LD_LIBRARY_PATH and DT_RUNPATH, as the linker reads them.
+/// True if a folder can be listed in LD_LIBRARY_PATH and DT_RUNPATH, as the linker parses them.
 pub(crate) fn can_be_searched(folder: &Path) -> bool {
     let bytes = folder.as_os_str().as_encoded_bytes();
     !bytes.iter().any(|byte| b":;".contains(byte)) && !has_token(bytes)
 }
 
-/// Whether the linker replaces a part of a name: `$LIB` or `${LIB}`, and its like.
+/// True if the linker would replace a part of a name, such as `$LIB` or `${LIB}`.
 fn has_token(name: &[u8]) -> bool {
     const TOKENS: [&[u8]; 3] = [b"ORIGIN", b"LIB", b"PLATFORM"];
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
@@ -245,7 +248,8 @@ fn shown(file: &Path) -> String {
     terminal_text::line(&file.to_string_lossy())
 }
 
-/// MPI libraries that are not `own` in the memory of ranks and of processes in their groups.
+/// The MPI libraries outside the folder `own` that are mapped by ranks, or by processes in their
+/// groups.
 pub(crate) fn mapped_libraries(ranks: &[Pid], own: Option<&Path>) -> BTreeSet<PathBuf> {
     let is_own = |file: &Path| {
         own.is_some_and(|own| file == own.join(LIBRARY) || file.starts_with(own.join(OTHER_ABIS)))
@@ -266,8 +270,8 @@ pub(crate) fn mapped_libraries(ranks: &[Pid], own: Option<&Path>) -> BTreeSet<Pa
     found
 }
 
-/// The text for the user about several ranks that did not call this library, and had others in
-/// their memory.
+/// The message for the user about ranks that have not called our library, and had other MPI
+/// libraries in memory.
 pub(crate) fn late_remark(ranks: usize, mapped: &BTreeSet<PathBuf>) -> Option<String> {
     let first = mapped.first()?;
     let name = first.file_name().unwrap_or_default().to_string_lossy();
@@ -314,8 +318,9 @@ mod tests {
     }
     use crate::needs::made_up::MadeUp;
 
-    /// The libraries of a program with a DT_RPATH to its own folder, which needs this library and
-    /// has one of that name there. Ours lies in the folder `own`.
+    /// The libraries of a program that needs `library`, and whose DT_RPATH names its own folder,
+    /// which has a library of that name. Ours is in the folder `own`. Also returns the refusal, if
+    /// any.
     fn linked(library: &str, own: &str) -> (LinkedLibraries, Option<String>) {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join(own);

@@ -1,20 +1,21 @@
 //! MPIR, the interface by which debuggers find the processes of a job ("The MPIR Process
-//! Acquisition Interface", version 1, of the MPI Forum).
+//! Acquisition Interface", version 1, MPI Forum).
 //!
 //! A debugger that starts the launcher sets `MPIR_being_debugged` and a breakpoint in
 //! `MPIR_Breakpoint`. Ranks then stop before their first instruction. Once all processes exist, the
-//! launcher fills the table and calls `MPIR_Breakpoint`; when that returns, the ranks continue. The
-//! table is also filled without a debugger, for one that attaches to the launcher later.
+//! launcher fills the process table and calls `MPIR_Breakpoint`; when that returns, the ranks
+//! continue. The table is also filled without a debugger, for one that attaches to the launcher
+//! later.
 //!
-//! Debuggers read these symbols by name, and their types as C's. This compiler describes types in
-//! the namespace of a crate, so the description is written out below. Its sections have names of
-//! their own, because linkers drop those of debuggers with the descriptions of all other code;
-//! `make stage` gives them their proper names.
+//! Debuggers read these symbols by name, and expect C types. The Rust compiler describes types in
+//! the namespace of a crate, so their debug information is written by hand below. Its sections have
+//! private names, because linkers discard the debug sections of all other code; `make stage`
+//! renames them to the standard names.
 
 use std::ffi::{CString, c_char, c_int};
 use std::ptr::null_mut;
 
-/// A process of the job, in the layout of the interface.
+/// A process of the job, in the layout of the MPIR interface.
 #[repr(C)]
 struct ProcessDescriptor {
     host_name: *mut c_char,
@@ -27,54 +28,55 @@ const SPAWNED: c_int = 1;
 /// A value of `MPIR_debug_state`: the job ends after a failure.
 const ABORTING: c_int = 2;
 
-/// The symbols of the interface, which no code of this project uses by these names.
+/// The symbols of the interface. No code of this project refers to them by their exported names.
 mod symbols {
     #![allow(non_upper_case_globals)]
 
     use super::{ProcessDescriptor, c_char, c_int, null_mut};
 
-    /// The processes in the order of ranks.
+    /// The table of processes, in the order of ranks.
     #[unsafe(no_mangle)]
     pub(super) static mut MPIR_proctable: *mut ProcessDescriptor = null_mut();
     /// The number of processes in the table.
     #[unsafe(no_mangle)]
     pub(super) static mut MPIR_proctable_size: c_int = 0;
-    /// Whether a debugger controls this process, which sets it.
+    /// Not 0 if a debugger controls this process; the debugger sets it.
     #[unsafe(no_mangle)]
     pub(super) static mut MPIR_being_debugged: c_int = 0;
-    /// The reason of the last call of `MPIR_Breakpoint`.
+    /// The reason of the last call of `MPIR_Breakpoint`: `SPAWNED` or `ABORTING`.
     #[unsafe(no_mangle)]
     pub(super) static mut MPIR_debug_state: c_int = 0;
     /// The reason why the job ends.
     #[unsafe(no_mangle)]
     pub(super) static mut MPIR_debug_abort_string: *mut c_char = null_mut();
-    /// There is this symbol: this process starts ranks, and is none.
+    /// Only the existence of this symbol matters: this process starts ranks, and is not a rank
+    /// itself.
     #[unsafe(no_mangle)]
     pub(super) static mut MPIR_i_am_starter: c_int = 1;
-    /// There is this symbol: a debugger may attach to some of the ranks only.
+    /// Only the existence of this symbol matters: a debugger may attach to some of the ranks only.
     #[unsafe(no_mangle)]
     pub(super) static mut MPIR_partial_attach_ok: c_int = 1;
-    /// There is this symbol: ranks stop before their main function.
+    /// Only the existence of this symbol matters: ranks stop before their main function.
     #[unsafe(no_mangle)]
     pub(super) static mut MPIR_acquired_pre_main: c_int = 1;
 }
 
-/// The function in which a debugger stops this process.
+/// The function at which a debugger sets a breakpoint in this process.
 #[allow(non_snake_case)]
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn MPIR_Breakpoint() {
-    // Without it, calls would be left out.
+    // Without this, the compiler would remove calls of the function.
     std::hint::black_box(());
 }
 
-/// Whether a debugger controls this process, and ranks wait for it.
+/// True if a debugger controls this process, so that ranks stop at their start.
 pub(crate) fn is_being_debugged() -> bool {
     // SAFETY: an aligned integer that only a debugger writes, while this process is stopped.
     unsafe { (&raw const symbols::MPIR_being_debugged).read_volatile() != 0 }
 }
 
-/// A process of the job.
+/// A process of the job, as shown to a debugger.
 pub(crate) struct RankEntry {
     pub host: String,
     pub executable: String,
@@ -82,7 +84,7 @@ pub(crate) struct RankEntry {
 }
 
 /// Publishes the processes in the order of ranks, and stops for a debugger if there is one. The
-/// table stays for the rest of this process.
+/// table stays valid until this process ends.
 pub(crate) fn publish(ranks: Vec<RankEntry>) {
     let table: Vec<ProcessDescriptor> = ranks
         .into_iter()
@@ -94,7 +96,8 @@ pub(crate) fn publish(ranks: Vec<RankEntry>) {
         .collect();
     let size = c_int::try_from(table.len()).unwrap_or(c_int::MAX);
     let table = table.leak().as_mut_ptr();
-    // SAFETY: the one thread of the launcher writes these, and debuggers read while it is stopped.
+    // SAFETY: only the launcher's single thread writes these, and debuggers read while it is
+    // stopped.
     unsafe {
         (&raw mut symbols::MPIR_proctable).write_volatile(table);
         (&raw mut symbols::MPIR_proctable_size).write_volatile(size);
@@ -105,7 +108,7 @@ pub(crate) fn publish(ranks: Vec<RankEntry>) {
     }
 }
 
-/// Stops for a debugger, if there is one, because the job ends for this reason.
+/// Stops for a debugger, if there is one, because the job is ending for the reason `why`.
 pub(crate) fn aborting(why: &str) {
     if !is_being_debugged() {
         return;
@@ -119,14 +122,14 @@ pub(crate) fn aborting(why: &str) {
     MPIR_Breakpoint();
 }
 
-/// Text for a debugger, for the rest of this process.
+/// Makes text for a debugger, which is never freed.
 fn text(text: String) -> *mut c_char {
     let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
     text.into_raw()
 }
 
-// Types and variables in DWARF 4, as a compiler of C would describe them. Flag R: linkers keep the
-// sections, and thereby the symbols.
+// Debug information for these types and variables in DWARF 4, as a C compiler would write it. Flag
+// R makes linkers keep the sections, and thereby the symbols.
 std::arch::global_asm!(
     r#"
     .pushsection .mpir_abbrev,"R",@progbits

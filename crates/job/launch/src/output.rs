@@ -1,7 +1,7 @@
-//! The output of ranks, with `[rank] ` or the time before each line.
+//! The output of ranks, with `[rank] ` or the time as a prefix of each line.
 //!
-//! A line is one line with one prefix, however long it is, and lines of different ranks are not
-//! mixed: see [`sink`].
+//! A line gets one prefix, however long it is, and lines of different ranks are not mixed: see
+//! [`sink`].
 
 mod sink;
 
@@ -15,36 +15,38 @@ use serde::{Deserialize, Serialize};
 use crate::OutputFile;
 pub(crate) use sink::OutputSink;
 
-/// The longest line that is kept until its end has arrived. Of a longer one, the sink gets the
-/// beginning, and then the rest as it arrives.
+/// The length of the longest line, in bytes, that is kept until it is complete. Of a longer line,
+/// the sink gets the beginning, and then the rest as it arrives.
 const LINE_LIMIT: usize = 64 << 10;
-/// Stands behind the prefix of the rest of a line that the sink had to interrupt.
+/// Follows the prefix on the rest of a line that the sink had to interrupt.
 const CONTINUED: &[u8] = b"(continued) ";
 
-/// One of the launcher's standard streams for output.
+/// The launcher's standard streams for output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum OutputTarget {
     Stdout,
     Stderr,
 }
 
-/// The form and the place of the ranks' output.
+/// The format and the destination of the ranks' output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputOptions {
-    /// Whether each line begins with `[rank] `.
+    /// True if each line begins with `[rank] `.
     pub tag: bool,
-    /// Whether each line begins with the time.
+    /// True if each line begins with the time.
     pub time: bool,
-    /// Whether the ranks' standard error goes to standard output.
+    /// True if the ranks' standard error goes to standard output.
     pub merge: bool,
-    /// The file of each rank for its standard output. None: the launcher's.
+    /// The files for the standard output of the ranks, one for each. `None`: the launcher's
+    /// standard output.
     pub stdout: Option<OutputFile>,
-    /// The file of each rank for its standard error. None: the launcher's.
+    /// The files for the standard error of the ranks, one for each. `None`: the launcher's standard
+    /// error.
     pub stderr: Option<OutputFile>,
 }
 
 impl OutputOptions {
-    /// Whether lines get a prefix, so that the launcher has to read them.
+    /// True if lines get a prefix, so that the launcher has to read the output.
     pub(crate) fn has_prefix(&self) -> bool {
         self.tag || self.time
     }
@@ -53,14 +55,14 @@ impl OutputOptions {
 /// The prefix of each line of a rank's output.
 #[derive(Debug, Clone, Copy)]
 struct LinePrefix {
-    /// The rank, if it is shown.
+    /// The rank, if the prefix shows it.
     rank: Option<usize>,
-    /// Whether the time is shown.
+    /// True if the prefix shows the time.
     time: bool,
 }
 
 impl LinePrefix {
-    /// The prefix, if there is one.
+    /// The prefix of a rank's lines, if `options` ask for one.
     fn of(rank: usize, options: &OutputOptions) -> Option<LinePrefix> {
         options.has_prefix().then_some(LinePrefix {
             rank: options.tag.then_some(rank),
@@ -68,7 +70,8 @@ impl LinePrefix {
         })
     }
 
-    /// Its text for a line that is written at `now`: `[rank] ` and the time of day in UTC.
+    /// The text of the prefix for a line that is written at `now`: `[rank] ` and the time of day in
+    /// UTC.
     fn text(self, now: SystemTime) -> String {
         let rank = self.rank.map_or(String::new(), |rank| format!("[{rank}] "));
         if !self.time {
@@ -84,18 +87,18 @@ impl LinePrefix {
     }
 }
 
-/// One rank's stdout or stderr.
+/// The standard output or standard error of one rank.
 pub(crate) struct OutputStream {
-    /// The prefix of each line. None for output that is forwarded unchanged.
+    /// The prefix of each line. `None`: output is forwarded unchanged.
     prefix: Option<LinePrefix>,
     pub target: OutputTarget,
-    /// The pipe. None once the rank has closed it, and for a rank on another host.
+    /// The pipe from the rank. `None` once the rank has closed it, and for a rank on another host.
     reader: Option<File>,
-    /// The rank whose output it is.
+    /// The rank that writes to this stream.
     rank: usize,
-    /// A line without its end.
+    /// The beginning of a line whose end has not arrived.
     partial: Vec<u8>,
-    /// The sink has the beginning of a long line, whose end is still to come.
+    /// True if the sink has the beginning of a long line whose end has not arrived.
     in_line: bool,
 }
 
@@ -131,12 +134,12 @@ impl OutputStream {
         }
     }
 
-    /// The descriptor to poll for more output. None at the end.
+    /// The descriptor to poll for more output. `None` after the end of the stream.
     pub(crate) fn reader(&self) -> Option<BorrowedFd<'_>> {
         self.reader.as_ref().map(AsFd::as_fd)
     }
 
-    /// Moves output that has arrived to the sink.
+    /// Moves output that has arrived from the pipe to the sink.
     pub(crate) fn pull(&mut self, sink: &mut OutputSink) {
         match self.read(16 << 10) {
             ReadOutcome::Bytes(bytes) => self.feed(&bytes, sink),
@@ -169,7 +172,7 @@ impl OutputStream {
         }
     }
 
-    /// Adds output of the rank.
+    /// Passes bytes that the rank has written to the sink, split into lines if these get a prefix.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut OutputSink) {
         match self.prefix {
             Some(_) => self.split(bytes, sink),
@@ -182,10 +185,10 @@ impl OutputStream {
         self.reader = None;
     }
 
-    /// Closes the pipe and ends the last line.
+    /// Closes the pipe, and completes the last line.
     pub(crate) fn close(&mut self, sink: &mut OutputSink) {
         self.stop_reading();
-        // Of a line that was interrupted, the end is there.
+        // If the line was interrupted, the sink has ended it already.
         let is_ended = self.in_line && sink.has_interrupted(self.rank);
         if !is_ended && (self.in_line || !self.partial.is_empty()) {
             self.write(b"\n", sink);
@@ -203,7 +206,7 @@ impl OutputStream {
         }
     }
 
-    /// Gives the sink what is there of a line, and the piece behind it.
+    /// Writes the kept beginning of a line and the following piece to the sink.
     fn write(&mut self, piece: &[u8], sink: &mut OutputSink) {
         let is_interrupted = self.in_line && sink.has_interrupted(self.rank);
         let prefix = match self.in_line && !is_interrupted {
@@ -220,10 +223,10 @@ impl OutputStream {
     }
 }
 
-/// The result of a read.
+/// The result of [`OutputStream::read`].
 pub(crate) enum ReadOutcome {
     Bytes(Vec<u8>),
-    /// Nothing has arrived.
+    /// No output has arrived.
     Nothing,
     End,
 }
@@ -251,7 +254,7 @@ mod tests {
         assert_eq!(text(true, true).as_deref(), Some("[7] 01:02:03.045Z "));
     }
 
-    /// Two ranks with labels, and what the sink has been given.
+    /// Streams of two ranks with `[rank] ` prefixes, and their sink.
     fn two() -> ([OutputStream; 2], OutputSink) {
         let options = OutputOptions {
             tag: true,
@@ -276,7 +279,7 @@ mod tests {
         b.feed(long('b').as_bytes(), &mut sink);
         a.feed(long('a').as_bytes(), &mut sink);
         a.feed(b"end\nnext\n", &mut sink);
-        // Now the line of the other rank is the one that goes on.
+        // The long line of the other rank is now the one that others wait for.
         a.feed(b"last\n", &mut sink);
         b.close(&mut sink);
         a.close(&mut sink);
@@ -300,9 +303,9 @@ mod tests {
         assert_eq!(sink.next(), None);
         b.feed(b"short\n", &mut sink);
         let next = sink.next().unwrap();
-        sink.look(next - Duration::from_millis(1));
+        sink.check(next - Duration::from_millis(1));
         assert_eq!(sink.text().len(), 2 * LINE_LIMIT + 4);
-        sink.look(next);
+        sink.check(next);
         a.close(&mut sink);
         let wanted = format!("[0] {}\n[1] short\n", long('a'));
         assert!(sink.text() == wanted, "{}", shape(sink.text()));
@@ -315,11 +318,11 @@ mod tests {
         b.feed("line\n".repeat(sink::HELD_LIMIT / 16).as_bytes(), &mut sink);
         assert!(sink.takes(0) && !sink.takes(1) && !sink.takes(2));
         a.close(&mut sink);
-        // Much is unwritten now.
+        // Much output is unwritten now.
         assert!(!sink.takes(0) && !sink.takes(1));
     }
 
-    /// A message of the launcher is a line of its own, at once.
+    /// A message of the launcher is a line of its own, and does not wait.
     #[test]
     fn the_launcher_interrupts_a_line() {
         let ([mut a, mut b], mut sink) = two();
@@ -330,7 +333,7 @@ mod tests {
         assert!(sink.text().ends_with(said), "{}", shape(sink.text()));
     }
 
-    /// A text without its long runs of one letter.
+    /// The text, with each long run of one letter replaced by one capital letter.
     fn shape(text: String) -> String {
         text.replace(&long('a'), "A").replace(&long('b'), "B")
     }

@@ -1,4 +1,4 @@
-//! Files for the output of ranks.
+//! Files for the output of ranks, one for each rank.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -6,15 +6,15 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a file for each rank's output, in which `%r` stands for the rank's number and `%h`
-/// for the name of its host.
+/// The pattern for the name of each rank's file, in which `%r` stands for the rank's number and
+/// `%h` for the name of its host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputFile {
     pattern: String,
 }
 
 impl OutputFile {
-    /// Checks a pattern. The error says what is valid.
+    /// Parses a pattern. The error says what is valid.
     pub fn parse(pattern: &str) -> Result<Self, String> {
         let mut rest = pattern.chars();
         let mut is_valid = !pattern.is_empty();
@@ -32,14 +32,14 @@ impl OutputFile {
         }
     }
 
-    /// The file `NAME.RANK` of each rank.
+    /// The pattern for files `NAME.RANK`.
     pub fn numbered(name: &str) -> Self {
         OutputFile {
             pattern: format!("{}.%r", name.replace('%', "%%")),
         }
     }
 
-    /// The name of the file of a rank.
+    /// The name of the file for a rank.
     pub(crate) fn name(&self, rank: usize, host: &str) -> String {
         let mut name = String::new();
         let mut rest = self.pattern.chars();
@@ -56,7 +56,7 @@ impl OutputFile {
         name
     }
 
-    /// Creates the file of a rank, with its folders.
+    /// Creates the file for a rank, with its folders. The error has the name of the file.
     pub(crate) fn create(&self, rank: usize) -> Result<File, (String, io::Error)> {
         let own = rustix::system::uname();
         let name = self.name(rank, &own.nodename().to_string_lossy());
@@ -65,11 +65,11 @@ impl OutputFile {
             .filter(|folder| *folder != Path::new(""));
         let made = folder.map_or(Ok(()), std::fs::create_dir_all);
         let mut options = OpenOptions::new();
-        // Standard output and error may share the file.
+        // Append mode, because standard output and standard error may share the file.
         options.create(true).append(true);
         let file = made.and_then(|()| options.open(&name));
         let file = file.map_err(|why| (name, why))?;
-        // A device such as /dev/null has no length.
+        // This fails on a device such as /dev/null, which does not matter.
         let _ = file.set_len(0);
         Ok(file)
     }

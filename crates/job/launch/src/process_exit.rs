@@ -1,8 +1,8 @@
-//! The end of a process.
+//! The exit of a process: its exit code, or the signal that killed it.
 
 use serde::{Deserialize, Serialize};
 
-/// The end of a process: its exit code, or the signal that killed it.
+/// The exit of a process: its exit code, or the signal that killed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ProcessExit {
     Code(i32),

@@ -1,4 +1,4 @@
-//! Signals to ranks and to the processes that they started.
+//! Sends signals to ranks and to the processes that they started.
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd;
@@ -6,7 +6,7 @@ use rustix::process::Pid;
 
 use crate::rank::RankProcess;
 
-/// Sends a signal to one process, which may be gone.
+/// Sends a signal to one process. Does nothing if the process is gone.
 pub(crate) fn to_process(pid: Pid, signal: Signal) {
     let _ = kill(unistd::Pid::from_raw(pid.as_raw_nonzero().get()), signal);
 }
@@ -16,11 +16,11 @@ pub(crate) fn to_group(leader: Pid, signal: Signal) {
     let _ = killpg(unistd::Pid::from_raw(leader.as_raw_nonzero().get()), signal);
 }
 
-/// Sends a signal to all ranks of this host and their process groups. With `had`, the terminal has
-/// sent it to a rank in the launcher's process group already. SIGSTOP follows SIGTSTP, which
-/// alone stops no process of a session without a terminal.
+/// Sends a signal to all ranks of this host and their process groups. `had`: a terminal has sent it
+/// already to ranks in the launcher's process group, which are skipped. SIGSTOP follows SIGTSTP,
+/// because SIGTSTP alone stops no process of a session without a terminal.
 pub(crate) fn to_ranks(ranks: &[RankProcess], signal: Signal, had: bool) {
-    // A pid of another host has no meaning on this one.
+    // A process ID of another host has no meaning on this one.
     let here = ranks.iter().filter(|rank| rank.host.is_none());
     for rank in here.filter(|rank| rank.is_running()) {
         match (rank.pid, rank.own_group) {
@@ -36,8 +36,8 @@ pub(crate) fn to_ranks(ranks: &[RankProcess], signal: Signal, had: bool) {
     }
 }
 
-/// Sends a signal to all ranks and to the orphans they left behind, but not to `spared`. SIGCONT
-/// follows, because a stopped process handles signals only when it continues.
+/// Sends a signal to all ranks and to orphans that they have left behind, but not to the process
+/// `spared`. SIGCONT follows, because a stopped process handles signals only when it continues.
 pub(crate) fn to_all(ranks: &[RankProcess], spared: Option<Pid>, signal: Signal, had: bool) {
     to_ranks(ranks, signal, had);
     to_ranks(ranks, Signal::SIGCONT, false);
@@ -47,19 +47,19 @@ pub(crate) fn to_all(ranks: &[RankProcess], spared: Option<Pid>, signal: Signal,
     orphans.for_each(|pid| to_process(pid, signal));
 }
 
-/// The children of this process. Orphans are among them, because the launcher is the subreaper of
-/// its descendants.
+/// The children of this process. They include orphans, because the launcher is the subreaper of its
+/// descendants.
 fn children() -> Vec<Pid> {
     let this = rustix::process::getpid();
     those_with(|parent, _| parent == Some(this))
 }
 
-/// The processes in the process groups of these leaders.
+/// The processes in the process groups whose leaders are `leaders`.
 pub(crate) fn in_groups(leaders: &[Pid]) -> Vec<Pid> {
     those_with(|_, group| group.is_some_and(|group| leaders.contains(&group)))
 }
 
-/// The processes whose parent and process group fit.
+/// The processes for whose parent and process group `fits` returns true.
 fn those_with(fits: impl Fn(Option<Pid>, Option<Pid>) -> bool) -> Vec<Pid> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -75,7 +75,8 @@ fn those_with(fits: impl Fn(Option<Pid>, Option<Pid>) -> bool) -> Vec<Pid> {
 
 fn parent_and_group(pid: i32) -> Option<(Option<Pid>, Option<Pid>)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may contain some; state, parent and group follow.
+    // The process name is in parentheses and may contain parentheses; state, parent and group
+    // follow.
     let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
     let mut next = || Some(Pid::from_raw(words.next()?.parse().ok()?));
     Some((next()?, next()?))

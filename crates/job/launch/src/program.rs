@@ -9,32 +9,32 @@ use serde::{Deserialize, Serialize};
 /// One program of a job, which has a number of consecutive ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// The number of its ranks.
+    /// The number of ranks of the program.
     pub ranks: usize,
-    /// The program: a path, or a name to find in PATH.
+    /// The program: a path, or a name to search in PATH.
     pub program: OsString,
     /// The arguments of the program.
     pub arguments: Vec<OsString>,
-    /// Variables for its ranks, in addition to the inherited ones.
+    /// Environment variables for the program's ranks, in addition to the inherited ones.
     pub variables: Vec<(OsString, OsString)>,
-    /// The variables that its ranks inherit.
+    /// The launcher's environment variables that the program's ranks inherit.
     pub inherited: Inherited,
-    /// The working directory of its ranks. None: that of this process.
+    /// The working directory of the program's ranks. `None`: that of this process.
     pub directory: Option<PathBuf>,
 }
 
-/// The variables of the launcher that ranks inherit.
+/// The environment variables of the launcher that ranks inherit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Inherited {
-    /// All.
+    /// All variables.
     #[default]
     All,
-    /// These.
+    /// Only these variables.
     Only(Vec<OsString>),
 }
 
 impl Inherited {
-    /// Whether ranks inherit this variable.
+    /// True if ranks inherit this variable.
     pub(crate) fn has(&self, name: &OsStr) -> bool {
         match self {
             Inherited::All => true,
@@ -44,8 +44,8 @@ impl Inherited {
 }
 
 impl Program {
-    /// The file of the program, if there is one: a path is taken from the program's directory, and
-    /// a name is searched in PATH.
+    /// The file of the program, if it exists. A path is relative to the program's directory; a name
+    /// is searched in PATH.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         let directory = self.directory.as_deref().unwrap_or(Path::new("."));
         if self.program.as_bytes().contains(&b'/') {

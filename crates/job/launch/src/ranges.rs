@@ -1,6 +1,6 @@
-//! Numbers of ranks or cores as text.
+//! Writes sets of numbers, of ranks or cores, as text.
 
-/// Sorted numbers as ranges: `0-2,5`.
+/// Writes sorted numbers as ranges: `0-2,5`.
 pub fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|left, right| left + 1 == *right);
     let runs = runs.map(|run| match run {

@@ -1,4 +1,4 @@
-//! The process of one rank, as the launcher or an agent sees it: its state, and its descriptors.
+//! The process of one rank, as its launcher or agent knows it: the rank's state, and descriptors.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
@@ -16,41 +16,44 @@ use crate::process_exit::ProcessExit;
 use crate::rank_state::{RankEvent, RankState};
 use crate::verdict::Cause;
 
-/// Packets to receive from one rank before the next rank's turn.
+/// The most packets that are received from one rank before the next rank is served.
 const PACKETS_AT_ONCE: usize = 64;
 
-/// Bytes on their way to a rank of a job of one rank from which on it is not heard.
+/// The limit on the bytes that wait to be sent to a rank. [`OUTBOX_OF_A_RANK`] is added for each
+/// rank of the job. Above the limit nothing is received from the rank.
 const OUTBOX_LIMIT: usize = 1 << 20;
 
-/// Further bytes for each rank of the job, whose value it may have asked for.
+/// The bytes that each rank of the job adds to [`OUTBOX_LIMIT`]: room for one value of that rank.
 const OUTBOX_OF_A_RANK: usize = 4 << 10;
 
 /// The process of one rank.
 pub(crate) struct RankProcess {
     state: RankState,
-    /// The pipe to its standard input, if it does not read the launcher's own.
+    /// The pipe to the rank's standard input. `None` if the rank reads the launcher's own, or
+    /// nothing.
     pub input: Option<OwnedFd>,
-    /// Bytes that wait for room in that pipe.
+    /// Bytes of input that are queued for the pipe to the rank's standard input.
     pub unread: Vec<u8>,
-    /// Whether it leads a process group. Otherwise it is in the launcher's, where it can read from
-    /// the terminal.
+    /// True if the rank leads a process group. Otherwise it is in the launcher's group, where it
+    /// can read from the terminal.
     pub own_group: bool,
-    /// The control socket. None once the rank has closed it.
+    /// The control socket. `None` once the rank has closed it.
     pub control: Option<OwnedFd>,
-    /// Packets that wait for room in its socket.
+    /// Packets that are queued for the control socket.
     outbox: VecDeque<String>,
-    /// The bytes of these packets, and the number from which on the rank is not heard.
+    /// The length of the packets that are queued for the control socket, in bytes.
     outbox_bytes: usize,
+    /// The length of queued packets, in bytes, from which on nothing is received from the rank.
     outbox_limit: usize,
     pub streams: Vec<OutputStream>,
-    /// A pidfd of the process that completed MPI_Init, if a wrapper started it.
+    /// A pidfd of the process that completed MPI_Init, if a wrapper started that process.
     pub program: Option<OwnedFd>,
-    /// Whether that process died before it could be watched.
+    /// True if the process that completed MPI_Init died before a pidfd of it could be opened.
     pub program_is_gone: bool,
 }
 
 impl RankProcess {
-    /// A rank whose process this process started.
+    /// The state of a rank that this process has started.
     pub(crate) fn new(
         number: usize,
         pid: Pid,
@@ -67,13 +70,13 @@ impl RankProcess {
         }
     }
 
-    /// This rank in a job of `ranks`.
+    /// Sets the limit on queued packets for a job of `ranks` ranks.
     pub(crate) fn among(mut self, ranks: usize) -> Self {
         self.outbox_limit = OUTBOX_LIMIT + OUTBOX_OF_A_RANK * ranks;
         self
     }
 
-    /// A rank that an agent starts.
+    /// The state of a rank that an agent will start.
     pub(crate) fn remote(number: usize, host: usize, output: &OutputOptions) -> Self {
         let streams = [OutputTarget::Stdout, OutputTarget::Stderr]
             .map(|target| OutputStream::remote(number, target, output));
@@ -83,7 +86,7 @@ impl RankProcess {
         rank
     }
 
-    /// A rank that has sent nothing yet.
+    /// The initial state of a rank: no process, and nothing received.
     fn at(number: usize, streams: Vec<OutputStream>) -> Self {
         RankProcess {
             state: RankState::new(number),
@@ -112,23 +115,23 @@ impl RankProcess {
         control.chain(program.map(|fd| PollFd::new(fd, PollFlags::IN)))
     }
 
-    /// Whether it reads its answers fast enough to ask for more.
+    /// True if the rank reads its packets fast enough that requests are received from it.
     fn is_heard(&self) -> bool {
         self.outbox_bytes < self.outbox_limit
     }
 
-    /// Drops the packets that wait for room in its socket.
+    /// Drops the packets that are queued for the control socket.
     pub(crate) fn discard_outbox(&mut self) {
         self.outbox.clear();
         self.outbox_bytes = 0;
     }
 
-    /// Requests its status.
+    /// Requests the rank's status.
     pub(crate) fn request_status(&mut self) {
         self.forget_answer();
         if let Some(control) = &self.control {
             let line = format!("{}\n", FromLauncher::Report);
-            // If its socket has no room, it has unread requests, and will answer those.
+            // If the socket is full, the rank has unread requests, and will answer those.
             let _ = send(
                 control,
                 line.as_bytes(),
@@ -137,21 +140,21 @@ impl RankProcess {
         }
     }
 
-    /// Sends it a packet, later if its socket has no room now.
+    /// Sends the rank a packet, or queues it if the socket is full.
     pub(crate) fn send(&mut self, packet: String) {
         self.outbox_bytes += packet.len();
         self.outbox.push_back(packet);
         self.flush();
     }
 
-    /// Sends the packets that its socket has room for.
+    /// Sends queued packets until the socket is full.
     pub(crate) fn flush(&mut self) {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         while let (Some(control), Some(packet)) = (&self.control, self.outbox.front()) {
             match send(control, packet.as_bytes(), flags) {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                // Sent, or the rank is gone.
+                // The packet was sent, or the rank is gone.
                 _ => {
                     self.outbox_bytes -= packet.len();
                     self.outbox.pop_front();
@@ -163,9 +166,9 @@ impl RankProcess {
         }
     }
 
-    /// Receives a packet and handles its lines, if one has arrived and the budget allows it.
-    /// Returns the lines that concern the job. Answers to them count before the next packet is
-    /// received.
+    /// Receives a packet and handles its lines, if one has arrived and the budget permits. Returns
+    /// the events that concern the job. Send the answers to them before the next call: they count
+    /// against the limit on queued packets.
     pub(crate) fn receive_events(&mut self, budget: &mut Budget) -> Option<Vec<RankEvent>> {
         if budget.is_spent() {
             return None;
@@ -175,7 +178,7 @@ impl RankProcess {
         Some(self.handle_packet(&text))
     }
 
-    /// Handles the lines of one packet. Returns those that concern the job.
+    /// Handles the lines of one packet. Returns the events that concern the job.
     pub(crate) fn handle_packet(&mut self, packet: &str) -> Vec<RankEvent> {
         let was_in_mpi = self.init.is_some();
         let events = self.state.handle_packet(packet);
@@ -187,8 +190,8 @@ impl RankProcess {
         events
     }
 
-    /// Watches the process that has completed MPI_Init, if a wrapper started it. On another host,
-    /// its agent watches it.
+    /// Opens a pidfd of the process that has completed MPI_Init, if a wrapper started it. On
+    /// another host, the agent does that.
     fn watch_program(&mut self, pid: Pid) {
         if self.host.is_none() && self.pid != Some(pid) {
             let watched = pidfd_open(pid, PidfdFlags::empty());
@@ -197,8 +200,8 @@ impl RankProcess {
         }
     }
 
-    /// Receives its packets for the launcher, which handles them again. Returns the packets,
-    /// without the lines of the exchange, and the events of these.
+    /// Receives the rank's packets in an agent, for the launcher, which handles them again. Returns
+    /// the packets without their lines about the key-value store, and the events of those lines.
     pub(crate) fn relay(&mut self) -> (Vec<String>, Vec<RankEvent>) {
         let packets = std::iter::from_fn(|| self.receive()).take(PACKETS_AT_ONCE);
         let mut packets: Vec<String> = packets.collect();
@@ -222,7 +225,7 @@ impl RankProcess {
         (packets, events)
     }
 
-    /// Receives a packet, if one has arrived.
+    /// Receives a packet, if one has arrived and the rank reads its own packets.
     fn receive(&mut self) -> Option<String> {
         let mut packet = [0; 16 << 10];
         loop {
@@ -233,7 +236,8 @@ impl RankProcess {
                     let packet = &packet[..length.min(packet.len())];
                     return Some(String::from_utf8_lossy(packet).into_owned());
                 }
-                // The rank ended with an unread request; its last packets are still to be received.
+                // The rank has ended with an unread request; its last packets can still be
+                // received.
                 Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(Errno::AGAIN) => return None,
                 Err(_) => self.control = None,
@@ -241,15 +245,15 @@ impl RankProcess {
         }
     }
 
-    /// Records the end of the process. Returns the failure, if it is one; `others_in_mpi` tells
-    /// whether other ranks wait for this one.
+    /// Records the end of the rank's process. Returns the cause if it is a failure.
+    /// `others_in_mpi`: other ranks are in MPI, and wait for this one.
     pub(crate) fn ended(&mut self, exit: ProcessExit, others_in_mpi: bool) -> Option<Cause> {
         self.program = None;
         self.state.ended(exit, others_in_mpi)
     }
 
-    /// Whether the program below a wrapper has ended. Its last packets may still have to be
-    /// received.
+    /// True if the program below a wrapper has ended. Its last packets may not have been received
+    /// yet.
     pub(crate) fn program_has_ended(&self) -> bool {
         let readable = |fd| {
             let now = Timespec::default();
@@ -258,8 +262,8 @@ impl RankProcess {
         self.program.as_ref().is_some_and(readable)
     }
 
-    /// Records that the program below a wrapper has ended while the wrapper runs. Returns the
-    /// failure, if it is one.
+    /// Records that the program below a wrapper has ended while the wrapper is running. Returns the
+    /// cause if it is a failure.
     pub(crate) fn program_ended(&mut self) -> Option<Cause> {
         self.program = None;
         self.program_is_gone = false;

@@ -1,5 +1,5 @@
-//! What a rank has said, and how its process has ended: its state, without descriptors and system
-//! calls.
+//! The state of a rank: the contents of its messages and the end of its process, without
+//! descriptors and system calls.
 
 use pmi::{FromRank, RankStatus};
 use rustix::process::Pid;
@@ -7,10 +7,10 @@ use rustix::process::Pid;
 use crate::process_exit::ProcessExit;
 use crate::verdict::Cause;
 
-/// A line of a rank that concerns the whole job.
+/// A message of a rank that concerns the whole job.
 #[derive(Debug)]
 pub(crate) enum RankEvent {
-    /// The reason to end the job.
+    /// A failure, which ends the job for this cause.
     Failure(Cause),
     Put {
         key: String,
@@ -24,7 +24,7 @@ pub(crate) enum RankEvent {
     Unsupported {
         procedure: String,
     },
-    /// Something to print once for each topic.
+    /// A warning to print once for each topic.
     Warning {
         topic: String,
         text: String,
@@ -32,7 +32,7 @@ pub(crate) enum RankEvent {
 }
 
 impl RankEvent {
-    /// Whether it is about values and fences.
+    /// True if the event is about values and fences of the key-value store.
     pub(crate) fn is_exchange(&self) -> bool {
         matches!(
             self,
@@ -41,41 +41,43 @@ impl RankEvent {
     }
 }
 
-/// The most bytes of one status; further lines are discarded.
+/// The most bytes of one status; further lines of it are discarded.
 const STATUS_BYTES: usize = 64 << 10;
 
 /// The state of one rank.
 #[derive(Debug, Default)]
 pub(crate) struct RankState {
     pub number: usize,
-    /// None until an agent has started it.
+    /// The process ID of the rank. `None` until an agent has started it.
     pub pid: Option<Pid>,
-    /// The index of the agent that starts it. None: this process starts it.
+    /// The index of the agent that starts the rank. `None`: this process starts it.
     pub host: Option<usize>,
-    /// The process that completed MPI_Init: the rank's own, or one that a wrapper started.
+    /// The process ID of the program that completed MPI_Init: the rank's own process, or one that a
+    /// wrapper started.
     pub init: Option<Pid>,
-    /// The address of the lock that it holds while it is in MPI, if it has told it.
+    /// The address of the rank's MPI lock, which it holds while it is in MPI, if the rank has
+    /// reported it.
     pub lock: Option<u64>,
-    /// Whether it has completed MPI_Finalize.
+    /// True if the rank has completed MPI_Finalize.
     pub finalized: bool,
-    /// The end of the process.
+    /// The exit of the process, once it has ended.
     pub exit: Option<ProcessExit>,
-    /// Whether its end will never be known, because its agent is gone.
+    /// True if the exit of the process will never be known, because its agent is gone.
     pub lost: bool,
-    /// Its answer to the last status request.
+    /// The rank's answer to the last status request.
     pub answer: Option<RankStatus>,
-    /// Whether it has reported that it is in a deadlock, with its status.
+    /// True if the rank has reported a deadlock, with its status.
     pub deadlocked: bool,
-    /// Whether it has announced a fatal error.
+    /// True if the rank has reported a fatal error.
     has_fault: bool,
-    /// The lines of a status that is not complete yet.
+    /// The received lines of a status that is not complete yet.
     lines: Vec<String>,
-    /// The bytes of these lines.
+    /// The length of the received lines of an incomplete status, in bytes.
     line_bytes: usize,
 }
 
 impl RankState {
-    /// A rank that has sent nothing yet.
+    /// The initial state of a rank: it has sent nothing.
     pub(crate) fn new(number: usize) -> Self {
         RankState {
             number,
@@ -83,22 +85,23 @@ impl RankState {
         }
     }
 
-    /// Whether it runs, as far as is known.
+    /// True if the rank is running, as far as is known.
     pub(crate) fn is_running(&self) -> bool {
         self.exit.is_none() && !self.lost
     }
 
-    /// Its status when it ended by a fault, if it reported one.
+    /// The status that the rank reported when it ended by a fault, if it did.
     pub(crate) fn last_words(&self) -> Option<&RankStatus> {
         self.answer.as_ref().filter(|_| self.has_fault)
     }
 
-    /// Whether it is between MPI_Init and MPI_Finalize.
+    /// True if the rank is between MPI_Init and MPI_Finalize.
     pub(crate) fn is_in_mpi(&self) -> bool {
         self.is_running() && self.init.is_some() && !self.finalized
     }
 
-    /// Its status is requested: earlier answers count no more, unless it reported them at its end.
+    /// Discards the last status, because a new one is requested. A status of a fault or deadlock is
+    /// kept.
     pub(crate) fn forget_answer(&mut self) {
         if !self.has_fault && !self.deadlocked {
             self.answer = None;
@@ -111,7 +114,7 @@ impl RankState {
         self.line_bytes = 0;
     }
 
-    /// Handles the lines of one packet. Returns those that concern the job.
+    /// Handles the lines of one packet. Returns the events that concern the job.
     pub(crate) fn handle_packet(&mut self, packet: &str) -> Vec<RankEvent> {
         packet
             .lines()
@@ -120,7 +123,7 @@ impl RankState {
     }
 
     fn handle_line(&mut self, line: &str) -> Option<RankEvent> {
-        // Unknown lines are ignored: a program may write to a descriptor that it does not know.
+        // Unknown lines are ignored: a program may write to a descriptor that it does not own.
         match line.parse::<FromRank>().ok()? {
             FromRank::Init { pid } => return self.enter_mpi(pid).map(RankEvent::Failure),
             FromRank::Lock { address } => self.lock = Some(address),
@@ -164,8 +167,8 @@ impl RankState {
         None
     }
 
-    /// Records the end of the process. Returns the failure, if it is one; `others_in_mpi` tells
-    /// whether other ranks wait for this one.
+    /// Records the end of the process. Returns the cause if it is a failure. `others_in_mpi`: other
+    /// ranks are in MPI, and wait for this one.
     pub(crate) fn ended(&mut self, exit: ProcessExit, others_in_mpi: bool) -> Option<Cause> {
         self.exit = Some(exit);
         let code = match exit {
@@ -180,7 +183,8 @@ impl RankState {
         }
     }
 
-    /// The failure of a rank whose program has ended below a wrapper that runs on, if it is one.
+    /// The failure of a rank whose program has ended below a wrapper that is still running, if it
+    /// is one.
     pub(crate) fn program_ended(&self) -> Option<Cause> {
         let pid = self.init.filter(|_| !self.finalized)?;
         Some(Cause::ProgramGone { pid })
@@ -193,7 +197,7 @@ impl AsRef<RankState> for RankState {
     }
 }
 
-/// The states of ranks.
+/// The states of these ranks, in order.
 pub(crate) fn states(ranks: &[impl AsRef<RankState>]) -> impl Iterator<Item = &RankState> {
     ranks.iter().map(AsRef::as_ref)
 }

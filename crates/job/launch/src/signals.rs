@@ -1,4 +1,4 @@
-//! The signals to the launcher, as a descriptor to poll.
+//! The signals that the launcher receives, as a descriptor to poll.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -7,8 +7,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::Error;
 
-/// The signals that the launcher handles: it forwards them, answers them, or needs them to see
-/// ranks die.
+/// The signals that the launcher handles: it forwards them, reacts to them, or needs them to detect
+/// the deaths of ranks.
 const TAKEN: [Signal; 9] = [
     Signal::SIGCHLD,
     Signal::SIGINT,
@@ -21,20 +21,22 @@ const TAKEN: [Signal; 9] = [
     Signal::SIGCONT,
 ];
 
-/// The code of a signal that a terminal sent to its foreground process group.
+/// The `si_code` of signals from the kernel: a terminal has sent it to its foreground process
+/// group.
 const FROM_KERNEL: i32 = 0x80;
 
-/// The signals that the launcher handles, which are blocked while this lives, so that they can be
-/// read.
+/// The signals that the launcher handles. They are blocked while this value lives, so that they can
+/// be read from a descriptor.
 pub struct Signals {
     descriptor: SignalFd,
     before: SigSet,
 }
 
-/// A signal that has been read.
+/// A signal that has been read from the descriptor.
 pub(crate) struct ReceivedSignal {
     pub signal: Signal,
-    /// Whether a terminal sent it; then the ranks in the launcher's process group got it too.
+    /// True if a terminal sent the signal; then the ranks in the launcher's process group received
+    /// it too.
     pub from_terminal: bool,
 }
 
@@ -42,7 +44,7 @@ impl Signals {
     /// Blocks the signals that the launcher handles.
     ///
     /// # Errors
-    /// The system refuses it.
+    /// The system refuses to block or read them.
     pub fn take() -> Result<Self, Error> {
         let refused = |errno: nix::errno::Errno| Error::System {
             what: "take signals",
@@ -50,12 +52,12 @@ impl Signals {
         };
         let ignored = ignored();
         if ignores(ignored, Signal::SIGCHLD) {
-            // Inherited from a parent that ignores the ends of its children. The launcher needs
-            // those of its own.
+            // The disposition is inherited from a parent that ignores the ends of its children. The
+            // launcher needs those of its own.
             // SAFETY: the default action involves no handler of ours.
             unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }.map_err(refused)?;
         }
-        // Ignored signals stay ignored, as under `nohup` and in the background of a script.
+        // Ignored signals stay ignored, as with `nohup` and for background commands of a script.
         let taken = TAKEN
             .into_iter()
             .filter(|&taken| taken == Signal::SIGCHLD || !ignores(ignored, taken));
@@ -67,12 +69,12 @@ impl Signals {
         Ok(Signals { descriptor, before })
     }
 
-    /// The signal mask from before, with which ranks begin.
+    /// The signal mask before [`Signals::take`], which ranks get.
     pub(crate) fn before(&self) -> SigSet {
         self.before
     }
 
-    /// The next signal, if one has arrived.
+    /// The next signal, if one has been received.
     pub(crate) fn read(&mut self) -> Option<ReceivedSignal> {
         loop {
             let info = self.descriptor.read_signal().ok()??;
@@ -99,13 +101,13 @@ impl AsFd for Signals {
     }
 }
 
-/// Makes a write beyond the limit on the size of files an error, which the command reports, instead
-/// of a signal that ends it without a word. Programs that it starts have the usual action.
+/// Makes a write beyond the limit on file sizes return an error, which the command reports, instead
+/// of a signal that ends it without a message. Programs started by it have the default action.
 pub fn outlive_file_limit() {
     extern "C" fn nothing(_: i32) {}
     if !ignores(ignored(), Signal::SIGXFSZ) {
-        // SAFETY: the handler does nothing. It is no ignored signal, which programs would inherit.
-        // Refused, the action stays the usual one.
+        // SAFETY: the handler does nothing. The signal is not ignored, as programs would inherit
+        // that. If the system refuses the handler, the default action stays.
         let _ = unsafe { signal(Signal::SIGXFSZ, SigHandler::Handler(nothing)) };
     }
 }

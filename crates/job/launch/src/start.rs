@@ -1,4 +1,4 @@
-//! The start of ranks: their environment, streams and descriptors.
+//! Starts ranks: sets up their environment, streams and descriptors.
 
 mod child;
 pub(crate) mod libraries;
@@ -37,25 +37,26 @@ use libraries::{
 
 /// The ranks of a job that this process starts.
 pub(crate) struct LocalShare {
-    /// The number of the first.
+    /// The world rank of the first rank that this process starts.
     pub first: usize,
-    /// The number of ranks.
+    /// The number of ranks that this process starts.
     pub count: usize,
     /// The host of each rank of the job.
     pub hosts: Hosts,
-    /// Whether ranks that read input do so from [`RankProcess::input`] instead of this process's
+    /// True if ranks that read input get it from [`RankProcess::input`] instead of this process's
     /// standard input.
     pub relayed_input: bool,
-    /// The mark of the job.
+    /// The mark of the job: the value of an environment variable by which the processes of the job
+    /// are recognized.
     pub mark: JobMark,
     /// The secret of the job.
     pub secret: Secret,
-    /// Whether ranks stop before their first instruction, until SIGCONT.
+    /// True if ranks stop before their first instruction, until they get SIGCONT.
     pub held: bool,
 }
 
 impl LocalShare {
-    /// All ranks of a job on one host.
+    /// The share that consists of all ranks of a job on one host.
     pub(crate) fn all(options: &Options, mark: JobMark, secret: Secret) -> Self {
         let ranks = options.ranks();
         LocalShare {
@@ -79,7 +80,7 @@ pub(crate) struct StartedRanks {
 }
 
 /// Starts the ranks of `share`. After an error, the result holds the ranks that were started before
-/// it.
+/// the error.
 pub(crate) fn start(
     options: &Options,
     share: LocalShare,
@@ -102,21 +103,24 @@ pub(crate) fn start(
 struct Starter<'a> {
     options: &'a Options,
     share: LocalShare,
-    /// The memory files that all ranks inherit, each with the variable that names it.
+    /// The memory files that all ranks inherit, each with the environment variable for its
+    /// descriptor.
     shared: Arc<[(&'static str, OwnedFd)]>,
     /// The limit on descriptors for the ranks, if the launcher has changed its own.
     descriptors: Option<Rlimit>,
     /// The signal mask for the ranks.
     signals: SigSet,
-    /// Whether the launcher reads from a terminal. Only the foreground process group can, so the
-    /// rank that reads it then stays in the launcher's group.
+    /// True if the launcher reads from a terminal. Only the foreground process group can read from
+    /// it, so the rank that reads input then stays in the launcher's process group.
     terminal: bool,
-    /// The library of each program of this share.
+    /// The MPI libraries of the programs whose ranks this process starts, each with the index of
+    /// its program.
     linked: Vec<(usize, LinkedLibraries)>,
     binding: HostBinding,
-    /// The cache distance of this machine's cores, unless the user has set it.
+    /// The value of FISHPLATE_CORES for ranks, unless the user has set it: the cache distance of
+    /// this machine's cores.
     cores: Option<&'static str>,
-    /// The library by which the system's clocks show virtual time, if they shall.
+    /// The library to preload so that the system's clocks show virtual time, if that is needed.
     clocks: Option<PathBuf>,
 }
 
@@ -235,7 +239,8 @@ impl<'a> Starter<'a> {
         Ok(rank)
     }
 
-    /// The command of a program. Without the launcher's PATH the system would not find it.
+    /// The command that starts a program. If ranks do not inherit PATH, the launcher searches it
+    /// for them.
     fn command(&self, program: &Program) -> Command {
         let found = match program.inherited {
             Inherited::All => None,
@@ -251,7 +256,8 @@ impl<'a> Starter<'a> {
         }
     }
 
-    /// Directs the output of a rank. Returns the streams that the launcher reads.
+    /// Connects the output of a rank to its destination. Returns the streams that the launcher must
+    /// read.
     fn set_output(&self, command: &mut Command, number: usize) -> Result<Vec<OutputStream>, Error> {
         let options = &self.options.output;
         let failed = |why: io::Error| Error::Start {
@@ -292,7 +298,7 @@ impl<'a> Starter<'a> {
         Ok(streams)
     }
 
-    /// Sets the variables of a rank: the user's, then the launcher's.
+    /// Sets the environment variables of a rank: first the user's, then the launcher's.
     fn set_environment(&self, command: &mut Command, number: usize, control: RawFd) {
         let (at, program) = self.options.program(number);
         if let Inherited::Only(_) = program.inherited {
@@ -324,7 +330,7 @@ impl<'a> Starter<'a> {
             let given = given_variable(self.options, program, "LD_PRELOAD");
             command.env("LD_PRELOAD", preload(given, &preloaded));
         }
-        // A launcher that is itself a rank has some of these variables.
+        // Removes these variables, which a launcher that is itself a rank has inherited.
         for row in pmi::CONTRACT {
             command.env_remove(row.env);
         }
@@ -345,7 +351,7 @@ impl<'a> Starter<'a> {
         }
     }
 
-    /// Turns the system's answer to exec into advice for the user.
+    /// Turns an error of `exec` into advice for the user.
     fn explain(&self, number: usize, why: io::Error) -> Error {
         let (_, started) = self.options.program(number);
         let program = started.program.to_string_lossy().into_owned();
@@ -377,7 +383,7 @@ impl<'a> Starter<'a> {
     }
 }
 
-/// The memory files that the ranks share. Only the processes of ranks inherit them.
+/// Makes the memory files that the ranks share. Only the processes of ranks inherit them.
 fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static str, OwnedFd)>> {
     let mut files = vec![
         (pmi::SEGMENT_FD, pmi::empty_segment()?),
@@ -407,8 +413,8 @@ fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static 
 
 const CORES: &str = "FISHPLATE_CORES";
 
-/// The cache distance of the cores for the ranks, if it matters and the user has not set it.
-/// `pair` are cores of two ranks, if ranks are bound.
+/// The value of FISHPLATE_CORES for the ranks, if it matters and the user has not set it. `pair`
+/// has hardware threads of two ranks, if ranks are bound.
 fn cores(options: &Options, ranks: usize, pair: Option<[usize; 2]>) -> Option<&'static str> {
     let programs = options.programs.iter();
     let variables = programs.flat_map(|program| &program.variables);
@@ -420,12 +426,12 @@ fn cores(options: &Options, ranks: usize, pair: Option<[usize; 2]>) -> Option<&'
     (share_memory && !given && cache_topology::cores_are_near(pair) == Some(true)).then_some("near")
 }
 
-/// The reason why the launcher must not choose a binding for this job.
+/// The reason why the launcher must not choose a soft binding for this job, if there is one.
 fn unfit(options: &Options) -> Option<&'static str> {
     if options.machine.is_some() {
         return Some("the ranks of a modelled machine take turns");
     }
-    // They run the threads of a program one after the other, in an order of their own.
+    // These interpreters run the threads of a program one at a time, in an order of their own.
     let interpreters = ["valgrind", "qemu-"];
     let is_interpreted = options.programs.iter().any(|program| {
         let name = Path::new(&program.program).file_name();
@@ -435,7 +441,7 @@ fn unfit(options: &Options) -> Option<&'static str> {
     is_interpreted.then_some("the program runs in an interpreter")
 }
 
-/// Checks that a process could change to this directory.
+/// Checks that a process can change to this directory.
 fn enter(directory: &Path) -> io::Result<()> {
     if !std::fs::metadata(directory)?.is_dir() {
         return Err(Errno::NOTDIR.into());
@@ -443,12 +449,12 @@ fn enter(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(directory, rustix::fs::Access::EXEC_OK)?)
 }
 
-/// Whether a program is named by a path, and not searched in PATH.
+/// True if a program is named by a path, so that it is not searched in PATH.
 fn is_path(program: &OsStr) -> bool {
     program.as_encoded_bytes().contains(&b'/')
 }
 
-/// A pipe with a nonblocking reading end.
+/// Makes a pipe with a nonblocking reading end. Returns the reading and the writing end.
 fn pipe() -> io::Result<(File, File)> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&reader, true)?;

@@ -1,28 +1,29 @@
-//! Detection of a stuck job: one in which no rank makes progress.
+//! Detects a stuck job: one in which no rank makes progress.
 //!
-//! The launcher requests the status of all ranks at intervals. A rank that answers waits in MPI and
-//! reports its progress count. A rank that does not answer is outside MPI, or busy within a call,
-//! which counts neither as progress nor as its absence.
+//! The launcher requests the status of all ranks at intervals. A rank that answers waits in MPI,
+//! and reports its progress count. A rank that does not answer is outside MPI, or busy within a
+//! call; it counts neither as making progress nor as stuck.
 
 use std::time::{Duration, Instant};
 
 use crate::rank_state::{RankState, states};
 
-/// Bounds of the interval between requests.
+/// The shortest interval between requests for the status of all ranks.
 const SHORTEST: Duration = Duration::from_millis(20);
+/// The longest interval between requests for the status of all ranks.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// The progress of all ranks, as far as they have reported it.
 pub(crate) struct StuckDetector {
-    /// The time without progress after which the job counts as stuck.
+    /// The time without progress after which the job is regarded as stuck.
     patience: Duration,
     /// The time of the next request.
     pub next: Instant,
-    /// The last time at which progress was seen.
+    /// The last time at which progress was detected.
     since: Instant,
     /// The last answer of each rank: its operation and its progress count.
     last: Vec<Option<(String, u64)>>,
-    /// Whether the present standstill has been reported.
+    /// True if the present standstill has been reported.
     reported: bool,
 }
 
@@ -43,8 +44,8 @@ impl StuckDetector {
         self.next = now + (self.patience / 4).clamp(SHORTEST, LONGEST);
     }
 
-    /// Evaluates the answers. Returns the duration of a standstill that is long enough and has not
-    /// been reported yet.
+    /// Evaluates the ranks' answers. Returns the duration of a standstill if it exceeds the
+    /// patience and has not been reported yet.
     pub(crate) fn judge(
         &mut self,
         ranks: &[impl AsRef<RankState>],

@@ -1,4 +1,4 @@
-//! The launcher's judgement of how a job ended: its text, and the exit code.
+//! The launcher's verdict on how a job ended: the cause, its text, and the exit code.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::process_exit::ProcessExit;
 /// The failure that ended the job, or that will decide its exit code.
 #[derive(Debug)]
 pub(crate) struct Verdict {
-    /// The rank that failed. None if the cause came from outside.
+    /// The rank that failed. `None` if the cause came from outside the ranks.
     pub rank: Option<usize>,
     pub cause: Cause,
 }
@@ -22,34 +22,35 @@ pub(crate) enum Cause {
     Exit { code: i32 },
     /// A signal killed the rank.
     Signal { signal: i32 },
-    /// The rank exited with 0 between MPI_Init and MPI_Finalize.
+    /// The rank exited with code 0 between MPI_Init and MPI_Finalize.
     NoFinalize,
-    /// The rank exited with 0 before MPI_Init, and other ranks are in MPI.
+    /// The rank exited with code 0 without MPI_Init, while other ranks are in MPI.
     NoInit,
-    /// The program that a wrapper started ended between MPI_Init and MPI_Finalize.
+    /// The program below a wrapper ended between MPI_Init and MPI_Finalize.
     ProgramGone { pid: Pid },
     /// A second program completed MPI_Init within one rank.
     SecondProgram { pid: Pid },
-    /// The rank broke a rule of the job's key-value store.
+    /// The rank violated a rule of the job's key-value store.
     Kvs { why: String },
-    /// The rank ended while other ranks wait for it in a fence.
+    /// The rank ended without entering a fence in which other ranks wait.
     LeftFence,
-    /// A host cannot be reached, was lost, or cannot start ranks.
+    /// A host cannot be reached, its agent was lost, or it cannot start ranks.
     Host { host: String, why: String, code: u8 },
-    /// All ranks of a modelled machine wait. `code` is the exit code of the first rank that ended.
+    /// All ranks of a modelled machine wait, and no event is due. `code` is the exit code of the
+    /// first rank that ended.
     Deadlock { code: u8 },
-    /// A fatal error of MPI in the rank. Its process leaves by itself, if nothing holds it.
+    /// A fatal MPI error in the rank. Its process ends by itself, if nothing prevents that.
     Fault { code: i32, text: String },
     /// The rank called MPI_Abort.
     Abort { code: i32, message: String },
     /// The job took longer than `--timeout`.
     Timeout(Duration),
-    /// A signal to the launcher.
+    /// A signal to the launcher ended the job.
     Interrupt(Signal),
 }
 
 impl Cause {
-    /// The exit code of the job.
+    /// The exit code of the job for this cause.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Cause::Exit { code } | Cause::Abort { code, .. } | Cause::Fault { code, .. } => {
@@ -68,12 +69,13 @@ impl Cause {
         }
     }
 
-    /// Whether the rank's process ended, instead of asking for the end of the job.
+    /// True if the cause is that the rank's process ended; false if the rank requested the end of
+    /// the job, or another event ended it.
     pub(crate) fn is_end_of_a_process(&self) -> bool {
         matches!(self, Cause::Exit { .. } | Cause::Signal { .. })
     }
 
-    /// The text after the name of the rank.
+    /// The text of the cause, which follows the name of the rank in a message.
     pub(crate) fn text(&self) -> String {
         match self {
             Cause::Exit { code } => format!("exited with code {code}"),
@@ -114,13 +116,13 @@ impl Cause {
     }
 }
 
-/// Exit codes have eight bits. A failure stays a failure when the upper bits are lost.
+/// Reduces an exit code to eight bits. A failure stays a failure if the lower bits are zero.
 fn low_byte(code: i32) -> u8 {
     let byte = code as u8;
     if byte == 0 && code != 0 { 1 } else { byte }
 }
 
-/// The end of a process, as text after its name.
+/// A description of the end of a process, which follows its name in a message.
 pub(crate) fn exit_text(exit: ProcessExit) -> String {
     match exit {
         ProcessExit::Code(code) => format!("exited with code {code}"),

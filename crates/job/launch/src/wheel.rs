@@ -1,5 +1,6 @@
-//! Wheels of mpi4py: they are built for the ABIs of MPICH and Open MPI, so in a tree without our
-//! library of MPICH's ABI a python that has one ends before MPI starts.
+//! Detection of a Python whose mpi4py was built for another ABI. Wheels of mpi4py are built for the
+//! ABIs of MPICH and Open MPI. In an installation without our `libmpi.so.12` their import fails
+//! before MPI starts, and the launcher then advises the user to build mpi4py.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,15 +9,17 @@ use std::time::{Duration, Instant};
 
 use crate::Program;
 
-/// Names the folder of the mpi4py that this python would import, without importing it.
+/// A Python program that prints the folder of the mpi4py that it would import, without importing
+/// it.
 const FIND: &str = "from importlib.util import find_spec as f; s = f('mpi4py'); print(*(s.submodule_search_locations if s else ()), end='')";
-/// The longest wait for that name: a busy machine, or a slow file system with the packages.
+/// The longest wait for the output of the program [`FIND`]: the machine may be busy, or the file
+/// system with the packages slow.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest pause between two questions whether the interpreter has ended.
+/// The pause between two checks if the Python interpreter has ended.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The text for the user about a program that ended before MPI, if it is a python whose mpi4py is
-/// a wheel for other ABIs.
+/// A message for the user about a program that ended before MPI_Init. `None` unless it is a python
+/// whose mpi4py is a wheel for other ABIs.
 pub(crate) fn wheel_remark(program: &Program) -> Option<String> {
     let file = program.file().filter(|file| is_python(file))?;
     let folder = mpi4py_of(&file, program)?;
@@ -40,7 +43,7 @@ fn is_python(file: &Path) -> bool {
     })
 }
 
-/// Whether these files of the package `mpi4py` are extensions for other ABIs only.
+/// True if the extensions among the files `names` of the package `mpi4py` are for other ABIs only.
 fn is_for_other_abis(names: impl Iterator<Item = impl AsRef<OsStr>>) -> bool {
     let mut others = 0;
     for name in names {
@@ -55,7 +58,7 @@ fn is_for_other_abis(names: impl Iterator<Item = impl AsRef<OsStr>>) -> bool {
     others > 0
 }
 
-/// The folder of mpi4py, by the interpreter itself: only it knows its search path.
+/// The folder of mpi4py, as the interpreter reports it: only the interpreter knows its search path.
 fn mpi4py_of(python: &Path, program: &Program) -> Option<PathBuf> {
     let directory = program.directory.as_deref().unwrap_or(Path::new("."));
     let mut child = Command::new(python)

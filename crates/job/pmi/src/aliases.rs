@@ -1,11 +1,12 @@
-//! A rank's place in its job and on its host, under our names and under those of other launchers,
-//! which wrappers of GPU programs and scripts read.
+//! Variables for a rank's number in its job and on its host, under our names and those of other MPI
+//! libraries. Scripts and wrappers of GPU programs read them.
 
 use knobs::{LOCAL_RANK, LOCAL_SIZE};
 
 use crate::Hosts;
 
-/// A number of a rank's place.
+/// A fact about a rank that an environment variable reports: its number or the number of ranks, in
+/// the job or on its host.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     Rank,
@@ -14,7 +15,8 @@ enum Place {
     LocalSize,
 }
 
-/// The names of other launchers.
+/// The environment variables by which other MPI libraries report these facts, each with the fact
+/// that it reports.
 const ALIASES: &[(&str, Place)] = &[
     ("PMI_RANK", Place::Rank),
     ("PMI_SIZE", Place::Size),
@@ -26,8 +28,8 @@ const ALIASES: &[(&str, Place)] = &[
     ("MPI_LOCALNRANKS", Place::LocalSize),
 ];
 
-/// The variables that tell programs and scripts a rank's place: names and values. Ranks of this
-/// library read none of them.
+/// The environment variables that inform scripts of a rank's number and of its job's size: names
+/// and values. Ranks of this library read none of them.
 pub fn place_variables(rank: usize, hosts: &Hosts) -> Vec<(&'static str, String)> {
     let value = |place: Place| match place {
         Place::Rank => rank,
@@ -44,7 +46,7 @@ pub fn place_variables(rank: usize, hosts: &Hosts) -> Vec<(&'static str, String)
         .collect()
 }
 
-/// True if our launcher sets this variable of another launcher.
+/// True if our launcher sets this variable, which belongs to another MPI library.
 pub(crate) fn is_alias(name: &str) -> bool {
     ALIASES.iter().any(|(alias, _)| *alias == name)
 }

@@ -14,20 +14,20 @@ use secret::Secret;
 
 use crate::{Hosts, KvsError, RankStatus};
 
-/// Longest sleep between two checks of a fence.
+/// The longest sleep between two checks of a fence.
 const FENCE_CHECK: Duration = Duration::from_millis(50);
-/// Sleep between two checks of a fence where no descriptor announces its end.
+/// The sleep between two checks of a fence if there is no descriptor that announces its end.
 const FENCE_POLL: Duration = Duration::from_millis(1);
 
-/// The connection to the launcher is gone, or there never was one. A rank without a launcher has
-/// nobody to report to and must end itself.
+/// The reason why a rank has no launcher to report to: the connection is gone, or there never was
+/// one. Such a rank must end itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LauncherGone {
     /// The launcher has died.
     Dead,
     /// The program has closed the descriptor of the connection.
     Closed,
-    /// A rank has died, and the launcher, another one than ours, has not ended the job.
+    /// A rank has died, and the launcher, one of another MPI library, has not ended the job.
     Idle {
         /// The rank that has died.
         dead: usize,
@@ -50,45 +50,45 @@ impl fmt::Display for LauncherGone {
 
 impl std::error::Error for LauncherGone {}
 
-/// A fact that a rank reports to its launcher. A launcher that has no use for it ignores it.
+/// A fact that a rank reports to its launcher. A launcher without use for it ignores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice<'a> {
     /// This rank has completed MPI_Init: from now on it must not end before MPI_Finalize.
     Initialized,
-    /// The address of this rank's lock, whose word is odd while the rank is in MPI. The launcher
-    /// may read it to learn whether the rank computes.
+    /// The address of this rank's lock. The 64-bit value there is odd while the rank is in MPI; the
+    /// launcher may read it to learn whether the rank computes.
     Lock(usize),
     /// This rank has completed MPI_Finalize: from now on its end is no failure of the job.
     Finalized,
-    /// Something that the user should know, and that no program sees. Of several with one topic, a
-    /// word without spaces, the launcher prints the first.
+    /// A warning for the user that no call returns to the program. Of several with the same topic
+    /// the launcher prints only the first.
     Warning {
-        /// The topic.
+        /// The topic of the warning, without spaces.
         topic: &'a str,
-        /// The text.
+        /// The text of the warning.
         text: &'a str,
     },
     /// The program has called this procedure, which the library lacks, and the error handler has
-    /// returned. Each rank reports it once.
+    /// returned. Each rank reports a procedure once.
     Unsupported(&'a str),
     /// A fatal error ends this rank. The launcher prints the text and ends the job.
     Fault {
         /// The exit code of the job.
         code: i32,
-        /// The error.
+        /// The text of the error.
         text: &'a str,
     },
-    /// The operation that this rank waits in: the answer to [`Bootstrap::status_requested`].
+    /// The operation that this rank waits in: the reply to [`Bootstrap::status_requested`].
     Status(&'a RankStatus),
-    /// All ranks of a modelled machine wait and no event is due. Every one of them reports it, with
-    /// the operation that it waits in.
+    /// The ranks of a modelled machine are in a deadlock: all of them wait and no event is due.
+    /// Each rank reports it, with the operation that it waits in.
     Deadlock(&'a RankStatus),
 }
 
 /// The services of a launcher to one rank: identity, the job's key-value store (KVS), abort and
 /// notices.
 ///
-/// A rank uses them while it starts, where it waits for long, and when it ends; no message passes
+/// A rank uses them while it starts, during long waits, and when it ends; no MPI message passes
 /// through here. All methods take `&self`, because the parts of a rank share one bootstrap:
 /// `Arc<dyn Bootstrap>`.
 ///
@@ -125,7 +125,7 @@ pub enum Notice<'a> {
 /// });
 /// ```
 pub trait Bootstrap: fmt::Debug + Send + Sync {
-    /// The number of this rank in the job, from 0.
+    /// The world rank, from 0.
     fn rank(&self) -> usize;
 
     /// The host of each rank of the job.
@@ -136,48 +136,48 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
         self.hosts().ranks()
     }
 
-    /// The number of this rank's program in a job of several programs: `MPI_APPNUM`.
+    /// The index of this rank's program, from 0, in a job of several programs: `MPI_APPNUM`.
     fn program(&self) -> usize {
         0
     }
 
-    /// Takes the file that the ranks of this host share: memory that belongs to the job, empty
-    /// until a rank extends it. None if the launcher passed none, and from the second call on.
+    /// Takes the file of the segment: memory of the job that the ranks of this host share, empty
+    /// until a rank extends it. `None` if the launcher passed none, and from the second call on.
     fn take_segment(&self) -> Option<OwnedFd> {
         None
     }
 
-    /// The secret that the launcher drew for this job, the same for all of its ranks. None if the
-    /// launcher gives none, so that processes on a network cannot know each other.
+    /// The secret that the launcher drew for this job, the same for all of its ranks. `None` if the
+    /// launcher provides none; then processes on a network cannot authenticate each other.
     fn secret(&self) -> Option<Secret> {
         None
     }
 
-    /// Stores `value` under `key` in the KVS. It is visible to every rank after the next fence, or
-    /// before. A second value for one key is an error of the job.
+    /// Stores `value` under `key` in the KVS. It is visible to every rank after the next fence,
+    /// possibly earlier. A second value for the same key is an error of the job.
     fn put(&self, key: &str, value: &str) -> Result<(), KvsError>;
 
-    /// Requests the value of `key`. Each request gets one answer, from [`Bootstrap::next_value`].
-    /// Never blocks.
+    /// Requests the value of `key`. [`Bootstrap::next_value`] returns it once, after it has
+    /// arrived. Never blocks.
     fn get(&self, key: &str) -> Result<(), KvsError>;
 
-    /// The next answer that has arrived: a key and its value. Answers arrive in any order. Never
+    /// The next requested value that has arrived, with its key. Values arrive in any order. Never
     /// blocks.
     fn next_value(&self) -> Result<Option<(String, String)>, KvsError>;
 
-    /// True if a request for a key that no rank has put yet is answered later, with the put.
-    /// Otherwise the request is an error, and a fence has to come between put and get.
+    /// True if a request for a key that no rank has put yet is answered once a rank puts it.
+    /// Otherwise such a request is an error, and a fence is needed between put and get.
     fn get_waits(&self) -> bool;
 
-    /// Enters a fence: a collective operation of all ranks of the job. A rank enters the next one
-    /// only after this one is complete. Never blocks.
+    /// Enters a fence: a collective operation of all ranks of the job. A rank may enter the next
+    /// fence only after this one is complete. Never blocks.
     fn enter_fence(&self) -> Result<(), KvsError>;
 
-    /// True if every rank has entered the fence that this rank entered last. True once for each
-    /// fence. Never blocks.
+    /// True if every rank has entered the fence that this rank entered last. Returns true only once
+    /// for each fence. Never blocks.
     fn fence_is_complete(&self) -> Result<bool, KvsError>;
 
-    /// Enters a fence and blocks until every rank of the job has entered it: until the values that
+    /// Enters a fence, and blocks until every rank of the job has entered it. Then the values that
     /// all ranks put before it are visible to this rank.
     fn fence(&self) -> Result<(), KvsError> {
         self.enter_fence()?;
@@ -187,33 +187,34 @@ pub trait Bootstrap: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Ends the whole job with this exit code. An error means that nobody took the message, which
-    /// the caller then shows itself. Either way this rank ends itself afterwards.
+    /// Ends the whole job with this exit code. An error means that no launcher received the
+    /// message; then the caller prints it. In both cases this rank ends itself afterwards.
     fn abort(&self, code: i32, message: &str) -> Result<(), LauncherGone>;
 
     /// Ends the whole job with this exit code, after [`Bootstrap::abort`] or [`Notice::Fault`] has
-    /// said why. This is the last call of a rank before its process ends: a launcher may kill at
-    /// once. Our own launcher knows by then.
+    /// reported the reason. It is the last call of a rank before its process ends, as a launcher
+    /// may kill it at once. Our own launcher needs no such call: it ends the job by that report.
     fn end_job(&self, _code: i32) {}
 
-    /// True if the launcher ends the job when a rank has died, on whichever host. Otherwise ranks
-    /// have to notice it themselves.
+    /// True if the launcher ends the job when a rank on any host has died. Otherwise ranks have to
+    /// detect a death themselves.
     fn reports_deaths(&self) -> bool {
         true
     }
 
-    /// Reports to the launcher. An error means that nobody took the notice.
+    /// Sends a notice to the launcher. An error means that no launcher received it.
     fn notify(&self, notice: Notice<'_>) -> Result<(), LauncherGone>;
 
-    /// True if the launcher has asked for the status of this rank. True once for each request, to
-    /// be answered with [`Notice::Status`]. An error means that the launcher is gone. Never blocks.
+    /// True if the launcher has requested the status of this rank. Returns true once for each
+    /// request; the reply is [`Notice::Status`]. An error means that the launcher is gone. Never
+    /// blocks.
     fn status_requested(&self) -> Result<bool, LauncherGone> {
         Ok(false)
     }
 
-    /// The descriptor that becomes readable when the launcher has sent something: an answer, the
-    /// end of a fence, a request for the status. Before a sleep on it, all three have to be
-    /// checked, because a check for one may receive another.
+    /// The descriptor that becomes readable when the launcher has sent a requested value, the end
+    /// of a fence, or a request for the status. Check all three before a sleep on it, because a
+    /// check for one may also receive the others.
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -227,7 +228,7 @@ pub(crate) fn sleep_until_readable(fd: Option<BorrowedFd<'_>>) {
                 tv_sec: 0,
                 tv_nsec: FENCE_CHECK.subsec_nanos().into(),
             };
-            // The caller checks again, whatever ended the sleep.
+            // The result does not matter: the caller checks again.
             let _ = poll(
                 &mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)],
                 Some(&time),

@@ -1,8 +1,8 @@
 //! The rank's end of the control socket: the connection to our own launcher.
 //!
-//! A packet holds whole lines, each ended by a newline. A rank polls the socket only where it
-//! waits, so reading never blocks; writing waits for at most a second, which happens only while the
-//! launcher is stopped.
+//! A packet holds complete lines, each ended by a newline. A rank polls the socket only while it
+//! waits, and reading never blocks. Writing blocks for at most a second, which happens only while
+//! the launcher is stopped.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,7 +18,7 @@ use crate::{
     FromLauncher, FromRank, KvsError, LauncherGone, Notice, RankStatus, check_key, check_value,
 };
 
-/// Longest wait for a launcher that does not read.
+/// The longest wait until a launcher reads and the socket can take a packet.
 const SEND_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The connection to our own launcher.
@@ -28,19 +28,19 @@ pub(crate) struct Control {
     arrived: Mutex<Arrived>,
 }
 
-/// Lines that have been received and not yet handed on.
+/// Contents of received lines that have not been returned to a caller yet.
 #[derive(Debug, Default)]
 struct Arrived {
     status_requests: usize,
     values: VecDeque<(String, String)>,
-    /// Ends of fences.
+    /// The number of completed fences that have not been returned yet.
     fences: usize,
-    /// This rank has entered a fence and has not seen its end.
+    /// True if this rank has entered a fence whose end it has not returned yet.
     in_fence: bool,
 }
 
 impl Control {
-    /// Takes a connected socket of type SEQPACKET.
+    /// Makes a connection of a connected socket of type SEQPACKET.
     pub(crate) fn new(socket: OwnedFd) -> Self {
         Control {
             socket,
@@ -52,8 +52,8 @@ impl Control {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what `take` finds among the lines that have arrived, reading packets until it finds
-    /// something.
+    /// Returns what `take` finds among the received contents. Receives packets until it finds
+    /// something or no more have arrived.
     fn next<T>(
         &self,
         mut take: impl FnMut(&mut Arrived) -> Option<T>,
@@ -69,7 +69,7 @@ impl Control {
         }
     }
 
-    /// Receives a packet. False if none has arrived.
+    /// Receives a packet. Returns false if none has arrived.
     fn receive(&self, arrived: &mut Arrived) -> Result<bool, LauncherGone> {
         let mut packet = [0; PACKET_LIMIT];
         let length = loop {
@@ -94,7 +94,7 @@ impl Control {
         Ok(true)
     }
 
-    /// True once for each request for the status of this rank.
+    /// True once for each request of the launcher for the status of this rank.
     pub(crate) fn status_requested(&self) -> Result<bool, LauncherGone> {
         let request = self.next(|arrived| {
             arrived.status_requests = arrived.status_requests.checked_sub(1)?;
@@ -217,7 +217,8 @@ impl AsFd for Control {
     }
 }
 
-/// The reason why the socket failed. A program that closes it may open another file in its place.
+/// The reason why the socket failed. A program that closes the descriptor may then open another
+/// file under the same number.
 fn gone(why: Errno) -> LauncherGone {
     match why {
         Errno::BADF | Errno::NOTSOCK => LauncherGone::Closed,
@@ -225,7 +226,7 @@ fn gone(why: Errno) -> LauncherGone {
     }
 }
 
-/// A status as lines of the protocol.
+/// Encodes a status as lines of the protocol.
 fn lines_of(status: &RankStatus) -> Vec<FromRank> {
     let text = status.to_string();
     let lines = text.lines().map(|line| FromRank::Status {

@@ -5,75 +5,77 @@ use std::os::fd::RawFd;
 
 use knobs::{HOSTS, MOST_RANKS, RANK, SIZE};
 
-/// Reason why this process cannot tell which rank it is. The text names the cause and the remedy.
+/// The reason why this process cannot tell which rank it is. Its text names the cause and the
+/// remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// Another launcher started this process as one of several.
+    /// A launcher of another MPI library started this process as one of several.
     Foreign {
-        /// The name of that launcher.
+        /// The name of the launcher that belongs to another MPI library.
         launcher: &'static str,
-        /// The remedy under that launcher, a clause that ends with ", or "; empty if there is none.
+        /// The remedy under that launcher: a clause of the error message that ends with ", or ".
+        /// Empty if there is none.
         advice: &'static str,
         /// The number of ranks, if the launcher's variables hold it.
         size: Option<usize>,
-        /// The variables that show it, with their values.
+        /// The environment variables by which the launcher was recognized, with their values.
         seen: Vec<(String, String)>,
     },
-    /// Another launcher started this process, and the connection to it or to the other ranks cannot
-    /// be made.
+    /// A launcher of another MPI library started this process, and the connection to it or to the
+    /// other ranks failed.
     Unreachable {
-        /// The name of that launcher.
+        /// The name of the launcher that belongs to another MPI library.
         launcher: &'static str,
-        /// The protocol.
+        /// The name of the protocol of the connection, such as PMI-1.
         protocol: &'static str,
-        /// The variable that shows it, with its value.
+        /// The environment variable by which the launcher was recognized, with its value.
         seen: String,
-        /// The reason.
+        /// The reason why the connection failed.
         why: String,
     },
-    /// A variable of our launcher is not set, although others are.
+    /// A variable of our launcher is missing, although others of it are set.
     Missing {
-        /// The variable.
+        /// The name of the missing variable.
         variable: &'static str,
     },
-    /// A variable is not a number.
+    /// The value of a variable is not a number.
     NotANumber {
-        /// The variable.
+        /// The name of the variable.
         variable: &'static str,
-        /// The value of the variable.
+        /// The value that is not a number.
         value: String,
     },
-    /// The size is above that of any job.
+    /// The number of ranks is above the limit for any job.
     TooManyRanks {
-        /// The number of ranks.
+        /// The number of ranks, from the environment.
         size: usize,
     },
-    /// The rank is not below the size.
+    /// The rank number is not less than the number of ranks.
     RankBeyondSize {
-        /// The rank.
+        /// The rank number, from the environment.
         rank: usize,
-        /// The number of ranks.
+        /// The number of ranks, from the environment.
         size: usize,
     },
-    /// The list of hosts cannot be read, or describes another job.
+    /// The list of hosts is invalid, or describes another job.
     Hosts {
-        /// The list, or its beginning.
+        /// The list of hosts, or its beginning.
         value: String,
-        /// The reason.
+        /// The reason why the list of hosts is invalid.
         why: String,
     },
     /// The segment and the control socket have the same descriptor.
     SameDescriptor {
-        /// The descriptor.
+        /// The number of the descriptor, as in the environment.
         number: String,
     },
-    /// A descriptor is not what its variable claims.
+    /// A descriptor is not of the kind that its variable claims.
     Descriptor {
-        /// The variable.
+        /// The name of the variable.
         variable: &'static str,
-        /// The descriptor.
+        /// The number of the descriptor.
         number: RawFd,
-        /// The reason.
+        /// The reason why the descriptor cannot be used.
         why: String,
     },
 }

@@ -1,16 +1,18 @@
-//! The text by which a rank explains its choices, in the job's key-value store.
+//! Passes rank 0's explanation of its choices (protocols, rails, algorithms) to the launcher, in
+//! parts, through the job's key-value store.
 
 use crate::{Bootstrap, KvsError, VALUE_LIMIT, hex, unhex};
 
-/// The bytes of a part. Hexadecimal digits take twice as many.
+/// The length of one part of an explanation, in bytes. The key-value store holds it in hexadecimal
+/// digits, which take twice as many bytes.
 const PART: usize = VALUE_LIMIT / 2;
 
 fn key(part: usize) -> String {
     format!("explanation.{part}")
 }
 
-/// Puts a text for the launcher into the store, cut into parts. The last part is shorter than the
-/// others, possibly empty.
+/// Stores an explanation for the launcher in the key-value store, split into parts. The last part
+/// is shorter than the others, possibly empty.
 pub fn put_explanation(job: &dyn Bootstrap, text: &str) -> Result<(), KvsError> {
     let bytes = text.as_bytes();
     for part in 0..=bytes.len() / PART {
@@ -20,7 +22,8 @@ pub fn put_explanation(job: &dyn Bootstrap, text: &str) -> Result<(), KvsError> 
     Ok(())
 }
 
-/// Reads the text from the values of the store, if all of its parts are there.
+/// Reassembles an explanation from its parts. `value` returns the value of a key in the key-value
+/// store. `None` if a part is missing.
 pub fn explanation<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let mut bytes = Vec::new();
     for number in 0.. {

@@ -1,6 +1,6 @@
 //! The placement of a job: the host of each rank.
 //!
-//! Its text has one word for each run of ranks on one host: `0*2,1*2` places ranks 0 and 1 on host
+//! Its text has one item for each run of ranks on one host: `0*2,1*2` places ranks 0 and 1 on host
 //! 0, ranks 2 and 3 on host 1; `0,1,0` places three ranks alternately. Hosts are numbered in the
 //! order of their first ranks.
 
@@ -15,18 +15,18 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// All ranks on one host.
+    /// Places all ranks on one host.
     pub fn one(ranks: usize) -> Self {
         Hosts { of: vec![0; ranks] }
     }
 
-    /// The placement with these hosts, one for each rank.
+    /// The placement with these host numbers, one for each rank.
     pub fn new(of: Vec<u32>) -> Self {
         Hosts { of }
     }
 
-    /// The first `counts[0]` ranks on host 0, the next `counts[1]` on host 1, and so on. No count
-    /// may be 0, because a host without ranks has no number.
+    /// Places the first `counts[0]` ranks on host 0, the next `counts[1]` on host 1, and so on. No
+    /// count may be 0, because a host without ranks has no number.
     pub fn blocks(counts: &[usize]) -> Self {
         debug_assert!(!counts.contains(&0));
         let runs = counts
@@ -36,7 +36,7 @@ impl Hosts {
         Hosts { of: runs.collect() }
     }
 
-    /// Reads the text of a placement of `ranks` ranks.
+    /// Parses a placement of `ranks` ranks, in the text form of the job's variable.
     pub fn parse(text: &str, ranks: usize) -> Result<Self, Error> {
         let wrong = |why: String| Error::Hosts {
             value: text.chars().take(200).collect(),
@@ -73,7 +73,7 @@ impl Hosts {
         }
     }
 
-    /// Places a further rank on this host.
+    /// Places one more rank, on this host.
     pub fn add(&mut self, host: u32) {
         self.of.push(host);
     }
@@ -88,24 +88,24 @@ impl Hosts {
         self.of.len()
     }
 
-    /// The host of a rank.
+    /// The number of a rank's host.
     pub fn of(&self, rank: usize) -> u32 {
         self.of[rank]
     }
 
-    /// The ranks of a host, in order.
+    /// The ranks on a host, in ascending order.
     pub fn on(&self, host: u32) -> impl Iterator<Item = usize> + '_ {
         let all = self.of.iter().enumerate();
         all.filter(move |&(_, &of)| of == host)
             .map(|(rank, _)| rank)
     }
 
-    /// The ranks on the host of `rank`, itself included, in order.
+    /// The ranks on the host of `rank`, itself included, in ascending order.
     pub fn beside(&self, rank: usize) -> impl Iterator<Item = usize> + '_ {
         self.on(self.of(rank))
     }
 
-    /// The index of `rank` among the ranks of its host: its place in their segment.
+    /// The index of `rank` among the ranks of its host, which is its position in their segment.
     pub fn index(&self, rank: usize) -> usize {
         let host = self.of(rank);
         self.of[..rank].iter().filter(|&&of| of == host).count()
@@ -117,7 +117,7 @@ impl Hosts {
     }
 }
 
-/// Reads plain digits only: `str::parse` would accept `+1`.
+/// Parses digits only: `str::parse` would accept `+1`.
 fn number(text: &str) -> Option<u32> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok())?
@@ -136,8 +136,8 @@ impl fmt::Display for Hosts {
     }
 }
 
-/// The variable that holds the placement. None where all ranks are on one host, which is the
-/// default.
+/// The environment variable that holds the placement, with its value. `None` if all ranks are on
+/// one host, which is the default.
 pub(crate) fn variable(hosts: &Hosts) -> Option<(&'static str, String)> {
     (hosts.count() > 1).then(|| (HOSTS, hosts.to_string()))
 }

@@ -1,4 +1,4 @@
-//! A job whose ranks are threads of one process.
+//! The launcher of tests: a job whose ranks are threads of one process.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,8 +7,8 @@ use secret::Secret;
 
 use crate::{Bootstrap, Hosts, KvsError, LauncherGone, Notice, check_key, check_value};
 
-/// One rank of a job whose ranks are threads of one process: a launcher for tests, and the
-/// reference for what [`Bootstrap`] promises.
+/// One rank of a job whose ranks are threads of one process. It serves as a launcher for tests, and
+/// as the reference implementation of [`Bootstrap`].
 #[derive(Debug)]
 pub struct InProcess {
     rank: usize,
@@ -22,7 +22,7 @@ pub struct InProcess {
 struct SharedJob {
     values: HashMap<String, String>,
     ranks: Vec<RankState>,
-    /// The ranks that have entered the present fence.
+    /// The number of ranks that have entered the present fence.
     entered: usize,
     aborted: Option<(i32, String)>,
     notices: Vec<(usize, String)>,
@@ -30,7 +30,7 @@ struct SharedJob {
 
 #[derive(Debug, Clone, Default)]
 struct RankState {
-    /// Keys that this rank has requested, without the values that it has taken.
+    /// Keys whose values this rank has requested and not received yet.
     requested: VecDeque<String>,
     in_fence: bool,
     fence_is_complete: bool,
@@ -38,7 +38,7 @@ struct RankState {
 }
 
 impl InProcess {
-    /// All ranks of a new job, in order.
+    /// Makes a new job, and returns all of its ranks in order.
     pub fn job(hosts: Hosts) -> Vec<InProcess> {
         let job = Arc::new(Mutex::new(SharedJob {
             ranks: vec![RankState::default(); hosts.ranks()],
@@ -58,7 +58,7 @@ impl InProcess {
         self.job.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks every rank for its status, as a launcher does.
+    /// Requests the status of every rank, as a launcher does.
     pub fn request_status(&self) {
         let mut job = self.job_state();
         job.ranks
@@ -71,7 +71,7 @@ impl InProcess {
         self.job_state().aborted.clone()
     }
 
-    /// All notices that ranks have sent, in order: the rank, and the notice as text.
+    /// All notices that ranks have sent, in order of arrival: the rank, and the notice as text.
     pub fn notices(&self) -> Vec<(usize, String)> {
         self.job_state().notices.clone()
     }

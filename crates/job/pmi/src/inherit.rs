@@ -1,10 +1,10 @@
-//! Adoption of an inherited descriptor whose number is in a variable.
+//! Adopts an inherited descriptor whose number is in an environment variable.
 //!
 //! The number comes from outside and is checked: the descriptor must be open, must not be
-//! close-on-exec, and must be of the kind that the variable claims. The missing close-on-exec flag
-//! distinguishes a descriptor that the launcher left here from one that this process opened (Rust,
-//! Python and libc's own helpers set the flag) and from one adopted earlier, because adoption sets
-//! it.
+//! close-on-exec, and must be of the kind that the variable claims. A missing close-on-exec flag
+//! shows that the launcher left the descriptor to this process. A descriptor that this process
+//! opened has the flag (Rust, Python and libc's helpers set it), and so has one that was adopted
+//! before.
 
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 
 use crate::Error;
 
-/// Kind of an inherited descriptor.
+/// The kind of file behind an inherited descriptor.
 #[derive(Clone, Copy)]
 pub(crate) enum InheritedKind {
     /// A memfd.
@@ -35,7 +35,7 @@ impl InheritedKind {
     }
 }
 
-/// A descriptor that has been checked and not yet adopted.
+/// A descriptor that has been checked and not been adopted yet.
 pub(crate) struct Inherited {
     variable: &'static str,
     number: RawFd,
@@ -43,7 +43,7 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
-    /// Checks the descriptor. One that is refused stays as it was.
+    /// Checks the descriptor. If the check fails, the descriptor stays as it was.
     pub(crate) fn find(
         variable: &'static str,
         value: &str,
@@ -61,10 +61,10 @@ impl Inherited {
         if number <= 2 {
             return Err(refuse("0, 1 and 2 are the standard streams"));
         }
-        // SAFETY: the launcher left this descriptor to this process, which alone takes it. The
-        // checks below establish that: a descriptor that is not open, has an owner here already (it
-        // is close-on-exec), or is of another kind is neither closed nor kept, because of the
-        // `ManuallyDrop`.
+        // SAFETY: the launcher left this descriptor to this process, whose only owner of it is this
+        // value. The checks below establish that. A descriptor that is not open, has an owner in
+        // this process already (it is close-on-exec), or is of another kind is neither closed nor
+        // kept, because of the `ManuallyDrop`.
         let descriptor = ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(number) });
         let flags = fcntl_getfd(&*descriptor).map_err(|_| {
             refuse("it is not open; a program between the launcher and this one has closed it")
@@ -90,7 +90,7 @@ impl Inherited {
         self.number
     }
 
-    /// Adopts the descriptor, and sets close-on-exec.
+    /// Adopts the descriptor: makes it close-on-exec, and returns its owner.
     pub(crate) fn take(self) -> Result<OwnedFd, Error> {
         let Inherited {
             variable,
@@ -110,7 +110,7 @@ impl Inherited {
 fn is(descriptor: BorrowedFd<'_>, kind: InheritedKind) -> Result<bool, Errno> {
     let found = FileType::from_raw_mode(fstat(descriptor)?.st_mode);
     Ok(match kind {
-        // Only memory-backed files have seals.
+        // Only memory files have seals.
         InheritedKind::Memory => {
             found == FileType::RegularFile && fcntl_get_seals(descriptor).is_ok()
         }

@@ -1,4 +1,5 @@
-//! A rank of a job that our own launcher started.
+//! The bootstrap of a rank that our own launcher started: its identity from environment variables,
+//! and the launcher's services over the control socket.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,25 +15,25 @@ use crate::inherit::{Inherited, InheritedKind};
 use crate::secret_file::read_secret;
 use crate::{Bootstrap, Error, Hosts, KvsError, LauncherGone, Notice, hosts};
 
-/// One rank of a job that our own launcher started: [`Bootstrap`] over the environment and the
-/// control socket.
+/// One rank of a job that our own launcher started: [`Bootstrap`] over environment variables and
+/// the control socket.
 #[derive(Debug)]
 pub struct Job {
     rank: usize,
-    /// The host of each rank. A modelled machine has hosts of its own.
+    /// The host of each rank. On a modelled machine these are its modelled hosts.
     pub hosts: Hosts,
     /// The files of the modelled machine, if the job runs on one.
     pub model: Option<ModelFiles>,
-    /// The file of the job's profile, if its ranks are to count.
+    /// The file of the job's profile, if the ranks are to record one.
     pub profile: Option<OwnedFd>,
     segment: Mutex<Option<OwnedFd>>,
     secret: Option<Secret>,
-    /// The number of this rank's program.
+    /// The index of this rank's program.
     program: usize,
     control: Arc<Control>,
 }
 
-/// The files of memory that all ranks on a modelled machine share.
+/// The memory files that all ranks on a modelled machine share.
 #[derive(Debug)]
 pub struct ModelFiles {
     /// The description of the machine, written by the launcher.
@@ -44,7 +45,8 @@ pub struct ModelFiles {
 }
 
 impl Job {
-    /// A rank with this connection to its launcher: a connected socket of type SEQPACKET.
+    /// Makes a rank whose connection to its launcher is `control`, a connected socket of type
+    /// SEQPACKET.
     pub fn new(rank: usize, hosts: Hosts, control: OwnedFd, segment: Option<OwnedFd>) -> Job {
         debug_assert!(rank < hosts.ranks());
         Job {
@@ -64,8 +66,8 @@ impl Job {
         Arc::clone(&self.control)
     }
 
-    /// Reads the launcher's variables, which `find` looks up, and adopts the descriptors they name,
-    /// which become close-on-exec.
+    /// Parses the launcher's variables, whose values `find` returns, and adopts the descriptors
+    /// that they name. These become close-on-exec.
     pub(crate) fn from_variables<'a>(find: impl Fn(&str) -> Option<&'a str>) -> Result<Job, Error> {
         let want = |name: &'static str| find(name).ok_or(Error::Missing { variable: name });
         let size = number(SIZE, want(SIZE)?)?;
@@ -88,7 +90,7 @@ impl Job {
                 number: control.to_string(),
             });
         }
-        // All are checked before any is taken, so that an error changes nothing.
+        // All descriptors are checked before any is adopted, so an error leaves them unchanged.
         let memory = |name| Inherited::find(name, want(name)?, InheritedKind::Memory);
         let control = Inherited::find(CONTROL_FD, control, InheritedKind::Socket)?;
         let segment = memory(SEGMENT_FD)?;
@@ -180,8 +182,8 @@ impl Bootstrap for Job {
     }
 }
 
-/// The variables by which the launcher identifies one rank: names and values. Those that name the
-/// files that all ranks share are not among them.
+/// The environment variables by which the launcher identifies one rank: names and values. Variables
+/// that name files of all ranks are not among them.
 pub fn variables(rank: usize, hosts: &Hosts, control: RawFd) -> Vec<(&'static str, String)> {
     let always = [
         (RANK, rank.to_string()),
@@ -191,7 +193,7 @@ pub fn variables(rank: usize, hosts: &Hosts, control: RawFd) -> Vec<(&'static st
     always.into_iter().chain(hosts::variable(hosts)).collect()
 }
 
-/// Reads the secret and closes its descriptor.
+/// Reads the job's secret from its file, and closes the descriptor.
 fn adopt_secret(file: Inherited) -> Result<Secret, Error> {
     let number = file.number();
     let refuse = |why: String| Error::Descriptor {

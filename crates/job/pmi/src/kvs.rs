@@ -1,51 +1,54 @@
 //! Keys and values of the job's key-value store, and the errors of its users.
 //!
-//! The store belongs to the whole job. A rank puts what its peers have to know, above all its
-//! addresses, and gets what it has to know of them. A value never changes once it was put.
+//! The store belongs to the whole job. A rank puts the data that its peers need, above all its
+//! addresses, and gets theirs. A value never changes once it was put.
 
 use std::fmt;
 
 use crate::LauncherGone;
 
-/// The longest key, in bytes.
+/// The length of the longest key, in bytes.
 pub const KEY_LIMIT: usize = 128;
 
-/// The longest value, in bytes. A key and its value fit into one line of the control socket.
+/// The length of the longest value, in bytes. A key and its value fit into one line of the control
+/// socket.
 pub const VALUE_LIMIT: usize = 3072;
 
-/// Reason why an operation on the key-value store failed.
+/// The reason why an operation on the key-value store failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KvsError {
     /// The launcher, which keeps the store, is gone.
     Gone(LauncherGone),
     /// This rank was started without a launcher, and so without a store.
     None,
-    /// The key or the value is longer than the limit.
+    /// The key or the value is too long.
     TooLong {
-        /// `key` or `value`.
+        /// The text that is too long: `key` or `value`.
         what: &'static str,
         /// The length of the key or value, in bytes.
         bytes: usize,
-        /// The greatest possible length, in bytes.
+        /// The limit on the length of a key or value, in bytes.
         limit: usize,
         /// The key, or its beginning.
         key: String,
     },
-    /// The key is empty, or the key or value holds a space or something other than printable ASCII.
+    /// The key is empty, or the key or value has a character that is not printable ASCII, or a
+    /// space.
     Unprintable {
-        /// `key` or `value`.
+        /// The text that is invalid: `key` or `value`.
         what: &'static str,
         /// The key, or its beginning.
         key: String,
     },
     /// The key has another value already.
     Taken {
-        /// The key.
+        /// The key that has another value already.
         key: String,
     },
-    /// Another launcher than ours does not do what the operation needs. Holds the reason.
+    /// A launcher of another MPI library does not support what the operation needs. Holds the
+    /// reason.
     Launcher(String),
-    /// This rank entered a fence before the one that it is in was complete.
+    /// This rank tried to enter a fence before its previous fence was complete.
     InFence,
 }
 
@@ -103,7 +106,7 @@ impl fmt::Display for KvsError {
 
 impl std::error::Error for KvsError {}
 
-/// Checks that `key` can be a key. The error shows at most the beginning of it.
+/// Checks that `key` is a valid key. The error shows at most its beginning.
 pub fn check_key(key: &str) -> Result<(), KvsError> {
     check("key", key, key, KEY_LIMIT)?;
     match key.is_empty() {
@@ -112,7 +115,7 @@ pub fn check_key(key: &str) -> Result<(), KvsError> {
     }
 }
 
-/// Checks that `value` can be the value of `key`.
+/// Checks that `value` is a valid value for `key`.
 pub fn check_value(key: &str, value: &str) -> Result<(), KvsError> {
     check("value", key, value, VALUE_LIMIT)
 }
@@ -141,7 +144,7 @@ fn shortened(key: &str) -> String {
     key.chars().take(KEY_LIMIT / 2).collect()
 }
 
-/// Writes bytes as a value of the key-value store: two hexadecimal digits for each.
+/// Encodes bytes as a value for the key-value store: two hexadecimal digits for each byte.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
     let digits = bytes
@@ -150,7 +153,7 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-/// Reads bytes that [`hex`] wrote. None if the text is something else.
+/// Decodes bytes that [`hex`] has encoded. `None` for any other text.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| Some(char::from(byte).to_digit(16)? as u8);
     let pairs = text.as_bytes().chunks(2);

@@ -5,7 +5,8 @@
 //! launcher ([`Job`]) reads four variables and keeps a socket to the launcher. Both ends send short
 //! lines of text over it ([`FromRank`], [`FromLauncher`]), so that a script can stand in for either
 //! end. The socket also carries the job's key-value store, by which ranks on different hosts find
-//! each other. A rank of another launcher ([`ForeignJob`]) speaks PMI-1, PMI-2 or PMIx with it.
+//! each other. A rank of another launcher ([`ForeignJob`]) communicates with it over PMI-1, PMI-2
+//! or PMIx.
 //!
 //! Invariants:
 //! - a process that a launcher started as one of many never assumes that it is the only rank;

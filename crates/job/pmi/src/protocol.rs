@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use crate::unsupported::is_procedure;
 
-/// The longest line, in bytes. A longer one is cut, which bounds the memory that a rank takes in
-/// its launcher.
+/// The length of the longest line, in bytes. A longer one is cut off, which bounds the launcher's
+/// memory for a rank.
 pub const LINE_LIMIT: usize = 4096;
 
-/// The longest packet, in bytes: a few lines, far less than the buffer of a socket.
+/// The length of the longest packet, in bytes: a few lines, far less than the buffer of a socket.
 pub(crate) const PACKET_LIMIT: usize = 4 * LINE_LIMIT;
 
 /// A line from a rank to its launcher.
@@ -17,28 +17,30 @@ pub(crate) const PACKET_LIMIT: usize = 4 * LINE_LIMIT;
 pub enum FromRank {
     /// `init PID`: the rank has completed MPI_Init.
     Init {
-        /// The process of the program, which differs from the rank's where a wrapper started it.
+        /// The process ID of the program. It differs from that of the rank's process if a wrapper
+        /// started the program.
         pid: u32,
     },
-    /// `lock ADDRESS`: the address of the rank's lock. Its word is odd while the rank is in MPI.
+    /// `lock ADDRESS`: the rank's lock is at this address. The value there is odd while the rank is
+    /// in MPI.
     Lock {
-        /// The address, in the memory of the program.
+        /// The address of the lock in the memory of the program.
         address: u64,
     },
     /// `finalize`: the rank has completed MPI_Finalize.
     Finalize,
-    /// `abort CODE MESSAGE`: the rank asks for the end of the job.
+    /// `abort CODE MESSAGE`: the rank requests the end of the job.
     Abort {
         /// The exit code of the job.
         code: i32,
-        /// The reason.
+        /// The reason, as the program gave it.
         message: String,
     },
-    /// `warning TOPIC TEXT`: something that the user should know once for each topic.
+    /// `warning TOPIC TEXT`: a warning that is shown to the user once for each topic.
     Warning {
-        /// The topic, without spaces.
+        /// The topic of the warning, without spaces.
         topic: String,
-        /// The text.
+        /// The text of the warning.
         text: String,
     },
     /// `unsupported PROCEDURE`: the program has called a procedure that the library lacks.
@@ -50,28 +52,29 @@ pub enum FromRank {
     Fault {
         /// The exit code of the job.
         code: i32,
-        /// The error.
+        /// The text of the error.
         text: String,
     },
     /// `status TEXT`: one line of the rank's [`RankStatus`](crate::RankStatus).
     Status {
-        /// The line.
+        /// The line of the status.
         text: String,
     },
     /// `status-end`: the status is complete.
     StatusEnd,
-    /// The status is that of a rank in a deadlock.
+    /// `deadlock`: the ranks of the modelled machine are in a deadlock, and the status before this
+    /// line is that of this rank.
     Deadlock,
-    /// `put KEY VALUE`: store a value in the job's key-value store.
+    /// `put KEY VALUE`: store this value in the job's key-value store.
     Put {
-        /// The key.
+        /// The key to store under.
         key: String,
         /// The value, possibly empty.
         value: String,
     },
-    /// `get KEY`: send the value of this key, as soon as it is known.
+    /// `get KEY`: send the value of this key as soon as a rank has put it.
     Get {
-        /// The key.
+        /// The requested key.
         key: String,
     },
     /// `fence`: the rank has entered a fence.
@@ -81,16 +84,16 @@ pub enum FromRank {
 /// A line from a launcher to a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromLauncher {
-    /// `report`: send your status.
+    /// `report`: a request for the rank's status.
     Report,
-    /// `value KEY VALUE`: the answer to a `get`.
+    /// `value KEY VALUE`: the reply to a `get`.
     Value {
-        /// The key.
+        /// The requested key.
         key: String,
         /// The value of the key.
         value: String,
     },
-    /// `fence`: all ranks have entered the fence.
+    /// `fence`: all ranks have entered the fence that this rank entered last.
     Fence,
 }
 
@@ -196,14 +199,14 @@ fn code_and_text(line: &str) -> Result<(i32, String), ()> {
     Ok((code.parse().map_err(drop)?, one_line(text.trim())))
 }
 
-/// Splits `KEY VALUE`; a value may be empty. The receiver checks both, so that its error can name
-/// them.
+/// Splits `KEY VALUE`; a value may be empty. The receiver checks both, so that its error message
+/// can show them.
 fn key_and_value(text: &str) -> (String, String) {
     let (key, value) = text.split_once(' ').unwrap_or((text, ""));
     (key.into(), value.into())
 }
 
-/// Gathers lines into packets of whole lines.
+/// Joins lines into packets, each of complete lines.
 pub(crate) fn packets(lines: &[FromRank]) -> Vec<String> {
     let mut packets = vec![String::new()];
     for line in lines {
@@ -220,7 +223,7 @@ pub(crate) fn packets(lines: &[FromRank]) -> Vec<String> {
     packets
 }
 
-/// The text on one line, its control characters escaped.
+/// Joins the lines of a text into one, and escapes its control characters.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()

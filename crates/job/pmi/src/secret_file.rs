@@ -1,4 +1,5 @@
-//! The file of a job's secret, as a launcher makes it and a rank reads it.
+//! The memory file by which the ranks of one host inherit the secret of their job: a launcher makes
+//! it, and each rank reads it.
 
 use std::fs::File;
 use std::io;
@@ -8,8 +9,8 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::{Errno, pread};
 use secret::Secret;
 
-/// Makes the file by which the ranks of one host inherit the secret of their job: anonymous memory
-/// that nobody can change. The descriptor is close-on-exec.
+/// Makes the file by which the ranks of one host inherit the secret of their job: anonymous memory,
+/// sealed so that nobody can change it. The descriptor is close-on-exec.
 pub fn secret_file(secret: &Secret) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = memfd_create("fishplate-secret", flags)?;
@@ -20,8 +21,8 @@ pub fn secret_file(secret: &Secret) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Reads the secret. None if the file has another length than a secret. Ranks share the file and
-/// its position, which stays as it is.
+/// Reads the job's secret from its file. `None` if the length of the file is not that of a secret.
+/// Ranks share the file's offset, which does not change.
 pub(crate) fn read_secret(file: impl AsFd) -> Result<Option<Secret>, Errno> {
     let mut bytes = [0; Secret::LENGTH + 1];
     let length = pread(file, &mut bytes, 0)?;

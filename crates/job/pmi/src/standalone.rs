@@ -1,4 +1,4 @@
-//! A rank without a launcher.
+//! The bootstrap of a rank that no launcher started.
 
 use std::sync::OnceLock;
 
@@ -6,23 +6,24 @@ use secret::Secret;
 
 use crate::{Bootstrap, Hosts, KvsError, LauncherGone, Notice};
 
-/// A rank that no launcher started. It knows its identity, has no key-value store, and has nobody
-/// to report to: `abort` and `notify` always fail, so that the rank shows its messages itself.
+/// A rank that no launcher started. It knows its rank number, and has neither a key-value store nor
+/// a launcher to report to: `abort` and `notify` always fail, so that the rank prints its messages
+/// itself.
 #[derive(Debug, Clone)]
 pub struct Standalone {
     rank: usize,
     hosts: Hosts,
-    /// Drawn when it is first asked for. None if the system gives no random bytes.
+    /// The secret, drawn when it is first requested. `None` if the system gives no random bytes.
     secret: OnceLock<Option<Secret>>,
 }
 
 impl Standalone {
-    /// The only rank of its job.
+    /// Makes the only rank of a job.
     pub fn alone() -> Self {
         Standalone::new(0, Hosts::one(1))
     }
 
-    /// One of several ranks that were tied together without a launcher, as in tests.
+    /// Makes one of several ranks that are connected without a launcher, as in tests.
     pub fn new(rank: usize, hosts: Hosts) -> Self {
         debug_assert!(rank < hosts.ranks());
         Standalone {
@@ -42,7 +43,7 @@ impl Bootstrap for Standalone {
         &self.hosts
     }
 
-    /// The only rank of a job draws the secret itself; several have none in common.
+    /// The only rank of a job draws its own secret; several ranks have none in common.
     fn secret(&self) -> Option<Secret> {
         let is_alone = self.size() == 1;
         let secret = self.secret.get_or_init(|| Secret::draw().ok());

@@ -1,4 +1,4 @@
-//! The start of a rank: by our launcher, by another one, or alone.
+//! The start of a rank: by our launcher, by one of another MPI library, or without a launcher.
 
 use std::sync::Arc;
 
@@ -7,32 +7,33 @@ use knobs::{CONTROL_FD, Knobs, RANK, SEGMENT_FD, SIZE};
 use crate::control::Control;
 use crate::{Bootstrap, Error, ForeignJob, Job, LauncherGone, Notice, foreign};
 
-/// The origin of this process.
+/// How this process was started.
 #[derive(Debug)]
 pub enum Started {
     /// Our launcher started the process as a rank.
     Ours(Box<Job>),
-    /// Another launcher started the process as a rank.
+    /// A launcher of another MPI library started the process as a rank.
     Foreign(Arc<ForeignJob>),
-    /// The process is the only rank of its job.
+    /// No launcher started the process: it is the only rank of its job.
     Alone,
 }
 
-/// The launcher of a rank whose start may fail: it reports one failure for the whole job.
+/// The connection by which a rank whose start fails reports that failure. It ends the whole job.
 #[derive(Debug)]
 pub enum StartReporter {
-    /// Our launcher.
+    /// The rank belongs to our launcher.
     Ours(StartLine),
-    /// Another launcher.
+    /// The rank belongs to a launcher of another MPI library.
     Foreign(Arc<ForeignJob>),
 }
 
-/// The line to our launcher.
+/// A shared handle of the connection to our launcher.
 #[derive(Debug)]
 pub struct StartLine(Arc<Control>);
 
 impl Started {
-    /// The launcher to which a failure of the start is reported. None for the only rank.
+    /// The connection on which a failure of the start is reported. `None` for the only rank of a
+    /// job.
     pub fn reporter(&self) -> Option<StartReporter> {
         match self {
             Started::Ours(job) => Some(StartReporter::Ours(StartLine(job.control()))),
@@ -46,7 +47,7 @@ impl StartReporter {
     /// Reports that this rank cannot start.
     ///
     /// # Errors
-    /// Nobody took the report.
+    /// No launcher received the report.
     pub fn failed(&self, code: i32, text: &str) -> Result<(), LauncherGone> {
         let fault = Notice::Fault { code, text };
         match self {
@@ -57,18 +58,18 @@ impl StartReporter {
 
     /// Ends the whole job, after [`StartReporter::failed`].
     pub fn end_job(&self, code: i32) {
-        // Our own launcher does it by the report.
+        // Our own launcher ends the job when it receives the report.
         if let StartReporter::Foreign(job) = self {
             job.end_job(code);
         }
     }
 }
 
-/// Finds the launcher of this process by its variables, and opens the connection to it.
+/// Finds the launcher of this process by its environment variables, and connects to it.
 ///
 /// # Errors
-/// The variables of our launcher exist but are unusable; or another launcher started this process
-/// as one of several, and the others cannot be reached through it.
+/// The variables of our launcher exist but are invalid; or a launcher of another MPI library
+/// started this process as one of several ranks, and cannot connect it with the others.
 pub fn start(
     vars: impl Iterator<Item = (String, String)>,
     knobs: &Knobs,

@@ -1,8 +1,8 @@
 //! The status of a rank: the operation it is in, what the operation waits for, and its unexpected
 //! messages.
 //!
-//! Its text has one line for the operation and the progress, one for each reason to wait, and one
-//! for each unexpected message:
+//! Its text has one line for the operation and the progress, one for each reason of the wait, and
+//! one for each unexpected message:
 //!
 //! ```text
 //! op=MPI_Waitall progress=1200
@@ -20,29 +20,29 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The status of a rank: the answer to
+/// The status of a rank: the reply to
 /// [`Bootstrap::status_requested`](crate::Bootstrap::status_requested).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RankStatus {
     /// The procedure that the program called, such as `MPI_Recv`.
     pub operation: String,
-    /// Count of rounds of progress in which a packet moved. Two equal counts mean that nothing
-    /// happened in between.
+    /// The number of calls of the progress function in which a packet moved. If two statuses have
+    /// the same number, nothing has happened in between.
     pub progress: u64,
-    /// Events that have to happen before the procedure returns.
+    /// The reasons why the procedure does not return yet.
     pub waits: Vec<WaitReason>,
     /// Messages that have arrived without a matching receive.
     pub unexpected: Vec<UnexpectedMessage>,
 }
 
-/// One event that a rank waits for.
+/// One event that a rank waits for, and its communicator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitReason {
-    /// The event.
+    /// The event that ends the wait.
     pub condition: WaitCondition,
-    /// The name of the communicator.
+    /// The name of the communicator of the operation.
     pub communicator: String,
-    /// The communicator is an intercommunicator, and the peer is in its remote group.
+    /// True if the communicator is an intercommunicator and the peer is in its remote group.
     pub is_remote: bool,
 }
 
@@ -51,34 +51,34 @@ pub struct WaitReason {
 pub enum WaitCondition {
     /// The arrival of a message.
     From {
-        /// The source of the message; None is a wildcard.
+        /// The rank of the message's source; `None` for MPI_ANY_SOURCE.
         peer: Option<usize>,
-        /// The tag of the message; None is a wildcard.
+        /// The tag of the message; `None` for MPI_ANY_TAG.
         tag: Option<i32>,
     },
-    /// The acceptance of a message.
+    /// The matching of a message that this rank sends with a receive at its destination.
     To {
-        /// The destination of the message.
+        /// The rank of the message's destination.
         peer: usize,
         /// The tag of the message.
         tag: i32,
     },
-    /// The participation of all members, as in a collective operation.
+    /// The participation of all members of the communicator, as in a collective operation.
     All,
-    /// The completion of a generalised request by the program, on no communicator.
+    /// The completion of a generalized request by the program, which needs no communicator.
     User,
 }
 
 /// A message that has arrived without a matching receive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnexpectedMessage {
-    /// The source of the message.
+    /// The rank of the message's source.
     pub from: usize,
     /// The tag of the message.
     pub tag: i32,
     /// The name of the message's communicator.
     pub communicator: String,
-    /// The communicator is an intercommunicator, and the source is in its remote group.
+    /// True if the communicator is an intercommunicator and the source is in its remote group.
     pub is_remote: bool,
     /// The length of the message, in bytes.
     pub bytes: usize,
@@ -151,7 +151,7 @@ impl fmt::Display for RankStatus {
     }
 }
 
-/// The line of a status; the alternate form is the part of a sentence.
+/// Writes the line of a status. The alternate form (`{:#}`) is a part of a sentence instead.
 impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (equals, group) = match f.alternate() {
@@ -185,7 +185,7 @@ impl fmt::Display for WaitReason {
     }
 }
 
-/// The group of a rank in a sentence, behind its number.
+/// The part of a sentence, after a rank, that names its group.
 fn in_sentence(is_remote: bool) -> &'static str {
     match is_remote {
         true => " of the remote group",
@@ -193,7 +193,7 @@ fn in_sentence(is_remote: bool) -> &'static str {
     }
 }
 
-/// The group of a rank in a line.
+/// The field of a status line that names a rank's group.
 fn in_line(is_remote: bool) -> &'static str {
     match is_remote {
         true => " group=remote",
@@ -201,7 +201,7 @@ fn in_line(is_remote: bool) -> &'static str {
     }
 }
 
-/// The text is no status. Holds the line that cannot be read.
+/// The error for a text that is not a status. Holds the line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRankStatus(pub String);
 
@@ -269,7 +269,7 @@ impl RankStatus {
     }
 }
 
-/// The `key=value` words of a line.
+/// The `key=value` fields of a line.
 struct Fields<'a>(&'a str);
 
 impl<'a> Fields<'a> {
@@ -303,7 +303,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A number, or `any`.
+/// Shows a number, or `any` for a wildcard.
 struct Any<T>(Option<T>);
 
 impl<T: fmt::Display> fmt::Display for Any<T> {

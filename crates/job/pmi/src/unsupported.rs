@@ -1,17 +1,17 @@
-//! Procedures that the library lacks: their names between rank and launcher, and the text for the
-//! user.
+//! Procedures that the library lacks: their names in messages from rank to launcher, and the text
+//! for the user.
 
-/// The longest name of a procedure.
+/// The length of the longest name of a procedure, in bytes.
 const NAME_LIMIT: usize = 64;
 
-/// True if the text may be the name of a procedure.
+/// True if the text can be the name of an MPI procedure.
 pub(crate) fn is_procedure(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     name.starts_with("MPI_") && name.len() <= NAME_LIMIT && name.bytes().all(is_letter)
 }
 
-/// The line for the user about the first call of a procedure that the library lacks, if the error
-/// handler returned to the program.
+/// The message to the user about the first call of a procedure that the library lacks, if the error
+/// handler has returned to the program.
 pub fn unsupported_text(procedure: &str) -> String {
     let code = match procedure.starts_with("MPI_T_") {
         true => "MPI_T_ERR_NOT_SUPPORTED",

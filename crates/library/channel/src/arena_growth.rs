@@ -1,70 +1,77 @@
-//! The growth of the used part of a ring's wide arena.
+//! Decides when the sender of a shared-memory ring uses a larger part of the wide arena, the ring's
+//! memory for long bodies.
 //!
-//! A page costs microseconds where it is touched first, and lines in the second-level cache of the
-//! peer's core are slow to write to. So a pair begins with little memory, and takes more only where
-//! that pays: at once where a stream keeps many packets in flight; after some laps of pieces while
-//! so few of them fit that sender and receiver wait for each other. Lines that no second-level
-//! cache holds come only with the whole arena, so all of it is used once the writes have lost as
-//! much time to slow lines as the rest of the pages will cost.
+//! A page costs microseconds when it is touched first, and lines in the second-level cache of the
+//! peer's core are slow to write to. So a pair begins with a small used part. It grows only where
+//! that pays: after a few laps (passes of bodies through the used part) of a stream that keeps many
+//! packets in flight; after more laps of pieces of messages, of which so few fit that sender and
+//! receiver wait for each other. Only the whole arena exceeds the second-level caches, so all of it
+//! is used once the writes have lost as much time to slow lines as the remaining pages will cost.
 //!
-//! Both times are measured where they arise: the first body of each lap is timed. Its loss is its
-//! time beyond that of a write to lines of a third-level cache, taken as a few times a copy within
-//! this core's own caches. The first body in new memory shows the price of a page. So the loss
-//! before the step is about the price of the step, whatever the machine, and ranks whose cores
+//! Both times are measured: the first body of each lap is timed. Its loss is its time in excess of
+//! a write to lines of a third-level cache, which is estimated as a multiple of a copy within this
+//! core's own caches. The first body in new memory shows the price of a page. So the loss before
+//! the step is about as large as the price of the step, whatever the machine, and ranks whose cores
 //! share their caches keep a small arena.
 
 /// Bodies shorter than this, in bytes, gain nothing from lines outside of second-level caches.
 const LONG: usize = 4 << 10;
-/// Bodies from this length on, in bytes, gain most.
+/// Bodies of this length or longer, in bytes, gain most: they are pieces of long messages.
 const PIECE: usize = 16 << 10;
-/// Laps of a stream of long bodies through the used part before it grows.
+/// Number of laps of a stream of long bodies through the used part of the arena after which that
+/// part doubles.
 const LAPS: u8 = 6;
-/// The same for pieces.
+/// Number of laps of a stream of pieces ([`PIECE`]) through the used part of the arena after which
+/// that part doubles.
 const PIECE_LAPS: u8 = 3;
-/// Packets in flight at the end of a lap of a stream. A message in pieces in each direction has
-/// fewer.
+/// Least number of packets in flight at the end of a lap of a stream. A message in pieces in each
+/// direction has fewer.
 const STREAM: u32 = 12;
-/// A used part in which pieces never wait for room, in bytes.
+/// Least used part of the arena, in bytes, in which pieces never wait for free space.
 const ROOMY: usize = 256 << 10;
-/// Laps of pieces through less than that before it grows: a wait costs a microsecond or more, and
-/// the pages of a lap some tens.
+/// Number of laps of pieces through a used part shorter than [`ROOMY`] after which it doubles: a
+/// wait costs a microsecond or more, and the pages of a lap some tens.
 const NARROW_LAPS: usize = 16;
 const PAGE: usize = 4 << 10;
-/// Bytes of long bodies after which an arena that has not grown counts as settled.
+/// Number of bytes of long bodies after which an arena that has not grown is considered settled.
 const SETTLED: usize = 64 << 20;
-/// The time of a write to lines of a third-level cache, in copies within a core's own caches.
+/// The time of a write to lines of a third-level cache, divided by that of a copy within a core's
+/// own caches.
 const UNSHARED: u64 = 3;
-/// The price of a page before one has been measured, in nanoseconds.
+/// The price of a page (the time of its first use) before one has been measured, in nanoseconds.
 const USUAL_PRICE: u64 = 2_000;
-/// The least and the most that a measured page may cost, in nanoseconds: more is an interruption.
+/// The least price of a page, in nanoseconds; a lower measured price is raised to it.
 const LEAST_PRICE: u64 = 100;
+/// The greatest measured price of a page, in nanoseconds. A greater one is ignored: the thread was
+/// interrupted.
 const MOST_PRICE: u64 = 20_000;
-/// The most that a byte may lose, in picoseconds: more is an interruption.
+/// The greatest measured loss of a byte, in picoseconds. A greater one is ignored: the thread was
+/// interrupted.
 const MOST_LOSS: u64 = 1_000;
 
-/// The next step of a ring's wide arena.
+/// The result of a lap: how the used part of a ring's wide arena changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Stay,
-    /// The used part doubles.
+    /// Double the used part of the arena.
     Double,
-    /// The whole arena is used.
+    /// Use the whole arena from now on.
     All,
 }
 
-/// The laps of a ring's wide arena, counted and timed towards its growth.
+/// The measurements of the laps of a ring's wide arena, from which its growth is decided.
 pub(crate) struct Growth {
-    /// Laps of the stream since the last growth.
+    /// Consecutive laps of a stream since the last growth.
     laps: u8,
-    /// Laps since the last growth that ended with a piece.
+    /// Laps since the last growth whose last body was a piece.
     piece_laps: usize,
-    /// The time that writes have lost, in nanoseconds.
+    /// The time that writes have lost to slow lines, in nanoseconds.
     lost: u64,
-    /// The price of a page, in nanoseconds.
+    /// The price of a page (the time of its first use), in nanoseconds.
     price: u64,
-    /// The next timed body goes to new pages.
+    /// True if the next timed body goes to new pages.
     is_fresh: bool,
-    /// Bytes of all laps that ended with a long body, and of those since the last growth.
+    /// Bytes of all laps that ended with a long body, and of such laps since the last growth.
     walked: [usize; 2],
 }
 
@@ -82,8 +89,9 @@ impl Default for Growth {
 }
 
 impl Growth {
-    /// A lap through `used` bytes has ended with a body of `len` bytes, while `in_flight` packets
-    /// were not known to be taken; `unused` bytes of the arena are left.
+    /// Records the end of a lap through `used` bytes, whose last body has `len` bytes, and returns
+    /// the next step. `in_flight` packets are not known to be consumed; `unused` bytes of the arena
+    /// are not in use.
     pub(crate) fn end_lap(
         &mut self,
         used: usize,
@@ -113,14 +121,14 @@ impl Growth {
         }
     }
 
-    /// The used part has grown.
+    /// Records that the used part has grown.
     pub(crate) fn grown(&mut self) {
         (self.laps, self.piece_laps, self.walked[1]) = (0, 0, 0);
         self.is_fresh = true;
     }
 
-    /// The first body of a lap through `used` bytes has been written: `len` bytes in `took`
-    /// nanoseconds, of which a copy within the caches of this core takes `copy`.
+    /// Records the first body of a lap through `used` bytes: the write of its `len` bytes took
+    /// `took` nanoseconds, and a copy within the caches of this core would take `copy`.
     pub(crate) fn written(&mut self, used: usize, len: usize, took: u64, copy: u64) {
         let lost = took.saturating_sub(UNSHARED * copy);
         let pages = len.div_ceil(PAGE) as u64;
@@ -133,14 +141,15 @@ impl Growth {
         }
     }
 
-    /// An arena of which `unused` bytes are not in use yet is as fast as it will become: all of it
-    /// has been walked through, or so much has been written that it does not pay to grow.
+    /// True if an arena is as fast as it will become: all of it is in use and has been passed twice
+    /// since, or so much has been written that growth does not pay. `unused` bytes are not in use
+    /// yet.
     pub(crate) fn is_settled(&self, used: usize, unused: usize) -> bool {
         let [all, since] = self.walked;
         unused == 0 && since >= 2 * used || all >= SETTLED
     }
 
-    /// The first body of a lap is worth timing.
+    /// True if a first body of `len` bytes is long enough to be timed.
     pub(crate) fn is_timed(len: usize) -> bool {
         len >= LONG
     }
@@ -157,8 +166,8 @@ mod tests {
         len as u64 / 40
     }
 
-    /// Laps until the used part grows, up to 10,000, if writes take `slower` times a copy; and the
-    /// step.
+    /// The number of laps until the used part grows, 10,000 if it does not, and the step. Writes
+    /// take `slower` times as long as a copy.
     fn laps_at(slower: u64, used: usize, len: usize, in_flight: u32) -> (usize, Step) {
         let mut growth = Growth::default();
         let mut lap = || {
@@ -223,7 +232,7 @@ mod tests {
             (1..10_000u32).find(|_| lap() == Step::All).unwrap()
         };
         assert!(laps(4000).abs_diff(4 * laps(1000)) <= 4);
-        // An interruption is not a price.
+        // A time that only an interruption explains is not a price.
         assert_eq!(laps(MOST_PRICE + 1), laps(USUAL_PRICE));
     }
 

@@ -1,17 +1,17 @@
-//! The copy of a message into and out of packets: by vectors or string moves, through the cache or
+//! Copies of a message into and out of packets: by vectors or string moves, through the cache or
 //! past it, forward or backward.
 
 use datatype::{Buffer, Direction};
 
-/// Bodies up to this length are written backward where the peer shares a cache, which takes a tenth
-/// less time; longer ones are faster forward.
+/// Longest body that is written backward for a peer that shares a cache, in bytes: that takes a
+/// tenth less time; longer bodies are faster forward.
 const BACKWARD_UP_TO: usize = 4 << 10;
 
-/// The stores that write the next body to a peer.
+/// The kind of stores with which the next body for a peer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyStores {
-    /// Smallest body to write with non-temporal stores, in bytes; `usize::MAX`: the peer shares a
-    /// cache; one less: it does not, and the stores go through the cache all the same.
+    /// Shortest body to write with non-temporal stores, in bytes. `usize::MAX`: the peer shares a
+    /// cache. `usize::MAX - 1`: it does not, and the stores go through the cache nevertheless.
     non_temporal_from: usize,
 }
 
@@ -25,7 +25,7 @@ impl BodyStores {
         BodyStores { non_temporal_from }
     }
 
-    /// Stores through the cache, also to a peer without a common one.
+    /// The same kind with stores through the cache for bodies of every length.
     pub(crate) fn through_cache(self) -> BodyStores {
         BodyStores::non_temporal_from(self.non_temporal_from.max(usize::MAX - 1))
     }

@@ -1,4 +1,4 @@
-//! The construction of a rank's router from what its launcher and its machine offer.
+//! The construction of a rank's router from what its launcher and its node provide.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -11,34 +11,33 @@ use crate::shm::{Cores, LocalRanks, Segment, Shape, Shm};
 use crate::transports::Transports;
 use crate::{Fault, Result, Router, WaitSettings};
 
-/// Memory of all rings into one rank, in bytes.
+/// Total memory of all shared-memory rings to one rank, in bytes.
 const RINGS_BYTES: usize = 10 << 20;
-/// Least memory of one ring, in bytes.
+/// Least memory of one shared-memory ring, in bytes.
 const LEAST_RING_BYTES: usize = 384 << 10;
 
-/// The place of a rank in a machine with devices.
+/// A rank's node: its RDMA devices, its clock, its out-of-band messages.
 pub type RankNode = Box<dyn Node>;
 
-/// The means by which a rank reaches the others of its job.
+/// The peers of a rank, and the memory and devices by which it reaches them.
 pub struct Peers {
     /// World rank of this rank.
     pub rank: usize,
-    /// Number of ranks that the rank knows at its start: those of the job. More may follow
-    /// ([`Router::add_peers`]).
+    /// Number of ranks that the rank knows at its start: those of the job. More may follow by
+    /// [`Router::add_peers`].
     pub size: usize,
     /// World ranks of the ranks on this rank's host, itself included, in order.
     pub local: Vec<usize>,
-    /// The memory that the ranks of this host share, if they do.
+    /// The memory that the ranks of this host share; `None`: they share none.
     pub segment: Option<OwnedFd>,
-    /// The rank's place in a machine with RDMA devices, by which it reaches ranks without common
-    /// memory.
+    /// The rank's node, whose RDMA devices reach ranks without common memory.
     pub node: Option<RankNode>,
-    /// The meter of copies within the rank's memory, on a modelled machine.
+    /// The meter that charges copies within the rank's memory, on a modelled machine.
     pub meter: Option<Arc<Meter>>,
 }
 
 impl Peers {
-    /// Rank `rank` of `size` ranks, which shares memory with nobody and has no device.
+    /// Rank `rank` of `size` ranks, without shared memory and without devices.
     pub fn new(rank: usize, size: usize) -> Peers {
         Peers {
             rank,
@@ -50,8 +49,8 @@ impl Peers {
         }
     }
 
-    /// The rank is on one host with the ranks `local`, itself included, in order, and shares the
-    /// memory `segment` with them, if there is any.
+    /// Adds the ranks `local` of this rank's host, itself included, in order, and the memory
+    /// `segment` that they share, if there is any.
     pub fn sharing(self, local: impl Iterator<Item = usize>, segment: Option<OwnedFd>) -> Peers {
         Peers {
             local: local.collect(),
@@ -66,23 +65,26 @@ impl Peers {
 pub struct Settings {
     /// Number of slots of a shared-memory ring.
     pub ring_slots: usize,
-    /// Bytes of a shared-memory ring beside its slots.
+    /// Bytes of the arenas of a shared-memory ring.
     pub ring_bytes: usize,
-    /// Ranks may copy straight from the memory of another process.
+    /// True if ranks may copy straight from the memory of another process.
     pub single_copy: bool,
-    /// The cores of this host's ranks share a cache, as far as the launcher knows.
+    /// True if the launcher knows that the cores of this host's ranks share a cache.
     pub near: bool,
-    /// Smallest body to write with non-temporal stores between cores without a common cache, in
+    /// Shortest body to write with non-temporal stores between cores without a common cache, in
     /// bytes.
     pub non_temporal_from: usize,
     /// Settings of the RDMA transport.
     pub rdma: rdma::Config,
-    /// Settings of waiting.
+    /// Settings of how a rank waits.
     pub wait: WaitSettings,
 }
 
 impl Router {
-    /// Joins the transports to all peers.
+    /// Builds the router with the transports to all peers.
+    ///
+    /// # Errors
+    /// A transport cannot be set up, or a peer shares no memory and there is no node.
     pub fn build(peers: Peers, settings: &Settings) -> Result<Router> {
         let Peers {
             rank,
@@ -114,7 +116,7 @@ impl Router {
     }
 }
 
-/// Joins the memory that the ranks of this host share.
+/// Attaches to the memory that the ranks of this host share.
 fn join(segment: OwnedFd, rank: usize, local: LocalRanks, settings: &Settings) -> Result<Shm> {
     let share = (RINGS_BYTES / local.count()).max(LEAST_RING_BYTES);
     let shape = Shape::new(settings.ring_slots, settings.ring_bytes.min(share))?;

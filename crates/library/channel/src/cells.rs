@@ -1,13 +1,14 @@
-//! The cells of a pair of ranks: memory for bodies that changes hands with each message.
+//! The cells of a pair of ranks: memory for bodies whose owner changes with each message.
 //!
-//! A core writes fast to lines that it has just read: they lie in its own caches. Lines that the
-//! other core has read last are slow to write to (64 KiB between near cores: 1.9 µs to the former,
-//! 7.7 to the latter). So the body of an answer goes to the memory in which the last body arrived.
+//! A core writes fast to lines that it has just read: they lie in its own caches. It writes slowly
+//! to lines that the other core has read last (64 KiB between near cores: 1.9 µs for the former,
+//! 7.7 for the latter). So the body of an answer goes to the memory in which the last body arrived.
 //!
-//! Each cell belongs to one of the two ranks, which alone may write to it. A packet whose body lies
-//! in a cell gives the cell to its receiver. Each rank begins with one half of the cells. A rank
-//! that sends and does not receive runs out of cells: its bodies go to the arenas of its ring. A
-//! rank uses the cell first that it was given last, so messages in turn touch few pages.
+//! Each cell belongs to one of the two ranks, the only one that may write to it. A packet whose
+//! body lies in a cell hands the cell over to its receiver. Each rank begins with one half of the
+//! cells. A rank that sends and does not receive runs out of cells: its bodies go to the arenas of
+//! its ring. A rank first uses the cell that it received last, so alternating messages touch few
+//! pages.
 
 /// The two sizes of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,18 +17,18 @@ pub(crate) enum CellSize {
     Long,
 }
 
-/// Cells of each size, of both ranks together.
+/// Number of cells of each size, those of both ranks together.
 const COUNT: usize = 16;
 /// The longest body in a short cell, in bytes.
 const SHORT: usize = 2 << 10;
-/// From one short cell to the next. One line more, so that the first lines of all cells do not
-/// share one set of a first-level cache.
+/// Distance between the starts of two short cells, in bytes. It has one line more than the body, so
+/// that the first lines of all cells do not share one set of a first-level cache.
 const SHORT_STRIDE: usize = SHORT + 64;
-/// The longest body in a long cell, in bytes: a piece of a message.
+/// The longest body in a long cell, in bytes: a piece of a long message.
 pub(crate) const LONG: usize = 16 << 10;
 
 impl CellSize {
-    /// The longest body, in bytes.
+    /// The longest body in a cell of this size, in bytes.
     #[inline(always)]
     pub(crate) const fn longest(self) -> usize {
         match self {
@@ -50,14 +51,14 @@ impl CellSize {
     }
 }
 
-/// A rank's part of the pair.
+/// The half of a pair's cells that a rank owns at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Half {
     First,
     Second,
 }
 
-/// The cells that one rank owns.
+/// The cells that one rank owns, by size.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cells {
     short: Stack,
@@ -65,7 +66,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// The cells with which a rank begins.
+    /// The cells that the rank with this half owns at the start.
     pub(crate) fn of(half: Half) -> Cells {
         let stack = Stack::of(half);
         Cells {
@@ -89,27 +90,28 @@ impl Cells {
         }
     }
 
-    /// The offset of the cell for the next body, which the caller gives away with it.
+    /// Removes the cell for the next body, which the caller hands over with the body, and returns
+    /// its offset. `None`: this rank owns no cell of this size.
     #[inline(always)]
     pub(crate) fn take(&mut self, size: CellSize) -> Option<usize> {
         Some(self.stack(size).pop()? * size.stride())
     }
 
-    /// A packet has brought the cell that holds this offset.
+    /// Adds the cell at this offset, which a packet has handed over.
     #[inline(always)]
     pub(crate) fn gain(&mut self, size: CellSize, offset: usize) {
-        // As good as the stride, which is hardly longer, and a power of two.
+        // Equivalent to a division by the stride, which is hardly longer, but by a power of two.
         self.stack(size).push(offset / size.longest());
     }
 
-    /// Adds cells that came before.
+    /// Adds the cells that a peer handed over before this rank had a ring to it.
     pub(crate) fn append(&mut self, cells: Cells) {
         self.short.append(cells.short);
         self.long.append(cells.long);
     }
 }
 
-/// A stack of cells, four bits each.
+/// A stack of indices of cells, four bits each.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stack {
     cells: u64,
@@ -137,7 +139,7 @@ impl Stack {
         Some(cell)
     }
 
-    /// A peer that gives more cells than there are cannot make the stack grow.
+    /// Adds a cell. The count is limited, in case a peer hands over more cells than exist.
     #[inline(always)]
     fn push(&mut self, cell: usize) {
         self.cells = self.cells << 4 | (cell % COUNT) as u64;

@@ -1,35 +1,36 @@
-//! The ranks on each core of a host, in shared memory: their number, and the turns that they take.
+//! For each core of a host, in shared memory: how many ranks run on it, and how often a rank has
+//! yielded it.
 //!
-//! A rank is counted for the core that it ran on when it last waited or woke. A rank that waits on
-//! a core with another one keeps that other from answering. Neither needs to know which peer the
-//! other waits for, and a check costs the same with any number of ranks.
+//! A rank is counted on the core that it ran on when it last waited or woke. A rank that waits on a
+//! shared core keeps the other rank there from running. Neither needs to know which peer the other
+//! waits for, and a check costs the same with any number of ranks.
 //!
-//! A rank that yields its core counts a turn of that core. So it knows afterwards whether other
-//! ranks of the job had the core meanwhile, or only tasks of others.
+//! A rank that yields its core increments the core's count of yields. So it knows afterwards
+//! whether other ranks of the job have run there meanwhile, or only other processes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
-/// Number of cores with counts of their own: they fit a page. Two cores with the same remainder
-/// share counts, so a rank on one of them may sleep too early.
+/// Number of cores with counts of their own: their counts fit in a page. Two cores whose numbers
+/// have the same remainder share counts, so a rank on one of them may sleep too early.
 const CORES: usize = 1000;
-/// The core of a rank that is not counted yet.
+/// The core of a rank that is not counted on any.
 const NOWHERE: usize = usize::MAX;
 
-/// The counts of one core.
+/// The counts of one core: ranks on it, and yields of it.
 struct Core {
-    /// Ranks.
+    /// Number of ranks counted on this core.
     ranks: AtomicU16,
-    /// Number of times that a rank yielded this core. It wraps.
+    /// Number of times that a rank has yielded this core. It wraps.
     turns: AtomicU16,
 }
 
-/// The counts of each core.
+/// For each core of a host, the counts of ranks on it and of yields of it.
 #[repr(transparent)]
 pub(crate) struct CoreCounts([Core; CORES]);
 
 impl CoreCounts {
-    /// Counts a rank of core `from` for core `to`.
+    /// Moves one rank's count from core `from` to core `to`.
     fn change(&self, from: usize, to: usize) {
         if from != NOWHERE {
             self.0[from % CORES].ranks.fetch_sub(1, Ordering::Relaxed);
@@ -39,22 +40,22 @@ impl CoreCounts {
         }
     }
 
-    /// More than one rank is counted for `core`.
+    /// True if more than one rank is counted on `core`.
     fn is_shared(&self, core: usize) -> bool {
         self.0[core % CORES].ranks.load(Ordering::Relaxed) > 1
     }
 }
 
-/// The place of one rank among the counts.
+/// A rank's access to the counts of cores, with the core on which it is counted.
 pub(crate) struct CoreWatch {
     counts: *const CoreCounts,
-    /// The core that the rank is counted for.
+    /// The core on which the rank is counted.
     core: AtomicUsize,
-    /// Keeps the counts.
+    /// Keeps the counts mapped.
     _memory: Arc<dyn Send + Sync>,
 }
 
-/// A turn of a core that a rank gave away.
+/// A yield of a core by a rank: the core, and its count of yields just after.
 pub(crate) struct Turn {
     core: usize,
     number: u16,
@@ -66,10 +67,10 @@ unsafe impl Send for CoreWatch {}
 unsafe impl Sync for CoreWatch {}
 
 impl CoreWatch {
-    /// A rank that is not counted yet.
+    /// The entry of a rank that is not counted on any core yet.
     ///
     /// # Safety
-    /// `memory` keeps the counts.
+    /// `memory` keeps the counts mapped.
     pub(crate) unsafe fn new(counts: *const CoreCounts, memory: Arc<dyn Send + Sync>) -> CoreWatch {
         CoreWatch {
             counts,
@@ -79,11 +80,11 @@ impl CoreWatch {
     }
 
     fn counts(&self) -> &CoreCounts {
-        // SAFETY: the memory of the counts is kept.
+        // SAFETY: `_memory` keeps the counts mapped.
         unsafe { &*self.counts }
     }
 
-    /// Counts the rank for the calling thread's core. True: another rank was last there, too.
+    /// Counts the rank on the calling thread's core. True if another rank is counted there, too.
     #[inline]
     pub(crate) fn core_is_shared(&self) -> bool {
         // SAFETY: the function has no precondition.
@@ -91,7 +92,7 @@ impl CoreWatch {
         usize::try_from(core).is_ok_and(|core| self.moves_to(core))
     }
 
-    /// Counts a turn of the rank's core, which it is about to give away.
+    /// Counts a yield of the rank's core, immediately before the yield.
     pub(crate) fn begin_turn(&self) -> Turn {
         self.core_is_shared();
         self.begin_turn_on(self.core.load(Ordering::Relaxed))
@@ -105,7 +106,7 @@ impl CoreWatch {
         }
     }
 
-    /// Another rank has had a turn on that core since.
+    /// True if another rank has yielded the core since `turn`, and so has run there.
     pub(crate) fn others_had(&self, turn: &Turn) -> bool {
         let turns = &self.counts().0[turn.core % CORES].turns;
         turns.load(Ordering::Relaxed) != turn.number

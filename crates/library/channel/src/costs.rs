@@ -1,93 +1,96 @@
-//! The costs of a path to a peer: the one source of estimates. The limit of eager messages, the
-//! protocol table and the algorithms of collectives follow from them, so they never contradict each
-//! other.
+//! The costs of a path to a peer: the only source of estimates. The limit of eager messages, the
+//! protocol table and the algorithms of collectives are computed from them, so they never
+//! contradict each other.
 //!
-//! All of it is pure: equal numbers of host and device give equal costs, so a limit that follows
-//! from them is the same in every run.
+//! All functions are pure: the same costs of host and device give the same results, so a limit
+//! computed from them is the same in every run.
 
 use device::{Attributes, HostCosts, StoreCosts};
 
-/// Bytes that a packet has beside its body.
+/// Bytes that a packet carries besides its body.
 const HEADER: u64 = 40;
 /// Bytes of a cache line.
 const LINE: u64 = 64;
-/// Shorter transfers count as those of one rail, in bytes: the limit of eager messages must not
-/// depend on the number of rails. A sender that waits for its receiver loses more than a second
-/// rail gains at such lengths.
+/// Shortest transfer that is estimated over several rails, in bytes. Below this a transfer counts
+/// as one of one rail, so that the limit of eager messages does not depend on the number of rails:
+/// a sender that waits for its receiver loses more than a second rail gains.
 const UNSPLIT: u64 = 16 << 10;
-/// Time from the post of one part of a transfer to that of the next, on another rail, in
+/// Time from the post of a transfer's part on one rail to that of the next part on another rail, in
 /// nanoseconds.
 const NEXT_RAIL: u64 = 330;
-/// Length of a packet whose arrival decides the rail of packets, in bytes.
+/// Length of the packet whose arrival time decides which rail carries packets, in bytes.
 const HOME: u64 = 1 << 10;
-/// Longest copy that stays in caches, in bytes: longer ones also wait for the memory.
+/// Longest copy that stays in caches, in bytes: a longer one is also limited by the memory.
 const CACHED: u64 = 1 << 10;
-/// Bytes of a packet that announces a message.
+/// Bytes of a packet that announces a message (RTS).
 const ANNOUNCEMENT: u64 = 48;
-/// Bytes of a packet that opens the receiver's buffer to the sender.
+/// Bytes of a packet that gives the sender access to the receiver's buffer (CTS).
 const ANSWER: u64 = 64;
 
 /// The costs of the path to a peer, in nanoseconds, or picoseconds per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathCosts {
-    /// Processor time of a send, without the post.
+    /// Processor time to send a packet, without the post, in nanoseconds.
     pub send_ns: u64,
-    /// Processor time of a post.
+    /// Processor time to post a work request, in nanoseconds.
     pub post_ns: u64,
-    /// Processor time of an arrival, without the poll that finds it.
+    /// Processor time to receive a packet, without the poll that finds it, in nanoseconds.
     pub receive_ns: u64,
-    /// Processor time of the poll that finds arrivals.
+    /// Processor time of the poll that finds arrivals, in nanoseconds.
     pub poll_ns: u64,
-    /// Time from the post of a short packet until the peer's poll can find it.
+    /// Time from the post of a short packet until the peer's poll can find it, in nanoseconds.
     pub flight_ns: u64,
-    /// Copies of a packet by its sender's processor. The receiver makes one more.
+    /// Number of copies of a packet by its sender's processor. The receiver makes one more.
     pub copies: u64,
-    /// Time per byte of a copy by one processor.
+    /// Time per byte of a copy by one processor, in picoseconds.
     pub copy_ps: u64,
-    /// Time per byte for which a copy occupies the memory of the host.
+    /// Time per byte for which a copy occupies the memory of the host, in picoseconds.
     pub memory_ps: u64,
-    /// Longest packet that is part of its work request, in bytes.
+    /// Longest packet that travels inside its work request, in bytes.
     pub inline: u64,
-    /// Time for each further cache line of such a packet.
+    /// Time for each cache line, after the first, of a packet inside its work request, in
+    /// nanoseconds.
     pub line_ns: u64,
-    /// Additional time of a longer packet, which the device fetches.
+    /// Additional time of a packet that is not inside its work request, so that the device fetches
+    /// it from memory, in nanoseconds.
     pub fetch_ns: u64,
-    /// Additional time per byte that buses store before they pass it on: those of the first
-    /// [`unit`](PathCosts::unit) bytes.
+    /// Additional time per byte for the first [`unit`](PathCosts::unit) bytes of a packet or
+    /// transfer, which buses store before they forward them, in picoseconds.
     pub store_ps: u64,
     /// The largest payload that travels as one unit, in bytes.
     pub unit: u64,
-    /// Time from the post of a short read until its end.
+    /// Time from the post of a short read until its completion, in nanoseconds.
     pub read_ns: u64,
-    /// Time to prepare a buffer for a device.
+    /// Time to prepare a buffer for access by a device, in nanoseconds.
     pub expose_ns: u64,
-    /// Bytes per second of one packet.
+    /// Bandwidth of a single packet, in bytes per second.
     pub packet_bandwidth: u64,
-    /// Bytes per second of transfers, over all rails, or by the processor that copies.
+    /// Bandwidth of transfers over all rails, or by the processor that copies, in bytes per second.
     pub bandwidth: u64,
     /// Longest packet, in bytes.
     pub longest: u64,
-    /// Longest message that leaves at once, in bytes.
+    /// Longest message that is sent without waiting for the receiver, in bytes.
     pub eager: u64,
     /// 1 if processors carry out transfers, 0 if a device does.
     pub by_processor: u64,
 }
 
-/// The steps of one message, in nanoseconds.
+/// The estimated times of the steps of one message, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageCosts {
-    /// The message goes in one packet, and its sender does not wait for the receiver.
+    /// True if the message is sent in one packet, and its sender does not wait for the receiver.
     pub is_short: bool,
     /// Processor time of the sender.
     pub sending: u64,
-    /// Time from the end of the sending until the first byte can be received; of a long message
-    /// also the exchange before it.
+    /// Time from the end of `sending` until the first byte can be received. For a long message this
+    /// includes the exchange of announcement and answer.
     pub flight: u64,
-    /// Processor time of the receiver; of a long message also that of the report to the sender.
+    /// Processor time of the receiver. For a long message this includes the report to the sender.
     pub receiving: u64,
     /// Time that the message occupies the link, or the processor that copies it.
     pub moving: u64,
-    /// Time from the end of the receive until the sender knows of it, if the sender waits for it.
+    /// Time from the end of the receive until the sender is notified of it; zero if the sender does
+    /// not wait for it.
     pub report: u64,
 }
 
@@ -99,29 +102,29 @@ impl MessageCosts {
         self.sending + self.flight + moving + self.receiving
     }
 
-    /// The time from the send until both ranks can go on: the sender of a long message waits for
-    /// the report. A loop of a program takes this time for an exchange.
+    /// The time from the send until both ranks can continue: the sender of a long message waits for
+    /// the report. An exchange in a loop of a program takes this time.
     pub fn both(&self) -> u64 {
         self.total() + self.report
     }
 
-    /// Processor time of both ends.
+    /// Processor time of both ranks together.
     pub fn busy(&self) -> u64 {
         self.sending + self.receiving
     }
 
-    /// The end of the receive of a long message that was announced at the time `sent`; the receiver
-    /// is there from the time `start` on.
+    /// The time at which the receive of a long message ends. The message was announced at the time
+    /// `sent`, and the receiver calls its receive at the time `start`.
     pub fn taken(&self, sent: u64, start: u64) -> u64 {
         (sent + self.flight).max(start) + self.moving + self.receiving
     }
 }
 
 impl PathCosts {
-    /// The number of costs.
+    /// The number of costs: fields of this struct.
     pub const COUNT: usize = 20;
 
-    /// Ranks that share memory.
+    /// The costs between ranks that share memory.
     pub const MEMORY: PathCosts = PathCosts {
         send_ns: HostCosts::USUAL.send_ns,
         post_ns: 0,
@@ -145,8 +148,9 @@ impl PathCosts {
         by_processor: 1,
     };
 
-    /// A path over rails with these attributes. Packets and short transfers take one of them: that
-    /// on which a short packet arrives first. A read waits `answer_ns` for the peer's answer.
+    /// The costs of a path over rails with these attributes. Packets and short transfers use one
+    /// rail: the one with the earliest arrival of a packet of [`HOME`] bytes. A read waits
+    /// `answer_ns` nanoseconds longer for the peer's answer.
     pub(crate) fn over(rails: &[Attributes], host: &HostCosts, answer_ns: u64) -> PathCosts {
         let arrival = |rail: &&Attributes| rail.latency_ns + duration(HOME, rail.bandwidth);
         let home = rails.iter().min_by_key(arrival);
@@ -171,7 +175,7 @@ impl PathCosts {
         costs.of_host(host)
     }
 
-    /// A path within a host on which processors copy from and to each other's memory.
+    /// The costs of a path within a host on which processors copy to and from each other's memory.
     pub(crate) fn within(host: &HostCosts, store: &StoreCosts) -> PathCosts {
         let costs = PathCosts {
             post_ns: store.post_ns,
@@ -196,9 +200,10 @@ impl PathCosts {
         }
     }
 
-    /// The path with the longest message, of at most `packet` bytes, that leaves at once: up to it
-    /// both ranks can go on no later than after an announcement. `can_transfer`: devices can move
-    /// announced messages.
+    /// These costs with `longest` and `eager` set. `packet` is the longest packet; the limit
+    /// `eager` is the longest message with which both ranks can continue no later than after an
+    /// announcement. Without `can_transfer` devices cannot move announced messages, and `eager` is
+    /// `packet`.
     pub(crate) fn with_limit(self, packet: usize, can_transfer: bool) -> PathCosts {
         let is_faster = |bytes: u64| self.at_once(bytes).both() <= self.announced(bytes).both();
         let (mut below, mut above) = (0, packet as u64 + 1);
@@ -216,8 +221,8 @@ impl PathCosts {
         }
     }
 
-    /// The shortest access to exposed memory of a peer that is faster than the exchange of two
-    /// messages, where the memory stays registered. `None`: no length is.
+    /// The length in bytes from which an access to exposed memory of a peer, with memory that stays
+    /// registered, is faster than an exchange of two messages. `None`: no length is.
     pub fn shortest_access(&self) -> Option<u64> {
         let packet = self.at_once(0).total();
         let access = self.read(0).total().saturating_sub(packet + self.expose_ns);
@@ -231,7 +236,8 @@ impl PathCosts {
         }
     }
 
-    /// The steps of a message.
+    /// The steps of a message of `bytes` bytes. It is sent at once if it is no longer than the
+    /// limit `eager`, and announced otherwise.
     pub fn message(&self, bytes: u64) -> MessageCosts {
         match bytes <= self.eager {
             true => self.at_once(bytes),
@@ -239,7 +245,7 @@ impl PathCosts {
         }
     }
 
-    /// The steps of a message that leaves in one packet.
+    /// The steps of a message that is sent at once, in one packet.
     pub fn at_once(&self, bytes: u64) -> MessageCosts {
         let packet = bytes + HEADER;
         let fetching = match packet <= self.inline {
@@ -257,8 +263,8 @@ impl PathCosts {
         }
     }
 
-    /// The steps of a message that leaves in several packets, of which one is copied out while the
-    /// next is copied in. Two processors that copy slow each other down.
+    /// The steps of a message that is sent in several packets, of which the receiver copies one out
+    /// while the sender copies the next one in. The two copying processors slow each other down.
     pub fn in_pieces(&self, bytes: u64) -> MessageCosts {
         let first = self.at_once(0);
         MessageCosts {
@@ -267,7 +273,7 @@ impl PathCosts {
         }
     }
 
-    /// The steps of a message that is announced, by the protocol that lets both ranks go on first.
+    /// The steps of an announced message, by the protocol with which both ranks can continue first.
     pub fn announced(&self, bytes: u64) -> MessageCosts {
         let (read, written) = (self.read(bytes), self.written(bytes));
         match read.both() <= written.both() {
@@ -276,10 +282,10 @@ impl PathCosts {
         }
     }
 
-    /// The steps of a message that its receiver reads after an announcement.
+    /// The steps of a message that its receiver reads after the announcement.
     pub fn read(&self, bytes: u64) -> MessageCosts {
         let [announcement, report] = [ANNOUNCEMENT, 0].map(|bytes| self.at_once(bytes));
-        // The processor posts the read, and finds its end.
+        // The processor posts the read, and polls its completion.
         let read = self.post_ns + self.poll_ns;
         MessageCosts {
             is_short: false,
@@ -291,7 +297,7 @@ impl PathCosts {
         }
     }
 
-    /// The steps of a message that its receiver reads together with the sender: each copies half.
+    /// The steps of a message that receiver and sender copy together, each one half.
     pub fn read_together(&self, bytes: u64) -> MessageCosts {
         let read = self.read(bytes);
         MessageCosts {
@@ -300,26 +306,26 @@ impl PathCosts {
         }
     }
 
-    /// The steps of a message that its sender writes after an announcement and the receiver's
+    /// The steps of a message that its sender writes after the announcement and the receiver's
     /// answer.
     pub fn written(&self, bytes: u64) -> MessageCosts {
         self.after_answer(&self.written_unasked(bytes))
     }
 
-    /// The steps of a message that its sender sends in packets after an announcement and the
+    /// The steps of a message that its sender sends in packets after the announcement and the
     /// receiver's answer.
     pub fn in_packets(&self, bytes: u64) -> MessageCosts {
         let further = bytes.saturating_sub(1) / self.longest.max(1);
         let packets = self.at_once(bytes);
-        // The receiver handles one packet while the sender makes the next.
+        // The receiver handles one packet while the sender prepares the next.
         self.after_answer(&MessageCosts {
             receiving: packets.receiving + further * (self.poll_ns + self.receive_ns),
             ..packets
         })
     }
 
-    /// The steps of a message that its sender writes to a buffer that the receiver has announced: a
-    /// packet says that the write begins.
+    /// The steps of a message that its sender writes to a buffer that the receiver has announced in
+    /// advance (RTR): a packet announces the write.
     pub fn written_unasked(&self, bytes: u64) -> MessageCosts {
         let start = self.at_once(0);
         MessageCosts {
@@ -333,7 +339,8 @@ impl PathCosts {
         }
     }
 
-    /// The steps of a message that goes as `rest` after an announcement and an answer.
+    /// The steps of a message that is sent with the steps `rest` after an announcement and an
+    /// answer.
     fn after_answer(&self, rest: &MessageCosts) -> MessageCosts {
         let [announcement, answer] = [ANNOUNCEMENT, ANSWER].map(|bytes| self.at_once(bytes));
         MessageCosts {
@@ -353,12 +360,12 @@ impl PathCosts {
         }
     }
 
-    /// Additional time of bytes that buses store before they pass them on, in nanoseconds.
+    /// Additional time for bytes that buses store before they forward them, in nanoseconds.
     fn storing(&self, bytes: u64) -> u64 {
         bytes.min(self.unit) * self.store_ps / 1000
     }
 
-    /// Time of a transfer, in nanoseconds: over one rail, or over all of them where that is faster.
+    /// Time of a transfer, in nanoseconds: on one rail, or on all of them where that is faster.
     fn transfer(&self, bytes: u64) -> u64 {
         let one = duration(bytes, self.packet_bandwidth.min(self.bandwidth));
         match bytes < UNSPLIT {
@@ -376,7 +383,7 @@ impl PathCosts {
         bytes * byte_ps / 1000
     }
 
-    /// All costs, each so that the greater number is the worse one.
+    /// All costs as integers, each so that a greater number means a slower path.
     pub fn words(&self) -> [u64; PathCosts::COUNT] {
         [
             self.send_ns,
@@ -402,7 +409,7 @@ impl PathCosts {
         ]
     }
 
-    /// The costs with these [`words`](PathCosts::words).
+    /// The costs of which these are the [`words`](PathCosts::words).
     pub fn of_words(words: [u64; PathCosts::COUNT]) -> PathCosts {
         let mut words = words.into_iter();
         let mut next = || words.next().unwrap_or(0);

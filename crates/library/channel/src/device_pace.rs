@@ -1,22 +1,22 @@
-//! The pace of polls of devices. A poll of some is a system call, which takes longer than a packet
-//! in shared memory: while those come, such devices are polled seldom.
+//! How often devices are polled. A poll of some devices is a system call, which takes longer than a
+//! packet in shared memory: while such packets arrive, those devices are polled less often.
 
-/// Polls without a packet in shared memory after which devices are polled each time.
+/// Number of polls without a packet in shared memory after which devices are polled each time.
 const SHM_MOVES: u32 = 1024;
-/// Polls from one of the devices to the next, while packets come in shared memory.
+/// Number of polls from one poll of the devices to the next, while packets arrive in shared memory.
 const SELDOM: u32 = 128;
 
-/// The polls of one rank.
+/// The state that decides which polls of one rank include its devices.
 pub(crate) struct DevicePace {
-    /// A poll of the devices is a system call.
+    /// True if a poll of the devices is a system call.
     is_costly: bool,
-    /// Polls since the last packet in shared memory.
+    /// Number of polls since the last packet in shared memory, up to [`SHM_MOVES`].
     since_shm: u32,
     polls: u32,
 }
 
 impl DevicePace {
-    /// The pace for devices a poll of which is a system call, or is none.
+    /// The pace for devices. `is_costly`: a poll of them is a system call.
     pub(crate) fn new(is_costly: bool) -> DevicePace {
         DevicePace {
             is_costly,
@@ -25,7 +25,7 @@ impl DevicePace {
         }
     }
 
-    /// The devices are to be polled now.
+    /// True if the devices are to be polled now. Counts this poll.
     #[inline]
     pub(crate) fn polls_now(&mut self) -> bool {
         if !self.is_costly || self.since_shm >= SHM_MOVES {
@@ -36,7 +36,7 @@ impl DevicePace {
         self.polls.is_multiple_of(SELDOM)
     }
 
-    /// Packets have come in shared memory.
+    /// Records that packets have arrived in shared memory.
     pub(crate) fn shm_moved(&mut self) {
         self.since_shm = 0;
     }

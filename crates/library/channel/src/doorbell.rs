@@ -1,8 +1,8 @@
-//! The doorbell of a rank: the word on which it sleeps and which its peers ring.
+//! The doorbell of a rank: the futex on which it sleeps and which its peers ring.
 //!
-//! The sleeper sets the word, fences, polls once more, and sleeps on the word. A writer fences
-//! after its write, reads the word, and wakes the sleeper if the word is set. The two fences are
-//! asymmetric: the writer's is free, the sleeper's pays for both (see `sync`).
+//! The sleeper sets the futex word, fences, polls once more, and sleeps on the word. A writer
+//! fences after its write, reads the word, and wakes the sleeper if the word is set. The two fences
+//! are asymmetric: the writer's is free, the sleeper's pays for both (see `sync`).
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ pub(crate) struct Doorbell {
     word: AtomicU32,
 }
 
-/// A doorbell in memory that other ranks map, too. It stays mapped as long as the bell.
+/// A doorbell in memory that other ranks map, too. It stays mapped as long as this value exists.
 #[derive(Clone)]
 pub(crate) struct Bell {
     doorbell: *const Doorbell,
     _memory: Arc<dyn Send + Sync>,
 }
 
-// SAFETY: a doorbell is one atomic, and its memory lives as long as the bell.
+// SAFETY: a doorbell is one atomic, and its memory stays mapped as long as the value exists.
 unsafe impl Send for Bell {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Bell {}
 
 impl Bell {
-    /// The bell of a doorbell.
+    /// A handle of a doorbell.
     ///
     /// # Safety
-    /// `memory` keeps the doorbell.
+    /// `memory` keeps the doorbell mapped.
     pub(crate) unsafe fn new(doorbell: *const Doorbell, memory: Arc<dyn Send + Sync>) -> Bell {
         Bell {
             doorbell,
@@ -46,7 +46,7 @@ impl std::ops::Deref for Bell {
     type Target = Doorbell;
     #[inline(always)]
     fn deref(&self) -> &Doorbell {
-        // SAFETY: the memory of the doorbell is kept.
+        // SAFETY: `_memory` keeps the doorbell mapped.
         unsafe { &*self.doorbell }
     }
 }
@@ -60,36 +60,36 @@ impl Default for Doorbell {
 }
 
 impl Doorbell {
-    /// Announces that the owner is about to sleep. It must then poll everything that could have
-    /// arrived, and either [`wait`](Doorbell::wait) or [`disarm`](Doorbell::disarm). False: a
-    /// wake-up can be missed, so the sleep must be short. It is never missed with `fence`, which
-    /// interrupts all cores, where the kernel offers that.
+    /// Announces that the owner is about to sleep. The owner must then poll everything that could
+    /// have arrived, and call [`wait`](Doorbell::wait) or [`disarm`](Doorbell::disarm). With
+    /// `fence` this interrupts all cores where the kernel offers that, and no wake-up is missed.
+    /// False: a wake-up can be missed, so the sleep must be short.
     pub(crate) fn arm(&self, fence: bool) -> bool {
         self.word.store(ASLEEP, Ordering::SeqCst);
         fence && heavy_fence()
     }
 
-    /// Takes the announcement back.
+    /// Withdraws the announcement of `arm`.
     pub(crate) fn disarm(&self) {
         self.word.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Sleeps until rung, for at most `nanos` nanoseconds.
+    /// Sleeps until the doorbell is rung, for at most `nanos` nanoseconds.
     #[cfg(not(loom))]
     pub(crate) fn wait(&self, nanos: u64) {
         crate::sync::futex_wait(&self.word, ASLEEP, nanos);
         self.disarm();
     }
 
-    /// Wakes all sleepers of the rank: one that got up has disarmed the doorbell for the others,
-    /// which must arm it again.
+    /// Wakes all sleeping threads of the rank. One that woke has disarmed the doorbell for the
+    /// others, too, which must arm it again.
     #[cfg(not(loom))]
     pub(crate) fn rouse(&self) {
         self.word.store(AWAKE, Ordering::SeqCst);
         crate::sync::futex_wake(&self.word);
     }
 
-    /// Wakes the owner if it sleeps. To be called after a write that the owner may wait for.
+    /// Wakes the owner if it sleeps. Call this after each write that the owner may wait for.
     #[inline(always)]
     pub(crate) fn ring(&self) {
         light_fence();
@@ -107,7 +107,7 @@ impl Doorbell {
         }
     }
 
-    /// A sleeper would still be asleep: the condition that the futex checks.
+    /// True if a sleeper would still be asleep: the condition that the futex checks.
     #[cfg(loom)]
     pub(crate) fn is_armed(&self) -> bool {
         self.word.load(Ordering::SeqCst) == ASLEEP

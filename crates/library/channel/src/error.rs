@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-/// The error of a transport. One word, so that a result travels in registers.
+/// The error of a transport. It has the size of a pointer, so that a result travels in registers.
 #[derive(Clone, Debug)]
 pub struct Error(Arc<Fault>);
 
 /// The cause of an [`Error`].
 #[derive(Debug)]
 pub enum Fault {
-    /// A call of the operating system failed: the attempted action, and the system's answer.
+    /// A call of the operating system failed: the attempted action, and the system's error.
     System(&'static str, std::io::Error),
     /// The peer violated the protocol of the transport.
     Broken {
         /// World rank of the peer.
         peer: usize,
-        /// The violation.
+        /// The violation of the protocol.
         what: String,
     },
-    /// Ranks of one job disagree about the shape of their common memory.
+    /// Ranks of one job disagree about the layout of their shared memory, or about who shares it.
     Mismatch(String),
     /// A device refused an operation.
     Device(device::Error),
@@ -40,13 +40,13 @@ pub enum Fault {
     Lost {
         /// World rank of the peer.
         peer: usize,
-        /// Name of the device, with the places of both ends if they are known.
+        /// Name of the device, with the locations of both ends if they are known.
         device: String,
         /// Status of the failed work request, or the reason why the peer was given up.
         status: String,
         /// Advice to the user.
         check: &'static str,
-        /// The death of the peer's process can be the cause: not on a modelled machine.
+        /// True if the death of the peer's process can be the cause: not on a modelled machine.
         may_be_death: bool,
     },
 }
@@ -59,7 +59,7 @@ impl Error {
         Fault::Broken { peer, what }.into()
     }
 
-    /// The cause.
+    /// The cause of this error.
     pub fn fault(&self) -> &Fault {
         &self.0
     }

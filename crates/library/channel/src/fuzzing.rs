@@ -1,5 +1,5 @@
-//! Targets of the fuzzer for the parsers of this crate, which are private: crate `fuzzed` runs
-//! them. A target takes any bytes, and panics where a promise is broken.
+//! Fuzz targets for the private parsers of this crate; the crate `fuzzed` runs them. A target
+//! accepts any bytes, and panics if a promise is broken.
 
 use fuzz_input::Script;
 
@@ -10,14 +10,15 @@ use crate::{Head, Put};
 
 pub use crate::rdma::fuzzing::{handshakes, slots};
 
-/// The shape of a ring under attack.
+/// Number of slots of the ring under test.
 const SLOTS: usize = 4;
+/// Bytes of the arenas of the ring under test.
 const ARENA: usize = 8 << 10;
 
-/// A ring in shared memory, whose sender writes what a script says: packets, or any words in place
-/// of a slot or of the receiver's tail.
+/// A ring in shared memory whose sender follows a script: it sends packets, or writes arbitrary
+/// values to a slot or to the receiver's tail.
 ///
-/// The promises: a packet of an honest sender arrives as it was put; whatever a peer writes, a body
+/// The promises: a packet of a correct sender arrives as it was put; whatever a peer writes, a body
 /// lies within the ring's memory and is no longer than the longest packet.
 pub fn rings(bytes: &[u8]) {
     let mut script = Script::new(bytes);
@@ -25,7 +26,7 @@ pub fn rings(bytes: &[u8]) {
     let (sending, receiving) = heap::ring(shape);
     let most = sending.arenas().max_body();
     let (mut sender, mut receiver) = (Sender::new(sending), Receiver::new(receiving));
-    // The packets in flight, while the sender is honest.
+    // The packets in flight; `None` once the sender has written an arbitrary value.
     let mut honest = Some(std::collections::VecDeque::new());
     let mut put = 0;
     while !script.is_over() {
@@ -65,7 +66,7 @@ pub fn rings(bytes: &[u8]) {
 
 type InFlight = std::collections::VecDeque<(Head, usize)>;
 
-/// The receiver takes a packet. False: the packet was impossible, which ends the rank.
+/// Lets the receiver consume a packet. False: the packet was invalid, which ends the rank.
 fn take(
     receiver: &mut Receiver<impl Memory>,
     sender: &mut Sender<impl Memory>,
@@ -79,24 +80,24 @@ fn take(
     }
     let due = honest.map(|honest| honest.pop_front());
     let reports = script.is_one_in(2);
-    let hear = |heard| {
+    let on_report = |heard| {
         if reports {
-            sender.hear(heard);
+            sender.on_report(heard);
         }
     };
-    let taken = receiver.take(hear, |head, body| {
+    let taken = receiver.take(on_report, |head, body| {
         assert!(body.len() <= most.max(INLINE));
         if let Some(due) = due {
             assert_eq!(due, Some((head, body.len())));
             assert!(body.iter().all(|byte| u64::from(*byte) == head[0]));
         }
-        // Every byte is there to be read.
+        // Reads every byte of the body.
         body.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte))
     });
     taken.is_ok()
 }
 
-/// Writes any contents and any flag to a slot.
+/// Writes arbitrary contents and an arbitrary flag to a slot.
 fn forge(memory: &impl Memory, script: &mut Script) {
     let slot = memory.slot(script.below(SLOTS) as u32);
     let mut inline = [0; INLINE];

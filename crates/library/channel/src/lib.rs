@@ -1,24 +1,26 @@
-//! The channel: a FIFO of packets between two ranks, and bulk transfers beside it.
+//! The channel: packets between two ranks in order, and zero-copy transfers.
 //!
-//! The interface is that of MPICH2's RDMA channel (seed 002: five functions) with zero copy beside
-//! it: a connection is made on first use, inside [`Transport::put`]; [`Transport::put`] and
+//! The interface is that of MPICH2's RDMA channel (seed 002: five functions), extended by zero
+//! copy: a connection is made on first use, inside [`Transport::put`]; [`Transport::put`] and
 //! [`Transport::poll`] exchange packets; [`ZeroCopy`] moves bytes between users' buffers.
-//! [`Router`] chooses the transport for each peer, and [`Waiter`] is the one place where a rank
+//! [`Router`] chooses the transport for each peer, and [`Waiter`] is the only part in which a rank
 //! waits.
 //!
-//! Invariant: `transport` and `zero_copy` say it for every transport; nothing here
-//! knows tags or communicators.
+//! Invariants: those of `transport` and `zero_copy`, for every transport.
 //!
 //! Never here: tags, communicators.
 
-// Under loom only the ring and the doorbell are built, so some of what the rest uses stands idle.
+// Under loom only the parts that its tests need are built, so some functions are unused.
 #![cfg_attr(loom, allow(dead_code))]
 
 mod arena_growth;
 mod cells;
+mod claim;
 mod doorbell;
 mod error;
 mod exposed_entry;
+#[cfg(not(loom))]
+mod path_preference;
 mod piece_counter;
 mod ring;
 pub mod sync;
@@ -40,6 +42,8 @@ mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
 #[cfg(not(loom))]
+mod host_words;
+#[cfg(not(loom))]
 pub mod lock;
 #[cfg(not(loom))]
 mod loopback;
@@ -55,6 +59,8 @@ pub mod rdma;
 mod report;
 #[cfg(not(loom))]
 mod router;
+#[cfg(not(loom))]
+mod run_list;
 #[cfg(not(loom))]
 mod shared_memory;
 #[cfg(not(loom))]
@@ -89,11 +95,15 @@ pub use error::{Error, Fault, Result};
 #[cfg(not(loom))]
 pub use explain::{OwnNetwork, RailChoice};
 #[cfg(not(loom))]
+pub use host_words::{HOST_WORDS, HostWords};
+#[cfg(not(loom))]
 pub use loopback::Loopback;
 #[cfg(not(loom))]
 pub use machine::Machine;
 #[cfg(not(loom))]
-pub use mapped::MappedMemory;
+pub use mapped::{LONGEST_SHARED, MappedMemory};
+#[cfg(not(loom))]
+pub use path_preference::{PREFERENCE_CLASSES, PathPreference};
 #[cfg(not(loom))]
 pub use peer_table::PeerTable;
 pub use piece_counter::PieceCounter;
@@ -101,6 +111,8 @@ pub use piece_counter::PieceCounter;
 pub use report::Report;
 #[cfg(not(loom))]
 pub use router::Router;
+#[cfg(not(loom))]
+pub use run_list::LEAST_RUN;
 #[cfg(not(loom))]
 pub use shared_memory::{SharedMemory, SharedName};
 #[cfg(not(loom))]

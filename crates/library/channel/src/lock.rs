@@ -1,10 +1,10 @@
-//! The lock of a rank, left out where calls do not overlap.
+//! The lock of a rank, without atomic read-modify-write operations where calls do not overlap.
 //!
 //! Without threads it is a mark in plain memory: it costs a load and a store, and it turns a
-//! forbidden second borrow (a callback of the program that comes back in while a borrow is held)
-//! into a clear message instead of undefined behaviour. Beside a progress thread of the library it
-//! is taken in turns with that one (see `turns`). With threads that call at once it is a mutex on a
-//! futex, at which the progress thread is one thread more.
+//! forbidden second borrow (a callback of the program that calls MPI while a borrow is held) into a
+//! clear message instead of undefined behaviour. With a progress thread of the library, calls and
+//! that thread use the lock alternately (see `turns`). With threads that call concurrently it is a
+//! mutex on a futex, and the progress thread is one of those threads.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -13,39 +13,39 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{futex_wait, futex_wake};
 use crate::turns::{self, Entry};
 
-// A held lock has an odd word, which the launcher may read.
+// The futex word is odd while the lock is held, whatever its mode; the launcher may read it.
 
-// States of the lock's word while calls do not overlap.
+// Values of the futex word while calls do not overlap.
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 
-// The states beside a progress thread, 2 to 6, are those of `turns`.
+// The values with a progress thread, 2 to 6, are those of `turns`.
 
-// States while several threads may call at once.
+// Values while several threads may call concurrently.
 const FREE_AMONG_THREADS: u32 = 8;
 const HELD_AMONG_THREADS: u32 = 9;
 const CONTENDED: u32 = 11;
 
-/// Longest sleep for the lock, in nanoseconds.
+/// Longest sleep for the lock, in nanoseconds, before the word is checked again.
 const LONG: u64 = 1_000_000_000;
 
 /// The lock that protects the state of a rank.
 pub struct RankLock<T> {
     word: AtomicU32,
-    /// Advice to the user after a second borrow.
+    /// Text for the user after a second borrow: how to avoid it.
     advice: &'static str,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: among threads, the futex mutex gives exclusive access. Otherwise the program has promised
-// that calls do not overlap, and hands over between threads by its own means.
+// SAFETY: with threads, the futex mutex gives exclusive access. Otherwise the program has promised
+// that calls do not overlap, and orders calls of different threads itself.
 unsafe impl<T: Send> Sync for RankLock<T> {}
 // SAFETY: the lock owns its value.
 unsafe impl<T: Send> Send for RankLock<T> {}
 
 impl<T> RankLock<T> {
-    /// The lock of a rank whose calls do not overlap. `advice` tells the user what to do if they
-    /// overlap all the same.
+    /// The lock of a rank whose calls do not overlap. `advice` is shown to the user if they overlap
+    /// nevertheless.
     pub fn new(value: T, advice: &'static str) -> Self {
         RankLock {
             word: AtomicU32::new(FREE),
@@ -54,19 +54,19 @@ impl<T> RankLock<T> {
         }
     }
 
-    /// Lets several threads call at once. To be called while only one thread calls, and holds no
-    /// guard.
+    /// Allows several threads to call concurrently. Call this while only one thread calls, and
+    /// holds no guard.
     pub fn allow_threads(&self) {
         self.word.store(FREE_AMONG_THREADS, Ordering::SeqCst);
     }
 
-    /// Several threads may call at once.
+    /// True if several threads may call at once.
     #[inline]
     pub fn threads(&self) -> bool {
         self.word.load(Ordering::Relaxed) >= FREE_AMONG_THREADS
     }
 
-    /// Lets a progress thread take the lock between calls. To be called while no other thread
+    /// Allows a progress thread to take the lock between calls. Call this while no other thread
     /// calls, and without a guard.
     pub fn admit_progress_thread(&self) {
         if !self.threads() {
@@ -74,21 +74,21 @@ impl<T> RankLock<T> {
         }
     }
 
-    /// The progress thread has ended. To be called while no other thread calls, and without a
-    /// guard.
+    /// Ends the admission of a progress thread, which has ended. Call this while no other thread
+    /// calls, and without a guard.
     pub fn dismiss_progress_thread(&self) {
         if !self.threads() {
             self.word.store(FREE, Ordering::SeqCst);
         }
     }
 
-    /// A progress thread may take the lock between two calls, which do not overlap.
+    /// True if a progress thread may take the lock between two calls, and calls do not overlap.
     #[inline]
     pub fn has_progress_thread(&self) -> bool {
         (turns::FREE..FREE_AMONG_THREADS).contains(&self.word.load(Ordering::Relaxed))
     }
 
-    /// Takes the lock for the progress thread, if nobody holds it.
+    /// Takes the lock for the progress thread. `None`: it is held, or a call waits for it.
     pub fn try_lock_for_progress(&self) -> Option<Guard<'_, T>> {
         let is_taken = match self.threads() {
             false => turns::try_take(&self.word),
@@ -97,15 +97,15 @@ impl<T> RankLock<T> {
         is_taken.then(|| Guard { lock: self })
     }
 
-    /// The address of the lock's word, which is odd while the lock is held.
+    /// The address of the lock's futex word, which is odd while the lock is held.
     pub fn word_address(&self) -> usize {
         (&raw const self.word).addr()
     }
 
-    /// Takes the lock.
+    /// Takes the lock for a call.
     ///
     /// # Panics
-    /// If it is taken already and calls must not overlap.
+    /// If the lock is held already and calls must not overlap.
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_, T> {
         if self.word.load(Ordering::Relaxed) == FREE {
@@ -188,8 +188,7 @@ impl<T> RankLock<T> {
     }
 }
 
-/// The payload of a panic for which the program is to blame, and not the library. Its text is for
-/// the user.
+/// The payload of a panic that the program has caused, not the library. Its text is for the user.
 #[derive(Debug)]
 pub struct Misuse(pub String);
 
@@ -201,7 +200,7 @@ fn held_twice(advice: &str) -> ! {
     )));
 }
 
-/// Access to the state of a rank, until it is dropped.
+/// Access to the state of a rank until the guard is dropped.
 pub struct Guard<'a, T> {
     lock: &'a RankLock<T>,
 }
@@ -210,7 +209,7 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the guard is the proof of exclusive access.
+        // SAFETY: the guard proves exclusive access.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -218,7 +217,7 @@ impl<T> Deref for Guard<'_, T> {
 impl<T> DerefMut for Guard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard is the proof of exclusive access, and is borrowed mutably.
+        // SAFETY: the guard proves exclusive access, and is borrowed mutably.
         unsafe { &mut *self.lock.value.get() }
     }
 }

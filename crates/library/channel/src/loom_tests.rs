@@ -1,5 +1,5 @@
-//! Every order of the memory accesses of the ring, the doorbell and the turns of the progress
-//! thread that the memory model allows, by loom.
+//! Tests by loom: every order of memory accesses that the memory model allows, for the ring, the
+//! doorbell, and the lock that calls share with the progress thread.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -21,7 +21,8 @@ struct Place {
 
 struct Loom {
     tail: AtomicU64,
-    /// The cells of the pair, of which a body uses the first line, and this sender's part of them.
+    /// The cells of the pair, of which a body uses the first line, and the half that this sender
+    /// owns at the start.
     cells: Option<(Arc<Vec<UnsafeCell<[u8; 64]>>>, Half)>,
     slots: [Place; SLOTS],
     lines: Vec<UnsafeCell<[u8; 64]>>,
@@ -88,11 +89,11 @@ impl Memory for Arc<Loom> {
         assert!(offset % 64 == 0 && len <= 64);
         if let (Some((cells, _)), Which::ShortCells) = (&self.cells, which) {
             let line = &cells[offset / CellSize::Short.longest()];
-            // SAFETY: as for slots.
+            // SAFETY: as in `contents`.
             return line.with_mut(|line| access(unsafe { &mut (&mut *line)[..len] }));
         }
         let offset = offset + which as usize * self.arenas().len(Which::Small);
-        // SAFETY: as for slots.
+        // SAFETY: as in `contents`.
         self.lines[offset / 64].with_mut(|line| access(unsafe { &mut (&mut *line)[..len] }))
     }
     fn body<R>(
@@ -117,13 +118,14 @@ impl Slot for Place {
         self.contents(|contents| contents.write(head, len, inline, fill));
     }
     fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R {
-        // SAFETY: loom itself fails the test if the other side is inside.
+        // SAFETY: loom itself fails the test if the other side accesses the contents now.
         self.contents
             .with_mut(|contents| access(unsafe { &mut *contents }))
     }
 }
 
-/// Sends `count` packets through two slots, bodies of `len` bytes; both sides spin by yielding.
+/// Sends `count` packets with bodies of `len` bytes through two slots; both sides yield while they
+/// wait.
 fn stream(count: u64, len: usize) {
     let memory = Loom::new();
     let mut sender = Sender::new(memory.clone());
@@ -165,7 +167,7 @@ fn arena_lines_are_handed_over_and_reused_without_a_race() {
     loom::model(|| stream(3, 40));
 }
 
-/// Two ranks send each other one body, and then another in the cell that the peer gave.
+/// Two ranks send each other one body, and then another one in the cell that the peer handed over.
 #[test]
 fn cells_change_hands_without_a_race() {
     loom::model(|| {
@@ -192,9 +194,9 @@ fn exchange(mut sender: Sender<Arc<Loom>>, mut receiver: Receiver<Arc<Loom>>) {
         while receiver.is_empty() {
             thread::yield_now();
         }
-        let hear = |heard| sender.hear(heard);
+        let on_report = |heard| sender.on_report(heard);
         receiver
-            .take(hear, |head, body| {
+            .take(on_report, |head, body| {
                 assert_eq!(head[0], number);
                 assert!(body.iter().all(|byte| u64::from(*byte) == number));
             })
@@ -214,8 +216,8 @@ fn no_wake_up_is_lost() {
         shared.0.arm(true);
         let quiet = shared.1.load(Ordering::Acquire) == 0;
         writing.join().unwrap();
-        // The writer is done. If the sleeper saw nothing, its word must have been taken back, or it
-        // sleeps for ever.
+        // The writer is done. If the sleeper saw nothing, the writer must have reset its futex
+        // word, or it sleeps for ever.
         assert!(!quiet || !shared.0.is_armed());
     });
 }
@@ -248,20 +250,79 @@ fn a_key_gets_the_words_of_its_exposure_or_nothing() {
     use crate::exposed_entry::ExposedEntry;
     loom::model(|| {
         let entry = Arc::new(ExposedEntry::default());
-        entry.open(1, [10, 11]);
+        entry.open(1, [10, 11, 12]);
         let owners = entry.clone();
         let owner = thread::spawn(move || {
             owners.close();
-            owners.open(2, [20, 21]);
+            owners.open(2, [20, 21, 22]);
         });
         let first = entry.find(1);
-        assert!(first.is_none_or(|words| words == [10, 11]), "{first:?}");
+        assert!(first.is_none_or(|words| words == [10, 11, 12]), "{first:?}");
         let second = entry.find(2);
-        assert!(second.is_none_or(|words| words == [20, 21]), "{second:?}");
+        assert!(
+            second.is_none_or(|words| words == [20, 21, 22]),
+            "{second:?}"
+        );
         assert!(second.is_none() || !entry.is_open(1));
         owner.join().unwrap();
-        assert_eq!((entry.find(1), entry.find(2)), (None, Some([20, 21])));
+        assert_eq!((entry.find(1), entry.find(2)), (None, Some([20, 21, 22])));
         assert_eq!(entry.find(0), None);
+    });
+}
+
+#[test]
+fn a_claim_gets_each_byte_where_its_owner_leaves_it() {
+    use crate::exposed_entry::ExposedEntry;
+    const BYTES: usize = 2;
+    /// The byte at a position of the message, and what the owner stores there afterwards.
+    const SENT: [u8; BYTES] = [7, 8];
+    const NEXT: u8 = 99;
+    loom::model(|| {
+        let entry = Arc::new(ExposedEntry::default());
+        let cells = |of: fn(usize) -> u8| -> Arc<Vec<UnsafeCell<u8>>> {
+            Arc::new((0..BYTES).map(|at| UnsafeCell::new(of(at))).collect())
+        };
+        let (source, copy) = (cells(|at| SENT[at]), cells(|_| 0));
+        entry.open(5, [1, 2, 3]);
+        let reader = {
+            let (entry, source, copy) = (entry.clone(), source.clone(), copy.clone());
+            thread::spawn(move || {
+                assert!(!entry.claim(4), "a key of an earlier exposure");
+                assert!(entry.claim(5) && !entry.claim(5));
+                let copied = entry.copied(5).1 as usize;
+                for (at, sent) in SENT.iter().enumerate() {
+                    let from = if at < copied { &copy } else { &source };
+                    // SAFETY: loom itself fails the test if the owner accesses the byte now.
+                    assert_eq!(from[at].with(|byte| unsafe { *byte }), *sent);
+                }
+            })
+        };
+        let mut is_own = true;
+        for at in 0..BYTES {
+            if entry.is_claimed() {
+                is_own = false;
+                break;
+            }
+            // SAFETY: as above.
+            let byte = source[at].with(|byte| unsafe { *byte });
+            // SAFETY: as above.
+            copy[at].with_mut(|to| unsafe { *to = byte });
+            entry.copy_to(1);
+            is_own = entry.advance(at as u32 + 1);
+            if !is_own {
+                break;
+            }
+        }
+        if is_own {
+            // The send is complete: its buffer is the program's again.
+            // SAFETY: as above.
+            source
+                .iter()
+                .for_each(|byte| byte.with_mut(|byte| unsafe { *byte = NEXT }));
+        }
+        reader.join().unwrap();
+        entry.close();
+        assert!(!entry.claim(5));
     });
 }
 
@@ -308,11 +369,11 @@ fn a_call_and_the_progress_thread_take_turns_and_a_waiting_call_is_next() {
                 if !turns::try_take(&threads_word) {
                     continue;
                 }
-                // SAFETY: loom itself fails the test if the other side is inside.
+                // SAFETY: loom itself fails the test if the other side accesses the value now.
                 threads_value.with_mut(|value| unsafe { *value += 1 });
                 taken += 1;
                 if turns::give_back(&threads_word) {
-                    // The call that waited comes before another turn of this thread.
+                    // The call that waited takes the lock before this thread takes it again.
                     let is_next = !turns::try_take(&threads_word);
                     assert!(is_next || threads_value.with(|value| unsafe { *value }) > taken);
                     if !is_next {
@@ -324,7 +385,7 @@ fn a_call_and_the_progress_thread_take_turns_and_a_waiting_call_is_next() {
         });
         let mut waited = false;
         while turns::enter(&word) == Entry::Wait {
-            // A sleeper on the futex goes on once the word is not that of a wait.
+            // A sleeper on the futex continues once the word is no longer `AWAITED`.
             waited = true;
             thread::yield_now();
         }
@@ -332,7 +393,7 @@ fn a_call_and_the_progress_thread_take_turns_and_a_waiting_call_is_next() {
         value.with_mut(|value| unsafe { *value += 1 });
         assert!(turns::leave(&word));
         let taken = thread.join().unwrap();
-        // SAFETY: the thread is over.
+        // SAFETY: the thread has ended.
         assert_eq!(value.with(|value| unsafe { *value }), taken + 1);
         assert!(taken > 0 || !waited);
         assert_eq!(word.load(Ordering::Relaxed), turns::FREE);

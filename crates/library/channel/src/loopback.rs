@@ -1,4 +1,4 @@
-//! The transport of a rank to itself: the smallest one, and the example of
+//! The transport of a rank to itself: the smallest transport, and the example of
 //! docs/internals/transports.md.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -36,9 +36,9 @@ pub struct Loopback {
     rank: usize,
     packets: VecDeque<(Head, Box<[u8]>)>,
     exposed: BTreeMap<u64, Buffer>,
-    /// The meter of copies, on a modelled machine.
+    /// The meter that charges copies, on a modelled machine.
     meter: Option<Arc<Meter>>,
-    /// The last key. A key is a number, used once; 0 names nothing.
+    /// The last number given to an exposed buffer. Each is used once; 0 names no buffer.
     last_key: u64,
 }
 
@@ -51,7 +51,7 @@ impl Loopback {
         }
     }
 
-    /// The transport that counts its copies at `meter`.
+    /// The same transport, with its copies charged at `meter`.
     pub(crate) fn metered(self, meter: Option<Arc<Meter>>) -> Loopback {
         Loopback { meter, ..self }
     }
@@ -63,8 +63,8 @@ impl Loopback {
         }
     }
 
-    /// Hands the packets to `handler`, and returns their number. Few ranks send to themselves, so
-    /// the polls of all others go without these instructions.
+    /// Passes the packets to `handler`, and returns their number. Not inlined: few ranks send to
+    /// themselves, so the polls of all others do without these instructions.
     #[inline(never)]
     fn hand_over(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> usize {
         let mut packets = 0;
@@ -78,7 +78,7 @@ impl Loopback {
         packets
     }
 
-    /// The buffer that a key names.
+    /// The exposed buffer that a key names.
     fn find(&self, key: &RemoteKey) -> Result<&Buffer> {
         let found = self.exposed.get(&key.address);
         found.ok_or_else(|| Error::broken(self.rank, "a key of memory that is not exposed"))
@@ -95,7 +95,7 @@ impl Waitable for Loopback {
         self.packets.is_empty()
     }
 
-    /// Only this rank itself sends to it, which is awake then.
+    /// Arms nothing: only this rank itself sends to this transport, and it is awake when it sends.
     fn arm(&mut self) -> Result<Wakes> {
         Ok(Wakes::ByDoorbell)
     }

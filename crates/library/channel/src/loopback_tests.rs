@@ -13,7 +13,7 @@ fn a_key_is_a_number_and_never_followed() {
     let read = loopback.read(3, &key, &to, 10..60, token(0)).unwrap();
     assert_eq!(read, Transfer::Done);
     assert!(received[10..60] == sent[10..60] && received[..10] == [0; 10]);
-    // A part of the key begins elsewhere, and ends where the key ends.
+    // A part of a key begins at its own offset, and ends where the part ends.
     let part = key.part(60..80).unwrap();
     let read = loopback.read(3, &part, &to, 0..20, token(0)).unwrap();
     assert!(read == Transfer::Done && received[..20] == sent[60..80]);

@@ -1,4 +1,5 @@
-//! The machine on which a rank lives, and its time: virtual on a modelled one.
+//! A rank's access to the machine on which it runs: its clock, the charging of processor work,
+//! modelled storage. On a real host most of these calls do nothing.
 
 use datatype::local_work::{Clock, Meter};
 use device::{Abilities, Effort, Note, ProgramCall, VirtualTime};
@@ -6,7 +7,7 @@ use device::{Abilities, Effort, Note, ProgramCall, VirtualTime};
 use crate::rdma::Rdma;
 use crate::{Result, Router};
 
-/// The machine of a rank, as its node shows it. A rank without devices has none.
+/// The machine of a rank, accessed through the rank's node. `None`: the rank has no devices.
 pub struct Machine<'a>(Option<&'a mut Rdma>);
 
 impl Router {
@@ -18,14 +19,16 @@ impl Router {
 }
 
 impl Machine<'_> {
-    /// The program enters a call of the library, after computing. Only virtual time needs this.
+    /// Begins a call of the program, so that the time since the last call counts as computing. Only
+    /// virtual time needs this.
     pub fn enter(&mut self, call: ProgramCall) {
         if let Some(rdma) = &mut self.0 {
             rdma.node().enter(call);
         }
     }
 
-    /// A step of the program begins now, see [`Accounting::begin_step`](device::Accounting).
+    /// Records that a step of the program begins (in the replay of a compute trace), see
+    /// [`Accounting::begin_step`](device::Accounting).
     pub fn begin_step(&mut self) {
         let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
         if let Some(accounting) = accounting {
@@ -33,7 +36,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The program computes for `nanos` nanoseconds of virtual time before its next call.
+    /// Announces that the program computes for `nanos` nanoseconds of virtual time before its next
+    /// call.
     pub fn begin_computing(&mut self, nanos: u64) {
         let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
         if let Some(accounting) = accounting {
@@ -41,8 +45,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Lets the program compute until something arrives for a thread beside it. False: it has
-    /// computed all the time.
+    /// Lets the program compute until something arrives that a progress thread would handle. False:
+    /// the program has computed to the end.
     ///
     /// # Errors
     /// The rank has left its machine, or a peer is lost.
@@ -50,23 +54,24 @@ impl Machine<'_> {
         self.0.as_mut().map_or(Ok(false), |rdma| rdma.compute())
     }
 
-    /// The call returns to the program. `is_sure` is false for a poll and a reading of the clock.
+    /// Ends a call of the program. `is_sure` is false for a poll without a result and for a reading
+    /// of the clock.
     pub fn leave(&mut self, is_sure: bool) {
         if let Some(rdma) = &mut self.0 {
             rdma.node().leave(is_sure);
         }
     }
 
-    /// The messages that follow are those of a blocking send, or not, for a modelled machine whose
-    /// library tells the two apart.
+    /// Sets whether the messages that follow belong to a blocking send. Only a modelled machine
+    /// whose library distinguishes blocking from nonblocking sends needs this.
     pub fn begin_send(&mut self, is_blocking: bool) {
         if let Some(rdma) = &mut self.0 {
             rdma.node().charge(Effort::Blocking(is_blocking));
         }
     }
 
-    /// Keeps the work of the rank on its own memory, as its meter has it, for a recording. Times
-    /// are measured by `clock`.
+    /// Adds to the recording the rank's work on its own memory, as its meter has counted it.
+    /// `clock` measures the times.
     pub fn keep_local_work(&mut self, meter: &Meter, clock: Clock) {
         let Some(accounting) = self.0.as_mut().and_then(|rdma| rdma.node().accounting()) else {
             return;
@@ -76,8 +81,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Hands requests to the machine's storage, see [`Accounting::store`](device::Accounting).
-    /// `None`: files take no virtual time.
+    /// Submits requests to the machine's modelled storage, see
+    /// [`Accounting::store`](device::Accounting). `None`: files take no virtual time.
     pub fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {
         self.0.as_mut()?.node().accounting()?.store(requests, bytes)
     }
@@ -88,13 +93,15 @@ impl Machine<'_> {
         Some(accounting.time())
     }
 
-    /// The machine is modelled and keeps notes of its ranks.
+    /// True if the machine is modelled and records notes of its ranks, such as those about accesses
+    /// to windows.
     pub fn keeps_notes(&mut self) -> bool {
         let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
         accounting.is_some_and(|accounting| accounting.keeps_notes())
     }
 
-    /// Keeps a note of this rank, in its present call.
+    /// Records a note of this rank, in its present call: integers that the machine does not
+    /// interpret.
     pub fn note(&mut self, note: Note) {
         let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
         if let Some(accounting) = accounting {
@@ -102,21 +109,21 @@ impl Machine<'_> {
         }
     }
 
-    /// The abilities of the rank's surroundings, beside messages.
+    /// The abilities of the rank's machine, apart from messages.
     #[inline(always)]
     pub fn abilities(&mut self) -> Abilities {
         let rdma = self.0.as_mut();
         rdma.map_or(Abilities::REAL, |rdma| rdma.node().abilities())
     }
 
-    /// Time is virtual: the machine is modelled.
+    /// True if time is virtual: the machine is modelled.
     #[inline(always)]
     pub(crate) fn is_virtual(&mut self) -> bool {
         let rdma = self.0.as_mut();
         rdma.is_some_and(|rdma| rdma.node().is_virtual())
     }
 
-    /// The devices' clock, in nanoseconds, if the rank has devices.
+    /// The time of the devices' clock, in nanoseconds; 0 if the rank has no devices.
     pub fn now(&mut self) -> u64 {
         self.0.as_mut().map_or(0, |rdma| rdma.node().now())
     }

@@ -1,25 +1,32 @@
-//! Memory that several ranks of a host have mapped: collective buffers, and the counters of
-//! cooperative copies. The others load what one rank stores there; no transfer is needed.
+//! Memory that several ranks of a host have mapped: collective buffers, the counters of cooperative
+//! copies, claims on exposed memory, and the words of the host. What one rank stores there, the
+//! others load; no transfer is needed.
 
+use crate::host_words::HostWords;
+use crate::path_preference::PathPreference;
 use crate::piece_counter::PieceCounter;
 use crate::shm::collective_buffer::{BufferOffer, CollectiveBuffer};
-use crate::{End, Result, Router};
+use crate::zero_copy::BEYOND;
+use crate::{End, Error, Exposure, RemoteKey, Result, Router};
 
-/// Mapped memory of a rank and its peers.
+/// Length in bytes of the longest exposure that its owner can copy while a peer may read it.
+pub const LONGEST_SHARED: usize = crate::claim::LONGEST;
+
+/// Operations on memory that this rank and its peers have mapped.
 pub trait MappedMemory {
-    /// This rank shares memory with each of these world ranks, itself excepted.
+    /// True if this rank shares memory with each of these world ranks; itself is not checked.
     fn shares_memory(&self, group: impl Iterator<Item = usize>) -> bool;
 
     /// Offers the free collective buffers to a group of world ranks. The offer is empty if they do
-    /// not all share memory or if an earlier offer has not ended. The members combine their offers:
+    /// not all share memory or if an earlier offer is still open. The members combine their offers:
     /// `free` by AND, `first_round` by maximum.
     fn offer_buffers(&mut self, group: impl Iterator<Item = usize>) -> BufferOffer;
 
-    /// Ends this rank's offer, whatever the members agreed on.
+    /// Closes this rank's offer, whatever the members have agreed on.
     fn end_offer(&mut self, offer: BufferOffer);
 
-    /// The first collective buffer of a combined offer, for the group of world ranks that made it;
-    /// `None` if no buffer is free for all.
+    /// Claims the lowest-numbered collective buffer of a combined offer, for the group of world
+    /// ranks that made it. `None`: no buffer is free for all.
     ///
     /// # Panics
     /// If this rank is no member, has not offered the buffer, or shares no memory with a member.
@@ -29,12 +36,42 @@ pub trait MappedMemory {
         group: impl Iterator<Item = usize>,
     ) -> Result<Option<CollectiveBuffer>>;
 
-    /// The state that this rank and `peer` share to copy one message together, if memory is shared.
+    /// The shared counter from which this rank, as `end`, and `peer` claim pieces of one message
+    /// that they copy together. `None`: they share no memory, or no ring between them is open.
     fn cooperation(&self, peer: usize, end: End) -> Option<&PieceCounter>;
 
-    /// This rank, the sender, joins the cooperative copy that the receiver has just opened with
-    /// this generation.
+    /// As the sender of a message, joins the cooperative copy that its receiver `peer` has just
+    /// opened with this generation.
     fn join_cooperation(&mut self, peer: usize, generation: u32);
+
+    /// The word by which the receiver of messages informs their sender how they should come; this
+    /// rank is `end` of them, and `peer` the other end. `None`: see
+    /// [`cooperation`](MappedMemory::cooperation).
+    fn preference(&self, peer: usize, end: End) -> Option<&PathPreference>;
+
+    /// Records that the first `copied` bytes of an exposure to `peer` lie in a copy of this rank
+    /// that begins at the address `copy`, at most [`LONGEST_SHARED`] bytes. False: the peer has
+    /// claimed the bytes beyond what was recorded before, and will read them.
+    fn advance_copy(&self, peer: usize, exposure: &Exposure, copy: usize, copied: usize) -> bool;
+
+    /// True if the peer has claimed what this rank has not copied of an exposure.
+    fn is_claimed(&self, peer: usize, exposure: &Exposure) -> bool;
+
+    /// Claims what the peer has not copied of the memory that `key` names. Reads by this key find
+    /// the rest in the peer's copy.
+    ///
+    /// # Errors
+    /// The peer does not expose that memory, or it was claimed before.
+    fn claim(&self, peer: usize, key: &RemoteKey) -> Result<()>;
+
+    /// Records that this rank receives nothing any more.
+    fn receive_no_more(&self);
+
+    /// True if a peer on this host receives nothing any more.
+    fn has_left(&self, peer: usize) -> bool;
+
+    /// The words that all ranks of this host share. `None`: this rank shares no memory.
+    fn host_words(&self) -> Option<HostWords>;
 
     /// Wakes a peer that may sleep until this rank has changed memory that both map.
     fn ring(&self, peer: usize);
@@ -81,6 +118,42 @@ impl MappedMemory for Router {
         if let Some(shm) = self.shm_to_mut(peer) {
             shm.joins(peer, generation);
         }
+    }
+
+    fn preference(&self, peer: usize, end: End) -> Option<&PathPreference> {
+        self.shm_to(peer)?.preference(peer, end)
+    }
+
+    fn advance_copy(&self, peer: usize, exposure: &Exposure, copy: usize, copied: usize) -> bool {
+        let shm = self.shm_to(peer).filter(|_| exposure.is_held());
+        shm.is_some_and(|shm| shm.advance_copy(exposure, copy, copied))
+    }
+
+    fn is_claimed(&self, peer: usize, exposure: &Exposure) -> bool {
+        let shm = self.shm_to(peer).filter(|_| exposure.is_held());
+        shm.is_none_or(|shm| shm.is_claimed(exposure))
+    }
+
+    fn claim(&self, peer: usize, key: &RemoteKey) -> Result<()> {
+        match self.shm_to(peer) {
+            Some(shm) => shm.claim(peer, key),
+            None => Err(Error::broken(peer, BEYOND)),
+        }
+    }
+
+    fn receive_no_more(&self) {
+        if let Some(shm) = &self.transports.shm {
+            shm.leave();
+        }
+    }
+
+    fn has_left(&self, peer: usize) -> bool {
+        self.shm_to(peer).is_some_and(|shm| shm.has_left(peer))
+    }
+
+    fn host_words(&self) -> Option<HostWords> {
+        let shm = self.transports.shm.as_ref();
+        shm.map(|shm| shm.host_words())
     }
 
     fn ring(&self, peer: usize) {

@@ -1,11 +1,11 @@
-//! A table over all ranks of a job for state that exists for few of them: most ranks of a large job
-//! never exchange a message.
+//! A table indexed by rank for state that few ranks of a job have: most ranks of a large job never
+//! exchange a message.
 
-/// The entries of a group.
+/// Number of neighbouring peers whose entries are allocated together.
 const GROUP: usize = 32;
 
-/// At most one `T` for each peer. Memory for a group of neighbouring peers exists once one of them
-/// has an entry.
+/// At most one `T` for each peer. Memory for a group of neighbouring peers is allocated once one of
+/// them has an entry.
 pub struct PeerTable<T> {
     peers: usize,
     groups: Box<[Option<Box<Group<T>>>]>,
@@ -23,7 +23,7 @@ impl<T> PeerTable<T> {
         }
     }
 
-    /// Makes room for peers up to `peers` - 1.
+    /// Extends the table to peers 0 to `peers` - 1. It never shrinks.
     pub fn grow(&mut self, peers: usize) {
         let mut groups = std::mem::take(&mut self.groups).into_vec();
         groups.resize_with(peers.div_ceil(GROUP).max(groups.len()), || None);
@@ -31,24 +31,24 @@ impl<T> PeerTable<T> {
         self.peers = self.peers.max(peers);
     }
 
-    /// The number of peers, with and without entry.
+    /// The number of peers, with and without an entry.
     pub fn peers(&self) -> usize {
         self.peers
     }
 
-    /// The entry of a peer.
+    /// The entry of a peer, if it has one.
     #[inline(always)]
     pub fn get(&self, peer: usize) -> Option<&T> {
         self.groups[peer / GROUP].as_ref()?[peer % GROUP].as_ref()
     }
 
-    /// The entry of a peer, to be changed.
+    /// The entry of a peer for modification, if it has one.
     #[inline(always)]
     pub fn get_mut(&mut self, peer: usize) -> Option<&mut T> {
         self.groups[peer / GROUP].as_mut()?[peer % GROUP].as_mut()
     }
 
-    /// The place of a peer's entry.
+    /// The `Option` that holds a peer's entry, allocated if necessary.
     ///
     /// # Panics
     /// If there is no such peer.
@@ -59,7 +59,7 @@ impl<T> PeerTable<T> {
         &mut group[peer % GROUP]
     }
 
-    /// Takes all entries, in the order of their peers.
+    /// Removes all entries and returns them in the order of their peers.
     pub fn drain(&mut self) -> impl Iterator<Item = T> {
         let groups = self.groups.iter_mut().filter_map(Option::take);
         groups.flat_map(|group| group.into_iter().flatten())

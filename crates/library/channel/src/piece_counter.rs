@@ -1,10 +1,10 @@
 //! The piece counter of a cooperative copy: the receiver of one long message reads pieces of it
-//! while the sender writes others.
+//! while the sender writes other pieces.
 //!
-//! Each side claims the next free piece from a counter that both share. So the side with more time
-//! moves more, and a sender that never polls costs nothing. A pair of ranks has one counter in each
-//! direction, which its messages use one after the other. The generation tells a late helper that
-//! its message is complete.
+//! Each side claims the next unclaimed piece from a counter in shared memory. So the side with more
+//! time moves more pieces, and a sender that never polls does not delay the receiver. A pair of
+//! ranks has one counter in each direction, which its messages use one after the other. By the
+//! generation a late helper finds that its message is complete.
 
 use std::ops::Range;
 
@@ -14,15 +14,15 @@ use crate::sync::{AtomicU64, Ordering};
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct PieceCounter {
-    /// Generation (upper half), and the next free piece.
+    /// The generation in the upper half, the next unclaimed piece in the lower.
     next: AtomicU64,
-    /// Generation (upper half), and the number of pieces moved.
+    /// The generation in the upper half, the number of pieces moved in the lower.
     moved: AtomicU64,
 }
 
 impl PieceCounter {
-    /// Begins a message at its receiver, and returns its generation. The message before must be
-    /// complete.
+    /// Starts the copy of a message, called by its receiver, and returns the message's generation.
+    /// The copy of the previous message must be complete.
     pub fn open(&self) -> u32 {
         let generation = ((self.next.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);
         self.moved
@@ -32,13 +32,13 @@ impl PieceCounter {
         generation
     }
 
-    /// The counter belongs to the message of this generation.
+    /// True if the counter belongs to the message of this generation.
     pub fn is_of(&self, generation: u32) -> bool {
         (self.next.load(Ordering::Acquire) >> 32) as u32 == generation
     }
 
-    /// Claims the next of `pieces` pieces, up to `most` in a row. `None`: no piece is left, or the
-    /// message of this generation is complete.
+    /// Claims the next of the message's `pieces` pieces, up to `most` consecutive ones. `None`: no
+    /// piece is left, or the message of this generation is complete.
     pub fn claim(&self, generation: u32, pieces: u32, most: u32) -> Option<Range<u32>> {
         let mut seen = self.next.load(Ordering::Acquire);
         loop {
@@ -64,7 +64,7 @@ impl PieceCounter {
         self.moved.fetch_add(pieces.into(), Ordering::AcqRel);
     }
 
-    /// All pieces have been moved.
+    /// True if all of the message's `pieces` pieces have been moved.
     pub fn is_complete(&self, pieces: u32) -> bool {
         self.moved.load(Ordering::Acquire) as u32 == pieces
     }

@@ -1,5 +1,5 @@
-//! All transports of one rank behind one interface, and the choice among them for each peer:
-//! loopback for the rank itself, shared memory for ranks of the same host, RDMA for all others.
+//! All transports of one rank behind one interface, and the choice of one for each peer: loopback
+//! for the rank itself, shared memory for ranks of the same host, RDMA for all others.
 
 use std::ops::Range;
 
@@ -16,15 +16,15 @@ use crate::{
     RemoteKey, Result, Token, Transfer, Transport, ZeroCopy,
 };
 
-/// The transports of one rank.
+/// The transports of one rank, and the choice among them for each peer.
 pub struct Router {
     pub(crate) rank: usize,
     pub(crate) transports: Transports,
     pace: DevicePace,
-    /// The rank has left its modelled machine.
+    /// True if the rank has left its modelled machine.
     pub(crate) left: bool,
-    /// Every rank of this host has a core and may occupy it, so two ranks may copy one message
-    /// together.
+    /// True if every rank of this host has a core and may occupy it while it waits, so that two
+    /// ranks may copy one message together.
     pub(crate) may_spin: bool,
 }
 
@@ -53,13 +53,13 @@ impl Router {
         self.transports.via(self.rank, peer)
     }
 
-    /// The transport that reaches `peer`, to be read.
+    /// The transport that reaches `peer`, by shared reference.
     #[inline]
     pub(crate) fn via_ref(&self, peer: usize) -> ViaRef<'_> {
         self.transports.via_ref(self.rank, peer)
     }
 
-    /// The transport to a peer, which can notify it of writes.
+    /// The RDMA transport to a peer, which can notify the peer of writes.
     fn notified(&mut self, peer: usize) -> Result<&mut Rdma> {
         self.via(peer).rdma().ok_or_else(|| {
             let what = "a notified write to a rank that no device reaches".into();
@@ -67,7 +67,7 @@ impl Router {
         })
     }
 
-    /// [`notified`](Router::notified), to be read.
+    /// [`notified`](Router::notified) by shared reference; `None` if no device reaches the peer.
     fn notified_ref(&self, peer: usize) -> Option<&Rdma> {
         self.via_ref(peer).rdma()
     }
@@ -89,13 +89,13 @@ impl Router {
             .filter(|shm| peer != rank && shm.reaches(peer))
     }
 
-    /// World ranks up to `ranks` - 1 are peers from now on: ranks that have started since this one
-    /// did. Devices reach them, because shared memory has room for the ranks only that were there
-    /// when it was made. A rank without devices gets those of `node`, and its waiter must learn of
-    /// them by [`Waiter::add_devices`](crate::Waiter::add_devices): then the answer is true.
+    /// Adds peers up to world rank `ranks` - 1, which have started after this rank. Devices reach
+    /// them, because shared memory has room only for the ranks that existed when it was made. A
+    /// rank without devices gets those of `node`; the result is then true, and its waiter must be
+    /// informed by [`Waiter::add_devices`](crate::Waiter::add_devices).
     ///
     /// # Errors
-    /// This rank has no device, or its machine has no place for them.
+    /// This rank has no device, or its machine has no room for the new ranks.
     pub fn add_peers(
         &mut self,
         ranks: usize,
@@ -120,19 +120,20 @@ impl Router {
         via!(self.via(peer), transport => transport.give_up(peer));
     }
 
-    /// This rank waits for a peer, and has nothing to send to it: a dead path to it is to be
-    /// noticed all the same.
+    /// Makes this rank detect a dead path to a peer that it waits for, although it has nothing to
+    /// send.
     pub fn contact(&mut self, peer: usize) -> Result<()> {
         via!(self.via(peer), transport => Transport::contact(transport, peer))
     }
 
-    /// Leaves the modelled machine: this rank exchanges no more messages.
+    /// Leaves the modelled machine: this rank exchanges no more messages by devices, or with
+    /// itself.
     pub fn leave(&mut self) {
         self.left |= self.transports.rdma.take().is_some();
     }
 
-    /// To this rank itself, by RDMA, or the first packet to a peer. The head comes word by word, so
-    /// that a packet on the short path needs no memory for it.
+    /// Puts a packet to this rank itself, by RDMA, or the first one to a peer in shared memory. The
+    /// head comes as three integers, so that a packet on the short path needs no memory for it.
     #[cold]
     #[inline(never)]
     fn put_elsewhere(
@@ -240,7 +241,7 @@ impl ZeroCopy for Router {
                 .map_or(Ok(()), |shm| shm.retract(exposure)),
             Origin::Rdma => match &mut self.transports.rdma {
                 Some(rdma) => rdma.retract(exposure),
-                // The rank has left its machine, and its registrations with it.
+                // The rank has left its machine, which has ended its registrations.
                 None => Ok(()),
             },
         }
@@ -289,7 +290,7 @@ impl NotifiedWrite for Router {
     }
 
     fn forget(&mut self, peer: usize, notice: u32) {
-        // The rank may have left its machine since it expected the notice.
+        // The rank may have left its machine after it expected the notice.
         if let Ok(rdma) = self.notified(peer) {
             rdma.forget(peer, notice);
         }

@@ -1,8 +1,9 @@
-//! Memory that some ranks of a host map for a purpose of their own: the parts of shared windows.
+//! Memory that some ranks of a host map for their own use: shared-memory windows (MPI 5.0 §12.2.3).
 //!
-//! One rank makes an anonymous file; the others open it through the maker's descriptor, so nothing
-//! is left behind and /dev/shm is never touched. A token in the file's first page shows an opener
-//! that it has the file that its maker meant, whatever process a number names here.
+//! One rank creates an anonymous file; the others open it through the creator's descriptor in
+//! /proc, so nothing is left behind and /dev/shm is never used. A token in the file's first page
+//! proves to a rank that it has opened the creator's file, even if the process number means another
+//! process here.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,42 +15,42 @@ use datatype::Buffer;
 
 use crate::{Fault, Result};
 
-/// Bytes before the memory: a page, which begins with the token.
+/// Bytes before the usable memory: a page, which begins with the token.
 const HEAD: usize = 4096;
 
-/// Shared memory, as one of its ranks maps it.
+/// Shared memory as one of its ranks has mapped it.
 #[derive(Debug)]
 pub struct SharedMemory {
     mapping: Arc<Mapping>,
     len: usize,
-    /// The file, while others may still open it.
+    /// The file at the rank that created it, while other ranks may still open it.
     file: Option<File>,
     token: u64,
 }
 
-/// The name of shared memory for the other ranks of its host.
+/// The name by which other ranks of a host open shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedName {
-    /// The process that made it.
+    /// The process that created the memory.
     pub process: u32,
-    /// Its descriptor there.
+    /// The descriptor of the file in that process.
     pub descriptor: i32,
-    /// The token in its first page.
+    /// The token in the file's first page.
     pub token: u64,
 }
 
 impl SharedMemory {
-    /// Makes `len` bytes of shared memory, all zero.
+    /// Creates `len` bytes of shared memory, all zero.
     ///
     /// # Errors
-    /// There is not so much memory, or no descriptor is free.
+    /// There is not enough memory, or no descriptor is free.
     pub fn new(len: usize) -> Result<SharedMemory> {
         let whole = whole(len)?;
         let file = memory_file::of_length("fishplate-window", whole as u64)
             .map_err(|why| failed("cannot make shared memory", why))?;
         let file = File::from(file);
         let mut token = [0u8; 8];
-        // SAFETY: the array has room for its length.
+        // SAFETY: the array is as long as the length given.
         let filled = unsafe { libc::getrandom(token.as_mut_ptr().cast(), token.len(), 0) };
         if filled != token.len() as isize {
             return Err(failed("cannot draw a token", io::Error::last_os_error()));
@@ -66,10 +67,10 @@ impl SharedMemory {
         })
     }
 
-    /// Maps the `len` bytes of shared memory that another rank of this host has made.
+    /// Maps the `len` bytes of shared memory that another rank of this host has created.
     ///
     /// # Errors
-    /// The name leads to something else here, or the memory cannot be mapped.
+    /// The name means another file in this process's namespace, or the memory cannot be mapped.
     pub fn open(name: SharedName, len: usize) -> Result<SharedMemory> {
         let path = format!("/proc/{}/fd/{}", name.process, name.descriptor);
         let whole = whole(len)?;
@@ -103,7 +104,8 @@ impl SharedMemory {
         })
     }
 
-    /// The name by which the other ranks of this host open the memory, at the rank that made it.
+    /// The name by which the other ranks of this host open the memory. `None` at a rank that has
+    /// not created it, or has called `close`.
     pub fn name(&self) -> Option<SharedName> {
         Some(SharedName {
             process: std::process::id(),
@@ -112,21 +114,21 @@ impl SharedMemory {
         })
     }
 
-    /// All ranks have opened the memory.
+    /// Closes the file: all ranks have opened the memory. It stays mapped.
     pub fn close(&mut self) {
         self.file = None;
     }
 
-    /// The first byte, on a page of its own.
+    /// The first byte of the usable memory, which is aligned to a page.
     pub(crate) fn base(&self) -> *mut u8 {
         self.mapping.base.wrapping_add(HEAD)
     }
 
-    /// The memory, which stays mapped as long as any part of the buffer is in use.
+    /// The memory as a buffer, which stays mapped as long as any part of the buffer is in use.
     pub fn buffer(&self) -> Buffer {
         let base = self.base();
         // SAFETY: the mapping has `len` bytes behind its head, and the buffer keeps the mapping.
-        // The rules of the program's window say which rank may access which byte, and when.
+        // The rules of the program's window order accesses.
         unsafe { Buffer::owned(base, self.len, self.mapping.clone()) }
     }
 }
@@ -149,7 +151,7 @@ struct Mapping {
     len: usize,
 }
 
-// SAFETY: plain shared memory; the rules of windows decide who may touch what.
+// SAFETY: plain shared memory; the rules of windows order accesses.
 unsafe impl Send for Mapping {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Mapping {}

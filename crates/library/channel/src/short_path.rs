@@ -1,29 +1,29 @@
-//! The short path of messages: what lets a rank send and receive without the work that messages in
-//! general need.
+//! The short path of messages: operations with which a rank sends and receives without the work of
+//! the general path.
 
 use crate::body::BodyStores;
 use crate::transports::each;
 use crate::waitable::Waitable;
 use crate::{First, Head, Result, Router};
 
-/// Short cuts beside [`Transport`](crate::Transport), for speed: a caller could do without each of
-/// them.
+/// Faster alternatives to operations of [`Transport`](crate::Transport): a caller could do without
+/// each of them.
 pub trait ShortPath {
-    /// Takes the first packet in the polled rings if it is `wanted`. A caller that finds none for
-    /// some time must poll.
+    /// Consumes the first packet in the rings that it checks, if `wanted` accepts its head. It does
+    /// not check all rings, so a caller that finds none for some time must poll.
     fn first_if<T>(
         &mut self,
         wanted: impl FnOnce(Head) -> bool,
         take: impl FnOnce(Head, &[u8]) -> T,
     ) -> Result<First<T>>;
 
-    /// [`first_if`](ShortPath::first_if) can find the packets of some peer.
+    /// True if [`first_if`](ShortPath::first_if) can find the packets of at least one peer.
     fn can_peek(&self) -> bool;
 
-    /// A cheap check says that a poll would find nothing.
+    /// True if a cheap check shows that a poll would find nothing.
     fn has_nothing(&self) -> bool;
 
-    /// The stores for the next body to `peer`, which has `len` bytes.
+    /// The kind of stores for the next body to `peer`, which has `len` bytes.
     fn stores(&mut self, peer: usize, len: usize) -> BodyStores;
 }
 

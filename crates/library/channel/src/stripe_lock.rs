@@ -1,16 +1,16 @@
 //! The lock of a stripe of a window, in memory that several processes map. Zero is a free lock.
 //!
 //! Invariants:
-//! - to give the lock up costs no atomic operation: whoever is about to sleep pays for both sides,
-//!   by a heavy fence;
-//! - the word of a held lock names its holder, and no sleep is endless, so whoever waits can notice
-//!   that the holder has ended.
+//! - to release the lock costs no atomic read-modify-write: a thread that is about to sleep pays
+//!   for both sides, by a heavy fence;
+//! - the futex word of a held lock names its holder, and every sleep is limited, so a waiter
+//!   notices that the holder has ended.
 
 use crate::sync::{AtomicU32, Ordering, heavy_fence, light_fence};
 #[cfg(not(loom))]
 use crate::sync::{futex_wait, futex_wake};
 
-/// Tries to take the lock before a sleep.
+/// Number of attempts to take the lock before a sleep.
 #[cfg(not(loom))]
 const SPINS: u32 = 200;
 /// The longest sleep before a check that the holder still runs, in nanoseconds.
@@ -18,20 +18,21 @@ const LONG: u64 = 500_000_000;
 /// The longest sleep where a wake-up can be missed, in nanoseconds.
 const SHORT: u64 = 100_000;
 
-/// The word of a free lock.
+/// The futex word of a free lock.
 const FREE: u32 = 0;
 
-/// The lock of a stripe.
+/// The lock of one stripe of a window's memory, for accumulates that change the stripe.
 #[repr(C, align(64))]
 pub(crate) struct StripeLock {
-    /// The number of the holder.
+    /// The number of the holder, or [`FREE`].
     word: AtomicU32,
-    /// Number of threads that may sleep for it.
+    /// Number of threads that may sleep for the lock.
     waiting: AtomicU32,
 }
 
 impl StripeLock {
-    /// Takes the lock for `me`, a number other than 0. The error is a holder that `has_ended`.
+    /// Takes the lock for `me`, a number other than 0. The error is the number of a holder for
+    /// which `has_ended` is true.
     #[cfg(not(loom))]
     #[inline(always)]
     pub(crate) fn take(&self, me: u32, has_ended: impl Fn(u32) -> bool) -> Result<(), u32> {
@@ -41,14 +42,14 @@ impl StripeLock {
         }
     }
 
-    /// Takes the lock, or finds its holder.
+    /// Takes the lock if it is free. The error is the number of its holder.
     #[inline]
     pub(crate) fn try_take(&self, me: u32) -> Result<u32, u32> {
         let word = &self.word;
         word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed)
     }
 
-    /// Gives the lock up, which the caller holds.
+    /// Releases the lock, which the caller holds, and wakes those that sleep for it.
     #[cfg(not(loom))]
     #[inline]
     pub(crate) fn give(&self) {
@@ -57,7 +58,7 @@ impl StripeLock {
         }
     }
 
-    /// Gives the lock up. True: somebody may sleep for it.
+    /// Releases the lock. True: a thread may sleep for it and must be woken.
     #[inline]
     pub(crate) fn set_free(&self) -> bool {
         self.word.store(FREE, Ordering::Release);
@@ -65,8 +66,8 @@ impl StripeLock {
         self.waiting.load(Ordering::Relaxed) != 0
     }
 
-    /// A sleep for the lock may follow: a holder that gives it up from here on knows. The result is
-    /// the longest sleep in nanoseconds.
+    /// Announces that the caller may sleep for the lock: from here on a holder that releases it
+    /// wakes the caller. Returns the longest permitted sleep in nanoseconds.
     pub(crate) fn begin_wait(&self) -> u64 {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         if heavy_fence() { LONG } else { SHORT }
@@ -130,7 +131,7 @@ mod tests {
         assert!(!lock.set_free());
         lock.take(8, never).unwrap();
         assert_eq!(lock.try_take(7), Err(8));
-        // Somebody waits, and gets the lock from its holder.
+        // Another thread waits, and gets the lock when the holder releases it.
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| lock.take(7, never));
             while lock.waiting.load(Ordering::Relaxed) == 0 {

@@ -1,4 +1,4 @@
-//! The promises of every transport, as tests of any transport.
+//! The promises of every transport, as tests that run on any transport.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -11,8 +11,8 @@ use crate::{
     Transport, ZeroCopy,
 };
 
-/// All promises of packets, on transports that `make` joins into a job of as many ranks as it is
-/// given.
+/// Tests all promises of packets. `make` builds the connected transports of a job of that many
+/// ranks.
 pub(crate) fn promises<C: Transport + Send>(make: impl Fn(usize) -> Vec<C>) {
     packets_of_all_lengths_arrive_whole_and_in_order(pair(&make));
     both_ways_at_once(pair(&make));
@@ -27,26 +27,26 @@ pub(crate) fn pair<C>(make: &impl Fn(usize) -> Vec<C>) -> (C, C) {
     (both.next().unwrap(), both.next().unwrap())
 }
 
-/// The bytes of a slice as a buffer to be read, for transfers that end before the slice does.
+/// The bytes of a slice as a buffer to read from, for transfers that end before the slice does.
 pub(crate) fn memory(bytes: &[u8]) -> Buffer {
     // SAFETY: the tests keep the slice until its exposure is retracted, and do not change it while
     // a transfer is in flight.
     unsafe { Buffer::dense(bytes.as_ptr().cast_mut(), bytes.len()) }
 }
 
-/// The bytes of a slice as a buffer to be written, for transfers that end before the slice does.
+/// The bytes of a slice as a buffer to write to, for transfers that end before the slice does.
 pub(crate) fn room(bytes: &mut [u8]) -> Buffer {
     // SAFETY: the tests keep the slice until its exposure is retracted, and do not use it while a
     // transfer is in flight.
     unsafe { Buffer::dense(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-/// The token of a message.
+/// The token of operation `id` among point-to-point messages.
 pub(crate) fn token(id: u64) -> Token {
     Token::new(Family::Messages, id)
 }
 
-/// A whole buffer, exposed to a peer for messages.
+/// Exposes a whole buffer to a peer for messages.
 pub(crate) fn exposed(
     by: &mut impl ZeroCopy,
     peer: usize,
@@ -57,7 +57,7 @@ pub(crate) fn exposed(
     exposure.unwrap().unwrap()
 }
 
-/// The promises of zero copy, between rank 0 and rank 1, which are connected.
+/// Tests the promises of zero copy, between ranks 0 and 1, which are connected.
 pub(crate) fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
     let sent: Vec<u8> = (0..100_000).map(|at| (at % 251) as u8).collect();
     let mut received = vec![0; sent.len()];
@@ -72,7 +72,7 @@ pub(crate) fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
     finish(&mut b, &mut a, written);
     assert_eq!(received[..5000], sent[..5000]);
     assert!(received[5000..].iter().all(|byte| *byte == 0));
-    // Any range, of the whole or of a part.
+    // Any range, of the whole memory or of a part.
     received.fill(0);
     let read = b.read(0, &from.key(), &to, 300..70_001, token).unwrap();
     finish(&mut a, &mut b, read);
@@ -93,13 +93,13 @@ pub(crate) fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
             .chain(&received[99_999..])
             .all(|byte| *byte == 0)
     );
-    // No byte beyond the key or the exposure.
+    // No byte beyond the key or the exposure can be accessed.
     let whole = sent.len();
     assert!(b.read(0, &from.key(), &to, 1..whole + 1, token).is_err());
     assert!(a.write(1, &from, &part, 0..29_999, token).is_err());
     assert!(to.key().part(1..whole + 1).is_none());
     b.retract(to).unwrap();
-    // This rank's own end needs no key.
+    // This rank's own end of a transfer needs no key.
     received.fill(0);
     let own = b.prepare(0, &room(&mut received), sent.len(), Exposed::ToWrite);
     let own = own.unwrap().unwrap();
@@ -110,7 +110,7 @@ pub(crate) fn zero_copy_promises<T: Transport + ZeroCopy>(mut a: T, mut b: T) {
     one_key_reads_and_writes(&mut a, &mut b);
 }
 
-/// A window: its owner has no part in the accesses of its peer.
+/// Accesses as in a window: the owner of the memory has no part in those of its peer.
 fn one_key_reads_and_writes<T: Transport + ZeroCopy>(a: &mut T, b: &mut T) {
     let (mut owned, mut back) = (vec![0; 5000], vec![0; 4000]);
     let sent: Vec<u8> = (0..4000).map(|at| (at % 253) as u8).collect();
@@ -138,7 +138,7 @@ fn one_key_reads_and_writes<T: Transport + ZeroCopy>(a: &mut T, b: &mut T) {
     b.retract(owner).unwrap();
 }
 
-/// Completions go to the family of their token.
+/// Completions are reported to the family of their token.
 fn each_family_hears_of_its_own_transfers<T: Transport + ZeroCopy>(
     a: &mut T,
     b: &mut T,
@@ -154,7 +154,7 @@ fn each_family_hears_of_its_own_transfers<T: Transport + ZeroCopy>(
             *started += usize::from(read.unwrap() == Transfer::Started);
         }
     }
-    // Either all transfers of a pair are complete at once, or none.
+    // Either all transfers between two ranks are synchronous, or none.
     assert!(matches!(started, [0, 0] | [EACH, EACH]));
     for (family, started) in families.into_iter().zip(started) {
         let mut done: Vec<Done> = Vec::new();
@@ -174,7 +174,7 @@ fn each_family_hears_of_its_own_transfers<T: Transport + ZeroCopy>(
     }
 }
 
-/// Lets both ends poll until the transfer of `ours` is complete.
+/// Lets both ranks poll until the transfer that `ours` has started is complete.
 fn finish<T: Transport + ZeroCopy>(theirs: &mut T, ours: &mut T, transfer: Transfer) {
     assert_ne!(transfer, Transfer::Refused);
     for _ in 0..PATIENCE {
@@ -191,7 +191,7 @@ fn finish<T: Transport + ZeroCopy>(theirs: &mut T, ours: &mut T, transfer: Trans
     panic!("the transfer is never complete");
 }
 
-/// Takes every packet that has arrived.
+/// Consumes every packet that has arrived.
 pub(crate) fn take(
     channel: &mut impl Transport,
     mut each: impl FnMut(usize, Head, &[u8]),
@@ -202,14 +202,14 @@ pub(crate) fn take(
     })
 }
 
-/// The length of [`PATTERN`]: prime, so that no block of a body equals the one before.
+/// The length of [`PATTERN`]: prime, so that no two adjacent blocks of a body are equal.
 const PERIOD: usize = 8191;
 
-/// Bytes of which bodies are made by copies, because the tests spend much of their time on them.
+/// The bytes from which bodies are copied, because the tests spend much of their time on bodies.
 static PATTERN: LazyLock<Vec<u8>> =
     LazyLock::new(|| (0..PERIOD).map(|at| (at + at / 251) as u8).collect());
 
-/// The pieces of the body of a packet, with their places in it.
+/// The pieces of the body of a packet, each with its range in the body.
 fn pieces(number: u64, len: usize) -> impl Iterator<Item = (Range<usize>, &'static [u8])> {
     let mut begun = 0;
     std::iter::from_fn(move || {
@@ -234,7 +234,7 @@ fn check(number: u64, body: &[u8]) {
     );
 }
 
-/// The time limit of a thread that waits for another one, which may have failed.
+/// The time limit of a thread that waits for another thread, which may have failed.
 struct Deadline(std::time::Instant);
 
 impl Deadline {
@@ -249,11 +249,11 @@ impl Deadline {
     }
 }
 
-/// Polls after which something must have happened.
+/// Number of polls after which an expected event must have happened.
 const PATIENCE: usize = 100_000;
 
-/// Puts a packet, and lets both ends poll until it is accepted. Packets that arrive meanwhile go to
-/// `heard`.
+/// Puts a packet, and lets both ranks poll until it is accepted. Packets that arrive at `to`
+/// meanwhile go to `heard`.
 fn put_by<C: Transport>(
     from: &mut C,
     to: &mut C,
@@ -275,7 +275,7 @@ fn put_by<C: Transport>(
     panic!("no room for a packet of {len} bytes");
 }
 
-/// Lets both ends poll until `count` packets have come.
+/// Lets both ranks poll until `count` packets have arrived at `to`.
 fn take_by<C: Transport>(
     from: &mut C,
     to: &mut C,
@@ -315,7 +315,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Transport + Send>((mut a,
                     deadline.idle();
                 }
             }
-            // Coalesced packets leave while their sender polls.
+            // Coalesced packets leave only while their sender polls.
             while !all_received.load(Ordering::Acquire) {
                 deadline.idle();
                 take(&mut a, |_, _, _| ()).unwrap();
@@ -339,7 +339,7 @@ fn packets_of_all_lengths_arrive_whole_and_in_order<C: Transport + Send>((mut a,
     });
 }
 
-/// Both ends begin at once, and neither polls before its ring is full.
+/// Both ranks send at the same time, and neither polls before its ring is full.
 fn both_ways_at_once<C: Transport + Send>((a, b): (C, C)) {
     const EACH: u64 = 1000;
     let done = AtomicUsize::new(0);
@@ -368,7 +368,7 @@ fn both_ways_at_once<C: Transport + Send>((a, b): (C, C)) {
                 deadline.idle();
             }
         }
-        // Coalesced packets leave while their sender polls.
+        // Coalesced packets leave only while their sender polls.
         done.fetch_add(1, Ordering::AcqRel);
         while done.load(Ordering::Acquire) < 2 {
             deadline.idle();
@@ -379,7 +379,7 @@ fn both_ways_at_once<C: Transport + Send>((a, b): (C, C)) {
     std::thread::scope(|scope| {
         let one = scope.spawn(|| talk(a, 1));
         let other = scope.spawn(|| talk(b, 0));
-        // Both stay until both are done.
+        // Both transports exist until both ranks are done.
         let _both = (one.join().unwrap(), other.join().unwrap());
     });
 }
@@ -414,7 +414,7 @@ fn a_full_channel_takes_nothing_and_room_comes_back<C: Transport>((mut a, mut b)
 fn the_longest_body_always_finds_room_once_all_is_consumed<C: Transport>((mut a, mut b): (C, C)) {
     let most = a.longest_packet(1);
     for round in 0..100u64 {
-        // Offsets that leave an awkward rest at an arena's end.
+        // Bodies that leave an awkward rest at an arena's end.
         for len in [33 + round as usize * 17 % 1500, most] {
             put_by(&mut a, &mut b, 1, [round, 0, 0], len, |_, _, _| {
                 panic!("too early")

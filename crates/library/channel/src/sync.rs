@@ -1,5 +1,5 @@
-//! The atomics of rings and wake-ups: the standard library's, or loom's while it explores their
-//! orders.
+//! The atomics of rings and wake-ups: those of the standard library, or those of loom while it
+//! explores the orders of memory accesses.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -17,8 +17,8 @@ pub fn light_fence() {
 }
 
 /// The slow side of an asymmetric fence, for a rank that is about to sleep. True if it ordered the
-/// other side too. False where the kernel offers no `membarrier`: the sleep must be short, because
-/// a wake-up can be missed.
+/// other side, too. False where the kernel has no `membarrier`: the sleep must then be short,
+/// because a wake-up can be missed.
 pub fn heavy_fence() -> bool {
     fence(Ordering::SeqCst);
     #[cfg(not(loom))]
@@ -29,8 +29,8 @@ pub fn heavy_fence() -> bool {
     true
 }
 
-/// Registers this process for the [`heavy_fence`] of others. Every rank calls it once before it
-/// sends.
+/// Registers this process, so that the [`heavy_fence`] of other processes covers it. Every rank
+/// calls this once before it sends.
 #[cfg(not(loom))]
 pub fn join_heavy_fences() -> bool {
     membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
@@ -43,7 +43,7 @@ const MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
 
 #[cfg(not(loom))]
 fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: membarrier takes three integers and touches no memory of ours.
+    // SAFETY: membarrier takes three integers and does not access our memory.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
@@ -55,7 +55,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32, nanos: u64) {
         tv_sec: (nanos / 1_000_000_000) as libc::time_t,
         tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
     };
-    // SAFETY: the word outlives the call, and the time-out is a valid timespec on our stack.
+    // SAFETY: the word outlives the call, and the timeout is a valid timespec on our stack.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -69,7 +69,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32, nanos: u64) {
     };
 }
 
-/// Wakes all sleepers on `word`, in any process.
+/// Wakes all threads that sleep on `word`, in any process.
 #[cfg(not(loom))]
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the word outlives the call; a wake does not write to it.

@@ -11,31 +11,32 @@
 use crate::Result;
 use crate::costs::PathCosts;
 
-/// The head of a packet: three words of the layer above, which transports carry and do not read.
+/// The head of a packet: three integers of the layer above, which transports carry but do not read.
 pub type Head = [u64; 3];
 
-/// The answer of [`Transport::put`].
+/// The result of [`Transport::put`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Put {
-    /// The packet is on its way; the body's memory may be reused.
+    /// The packet is accepted and leaves at once; the body's memory may be reused.
     Accepted,
-    /// Accepted, and it leaves together with packets behind it: with
-    /// [`uncork`](Transport::uncork), at the latest. The body's memory may be reused.
+    /// The packet is accepted, and leaves together with packets behind it: at the latest at
+    /// [`uncork`](Transport::uncork). The body's memory may be reused.
     Corked,
-    /// Accepted, and the ring has been filled once since the last answer of this kind. The sender
-    /// should poll now, because the peer may have asked it to stop.
+    /// The packet is accepted, and the ring has been full once since the last result of this kind.
+    /// The sender should poll now, because the peer may have asked it to stop.
     AcceptedPollNow,
-    /// Not accepted: no room, or the connection is still being made. Retry after a poll.
+    /// The packet is not accepted: there is no room, or the connection is still being made. Retry
+    /// after a poll.
     Full,
 }
 
-/// The answer of a packet handler: whether it takes another packet of the same peer now.
+/// The result of a packet handler: whether it accepts another packet of the same peer now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum More {
-    /// Another packet is welcome.
+    /// The handler accepts another packet.
     Wanted,
-    /// The next packet should stay in the ring.
+    /// The next packet must stay in the ring.
     Enough,
 }
 
@@ -43,11 +44,11 @@ pub enum More {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum First<T> {
-    /// The packet was wanted, and has been taken.
+    /// The first packet was accepted, and has been consumed: the result of its handler.
     Taken(T),
-    /// Another packet is first; it stays in the ring.
+    /// The first packet was not accepted; it stays in the ring.
     Other,
-    /// No packet in the polled rings.
+    /// There is no packet in the rings that were checked.
     Nothing,
 }
 
@@ -69,48 +70,48 @@ pub struct Capabilities {
     pub longest_packet: usize,
     /// Length of the pieces of a message that is sent in several packets, in bytes.
     pub piece: usize,
-    /// The peer copies one piece out while the next is copied in, so a message in pieces costs one
-    /// copy of time.
+    /// True if the peer copies one piece out while this rank copies the next one in, so that a
+    /// message in pieces takes the time of one copy.
     pub pipelined: bool,
-    /// Transfers between exposed memory of both ranks; `None` if this pair has none.
+    /// The kinds of transfer between exposed memory of both ranks; `None` if this pair has none.
     pub zero_copy: Option<ZeroCopyCapabilities>,
-    /// Both ranks can copy one message together
+    /// True if both ranks can copy one message together
     /// ([`MappedMemory::cooperation`](crate::MappedMemory::cooperation)).
     pub cooperative: bool,
-    /// Pieces of a cooperative copy are faster through the ring than by a single copy.
+    /// True if pieces of a cooperative copy are faster through the ring than by a single copy.
     pub push: bool,
-    /// Packets of long messages to this peer go as fast as they will: memory that they need is not
-    /// new any more.
+    /// True if packets of long messages to this peer have reached their full speed: the memory for
+    /// their bodies does not change any more, and has been written to before.
     pub settled: bool,
     /// Number of rails between the two ranks; 1 without rails.
     pub rails: usize,
-    /// The costs of the path. They have the longest message that is worth sending at once, unless
-    /// the user sets a limit: a fixed number of the machine.
+    /// The costs of the path, among them the longest message that is sent eagerly unless the user
+    /// sets a limit. That length is fixed for a machine.
     pub cost: PathCosts,
 }
 
 /// The kinds of zero-copy transfer between a pair of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZeroCopyCapabilities {
-    /// The receiver can read the sender's memory.
+    /// True if the receiver can read the sender's memory.
     pub read: bool,
-    /// The sender can write to the receiver's memory, and the receiver is notified of the end
-    /// ([`NotifiedWrite`](crate::NotifiedWrite)).
+    /// True if the sender can write to the receiver's memory, and the receiver is notified of the
+    /// end ([`NotifiedWrite`](crate::NotifiedWrite)).
     pub notified_write: bool,
-    /// The end of a write shows that its bytes are in the peer's memory. Otherwise only a notice
-    /// does, or a later message.
+    /// True if the completion of a write shows that its bytes are in the peer's memory. Otherwise
+    /// only a notice shows that, or a later message.
     pub acknowledged: bool,
-    /// A transfer occupies the calling rank and is complete when the call returns. Otherwise a
-    /// device performs it.
+    /// True if a transfer occupies the calling rank and is complete when the call returns.
+    /// Otherwise a device performs it.
     pub synchronous: bool,
-    /// Local memory may be scattered; otherwise it must be one run of bytes.
+    /// True if local memory may be noncontiguous; otherwise it must be contiguous.
     pub scattered: bool,
-    /// The peer's process has no part in a transfer: its device or its kernel serves it.
+    /// True if the peer's process has no part in a transfer: its device or its kernel serves it.
     pub unattended: bool,
 }
 
 impl ZeroCopyCapabilities {
-    /// Reads by the calling rank, from and to any memory.
+    /// Synchronous transfers by the calling rank, from and to noncontiguous local memory.
     pub(crate) const READ: ZeroCopyCapabilities = ZeroCopyCapabilities {
         read: true,
         notified_write: false,
@@ -121,7 +122,7 @@ impl ZeroCopyCapabilities {
     };
 }
 
-/// A means to exchange packets with peers, which are named by their world ranks.
+/// A transport: it exchanges packets with peers, which are named by their world ranks.
 ///
 /// ```
 /// use channel::{Head, Loopback, More, Put, Transport};
@@ -140,16 +141,16 @@ pub trait Transport {
     /// Longest body of one packet to `peer`, in bytes.
     fn longest_packet(&self, peer: usize) -> usize;
 
-    /// Length of the pieces of a message to `peer` that goes in several packets, in bytes.
+    /// Length of the pieces of a message to `peer` that is sent in several packets, in bytes.
     fn piece(&self, peer: usize) -> usize {
         self.longest_packet(peer)
     }
 
-    /// The capabilities for `peer`, which may be found out at the first call for it.
+    /// The capabilities for `peer`. The first call for a peer may have to probe them.
     fn capabilities(&mut self, peer: usize) -> Capabilities;
 
-    /// Appends a packet whose body has `len` bytes, which `fill` writes in place. `len` must not
-    /// exceed [`longest_packet`](Transport::longest_packet).
+    /// Sends a packet with a body of `len` bytes, which `fill` writes directly into the transport's
+    /// memory. `len` must not exceed [`longest_packet`](Transport::longest_packet).
     fn put(
         &mut self,
         peer: usize,
@@ -158,33 +159,33 @@ pub trait Transport {
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<Put>;
 
-    /// Hands arrived packets, a bounded number, to `handler` as (peer, head, body), and returns
+    /// Passes a bounded number of arrived packets to `handler` as (peer, head, body), and returns
     /// their number.
     fn poll(&mut self, handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize>;
 
     /// Sends the packets that were accepted and have not left ([`Put::Corked`]). A caller that has
-    /// polled does so before it turns to anything else: between a poll that found packets and this
-    /// call, a transport may let all packets wait for each other. The default is for transports to
-    /// which each packet costs little.
+    /// polled calls this before it does anything else: between a poll that found packets and this
+    /// call, a transport may cork all packets. The default is for transports without a high cost
+    /// per packet.
     fn uncork(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// This rank waits for `peer`, and has nothing to send to it: a dead path is to be noticed all
-    /// the same. The default is for transports whose paths do not fail.
+    /// Informs the transport that this rank waits for `peer` and has nothing to send to it, so that
+    /// a dead path is detected nevertheless. The default is for transports whose paths do not fail.
     fn contact(&mut self, peer: usize) -> Result<()> {
         let _ = peer;
         Ok(())
     }
 
-    /// Nothing is exchanged with `peer` from now on: it is lost. The default is for transports that
-    /// lose no peer.
+    /// Gives up `peer`, which is lost: nothing is exchanged with it from now on. The default is for
+    /// transports that lose no peer.
     fn give_up(&mut self, peer: usize) {
         let _ = peer;
     }
 
-    /// Ends the connections. To be called until it returns true; only then may this rank go away.
-    /// The default is for transports without connections.
+    /// Ends the connections. Call this until it returns true; only then may this rank end. The
+    /// default is for transports without connections.
     fn close(&mut self) -> Result<bool> {
         Ok(true)
     }

@@ -1,7 +1,7 @@
-//! The transports of a rank, and the two macros that act on them: [`via!`] acts on the one that
-//! reaches a peer, [`each!`] on all. Every function of the router goes through one of them, or
-//! through [`Transports::poll`]. A new transport gets a field and a variant, and a place in this
-//! file that forgets it does not compile.
+//! The transports of a rank, and two macros that call them: [`via!`] calls the one that reaches a
+//! peer, [`each!`] calls all. Every function of the router uses one of them, or
+//! [`Transports::poll`]. A new transport gets a field and a variant; code of this file that does
+//! not handle it does not compile.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ pub(crate) enum Via<L, S, R> {
     Rdma(R),
 }
 
-/// The transport of a peer, to be read.
+/// The transport that reaches a peer, by shared reference.
 pub(crate) type ViaRef<'a> = Via<&'a Loopback, &'a Shm, &'a Rdma>;
-/// The transport of a peer.
+/// The transport that reaches a peer, by mutable reference.
 pub(crate) type ViaMut<'a> = Via<&'a mut Loopback, &'a mut Shm, &'a mut Rdma>;
 
-/// An expression with the transport of a peer, whichever it is.
+/// Evaluates an expression with the transport that reaches a peer, whichever it is.
 macro_rules! via {
     ($via:expr, $transport:ident => $do:expr) => {
         match $via {
@@ -43,7 +43,7 @@ macro_rules! via {
     };
 }
 
-/// Statements with one transport of a rank after the other.
+/// Executes statements with each transport of a rank in sequence.
 macro_rules! each {
     ($transports:expr, $transport:ident => $do:expr) => {{
         let $crate::transports::Transports {
@@ -67,7 +67,7 @@ macro_rules! each {
 pub(crate) use {each, via};
 
 impl<L, S, R> Via<L, S, R> {
-    /// The devices, if they reach the peer: they have rails, and notify peers of writes.
+    /// The RDMA transport, if it reaches the peer: it has rails, and notifies peers of writes.
     pub(crate) fn rdma(self) -> Option<R> {
         match self {
             Via::Rdma(rdma) => Some(rdma),
@@ -86,7 +86,7 @@ impl Transports {
         }
     }
 
-    /// These transports, where copies from the rank to itself are counted at `meter`.
+    /// The same transports, with copies from the rank to itself charged at `meter`.
     pub(crate) fn metered(mut self, meter: Option<Arc<Meter>>) -> Transports {
         self.loopback = self.loopback.metered(meter);
         self
@@ -112,7 +112,7 @@ impl Transports {
             })
     }
 
-    /// Polls RDMA, and shared memory beside it.
+    /// Polls the devices if their poll is due, and shared memory if there is any.
     #[inline(never)]
     fn poll_devices(
         &mut self,
@@ -161,7 +161,7 @@ impl Transports {
         }
     }
 
-    /// The transport that reaches `peer` from rank `rank`, to be read.
+    /// The transport that reaches `peer` from rank `rank`, by shared reference.
     #[inline]
     pub(crate) fn via_ref(&self, rank: usize, peer: usize) -> ViaRef<'_> {
         let Transports {

@@ -1,35 +1,37 @@
-//! Turns at a lock that a rank's calls share with its progress thread.
+//! A lock that a rank's calls share with its progress thread.
 //!
-//! The rank's calls do not overlap, so at most one of them and the progress thread meet here. The
-//! thread never waits for the lock: it takes it only while no call holds it. A call that meets the
-//! thread waits until it lets go; the lock is then reserved for the call, so a call waits for at
-//! most one turn of the thread. A call that meets nobody pays one compare-and-swap and one store.
+//! The rank's calls do not overlap, so the lock has at most two users: one call and the progress
+//! thread. The thread never waits for the lock: it takes it only while no call holds it. A call
+//! that finds the thread inside waits until the thread releases the lock, which is then reserved
+//! for the call, so a call waits for at most one critical section of the thread. Without contention
+//! a call pays one compare-and-swap and one store.
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Nobody holds the lock.
+/// Value of the futex word: the lock is free.
 pub(crate) const FREE: u32 = 2;
-/// A call holds it. Words are odd while a call is in MPI.
+/// A call holds the lock. Values are odd while a call is in MPI.
 const HELD: u32 = 3;
-/// The progress thread holds it.
+/// The progress thread holds the lock.
 const THREAD: u32 = 4;
-/// The progress thread holds it, and a call waits.
+/// The progress thread holds the lock, and a call waits for it.
 pub(crate) const AWAITED: u32 = 5;
-/// Nobody holds it, and the progress thread leaves it to the call that has waited.
+/// The lock is free, and the progress thread must leave it to the call that has waited.
 const RESERVED: u32 = 6;
 
-/// The outcome of an attempt of a call.
+/// The outcome of a call's attempt to take the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// The call holds the lock.
+    /// The call has taken the lock.
     Taken,
-    /// The progress thread holds it, and will wake those who sleep while the word is [`AWAITED`].
+    /// The progress thread holds the lock, and will wake the calls that sleep while the futex word
+    /// is [`AWAITED`].
     Wait,
-    /// Another call holds it, against the program's promise.
+    /// Another call holds the lock, although the program promised that calls do not overlap.
     Overlap,
 }
 
-/// A call takes the lock, if the progress thread has not.
+/// Takes the lock for a call, unless the progress thread or another call holds it.
 pub(crate) fn enter(word: &AtomicU32) -> Entry {
     loop {
         let seen = word.load(Ordering::Relaxed);
@@ -46,7 +48,7 @@ pub(crate) fn enter(word: &AtomicU32) -> Entry {
     }
 }
 
-/// A call gives the lock back. False: the progress thread holds it, and no call.
+/// Releases the lock of a call. False: no call holds it, but the progress thread.
 pub(crate) fn leave(word: &AtomicU32) -> bool {
     let is_held = word.load(Ordering::Relaxed) == HELD;
     if is_held {
@@ -56,7 +58,7 @@ pub(crate) fn leave(word: &AtomicU32) -> bool {
     is_held
 }
 
-/// The progress thread takes the lock, if nobody holds it or waits for it.
+/// Takes the lock for the progress thread. False: a call holds it or waits for it.
 pub(crate) fn try_take(word: &AtomicU32) -> bool {
     word.load(Ordering::Relaxed) == FREE
         && word
@@ -64,7 +66,7 @@ pub(crate) fn try_take(word: &AtomicU32) -> bool {
             .is_ok()
 }
 
-/// The progress thread gives the lock back. True: it must wake the call that waits.
+/// Releases the lock of the progress thread. True: the thread must wake the call that waits.
 pub(crate) fn give_back(word: &AtomicU32) -> bool {
     let left = word.compare_exchange(THREAD, FREE, Ordering::Release, Ordering::Relaxed);
     if left.is_err() {

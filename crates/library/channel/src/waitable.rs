@@ -1,4 +1,5 @@
-//! The questions of a waiter to each transport of its rank.
+//! The trait by which the waiter of a rank uses each transport: polls cheaply, arms it, sleeps on
+//! its doorbell or events.
 
 use std::os::fd::OwnedFd;
 
@@ -6,42 +7,43 @@ use crate::Result;
 use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
 
-/// The signal of a transport to a sleeping rank.
+/// How a transport wakes a sleeping rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakes {
-    /// The peer that writes rings the doorbell.
+    /// The peer that writes rings the rank's doorbell.
     ByDoorbell,
     /// Each arrival makes the descriptor of [`events`](Waitable::events) readable.
     ByEvent,
-    /// Some arrivals give no signal.
+    /// Some arrivals neither ring the doorbell nor raise an event.
     NotAlways,
 }
 
-/// A transport for which a rank can wait.
+/// A transport on whose arrivals a rank can wait.
 pub(crate) trait Waitable {
-    /// A cheap check says that a poll would find nothing. False where no such check exists.
+    /// True if a cheap check shows that a poll would find nothing. False where no such check
+    /// exists.
     fn has_nothing(&self) -> bool;
 
-    /// Nothing has arrived at this moment that no event reports.
+    /// True unless something has arrived that no event will report.
     fn is_quiet(&mut self) -> bool;
 
-    /// The rank is about to sleep: what arrives from now on is to be signalled. The next poll
-    /// covers all that has arrived before.
+    /// Prepares for a sleep of the rank: arrivals from now on are signalled. The next poll finds
+    /// everything that has arrived before.
     fn arm(&mut self) -> Result<Wakes>;
 
-    /// The descriptor that becomes readable with the events of an armed transport. The default is
-    /// for transports without events.
+    /// The descriptor that becomes readable by events of the armed transport. The default is for
+    /// transports without events.
     fn events(&mut self) -> Result<Option<OwnedFd>> {
         Ok(None)
     }
 
-    /// This rank's doorbell, if its peers ring one: the rank sleeps on it. The default is for
-    /// transports whose peers cannot.
+    /// This rank's doorbell, on which the rank sleeps, if peers of this transport ring one. The
+    /// default is for transports whose peers cannot.
     fn bell(&self) -> Option<Bell> {
         None
     }
 
-    /// There are peers that can ring the doorbell.
+    /// True if there are peers that can ring the doorbell.
     fn has_ringers(&self) -> bool {
         false
     }
@@ -49,45 +51,47 @@ pub(crate) trait Waitable {
     /// Rings this rank's doorbell, for its other threads.
     fn ring_own(&self) {}
 
-    /// The watch of this rank over its core, if the transport counts the ranks on each.
+    /// This rank's entry in the counts of this host's cores, if the transport has these counts.
     fn core_watch(&self) -> Option<CoreWatch> {
         None
     }
 
-    /// Each rank that the transport reaches on this host has a core. `None`: not known yet.
+    /// True if each rank that the transport reaches on this host has a core. `None`: not known yet.
     fn has_core_each(&mut self) -> Option<bool> {
         Some(true)
     }
 
-    /// It lets time pass by itself ([`pass_time`](Waitable::pass_time)): it has devices.
+    /// True if the transport lets time pass by itself ([`pass_time`](Waitable::pass_time)): it has
+    /// devices.
     fn passes_time(&self) -> bool {
         false
     }
 
-    /// Lets at most `nanos` nanoseconds pass, until something may have changed. The default is for
-    /// transports that cannot.
+    /// Lets time pass until something may have changed, for at most `nanos` nanoseconds. The
+    /// default is for transports that cannot.
     fn pass_time(&mut self, nanos: u64) -> Result<()> {
         let _ = nanos;
         Ok(())
     }
 
-    /// Long messages are moved at this moment, while this rank does something else.
+    /// True if the transport is moving long messages at present, while this rank does something
+    /// else.
     fn moves_bulk(&self) -> bool {
         false
     }
 
-    /// This host's processors do its work, so a rank that spins keeps them from it.
+    /// True if processors of this host do the transport's work, so that a spinning rank delays it.
     fn needs_processors(&self) -> bool {
         false
     }
 
-    /// It notices at once when no path to a peer carries anything.
+    /// True if the transport detects at once that no path to a peer works.
     fn knows_cuts(&self) -> bool {
         false
     }
 
-    /// Judges the peers that no path reaches, in a long wait. An error: one is lost.
-    fn tend_last_paths(&mut self) -> Result<()> {
+    /// Checks, in a long wait, the peers that no path reaches. An error: one of them is lost.
+    fn check_last_paths(&mut self) -> Result<()> {
         Ok(())
     }
 }

@@ -1,15 +1,16 @@
-//! The memory of a window that all of its ranks map: the part of each, and the locks that order
-//! accesses to it.
+//! The memory of a window that all of its ranks have mapped: a part for each rank, and the locks
+//! that order accesses to it.
 //!
-//! A part is divided into *stripes*. Accumulates take the locks of the stripes that they change,
-//! so those to other stripes run beside them. A rank also has a *window lock*, which an epoch of
-//! `MPI_Win_lock` holds at its target. All locks are zero while free, as new memory is.
+//! A part is divided into *stripes* of equal length. Accumulates take the locks of the stripes that
+//! they change, so accumulates to different stripes proceed concurrently. A rank also has a *window
+//! lock*, which an epoch of `MPI_Win_lock` holds at its target. All locks are zero while free, as
+//! new memory is.
 //!
 //! Invariants:
-//! - locks of stripes are taken in rising order of their numbers, so no two ranks wait for each
+//! - locks of stripes are taken in ascending order of their numbers, so no two ranks wait for each
 //!   other;
-//! - a window lock is granted in the order of the requests, so shared locks starve nobody;
-//! - the word of a rank is written by that rank only, except its locks.
+//! - a window lock is granted in the order of the requests, so shared locks starve no request;
+//! - a rank's state is written by that rank only, except its locks.
 
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -20,50 +21,52 @@ use datatype::Buffer;
 use crate::stripe_lock::StripeLock;
 use crate::{Error, Fault, Result, SharedMemory};
 
-/// Number of locks of stripes in a part: one for each bit of a set.
+/// Number of stripe locks of a part: one for each bit of a [`Stripes`]. Stripes share locks.
 const STRIPES: u32 = u64::BITS;
-/// Bytes of a page, on which parts begin that need not follow each other.
+/// Bytes of a page. Parts that need not be contiguous begin on pages.
 const PAGE: usize = 4096;
-/// The usual length of a stripe in bytes.
+/// The default length of a stripe, in bytes.
 const USUAL_STRIPE: u64 = 4096;
-/// The limits of a stripe's length in bytes.
+/// The least and the greatest length of a stripe, in bytes.
 const STRIPE_LIMITS: (u64, u64) = (64, 1 << 30);
 
-/// The lock of one rank's part, for epochs: a ticket lock for readers and writers.
+/// The window lock of one rank, for lock epochs: a ticket lock with shared and exclusive holders.
 #[repr(C, align(64))]
 struct TicketLock {
-    /// The next ticket.
+    /// The number of the next ticket.
     next: AtomicU32,
-    /// Tickets whose shared holders have entered, or whose exclusive holders have left.
+    /// Number of tickets whose shared holders have acquired the lock, or whose exclusive holders
+    /// have released it.
     shared: AtomicU32,
-    /// Tickets whose holders have left.
+    /// Number of tickets whose holders have released the lock.
     exclusive: AtomicU32,
-    /// Number of ranks that wait for it, and may sleep.
+    /// Number of ranks that wait for the lock, and may sleep.
     waiting: AtomicU32,
 }
 
-/// State of one member that all members share.
+/// The state of one member of the window, in memory of all members.
 #[repr(C, align(64))]
 struct Member {
     stripes: [StripeLock; STRIPES as usize],
     lock: TicketLock,
-    /// The member whose window lock this one waits for, plus one.
+    /// The member whose window lock this member waits for, plus one; zero: none.
     awaits: AtomicU32,
-    /// Its process, and the name space in which the process has this number.
+    /// The process of this member: its number in its PID namespace.
     process: AtomicU32,
+    /// The PID namespace of the process, by its inode number.
     space: AtomicU64,
 }
 
 /// The kind of a window lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowLock {
-    /// Others may hold it too, if theirs are shared.
+    /// Other members may hold the lock at the same time, if theirs are shared, too.
     Shared,
-    /// Nobody else holds it.
+    /// No other member holds the lock.
     Exclusive,
 }
 
-/// A request for a window lock.
+/// A request for a window lock, granted or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     target: usize,
@@ -71,7 +74,7 @@ pub struct Ticket {
     kind: WindowLock,
 }
 
-/// The places of the parts of a window in its memory.
+/// The offsets of the parts of a window in its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowLayout {
     parts: Box<[Range<usize>]>,
@@ -79,8 +82,8 @@ pub struct WindowLayout {
 }
 
 impl WindowLayout {
-    /// Parts of these sizes, one behind the other, or each on pages of its own. `None`: they do not
-    /// fit memory.
+    /// The layout of parts of these sizes, in bytes. Each begins where the one before ends, or,
+    /// with `on_pages`, on the next page. `None`: they do not fit into memory.
     pub fn new(sizes: impl ExactSizeIterator<Item = usize>, on_pages: bool) -> Option<Self> {
         let mut end = sizes.len().checked_mul(size_of::<Member>())?;
         end = end.checked_next_multiple_of(PAGE)?;
@@ -99,40 +102,40 @@ impl WindowLayout {
         })
     }
 
-    /// Bytes of the whole memory.
+    /// Number of bytes of the whole memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// The memory of a window, as one member maps it.
+/// The memory of a window, as one member has mapped it.
 #[derive(Debug)]
 pub struct WindowMemory {
     memory: SharedMemory,
     parts: Box<[Buffer]>,
-    /// The first byte of each part here.
+    /// The address of each part in this process.
     starts: Box<[usize]>,
     /// The world ranks of the members.
     worlds: Box<[usize]>,
     me: usize,
-    /// The number of this member as the holder of a stripe.
+    /// The number that stands for this member in the stripe locks that it holds.
     holder: u32,
-    /// The length of a stripe is this power of two.
+    /// The binary logarithm of a stripe's length in bytes.
     shift: u32,
 }
 
-/// A set of stripes.
+/// A set of stripe locks of a member's part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stripes(u64);
 
-/// Locks of stripes, until they are dropped.
+/// Held stripe locks of one member's part; released when dropped.
 #[must_use]
 pub struct HeldStripes<'a> {
     member: &'a Member,
     stripes: u64,
 }
 
-/// The lock of one stripe, until it is dropped.
+/// The held lock of one stripe; released when dropped.
 #[must_use]
 pub struct HeldStripe<'a> {
     lock: &'a StripeLock,
@@ -146,8 +149,8 @@ impl Drop for HeldStripe<'_> {
 }
 
 impl WindowMemory {
-    /// Shared memory with this layout, as member `me` of these world ranks maps it. `stripe`: the
-    /// length of a stripe in bytes that the members request, zero for the default.
+    /// The memory of a window with this layout, for member `me` of the members with the world ranks
+    /// `worlds`. `stripe`: the requested length of a stripe in bytes, zero for the default.
     ///
     /// # Panics
     /// If the memory is shorter than the layout.
@@ -181,8 +184,8 @@ impl WindowMemory {
         made
     }
 
-    /// The process of a member, which has held a stripe, has ended. One in another name space of
-    /// processes, whose number means nothing here, is taken to live.
+    /// True if the process of a member that has held a stripe lock has ended. A process in another
+    /// PID namespace, where its number has another meaning, counts as running.
     fn has_ended(&self, holder: u32) -> bool {
         let member = holder as usize - 1;
         if member >= self.parts.len() {
@@ -199,7 +202,8 @@ impl WindowMemory {
         taken.map_err(|holder| self.abandoned(holder))
     }
 
-    /// Nobody can know what a member has left there that ended while it accumulated.
+    /// The error for a lock whose holder has ended during an accumulate: the state of the memory is
+    /// unknown.
     #[cold]
     fn abandoned(&self, holder: u32) -> Error {
         let peer = self.worlds[holder as usize - 1];
@@ -217,13 +221,13 @@ impl WindowMemory {
         1 << self.shift
     }
 
-    /// The part of a member.
+    /// The part of a member, as a buffer.
     #[inline]
     pub fn part(&self, member: usize) -> &Buffer {
         &self.parts[member]
     }
 
-    /// The address of the part of a member.
+    /// The address of a member's part in this process.
     #[inline]
     pub fn start(&self, member: usize) -> usize {
         self.starts[member]
@@ -233,11 +237,11 @@ impl WindowMemory {
     fn member(&self, member: usize) -> &Member {
         assert!(member < self.parts.len());
         // SAFETY: the layout begins with as many members, which are atomics only; the mapping is
-        // aligned to a page, and lives as long as `memory`.
+        // aligned to a page, and is kept by `memory`.
         unsafe { &*self.memory.base().cast::<Member>().add(member) }
     }
 
-    /// The stripes that hold some of the `len` bytes from `first` on, an offset in a part.
+    /// The locks of the stripes that contain the `len` bytes from the offset `first` of a part.
     #[inline]
     pub fn stripes(&self, first: usize, len: usize) -> Stripes {
         let (from, to) = (
@@ -253,17 +257,17 @@ impl WindowMemory {
         Stripes((from..=to).fold(0, |set, stripe| set | lock_of(stripe)))
     }
 
-    /// Bytes from `first` to the end of its stripe.
+    /// Number of bytes from the offset `first` to the end of its stripe.
     #[inline]
     pub fn left_in_stripe(&self, first: usize) -> usize {
         let stripe = 1usize << self.shift;
         stripe - (first & (stripe - 1))
     }
 
-    /// Takes the locks of stripes of a member's part.
+    /// Takes stripe locks of a member's part, and waits for their holders.
     ///
     /// # Errors
-    /// A process that held one has ended.
+    /// A process that held one of the locks has ended.
     #[inline]
     pub fn hold(&self, member: usize, stripes: Stripes) -> Result<HeldStripes<'_>> {
         let member = self.member(member);
@@ -278,10 +282,10 @@ impl WindowMemory {
         Ok(held)
     }
 
-    /// Takes the lock of the stripe that holds the byte at `offset` of a member's part.
+    /// Takes the lock of the stripe that contains the byte at `offset` of a member's part.
     ///
     /// # Errors
-    /// A process that held it has ended.
+    /// A process that held the lock has ended.
     #[inline(always)]
     pub fn hold_one(&self, member: usize, offset: usize) -> Result<HeldStripe<'_>> {
         let lock = &self.member(member).stripes[number_of(offset >> self.shift)];
@@ -289,7 +293,7 @@ impl WindowMemory {
         Ok(HeldStripe { lock })
     }
 
-    /// Asks for the window lock of a member.
+    /// Requests the window lock of a member.
     pub fn request(&self, target: usize, kind: WindowLock) -> Ticket {
         let number = self.member(target).lock.next.fetch_add(1, Ordering::SeqCst);
         Ticket {
@@ -299,8 +303,8 @@ impl WindowMemory {
         }
     }
 
-    /// The lock has been granted. To be called until it is, and not again. A shared lock lets the
-    /// next request in, so the caller then wakes those who wait.
+    /// True if the lock has been granted. Call this until it is true, and not again. A granted
+    /// shared lock lets the next shared request in, so the caller then wakes the waiting members.
     pub fn is_granted(&self, ticket: &Ticket) -> bool {
         let lock = &self.member(ticket.target).lock;
         match ticket.kind {
@@ -315,7 +319,7 @@ impl WindowMemory {
         }
     }
 
-    /// Gives up a window lock that this rank holds. The caller then wakes those who wait.
+    /// Releases a window lock that this rank holds. The caller then wakes the waiting members.
     pub fn release(&self, target: usize, kind: WindowLock) {
         let lock = &self.member(target).lock;
         if kind == WindowLock::Exclusive {
@@ -324,8 +328,8 @@ impl WindowMemory {
         lock.exclusive.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// This rank begins to wait for the window lock of a member: others ring its doorbell when the
-    /// lock changes.
+    /// Records that this rank waits for the window lock of a member, so that others ring this
+    /// rank's doorbell when the lock changes.
     pub fn begin_wait(&self, target: usize) {
         self.member(self.me)
             .awaits
@@ -336,7 +340,7 @@ impl WindowMemory {
             .fetch_add(1, Ordering::SeqCst);
     }
 
-    /// This rank waits no longer.
+    /// Records that this rank no longer waits for the lock.
     pub fn end_wait(&self, target: usize) {
         self.member(self.me).awaits.store(0, Ordering::SeqCst);
         self.member(target)
@@ -357,7 +361,7 @@ impl WindowMemory {
 }
 
 impl Stripes {
-    /// These and others.
+    /// The union of two sets of stripes.
     #[inline]
     pub fn and(self, others: Stripes) -> Stripes {
         Stripes(self.0 | others.0)
@@ -375,31 +379,32 @@ impl Drop for HeldStripes<'_> {
     }
 }
 
-/// The lock of a stripe, as a set. Neighbours, and places at a power of two apart, have different
-/// locks.
+/// The lock of a stripe, as a set. Adjacent stripes, and stripes at a distance of a power of two,
+/// have different locks.
 #[inline]
 fn lock_of(stripe: usize) -> u64 {
     1 << number_of(stripe)
 }
 
-/// The number of a stripe's lock.
+/// The number of the lock of stripe `stripe`: its bit in a [`Stripes`].
 #[inline]
 fn number_of(stripe: usize) -> usize {
     let spread = (stripe as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (spread >> (64 - STRIPES.ilog2())) as usize
 }
 
-/// No process has this number.
+/// True if no process has this number.
 fn has_ended(process: u32) -> bool {
     let Ok(process) = libc::pid_t::try_from(process) else {
         return false;
     };
-    // SAFETY: signal 0 only asks whether the process exists.
+    // SAFETY: signal 0 only checks whether the process exists.
     let refused = process > 0 && unsafe { libc::kill(process, 0) } != 0;
     refused && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
-/// The name space of processes, which a process never leaves. Zero: it is unknown.
+/// The inode number of this process's PID namespace, which a process never leaves. Zero: it is
+/// unknown.
 fn name_space() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |space| space.ino())
 }

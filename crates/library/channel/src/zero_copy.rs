@@ -1,41 +1,43 @@
-//! Zero copy: transfers between exposed memory of two ranks.
+//! Zero copy: transfers between exposed memory of two ranks, without a copy through packets.
 //!
-//! A rank exposes a buffer and sends the [`RemoteKey`] to its peer in a packet; the peer reads or
-//! writes by that key.
+//! A rank exposes a buffer and sends its [`RemoteKey`] to the peer in a packet; with that key the
+//! peer reads or writes the buffer.
 //!
 //! Invariants:
-//! - a transport accesses memory of this rank between `expose` and `retract` only; the exposure
-//!   keeps the buffer, and with it the promise that its memory stays;
-//! - a remote key is opaque: whoever receives it passes it on and reads nothing from it;
-//! - no transfer leaves the bytes that its key and its exposure name, at either end.
+//! - a transport accesses memory of this rank only between `expose` and `retract`; the exposure
+//!   keeps the buffer, and thereby the promise that its memory stays valid;
+//! - a remote key is opaque: its receiver passes it on and does not interpret it;
+//! - no transfer accesses bytes outside of those that its key and its exposure name.
 
 use std::ops::Range;
 
 use datatype::Buffer;
 
+use crate::run_list::RunList;
 use crate::{Error, Result};
 
-/// The fault of a peer or caller whose transfer leaves the memory of its key.
+/// Error text: the transfer of a peer or caller exceeds the memory of its key.
 pub(crate) const BEYOND: &str = "a transfer beyond the memory that its key names";
 
-/// Most rails that a remote key can name.
+/// The greatest number of rails that a remote key can name.
 pub(crate) const MOST_RAILS: usize = 8;
 
-/// Opaque name of exposed memory of a peer, or of a part of it. One key covers all rails of its
-/// owner.
+/// Opaque name of exposed memory of a peer, or of a part of it. One key is valid on all rails of
+/// its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RemoteKey {
-    /// The address of the memory, for devices; otherwise the number by which its owner knows it.
+    /// The address of the memory, for devices; otherwise the number that its owner has given to it.
     pub(crate) address: u64,
-    /// The position of the named bytes in the exposed memory, and their number.
+    /// The offset of the named bytes in the exposed memory.
     offset: u64,
+    /// The number of named bytes.
     len: u64,
     rails: u8,
     keys: [u32; MOST_RAILS],
 }
 
 impl RemoteKey {
-    /// The key of nothing.
+    /// The key that names no memory.
     pub const NONE: RemoteKey = RemoteKey {
         address: 0,
         offset: 0,
@@ -46,7 +48,7 @@ impl RemoteKey {
     /// The longest encoding, in bytes.
     pub const MOST_BYTES: usize = 8 + 4 * MOST_RAILS;
 
-    /// The key of `len` bytes of exposed memory.
+    /// The key of `len` bytes of exposed memory; `keys` has one key for each rail.
     pub(crate) fn new(address: u64, len: usize, keys: &[u32]) -> RemoteKey {
         let mut key = RemoteKey {
             address,
@@ -58,17 +60,17 @@ impl RemoteKey {
         key
     }
 
-    /// The key names no memory.
+    /// True if the key names no memory.
     pub fn is_none(&self) -> bool {
         self.address == 0
     }
 
-    /// The key lets a device of the peer access the memory.
+    /// True if the key lets a device of the peer access the memory.
     pub fn opens_to_device(&self) -> bool {
         self.rails > 0
     }
 
-    /// The key of one rail, if the key opens the memory to it.
+    /// The memory key for one rail; `None` if the memory is not registered there.
     pub(crate) fn rail(&self, rail: usize) -> Option<u32> {
         self.keys[..usize::from(self.rails)].get(rail).copied()
     }
@@ -78,7 +80,7 @@ impl RemoteKey {
         self.len
     }
 
-    /// The key of a part of the memory. `None`: it reaches beyond the named bytes.
+    /// The key of bytes `range` of the named bytes. `None`: the range exceeds them.
     pub fn part(&self, range: Range<usize>) -> Option<RemoteKey> {
         let (start, end) = (range.start as u64, range.end as u64);
         (start <= end && end <= self.len).then(|| RemoteKey {
@@ -88,32 +90,32 @@ impl RemoteKey {
         })
     }
 
-    /// The part for a transfer of `range` with this peer.
+    /// The key of bytes `range` of the named bytes, for a transfer with `peer`.
     ///
     /// # Errors
-    /// The range reaches beyond the named bytes.
+    /// The range exceeds the named bytes: `peer` is at fault.
     pub(crate) fn part_for(&self, peer: usize, range: &Range<usize>) -> Result<RemoteKey> {
         let part = self.part(range.clone());
         part.ok_or_else(|| Error::broken(peer, BEYOND))
     }
 
-    /// The position behind the last named byte in the exposed memory; `None` if it is no position.
+    /// The offset behind the last named byte in the exposed memory; `None` if it overflows.
     pub(crate) fn end(&self) -> Option<u64> {
         self.offset.checked_add(self.len)
     }
 
-    /// The position of the named bytes in the exposed memory.
+    /// The offset of the named bytes in the exposed memory.
     pub(crate) fn offset(&self) -> usize {
         self.offset as usize
     }
 
-    /// The address of a named byte, where a device accesses the memory.
+    /// The address of the named byte at offset `at`, where a device accesses the memory.
     pub(crate) fn address_at(&self, at: u64) -> u64 {
         self.address.wrapping_add(self.offset).wrapping_add(at)
     }
 
-    /// Appends the encoding of the key of a whole exposure: 8 bytes, and 4 for each rail. Its
-    /// length is not included, because the messages that carry keys have it.
+    /// Appends the encoding of the key of a whole exposure: 8 bytes, and 4 for each rail. The
+    /// length of the memory is not included, because the messages that carry keys contain it.
     pub fn encode(&self, to: &mut Vec<u8>) {
         to.extend(self.address.to_ne_bytes());
         for key in &self.keys[..usize::from(self.rails)] {
@@ -121,7 +123,7 @@ impl RemoteKey {
         }
     }
 
-    /// The key with this encoding, of `len` bytes; `None` if it is none.
+    /// The key of `len` bytes that has this encoding; `None` if the encoding is invalid.
     pub fn decode(bytes: &[u8], len: u64) -> Option<RemoteKey> {
         let (address, keys) = bytes.split_first_chunk()?;
         let (keys, []) = keys.as_chunks::<4>() else {
@@ -157,16 +159,16 @@ pub enum Exposed {
 }
 
 impl Exposed {
-    /// An exposure of this kind grants `access`.
+    /// True if an exposure of this kind grants `access`.
     pub(crate) fn grants(self, access: Exposed) -> bool {
         self == access || self == Exposed::ToBoth
     }
 }
 
-/// The operations of the layer above that use zero copy, by their kind.
+/// The kinds of operations of the layer above that use zero copy. Each gets its own completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// Messages between two ranks.
+    /// Point-to-point messages.
     Messages,
     /// Collective operations. A group exposes at most two buffers of a rank at a time for each
     /// collective buffer that the rank has.
@@ -180,12 +182,12 @@ impl Family {
     pub(crate) const COUNT: usize = 3;
 }
 
-/// The name of an operation, which comes back with its completion.
+/// The identification of an operation; a completion returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     /// The family whose caller receives the completion.
     pub family: Family,
-    /// The operation within its family.
+    /// The number of the operation within its family.
     pub id: u64,
 }
 
@@ -204,6 +206,8 @@ pub struct Exposure {
     pub(crate) exposed: Exposed,
     pub(crate) key: RemoteKey,
     pub(crate) origin: Origin,
+    /// The list that readers of the buffer copy, if it is exposed as several runs.
+    pub(crate) _runs: Option<RunList>,
 }
 
 /// The transport that granted an exposure.
@@ -215,7 +219,7 @@ pub(crate) enum Origin {
 }
 
 impl Exposure {
-    /// The first `len` bytes of `buffer`, exposed by the transport `origin` under `key`.
+    /// The exposure of the first `len` bytes of `buffer` by the transport `origin` under `key`.
     pub(crate) fn new(
         buffer: &Buffer,
         len: usize,
@@ -229,10 +233,11 @@ impl Exposure {
             exposed,
             key,
             origin,
+            _runs: None,
         }
     }
 
-    /// The key that a peer needs for access. Buffers that were only prepared may have none.
+    /// The key that a peer needs for access. An exposure by `prepare` may have none.
     pub fn key(&self) -> RemoteKey {
         self.key
     }
@@ -245,14 +250,14 @@ impl Exposure {
         }
     }
 
-    /// The transport holds a resource for the exposure, so it must be retracted; otherwise it may
-    /// be dropped.
+    /// True if the transport holds a resource for the exposure, which must then be retracted;
+    /// otherwise it may be dropped.
     pub fn is_held(&self) -> bool {
         !self.key.is_none()
     }
 }
 
-/// The answer to a request for a transfer.
+/// The result of a request for a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Transfer {
@@ -264,12 +269,12 @@ pub enum Transfer {
     Refused,
 }
 
-/// A completed transfer: one of this rank's, or one of the peer's that this rank expected.
+/// A completed transfer: one that this rank has started, or a notified write that it expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// World rank of the peer.
     pub peer: usize,
-    /// The token that was given at the start.
+    /// The token that was given when the transfer was started or expected.
     pub token: Token,
 }
 
@@ -295,8 +300,8 @@ pub struct Done {
 /// ```
 pub trait ZeroCopy {
     /// Grants access to the first `len` bytes of `buffer` for transfers with `peer`, for operations
-    /// of a family. `None`: this memory cannot be exposed (not one run of bytes where that is
-    /// needed, refused by the device, or no room for the key), so its bytes must be copied.
+    /// of a family. `None`: this memory cannot be exposed (noncontiguous where that is not
+    /// supported, refused by the device, or no room for the key), so its bytes must be copied.
     fn expose(
         &mut self,
         peer: usize,
@@ -306,8 +311,8 @@ pub trait ZeroCopy {
         family: Family,
     ) -> Result<Option<Exposure>>;
 
-    /// As [`expose`](ZeroCopy::expose), for this rank's own end of transfers that it starts itself:
-    /// no peer gets a key.
+    /// Like [`expose`](ZeroCopy::expose), for this rank's own end of transfers that it starts
+    /// itself: no peer gets a key.
     fn prepare(
         &mut self,
         peer: usize,
@@ -316,14 +321,14 @@ pub trait ZeroCopy {
         exposed: Exposed,
     ) -> Result<Option<Exposure>>;
 
-    /// Ends the access. No transfer may need it any more.
+    /// Ends the access to an exposure. No transfer may use it any more.
     fn retract(&mut self, exposure: Exposure) -> Result<()>;
 
-    /// Reads bytes `range` of the peer's memory into the same range of `to`. To copy between
-    /// different positions, take a part of the key ([`RemoteKey::part`]) or expose a slice.
+    /// Reads bytes `range` of the peer's memory into the same range of `to`. To copy to a different
+    /// offset, use a part of the key ([`RemoteKey::part`]) or expose a slice.
     ///
     /// # Errors
-    /// The range leaves the memory of the key or of the exposure, or the peer does not expose what
+    /// The range exceeds the memory of the key or of the exposure, or the peer does not expose what
     /// the key names.
     fn read(
         &mut self,
@@ -347,23 +352,23 @@ pub trait ZeroCopy {
         token: Token,
     ) -> Result<Transfer>;
 
-    /// A transfer with `peer` can start. Where that needs a connection, the first packet makes one.
+    /// True if a transfer with `peer` can start. A needed connection is made by the first packet.
     /// The default is for transports without connections.
     fn can_start(&self, peer: usize) -> bool {
         let _ = peer;
         true
     }
 
-    /// The next transfer of a family that a device has completed;
-    /// [`Transport::poll`](crate::Transport::poll) finds them. The default is for transports
-    /// without devices.
+    /// Removes and returns the next completed transfer of a family that a device performed;
+    /// [`Transport::poll`](crate::Transport::poll) detects completions. The default is for
+    /// transports without devices.
     fn done(&mut self, family: Family) -> Option<Done> {
         let _ = family;
         None
     }
 }
 
-/// Writes whose end the peer is notified of, by a number that the peer chose.
+/// Writes with a notice: the peer is notified of the end, by a number that it has chosen.
 ///
 /// ```
 /// use channel::{Exposure, Family, NotifiedWrite, RemoteKey, Result, Token, Transfer};
@@ -388,15 +393,15 @@ pub trait ZeroCopy {
 /// }
 /// ```
 pub trait NotifiedWrite: ZeroCopy {
-    /// A number that `peer` may use for one notified write to this rank; [`ZeroCopy::done`] then
-    /// reports `token`. `None`: no further notice can be awaited now.
+    /// Chooses a number that `peer` may use for one notified write to this rank; then
+    /// [`ZeroCopy::done`] reports `token`. `None`: no further notice can be expected now.
     fn expect(&mut self, peer: usize, token: Token) -> Result<Option<u32>>;
 
-    /// `peer` will not use this number.
+    /// Withdraws a number from `expect`, which `peer` will not use.
     fn forget(&mut self, peer: usize, notice: u32);
 
     /// Writes the first `len` bytes of `from`, and notifies the peer by its number `notice` once
-    /// all have arrived.
+    /// all of them have arrived.
     fn write_notified(
         &mut self,
         peer: usize,
@@ -410,10 +415,11 @@ pub trait NotifiedWrite: ZeroCopy {
     /// Upper bound of the number of packets that have left for `peer`.
     fn packets_sent(&self, peer: usize) -> u64;
 
-    /// Number of the peer's packets that have been handed on, as the peer counts them.
+    /// Number of the peer's packets that have been passed to the handler, as the peer counts them.
     fn packets_received(&self, peer: usize) -> u64;
 
-    /// The peer's next packet holds several, of which some have been handed on already.
+    /// True if the peer's next packet contains several coalesced ones, of which some have been
+    /// passed to the handler already.
     fn is_amid_packet(&self, peer: usize) -> bool;
 }
 

@@ -19,15 +19,15 @@ pub trait Storage: Send + Sync {
     /// Those of `unlink(2)`.
     fn remove(&self, path: &Path) -> Result<()>;
 
-    /// A file without a name, and the token by which processes of this host can open it while this
-    /// one has it open.
+    /// Makes a file without a name. Returns it with the token by which processes of this host can
+    /// open it while this one has it open.
     ///
     /// # Errors
     /// Those of `memfd_create(2)`.
     fn unnamed(&self) -> Result<(Box<dyn Backing>, Token)>;
 }
 
-/// A descriptor of a process on this host.
+/// The name of an open descriptor of a process on this host, for other processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token {
     process: u32,
@@ -54,7 +54,7 @@ impl Token {
         u64::from(self.process) << 32 | u64::from(self.descriptor)
     }
 
-    /// The token of a number.
+    /// The token of a number that [`to_word`](Token::to_word) has returned.
     pub fn from_word(word: u64) -> Token {
         Token {
             process: (word >> 32) as u32,
@@ -62,7 +62,7 @@ impl Token {
         }
     }
 
-    /// The path by which the system knows the descriptor.
+    /// The path of the descriptor in the folder `/proc`.
     pub fn path(self) -> PathBuf {
         format!("/proc/{}/fd/{}", self.process, self.descriptor).into()
     }
@@ -71,33 +71,34 @@ impl Token {
 /// Access that a file is opened for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// To be read.
+    /// The file is to be read.
     Read,
-    /// To be written.
+    /// The file is to be written.
     Write,
-    /// To be read and written.
+    /// The file is to be read and written.
     ReadWrite,
 }
 
 /// The mode in which a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenMode {
-    /// Reads, writes, or both.
+    /// The accesses that the file is opened for.
     pub access: Access,
-    /// The file is made if it does not exist.
+    /// True if the file is made where it does not exist.
     pub create: bool,
-    /// The file must not exist.
+    /// True if it is an error that the file exists.
     pub exclusive: bool,
-    /// Permissions of a file that is made, before the process's mask.
+    /// Permissions of a file that is made, before the process's umask is applied.
     pub permissions: u32,
 }
 
-/// A lock on a range of bytes, which belongs to the open file and not to the process.
+/// The kind of a lock on a range of bytes. A lock belongs to the open file description, not to the
+/// process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lock {
-    /// Others may lock the range so too.
+    /// Others may hold shared locks on the range, too.
     Shared,
-    /// Nobody else may lock the range.
+    /// Others may hold no lock on the range.
     Exclusive,
 }
 
@@ -121,44 +122,45 @@ pub trait Backing: Send + Sync {
     /// Those of `fstat(2)`.
     fn size(&self) -> Result<u64>;
 
-    /// Cuts the file or extends it.
+    /// Sets the size of the file in bytes: cuts the file, or extends it.
     ///
     /// # Errors
     /// Those of `ftruncate(2)`.
     fn set_size(&self, size: u64) -> Result<()>;
 
-    /// Reserves memory of the device for the first `size` bytes; the file grows to them.
+    /// Reserves space on the device for the first `size` bytes. A shorter file grows to that size.
     ///
     /// # Errors
     /// Those of `fallocate(2)`.
     fn allocate(&self, size: u64) -> Result<()>;
 
-    /// Transfers what has been written to the device.
+    /// Transfers all written data to the device.
     ///
     /// # Errors
     /// Those of `fsync(2)`, among them errors of earlier writes.
     fn sync(&self) -> Result<()>;
 
-    /// Ends the writes of this descriptor as its close does, and tells their errors.
+    /// Ends the writes of this descriptor as its close does, and reports their errors. The file
+    /// stays open.
     ///
     /// # Errors
     /// Those of `close(2)`, among them errors of earlier writes.
     fn finish(&self) -> Result<()>;
 
-    /// Locks a range of bytes, after the locks of others have ended.
+    /// Locks a range of bytes, after a wait for conflicting locks of others to end.
     ///
     /// # Errors
     /// Those of `fcntl(2)` with `F_OFD_SETLKW`.
     fn lock(&self, range: Range<u64>, lock: Lock) -> Result<()>;
 
-    /// Ends the locks in a range of bytes.
+    /// Releases the locks of this open file on a range of bytes.
     ///
     /// # Errors
     /// Those of `fcntl(2)` with `F_OFD_SETLKW`.
     fn unlock(&self, range: Range<u64>) -> Result<()>;
 }
 
-/// Makes a call again while signals interrupt it.
+/// Repeats a system call while signals interrupt it.
 pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> Result<T>) -> Result<T> {
     loop {
         match call() {
@@ -168,10 +170,10 @@ pub(crate) fn uninterrupted<T>(mut call: impl FnMut() -> Result<T>) -> Result<T>
     }
 }
 
-/// Writes all bytes of a slice.
+/// Writes all bytes of a slice from `offset` on, in as many calls as that takes.
 ///
 /// # Errors
-/// Those of the writes; a device that takes no bytes is full.
+/// Those of the writes; a device that accepts no bytes is reported as full.
 pub fn write_all(file: &dyn Backing, mut offset: u64, mut from: &[u8]) -> Result<()> {
     while !from.is_empty() {
         let count = uninterrupted(|| file.write_at(offset, from))?;
@@ -184,7 +186,8 @@ pub fn write_all(file: &dyn Backing, mut offset: u64, mut from: &[u8]) -> Result
     Ok(())
 }
 
-/// Fills a slice, and returns the number of bytes before the end of the file.
+/// Reads from `offset` on until the slice is full or the file ends. Returns the number of bytes
+/// read.
 ///
 /// # Errors
 /// Those of the reads.
@@ -199,7 +202,7 @@ pub fn read_full(file: &dyn Backing, offset: u64, into: &mut [u8]) -> Result<usi
     Ok(done)
 }
 
-/// The words of an error of the system, without its number.
+/// The text of a system error, without its number and with its first letter in lower case.
 pub fn described(error: &Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());

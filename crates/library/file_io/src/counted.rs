@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::backing::{Backing, Lock, OpenMode, Storage, Token};
 
-/// Requests to a storage, and the bytes that they have moved.
+/// Counters of the requests to a storage, and of the bytes that they have moved.
 #[derive(Default)]
 pub struct Requests {
     count: AtomicU64,
@@ -16,19 +16,19 @@ pub struct Requests {
     written: AtomicU64,
 }
 
-/// Requests that were made, and the bytes that they have moved.
+/// Numbers of requests, and of the bytes that they have moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// The number of requests.
     pub requests: u64,
-    /// The bytes that were read.
+    /// The number of bytes that were read.
     pub read: u64,
-    /// The bytes that were written.
+    /// The number of bytes that were written.
     pub written: u64,
 }
 
 impl Requests {
-    /// The requests since the last call.
+    /// Returns the counts since the last call, and sets them to 0.
     pub fn take(&self) -> Moved {
         let take = |all: &AtomicU64| all.swap(0, Ordering::Relaxed);
         Moved {
@@ -43,15 +43,15 @@ impl Requests {
     }
 }
 
-/// A storage that counts: files are opened and removed, read, written, resized, synchronised and
-/// locked by one request each. Files without a name lie in memory, and are not counted.
+/// A storage that counts its requests: each call of [`Storage`] or [`Backing`] is one. Files
+/// without a name are in memory, and their calls are not counted.
 pub struct CountedStorage {
     storage: Arc<dyn Storage>,
     requests: Arc<Requests>,
 }
 
 impl CountedStorage {
-    /// Counts the requests to a storage.
+    /// Wraps a storage, and counts the requests to it in `requests`.
     pub fn new(storage: Arc<dyn Storage>, requests: Arc<Requests>) -> CountedStorage {
         CountedStorage { storage, requests }
     }
@@ -65,7 +65,7 @@ struct CountedFile {
 impl Storage for CountedStorage {
     fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn Backing>> {
         let file = self.storage.open(path, mode)?;
-        // Processes find the memory of a shared pointer in this folder.
+        // A path in this folder is that of a token: the memory of a shared file pointer.
         if path.starts_with("/proc") {
             return Ok(file);
         }

@@ -1,7 +1,8 @@
-//! A number that processes share: the shared file pointer.
+//! An integer that processes share in memory or in a file, with atomic changes: the shared file
+//! pointer.
 //!
-//! It lies in a file of its own, whose lock makes each change one step, so that no process needs
-//! the help of another. A single process keeps it in memory.
+//! It is in a file of its own, whose lock makes each change atomic, so that no process needs the
+//! help of another. A single process keeps it in memory.
 
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
@@ -9,34 +10,35 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::backing::{Access, Backing, Lock, OpenMode, Storage, Token, read_full, write_all};
 
-/// A shared number, 0 at first.
+/// A number that processes share, 0 at first.
 pub struct Counter {
     place: Place,
-    /// Threads of this process, whose locks do not exclude each other, take turns.
+    /// Excludes threads of this process from each other, which file locks do not. Without a file it
+    /// holds the number.
     turn: Mutex<i64>,
 }
 
 enum Place {
-    /// This process alone has the number.
+    /// The number is in the memory of this process alone.
     Memory,
-    /// A file that is open.
+    /// The number is in an open file.
     File(Box<dyn Backing>),
-    /// A file that is opened at the first use.
+    /// The number is in a file that is opened at the first use.
     Token(Token, OnceLock<Box<dyn Backing>>),
 }
 
-/// A counter's file is written by the processes of one user.
+/// Permissions of a counter's file: only processes of one user access it.
 const PERMISSIONS: u32 = 0o600;
-/// The range that is locked: the number.
+/// Length in bytes of the number, and of the range that is locked.
 const BYTES: u64 = 8;
 
 impl Counter {
-    /// The counter of one process.
+    /// A counter for this process alone.
     pub fn alone() -> Counter {
         Counter::at(Place::Memory)
     }
 
-    /// A counter of processes on this host, and the token by which the others find it.
+    /// A counter for processes on this host, and the token by which the others open it.
     ///
     /// # Errors
     /// The system has no memory or descriptor for it.
@@ -50,7 +52,8 @@ impl Counter {
         Counter::at(Place::Token(token, OnceLock::new()))
     }
 
-    /// A counter in a file that processes of several hosts can open; `is_first`: this one makes it.
+    /// A counter in a file that processes of several hosts can open. `is_first`: this process makes
+    /// the file.
     ///
     /// # Errors
     /// The file cannot be made or opened.
@@ -86,7 +89,7 @@ impl Counter {
         self.change(storage, |_| Ok(value)).map(drop)
     }
 
-    /// The number.
+    /// Returns the number.
     ///
     /// # Errors
     /// Those of the system.

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-/// Parts of a file start at multiples of this many bytes: pages of the system's cache.
+/// Domains of a file start at multiples of this many bytes, those of pages of the system's cache.
 const ALIGNMENT: u64 = 4096;
 
-/// A range of a file, divided evenly into the domains of aggregators. Each accesses its domain in
-/// rounds, a window in each.
+/// A range of a file, divided evenly into the domains of aggregators. Each aggregator accesses its
+/// domain in rounds, one window in each round.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Domains {
     range: Range<u64>,
-    /// Bytes of a domain; the last may have fewer.
+    /// Length of a domain in bytes; the last may have fewer.
     each: u64,
     window: u64,
 }
@@ -34,13 +34,13 @@ impl Domains {
         self.each.min(len).div_ceil(self.window)
     }
 
-    /// The window of an aggregator in a round.
+    /// The range of the file that an aggregator accesses in a round. Empty: it has no window then.
     pub fn window(&self, aggregator: usize, round: u64) -> Range<u64> {
         let rest = self.rest(aggregator, round);
         rest.start..rest.start.saturating_add(self.window).min(rest.end)
     }
 
-    /// The windows of an aggregator in a round and all later ones.
+    /// The range of the file that an aggregator accesses in a round and all later ones.
     pub fn rest(&self, aggregator: usize, round: u64) -> Range<u64> {
         // Inner bounds are aligned, so that no page belongs to two aggregators.
         let bound = |at: u64| match at {
@@ -69,7 +69,7 @@ impl Domains {
         len.div_ceil(self.window)
     }
 
-    /// Bytes of a window.
+    /// The greatest length of a window in bytes.
     pub fn window_len(&self) -> u64 {
         self.window
     }

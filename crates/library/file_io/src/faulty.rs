@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::backing::{Backing, Lock, OpenMode, Storage, Token};
 
-/// The calls of the traits.
+/// The functions of [`Storage`] and [`Backing`] that can fail by a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Call {
     /// [`Storage::open`].
@@ -38,7 +38,7 @@ pub enum Call {
 /// A failure of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Injected {
-    /// The call fails with this number of the system.
+    /// The call fails with this `errno`.
     Error(i32),
     /// A read or write moves half of its bytes, at least one.
     Short,
@@ -49,9 +49,9 @@ pub enum Injected {
 pub struct Fault {
     /// The call that fails.
     pub call: Call,
-    /// The number of calls of this kind before it.
+    /// The number of calls of this kind that are made before the failing one.
     pub after: u64,
-    /// The failure.
+    /// The failure of the call.
     pub failure: Injected,
 }
 
@@ -68,7 +68,7 @@ struct Plan {
     faults: Vec<Fault>,
     made: BTreeMap<Call, u64>,
     struck: Vec<Fault>,
-    /// Reads and writes wait.
+    /// True while reads and writes have to wait.
     is_held: bool,
 }
 

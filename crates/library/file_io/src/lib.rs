@@ -1,9 +1,9 @@
-//! Files of MPI: which bytes a view names, how they are moved, and the system calls behind it.
+//! Files of MPI: the bytes that a view names, their transfer, and the system calls for it.
 //!
 //! - [`View`] says where the bytes of a process lie in the file (MPI 5.0 §14.3). It is pure.
 //! - [`external`] gives datatypes their layout in files of the representation external32.
 //! - [`Transfer`] moves bytes between a buffer and the file, in windows that leave out short gaps.
-//! - [`Strided`] copies records to and from their places among those of others.
+//! - [`Strided`] copies records to and from their offsets among those of others.
 //! - [`Domains`] divide a file among processes that access it for others.
 //! - [`Storage`] opens files, and [`Backing`] is an open one: the few system calls that all else
 //!   needs. [`RealStorage`] makes them; `FaultyStorage` fails by a plan, for tests.
@@ -14,10 +14,10 @@
 //! Nothing here knows ranks, messages or handles.
 //!
 //! Invariants:
-//! - a call that is interrupted or moves fewer bytes than asked for goes on;
-//! - bytes that nobody named are rewritten only under a lock on them;
+//! - a system call that is interrupted, or moves fewer bytes than requested, is continued;
+//! - bytes in gaps between the data of an access are rewritten only under a lock on them;
 //! - no lock is held when a function returns;
-//! - a thread starts with a [`Worker`] and ends with it.
+//! - the only thread is that of a [`Worker`], and ends with it.
 //!
 //! Never here: ranks, messages, handles.
 

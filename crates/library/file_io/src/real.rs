@@ -1,4 +1,4 @@
-//! The system's files.
+//! The storage of this host: files by the operating system's calls.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
@@ -22,7 +22,7 @@ impl Storage for RealStorage {
             .read(mode.access != Access::Write)
             .write(mode.access != Access::Read)
             .mode(mode.permissions);
-        // The standard library makes no file that can only be read; MPI does.
+        // The standard library does not create a file that is opened to be read only; MPI does.
         let mut flags = libc::O_CLOEXEC;
         if mode.create {
             flags |= libc::O_CREAT;
@@ -121,7 +121,8 @@ impl Backing for RealFile {
 }
 
 impl RealFile {
-    /// Writes zeros behind the end of the file, where the file system cannot reserve memory.
+    /// Writes zeros behind the end of the file up to `size`, for a file system that cannot reserve
+    /// space.
     fn extend_by_zeros(&self, size: u64) -> Result<()> {
         let zeros = [0; 65536];
         let mut at = self.size()?;

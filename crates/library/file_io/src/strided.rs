@@ -1,32 +1,33 @@
-//! Runs of one length at equal distances: the view of a process whose records interleave with those
-//! of others.
+//! Runs of equal length at equal distances: the view of a process whose records interleave with
+//! those of others.
 
-/// Runs of `run` bytes each, `stride` bytes from the start of one to the start of the next, without
-/// end. A run is no longer than a stride.
+/// Endless runs of `run` bytes each. The starts of two successive runs are `stride` bytes apart. A
+/// run is no longer than a stride.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Strided {
     /// The offset of the first run in the file.
     pub first: u64,
-    /// Bytes of a run.
+    /// Length of a run in bytes.
     pub run: u64,
-    /// Bytes from start to start.
+    /// The distance from the start of a run to the start of the next, in bytes.
     pub stride: u64,
 }
 
 impl Strided {
-    /// The number of data bytes before an offset of the file.
+    /// The number of data bytes of the view before an offset of the file.
     pub fn bytes_before(&self, offset: u64) -> u64 {
         let within = offset.saturating_sub(self.first);
         within / self.stride * self.run + (within % self.stride).min(self.run)
     }
 
-    /// The place of the first run within a stride of the file.
+    /// The offset of the first run modulo the stride.
     pub fn phase(&self) -> u64 {
         self.first % self.stride
     }
 
-    /// No byte belongs to two of these, whose strides must be one. `all`: places within a stride,
-    /// and lengths.
+    /// True if no byte of the file belongs to two of several interleaved views of the same
+    /// `stride`. `all` has the [`phase`](Strided::phase) and the length of a run of each view; the
+    /// call sorts it.
     pub fn are_apart(stride: u64, all: &mut [(u64, u64)]) -> bool {
         all.sort_unstable();
         let Some(&(first, _)) = all.first() else {
@@ -38,8 +39,8 @@ impl Strided {
             .all(|(phase, run)| starts.next().is_some_and(|next| phase + run <= next))
     }
 
-    /// Copies data from a position on to their places in memory that holds the file from the offset
-    /// `start` on.
+    /// Copies data that begin at `position` of the view to their offsets in the file. `window` is
+    /// memory that holds the file from the offset `start` on.
     pub fn spread(&self, position: u64, data: &[u8], start: u64, window: &mut [u8]) {
         let Some((at, head)) = self.head(position, data.len(), start) else {
             return;
@@ -65,7 +66,8 @@ impl Strided {
         }
     }
 
-    /// Copies data from a position on out of memory that holds the file from the offset `start` on.
+    /// Copies data that begin at `position` of the view from their offsets in the file. `window` is
+    /// memory that holds the file from the offset `start` on.
     pub fn collect(&self, position: u64, data: &mut [u8], start: u64, window: &[u8]) {
         let Some((at, head)) = self.head(position, data.len(), start) else {
             return;
@@ -91,7 +93,8 @@ impl Strided {
         }
     }
 
-    /// The place in a window of the byte at a position, and the bytes of its run from there on.
+    /// For the byte at a position: its index in a window that begins at offset `start`, and the
+    /// number of bytes of its run from there on, at most `len`. `None`: `len` is 0.
     fn head(&self, position: u64, len: usize, start: u64) -> Option<(usize, usize)> {
         let (runs, within) = (position / self.run, position % self.run);
         let at = self.first + runs * self.stride + within - start;
@@ -100,7 +103,7 @@ impl Strided {
     }
 }
 
-/// Copies runs whose length the compiler knows.
+/// Copies data to runs of `RUN` bytes, a length that the compiler knows.
 fn spread<const RUN: usize>(data: &[u8], stride: usize, window: &mut [u8]) {
     let (runs, tail) = data.as_chunks::<RUN>();
     let mut places = window.chunks_mut(stride);
@@ -127,7 +130,7 @@ fn collect<const RUN: usize>(data: &mut [u8], stride: usize, window: &[u8]) {
 mod tests {
     use super::*;
 
-    /// Each byte's place, one by one.
+    /// The offset in the file of the byte at a position.
     fn place(strided: &Strided, position: u64) -> u64 {
         strided.first + position / strided.run * strided.stride + position % strided.run
     }

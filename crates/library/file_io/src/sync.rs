@@ -17,7 +17,7 @@ pub(crate) use loom::thread::JoinHandle;
 #[cfg(not(loom))]
 pub(crate) use std::thread::{JoinHandle, current};
 
-/// The stack of a worker, which calls no function of the user's.
+/// Size in bytes of the stack of a worker, which calls no function of the user's.
 #[cfg(not(loom))]
 const STACK: usize = 256 << 10;
 
@@ -41,7 +41,7 @@ pub(crate) fn spawn(run: impl FnOnce() + Send + 'static) -> std::io::Result<Join
 fn without_signals<T>(then: impl FnOnce() -> T) -> T {
     let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both sets are places for one, and the first is filled before it is read.
+    // SAFETY: both are memory for a set, and the first is filled before it is read.
     let is_blocked = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) == 0

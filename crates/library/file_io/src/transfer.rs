@@ -10,13 +10,14 @@ use crate::backing::{Backing, Lock, read_full, write_all};
 use crate::view::View;
 use crate::windows::{Window, Windows};
 
-/// Bytes that are packed or unpacked at a time where memory has gaps and the file has none.
+/// The most bytes that are packed or unpacked at a time where memory has gaps and the file has
+/// none.
 const STAGE: u64 = 1 << 20;
 
 /// The ranges that a transfer locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Locking {
-    /// None. Others never rewrite bytes that they do not name.
+    /// No range. Others never rewrite bytes outside of the data of their accesses.
     None,
     /// Each window that is written: others rewrite gaps under locks.
     Writes,
@@ -26,13 +27,13 @@ pub enum Locking {
 
 /// The transfer of bytes through a view.
 pub struct Transfer<'a> {
-    /// The file.
+    /// The open file.
     pub file: &'a dyn Backing,
-    /// Threads of this process take turns, since their locks do not exclude each other.
+    /// Excludes threads of this process from each other, which file locks do not.
     pub turn: &'a Mutex<()>,
-    /// The bytes that the process sees.
+    /// The view, by which the process sees the file.
     pub view: &'a View,
-    /// The longest gap that is moved with the data around it.
+    /// The longest gap, in bytes, that is moved with the data around it.
     pub gap: u64,
     /// The longest window in bytes.
     pub span: u64,
@@ -56,7 +57,8 @@ impl Transfer<'_> {
                 if read < window.data {
                     end = window.position + read;
                 }
-                // Nothing of an ascending view lies behind the end of the file.
+                // At the end of the file the transfer stops: an ascending view has no data behind
+                // it.
                 Ok(read == window.data)
             })?;
             Ok(end)
@@ -78,7 +80,8 @@ impl Transfer<'_> {
         })
     }
 
-    /// The range that is locked at once, after a check that the bytes are some of a file.
+    /// Checks that the bytes have offsets that a file can have. Returns the range that is locked
+    /// during the whole transfer; empty except for [`Locking::Whole`].
     fn checked(&self, position: u64, count: u64) -> Result<Range<u64>> {
         if count == 0 {
             return Ok(0..0);
@@ -141,7 +144,7 @@ impl Transfer<'_> {
         failed
     }
 
-    /// Reads a window, and returns the bytes of data before the end of the file.
+    /// Reads a window. Returns the number of data bytes before the end of the file.
     fn read_window(&self, window: &Window, memory: &Buffer, stage: &mut Vec<u8>) -> Result<u64> {
         if window.runs.is_empty() {
             return self.read_run(window, memory, stage);

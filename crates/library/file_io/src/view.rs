@@ -11,38 +11,38 @@ use datatype::{Predefined, RunOrder, Type};
 
 use crate::strided::Strided;
 
-/// The view of a file.
+/// The view of a file: the bytes of it that a process sees, in order.
 #[derive(Clone, Debug)]
 pub struct View {
     displacement: u64,
-    /// Bytes of an etype.
+    /// Length of an etype in bytes.
     etype: u64,
     filetype: Type,
-    /// Bytes of data in a filetype.
+    /// Number of data bytes in a filetype.
     tile: u64,
-    /// Any number of filetypes are one run.
+    /// True if the data of any number of successive filetypes are contiguous.
     is_dense: bool,
     order: RunOrder,
     strided: Option<Strided>,
 }
 
-/// The reason why datatypes make no view.
+/// The reason why an etype and a filetype cannot make a view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ViewError {
     /// The etype has no data.
     EmptyEtype,
     /// The filetype is not made of whole etypes.
     PartOfEtype {
-        /// Bytes of the filetype.
+        /// Number of data bytes in the filetype.
         filetype: u64,
-        /// Bytes of the etype.
+        /// Length of the etype in bytes.
         etype: u64,
     },
     /// A displacement of the filetype is negative.
     Negative,
     /// Displacements of the filetype do not ascend.
     Unordered,
-    /// Filetypes do not follow each other.
+    /// The extent of the filetype is not positive, so that filetypes cannot follow each other.
     Extent,
 }
 
@@ -69,7 +69,7 @@ impl Default for View {
 }
 
 impl View {
-    /// The view of filetypes that follow each other from a displacement on.
+    /// The view in which the filetype is repeated from the displacement on.
     ///
     /// # Errors
     /// The datatypes cannot make a view.
@@ -107,7 +107,8 @@ impl View {
         Ok(view)
     }
 
-    /// The runs, if a filetype has only one and the next begins behind it.
+    /// The runs of the view, if each filetype has one run and those of successive filetypes do not
+    /// overlap. `None`: otherwise.
     fn with_one_run(&self) -> Option<Strided> {
         let stride = self.filetype.extent() as u64;
         let mut first = None;
@@ -120,12 +121,12 @@ impl View {
         (run == self.tile && run <= stride).then_some(Strided { first, run, stride })
     }
 
-    /// The runs, if they have one length and equal distances.
+    /// The runs of the view, if they have one length and equal distances.
     pub fn strided(&self) -> Option<Strided> {
         self.strided
     }
 
-    /// Bytes of an etype.
+    /// Length of an etype in bytes.
     pub fn etype(&self) -> u64 {
         self.etype
     }
@@ -135,23 +136,24 @@ impl View {
         self.displacement
     }
 
-    /// The view has no data.
+    /// True if the view has no data.
     pub fn is_empty(&self) -> bool {
         self.tile == 0
     }
 
-    /// Some bytes of the file appear more than once, so that the view can only be read.
+    /// True if some bytes of the file appear more than once, so that the view can only be read.
     pub fn overlaps(&self) -> bool {
         self.order == RunOrder::Overlapping
     }
 
-    /// Offsets grow with positions, across filetypes too.
+    /// True if offsets grow with positions, across filetypes too.
     pub fn ascends(&self) -> bool {
         self.order == RunOrder::Ascending
             && (self.is_empty() || self.filetype.extent() >= self.filetype.true_extent())
     }
 
-    /// The offset of the byte at a position. `None`: it does not fit 63 bits.
+    /// The offset in the file of the byte at a position of the view. `None`: it does not fit 63
+    /// bits.
     pub fn offset_of(&self, position: u64) -> Option<u64> {
         if self.is_dense {
             return fits(self.displacement.checked_add(position)?);
@@ -183,7 +185,7 @@ impl View {
         if let Some(strided) = &self.strided {
             return strided.bytes_before(offset);
         }
-        // Each byte of an ascending view takes one of the file.
+        // Each byte of an ascending view has its own byte of the file, so there are at most `most`.
         let (mut low, mut high) = (0, most);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -195,8 +197,8 @@ impl View {
         low
     }
 
-    /// The offsets that the bytes from a position on lie between. `None`: there are no such bytes,
-    /// or they do not fit 63 bits.
+    /// The start and the end of the range of the file that contains `count` bytes of the view from
+    /// a position on. `None`: there are no such bytes, or they do not fit 63 bits.
     pub fn bounds(&self, position: u64, count: u64) -> Option<(u64, u64)> {
         let last = position.checked_add(count.checked_sub(1)?)?;
         if self.is_empty() {
@@ -253,7 +255,8 @@ impl View {
     }
 }
 
-/// An offset, if the system's 63 bits have room for it and for the byte there.
+/// The offset, if it and the end of the byte there fit the 63 bits of the system's offsets. `None`:
+/// they do not.
 fn fits(offset: u64) -> Option<u64> {
     (offset < i64::MAX as u64).then_some(offset)
 }

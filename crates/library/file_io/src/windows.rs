@@ -1,22 +1,23 @@
 //! Windows: runs of a file that one system call moves together, with short gaps between them.
 
-/// Runs that are moved together.
+/// Runs of a file that one system call moves together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// The offset of the first byte.
+    /// The offset of the first byte in the file.
     pub offset: u64,
-    /// Bytes from the first to the last, gaps included.
+    /// Number of bytes from the first to the last, gaps included.
     pub len: u64,
-    /// Bytes of data before this window.
+    /// Number of data bytes of the access in earlier windows.
     pub position: u64,
-    /// Bytes of data.
+    /// Number of data bytes in this window.
     pub data: u64,
-    /// The runs: offsets from the window's, and lengths. Empty if there is only one.
+    /// The runs: offset from the start of the window, and length in bytes. Empty if there is only
+    /// one.
     pub runs: Vec<(u64, u64)>,
 }
 
 impl Window {
-    /// Some bytes of the window are not data.
+    /// True if some bytes of the window are not data.
     pub fn has_gaps(&self) -> bool {
         self.data < self.len
     }
@@ -31,8 +32,8 @@ impl Window {
         }
     }
 
-    /// Takes another run, if it lies at most `gap` bytes behind the window's end, and the window
-    /// keeps within `span` bytes.
+    /// Adds another run, if it is at most `gap` bytes behind the window's end, and the window stays
+    /// within `span` bytes. True: it has been added.
     fn take(&mut self, offset: u64, len: u64, limits: &Windows) -> bool {
         let end = self.offset + self.len;
         let Some(gap) = offset.checked_sub(end) else {
@@ -51,7 +52,7 @@ impl Window {
     }
 }
 
-/// Makes windows of runs.
+/// Joins the runs of an access, one after the other, to windows.
 #[derive(Clone, Debug)]
 pub struct Windows {
     span: u64,
@@ -87,7 +88,7 @@ impl Windows {
         None
     }
 
-    /// The last window.
+    /// Returns the last window, if there is one.
     pub fn finish(&mut self) -> Option<Window> {
         self.window.take()
     }

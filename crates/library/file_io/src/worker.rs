@@ -2,22 +2,23 @@
 //!
 //! Invariants:
 //! - jobs begin in the order in which they were handed over;
-//! - a job's memory is free for others once its ticket has given the result, or is gone;
-//! - a result is in its ticket before the count of finished jobs says so, and the owner is called
-//!   afterwards. An owner that has announced its sleep and then finds no finished job is awakened.
+//! - a job's memory is free for others once its ticket has returned the result, or has been
+//!   dropped;
+//! - a result is in its ticket before its job is counted as finished, and the owner is notified
+//!   after that. An owner that announces its sleep and then finds no finished job is awakened.
 
 use std::collections::VecDeque;
 use std::io::Result;
 
 use crate::sync::{Arc, AtomicU64, Condvar, JoinHandle, Mutex, MutexGuard, Ordering, spawn};
 
-/// The most jobs that wait for the worker.
+/// The greatest number of jobs that wait for the worker.
 #[cfg(not(loom))]
 const MOST_JOBS: usize = 64;
 #[cfg(loom)]
 const MOST_JOBS: usize = 1;
 
-/// A thread that makes the jobs of one rank. It ends with this object, after all jobs.
+/// A thread that executes the jobs of one rank. It ends with this object, after all jobs.
 pub struct Worker {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
@@ -25,10 +26,11 @@ pub struct Worker {
 
 struct Queue {
     jobs: Mutex<Jobs>,
-    /// Jobs have come, or no more will.
+    /// Notified when a job is added, and when no more will be.
     changed: Condvar,
-    /// Numbers of jobs that have been finished, and of those whose results are taken.
+    /// Number of jobs that have been finished.
     finished: AtomicU64,
+    /// Number of jobs whose results have been taken.
     taken: AtomicU64,
 }
 
@@ -38,7 +40,7 @@ struct Jobs {
     is_over: bool,
 }
 
-/// The claim to the result of a job. One that is dropped waits for the end of the job.
+/// The claim to the result of a job. The drop of a ticket waits for the end of its job.
 pub struct Ticket<T> {
     queue: Arc<Queue>,
     slot: Arc<Slot<T>>,
@@ -51,7 +53,7 @@ struct Slot<T> {
 }
 
 impl Worker {
-    /// Starts a worker. It calls `ring` after each job.
+    /// Starts a worker, which calls `ring` after each job.
     ///
     /// # Errors
     /// The system has no room for another thread.
@@ -70,10 +72,10 @@ impl Worker {
         })
     }
 
-    /// Hands a job over.
+    /// Adds a job for the worker. Returns the ticket of its result.
     ///
     /// # Errors
-    /// Too many jobs wait: the job comes back.
+    /// Too many jobs wait. The error is the job itself.
     pub fn hand_over<T, F>(&self, job: F) -> std::result::Result<Ticket<T>, F>
     where
         T: Send + 'static,
@@ -102,7 +104,7 @@ impl Worker {
         })
     }
 
-    /// Jobs have been finished whose results nobody has taken.
+    /// True if jobs have been finished whose results have not been taken.
     pub fn has_results(&self) -> bool {
         self.queue.finished.load(Ordering::SeqCst) != self.queue.taken.load(Ordering::SeqCst)
     }
@@ -121,7 +123,7 @@ impl Queue {
         }
     }
 
-    /// The next job, after a wait. `None`: no more will come.
+    /// Waits for the next job. `None`: no more will be added.
     fn next(&self) -> Option<Box<dyn FnOnce() + Send>> {
         let mut jobs = self.lock();
         loop {
@@ -140,7 +142,7 @@ impl Queue {
 }
 
 impl<T> Ticket<T> {
-    /// The result, if the job is finished.
+    /// Takes the result, if the job is finished.
     pub fn take(&mut self) -> Option<T> {
         let result = locked(&self.slot.result).take();
         if result.is_some() {
@@ -178,7 +180,8 @@ impl Drop for Worker {
         self.queue.lock().is_over = true;
         self.queue.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // The last owner of a rank may be the worker itself, in its call after a job.
+            // The last owner of a rank, which drops the worker, may be the worker's own thread
+            // after a job.
             #[cfg(not(loom))]
             if thread.thread().id() == crate::sync::current().id() {
                 return;
@@ -262,7 +265,7 @@ mod tests {
         let mut ticket = worker
             .hand_over(|| {
                 let mut mask = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-                // SAFETY: the place is one of a set, which the call fills.
+                // SAFETY: the memory is that of a set, which the call fills.
                 unsafe {
                     libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
                     [libc::SIGTERM, libc::SIGUSR1, libc::SIGALRM]

@@ -1,17 +1,18 @@
 //! Algorithms of collective operations: one table, whose choices the knob `collectives` overrides.
 //!
-//! The rows of a collective are algorithms, each with the restrictions under which it works; its
-//! cost is in nanoseconds. The cheapest row that works is taken; ties go to the earlier row. Within
-//! the shared memory of one host, where times depend on caches and cores, rows are taken by
-//! measured sizes instead.
+//! The rows of a collective are algorithms, each with the restrictions under which it works; an
+//! algorithm's cost is in nanoseconds. The cheapest row that works is chosen; of equal ones, the
+//! first. Members that share the memory of one host do not compare costs, because times there
+//! depend on caches and cores: they use the last row whose least size, found by measurement, is not
+//! above theirs.
 //!
 //! Invariant: all members of a communicator choose the same algorithm, so a choice depends only on
-//! facts that all of them know: their number, their hosts, and the numbers of the network on which
-//! they have agreed.
+//! facts that all of them know: their number, their hosts, and the properties of the network on
+//! which they have agreed.
 //!
 //! Reductions give the same bits from run to run, with any operation, if the ranks, their hosts,
 //! the machine's network and the settings are the same: a choice has no other inputs, and every
-//! algorithm combines operands in an order that no arrival changes.
+//! algorithm combines operands in an order that does not depend on the order of arrivals.
 
 mod behind_barrier;
 pub(crate) mod between;
@@ -38,46 +39,47 @@ pub(crate) use pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
 
 use crate::{Class, Error, Result};
 
-/// Restrictions without which an algorithm does not work: a set of conditions on the call.
+/// A set of conditions on a call without which an algorithm does not work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Restrictions(u16);
 
 impl Restrictions {
-    /// No condition.
+    /// No restriction: the algorithm always works.
     const NONE: Restrictions = Restrictions(0);
-    /// A commutative operation.
+    /// The operation is commutative.
     const COMMUTATIVE: Restrictions = Restrictions(1 << 0);
-    /// An equal number of bytes from and to every member, and not in place.
+    /// Every member sends and receives an equal number of bytes, and not in place.
     const EVEN: Restrictions = Restrictions(1 << 1);
-    /// A power of two of members.
+    /// The number of members is a power of two.
     const POWER_OF_TWO: Restrictions = Restrictions(1 << 2);
-    /// One host whose ranks reach each other through a device.
+    /// The members are on one host whose ranks reach each other through a device.
     const DEVICE_WITHIN: Restrictions = Restrictions(1 << 3);
-    /// Several hosts, one of them with several ranks.
+    /// The members are on several hosts, and one of these has several members.
     const LEVELS: Restrictions = Restrictions(1 << 4);
-    /// A commutative operation, or consecutive ranks on each host.
+    /// The operation is commutative, or the ranks of each host are consecutive.
     const IN_ORDER: Restrictions = Restrictions(1 << 5);
-    /// Several ranks on every host.
+    /// Every host has several ranks.
     const SEVERAL_EACH: Restrictions = Restrictions(1 << 6);
-    /// Consecutive ranks on each host.
+    /// The ranks of each host are consecutive.
     const CONTIGUOUS: Restrictions = Restrictions(1 << 7);
-    /// An equal number of ranks on every host.
+    /// Every host has the same number of ranks.
     const EQUAL_HOSTS: Restrictions = Restrictions(1 << 8);
-    /// Members that share memory.
+    /// The members share memory.
     const SHARED: Restrictions = Restrictions(1 << 9);
-    /// Vectors that a member can publish: blocks of one size, a predefined operation if any.
+    /// Members can publish their vectors: the blocks have one size, and the operation, if any, is
+    /// predefined.
     const PUBLISHED: Restrictions = Restrictions(1 << 10);
-    /// More than two members.
+    /// There are more than two members.
     const MORE_THAN_TWO: Restrictions = Restrictions(1 << 11);
-    /// Access of each member to the memory of all.
+    /// Each member has access to the memory of all.
     const SINGLE_COPY: Restrictions = Restrictions(1 << 12);
 
-    /// These and others.
+    /// The union of two sets of conditions.
     const fn and(self, others: Restrictions) -> Restrictions {
         Restrictions(self.0 | others.0)
     }
 
-    /// The conditions that hold for a call.
+    /// The conditions that a call meets.
     fn met_by(case: &Case) -> Restrictions {
         let spread = &case.spread;
         let conditions = [
@@ -110,16 +112,16 @@ impl Restrictions {
 pub struct Row {
     /// The algorithm that the row is for.
     pub algorithm: Algorithm,
-    /// The conditions on the call.
+    /// The conditions that the call must meet.
     pub restrictions: Restrictions,
-    /// Within shared memory: the least bytes for which the row is taken. Of the rows that fit a
-    /// call, the last counts.
+    /// Among members that share memory: the least number of bytes for which the row is used. If
+    /// several rows apply to a call, the last of them is used.
     pub from: usize,
-    /// Within shared memory: the least number of ranks.
+    /// Among members that share memory: the least number of ranks for which the row is used.
     pub ranks: usize,
 }
 
-/// Least bytes of a row that is not taken within shared memory unless the knob selects it.
+/// The `from` of a row that members with shared memory do not use unless the knob selects it.
 const NEVER: usize = usize::MAX;
 
 const fn row(algorithm: Algorithm, from: usize, ranks: usize, restrictions: Restrictions) -> Row {
@@ -131,7 +133,7 @@ const fn row(algorithm: Algorithm, from: usize, ranks: usize, restrictions: Rest
     }
 }
 
-/// A row for several hosts.
+/// A row for calls on several hosts.
 const fn hosts(algorithm: Algorithm, restrictions: Restrictions) -> Row {
     row(algorithm, NEVER, 0, R::LEVELS.and(restrictions))
 }
@@ -147,7 +149,7 @@ pub(crate) fn ways(of: Collective, case: &Case) -> [bool; WAYS] {
     [works(A::Shared), works(A::Direct), true]
 }
 
-/// The rows of a collective.
+/// The rows of the table for a collective, one for each algorithm.
 pub const fn rows(of: Collective) -> &'static [Row] {
     match of {
         Collective::Barrier => BARRIER,
@@ -163,7 +165,7 @@ pub const fn rows(of: Collective) -> &'static [Row] {
     }
 }
 
-/// The times at which the ranks end an operation.
+/// The end times of the ranks of an operation, by the formula of an algorithm.
 fn ends(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
     let ends = match of {
         Collective::Barrier => cost::barrier,
@@ -180,13 +182,13 @@ fn ends(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
     ends(algorithm, case)
 }
 
-/// The time of an algorithm on the mean of all ranks, in nanoseconds, as members compare it.
+/// The time of an algorithm by which members compare it: the mean of all ranks, in nanoseconds.
 fn time(of: Collective, algorithm: Algorithm, case: &Case) -> u64 {
     let followed = rooted::behind_barrier(of, algorithm, case);
     followed.unwrap_or_else(|| ends(of, algorithm, case)).mean
 }
 
-/// The cheapest algorithm without levels.
+/// The cheapest flat (not two-level) algorithm; `None` if none works.
 fn cheapest_flat(of: Collective, case: &Case) -> Option<Algorithm> {
     let works = |row: &&Row| !row.has_levels() && row.can(case);
     let rows = rows(of).iter().filter(works);
@@ -197,7 +199,7 @@ fn cheapest_flat(of: Collective, case: &Case) -> Option<Algorithm> {
 use trees::Ends;
 use {Algorithm as A, Restrictions as R};
 
-/// The restrictions of collective buffers.
+/// The restrictions of rows that use a collective buffer.
 const BUFFER: Restrictions = R::SHARED.and(R::PUBLISHED);
 
 const BARRIER: &[Row] = &[
@@ -308,18 +310,20 @@ const SCAN: &[Row] = &[
 ];
 
 impl Row {
-    /// The row is for several hosts only.
+    /// True if the row is for several hosts only.
     fn has_levels(&self) -> bool {
         R::LEVELS.are_among(self.restrictions)
     }
 
-    /// The algorithm works in this case.
+    /// True if the algorithm of this row works in this case.
     pub(crate) fn can(&self, case: &Case) -> bool {
         self.restrictions.are_among(Restrictions::met_by(case))
     }
 }
 
-/// The row for ranks that share memory, by measured sizes.
+/// The algorithm for ranks that share memory: that of the last row whose restrictions and least
+/// sizes ([`Row::from`], [`Row::ranks`]) the call meets. Measurements found these sizes. `None`:
+/// there is no such row.
 fn measured(collective: Collective, case: &Case) -> Option<Algorithm> {
     let met = Restrictions::met_by(case);
     let fits = |row: &&Row| {
@@ -329,15 +333,16 @@ fn measured(collective: Collective, case: &Case) -> Option<Algorithm> {
     last.map(|row| row.algorithm)
 }
 
-/// The cheapest row.
+/// The algorithm of the cheapest row that works.
 fn cheapest(collective: Collective, case: &Case) -> Option<Algorithm> {
     let rows = rows(collective).iter().filter(|row| row.can(case));
     rows.map(|row| row.algorithm)
         .min_by_key(|&algorithm| time(collective, algorithm, case))
 }
 
-/// The predicted times of the algorithms that work in a case, in nanoseconds, in the order of the
-/// table: the mean of all ranks. Empty within shared memory, where measured sizes decide.
+/// The predicted times of the algorithms that work in a case, in the order of the table: each the
+/// mean of all ranks, in nanoseconds. Empty for members that share memory, for which no times are
+/// predicted.
 pub fn predictions(collective: Collective, case: &Case) -> Vec<(Algorithm, u64)> {
     if case.is_in_memory() {
         return Vec::new();
@@ -352,21 +357,21 @@ pub fn predictions(collective: Collective, case: &Case) -> Vec<(Algorithm, u64)>
     predictions
 }
 
-/// An algorithm that the user wants from a number of bytes on.
+/// An algorithm that the user has chosen for calls with `from` bytes or more.
 struct Override {
     collective: Collective,
     from: usize,
     algorithm: Algorithm,
 }
 
-/// The table with the user's overrides.
+/// The table of algorithms with the user's overrides.
 pub struct AlgorithmTable {
     overrides: Vec<Override>,
     arity: TreeArity,
 }
 
 impl AlgorithmTable {
-    /// The table with these overrides, and this number of branches in k-ary trees; an error names
+    /// The table with these overrides, and this number of branches in k-ary trees. An error names
     /// an unknown collective or algorithm.
     pub fn new(overrides: &AlgorithmChoices, arity: TreeArity) -> Result<AlgorithmTable> {
         let mut wanted = Vec::new();
@@ -405,7 +410,7 @@ impl AlgorithmTable {
                 algorithm,
             });
         }
-        // Of equal sizes the last one that the user wrote counts.
+        // Of settings for one size, the last one in the user's text has precedence.
         wanted.reverse();
         wanted.sort_by_key(|one| std::cmp::Reverse(one.from));
         Ok(AlgorithmTable {
@@ -414,7 +419,7 @@ impl AlgorithmTable {
         })
     }
 
-    /// The user's number of branches in k-ary trees.
+    /// The number of branches in k-ary trees that the user has set, if any.
     pub(crate) fn arity(&self) -> Option<usize> {
         self.arity.fixed()
     }
@@ -434,8 +439,8 @@ impl AlgorithmTable {
         best.expect("a collective has a row for everything")
     }
 
-    /// Members that share memory publish vectors of `published` bytes, whatever the collective: the
-    /// choice of the table, without the table.
+    /// True if, in every collective, members that share memory publish vectors of `published` bytes
+    /// in a collective buffer. For such calls the table need not be searched.
     #[inline(always)]
     pub fn takes_buffer(&self, published: usize, ranks: usize) -> bool {
         self.overrides.is_empty() && published < ALWAYS_SHARED && ranks > 1
@@ -446,7 +451,7 @@ impl AlgorithmTable {
         self.overrides.is_empty()
     }
 
-    /// The user's choice, where the algorithm can serve this call.
+    /// The user's choice for this call, if its algorithm works there.
     #[cold]
     fn overridden(&self, collective: Collective, case: &Case) -> Option<Algorithm> {
         let fits = |one: &&Override| one.collective == collective && one.from <= case.bytes;

@@ -1,24 +1,25 @@
 //! Error classes, codes and strings that the user adds (MPI 5.0 §9.5). They need no rank: a program
-//! may add them before MPI runs.
+//! may add them before it initializes MPI.
 
 use std::collections::BTreeMap;
 
 use crate::{Class, Error, Result};
 
-/// The error classes, codes and texts that a program has added. Numbers are never used again.
+/// The error classes, codes and texts that a program has added. The numbers of removed ones are not
+/// used again.
 pub struct Codes {
     added: BTreeMap<i32, Code>,
     last: i32,
 }
 
 struct Code {
-    /// The class of the code; of a class, its own number.
+    /// The class of the code. For a class: its own number.
     class: i32,
     text: Option<String>,
 }
 
 impl Codes {
-    /// No additions.
+    /// A table of added error classes and codes, still empty.
     pub const fn new() -> Codes {
         Codes {
             added: BTreeMap::new(),
@@ -38,7 +39,7 @@ impl Codes {
         Ok(class)
     }
 
-    /// `MPI_Add_error_code`: a code of a class of the user's or of a predefined one.
+    /// `MPI_Add_error_code`: adds a code to a predefined class, or to one that the user added.
     pub fn add_code(&mut self, class: i32) -> Result<i32> {
         let predefined = (Class::SUCCESS.0..=Class::ABI.0).contains(&class);
         if !predefined && !self.is_class(class) {
@@ -52,13 +53,13 @@ impl Codes {
         Ok(code)
     }
 
-    /// `MPI_Add_error_string`: sets the text of a code or class of the user's.
+    /// `MPI_Add_error_string`: sets the text of a code or class that the user added.
     pub fn add_string(&mut self, code: i32, text: &str) -> Result<()> {
         self.get_mut(code)?.text = Some(text.to_string());
         Ok(())
     }
 
-    /// `MPI_Remove_error_class`: a class without codes.
+    /// `MPI_Remove_error_class`. It is an error if the class still has codes or a text.
     pub fn remove_class(&mut self, class: i32) -> Result<()> {
         if !self.is_class(class) {
             return Err(Error::new(
@@ -78,7 +79,7 @@ impl Codes {
         self.remove(class)
     }
 
-    /// `MPI_Remove_error_code`: a code without a text.
+    /// `MPI_Remove_error_code`. It is an error if the code still has a text.
     pub fn remove_code(&mut self, code: i32) -> Result<()> {
         self.get_mut(code)?;
         if self.is_class(code) {
@@ -99,12 +100,13 @@ impl Codes {
         }
     }
 
-    /// The class of a code that the user added.
+    /// The class of a code that the user added. `None`: the user has added no such code.
     pub fn class_of(&self, code: i32) -> Option<i32> {
         self.added.get(&code).map(|code| code.class)
     }
 
-    /// The text of a code that the user added; empty if it has none.
+    /// The text of a code that the user added; empty if it has none. `None`: the user has added no
+    /// such code.
     pub fn text_of(&self, code: i32) -> Option<&str> {
         self.added
             .get(&code)

@@ -40,7 +40,7 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
     Ok(())
 }
 
-/// The `count` factors of `number`, in ascending order.
+/// The `count` factors of `number` that differ least, in ascending order.
 fn nearest(number: i32, count: usize) -> Vec<i32> {
     if count < 2 {
         return vec![number; count];
@@ -54,7 +54,8 @@ fn nearest(number: i32, count: usize) -> Vec<i32> {
         .divisors
         .iter()
         .partition(|&&size| power_at_most(size, count, number));
-    // No largest factor is below these, so least factors too far from them need not be tried.
+    // The largest factor is at least `closest`, so a least factor too far below it need not be
+    // tried.
     let closest = high.first().copied().unwrap_or(number);
     for &least in low.iter().rev() {
         let nearer = |most: i32| best.as_ref().is_none_or(|(apart, _)| most - least < *apart);
@@ -78,9 +79,9 @@ fn nearest(number: i32, count: usize) -> Vec<i32> {
 }
 
 struct Search {
-    /// Divisors of the whole number, in ascending order.
+    /// Divisors of the number to be factorized, in ascending order.
     divisors: Vec<i32>,
-    /// Arguments of `factors` without a result.
+    /// Arguments for which `factors` has found nothing.
     dead: HashSet<(i32, usize, i32, i32)>,
 }
 
@@ -125,12 +126,12 @@ impl Search {
     }
 }
 
-/// Is `size` to the power of `count` at most `number`?
+/// True if `size` to the power of `count` is at most `number`.
 fn power_at_most(size: i32, count: usize, number: i32) -> bool {
     size == 1 || !power_reaches_beyond(size, count, number)
 }
 
-/// Is `size` to the power of `count` more than `number`?
+/// True if `size` to the power of `count` is more than `number`.
 fn power_reaches_beyond(size: i32, count: usize, number: i32) -> bool {
     let mut power = 1_i64;
     (0..count).any(|_| {
@@ -139,7 +140,7 @@ fn power_reaches_beyond(size: i32, count: usize, number: i32) -> bool {
     })
 }
 
-/// Is `size` to the power of `count` at least `number`?
+/// True if `size` to the power of `count` is at least `number`.
 fn power_reaches(size: i32, count: usize, number: i32) -> bool {
     size > 1 && power_reaches_beyond(size, count, number - 1)
 }
@@ -149,7 +150,7 @@ fn quotient(number: i32, divisor: i64) -> Option<i32> {
     (number % divisor == 0).then(|| (number / divisor) as i32)
 }
 
-/// All divisors, in ascending order.
+/// All divisors of `number`, in ascending order.
 fn divisors(number: i32) -> Vec<i32> {
     let number = i64::from(number);
     let small: Vec<i64> = (1..)

@@ -1,7 +1,6 @@
 //! Error handlers (MPI 5.0 §9.3): what an error does to the program.
 //!
-//! Invariant: a handler that the user has freed stays as long as a communicator uses
-//! it.
+//! Invariant: a handler that the user has freed stays as long as an object uses it.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ pub const RETURN: u32 = 0x143;
 /// change.
 pub type Function = Arc<dyn Fn(u32, &mut i32) + Send + Sync>;
 
-/// Action after an error.
+/// The action that follows from an error handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorAction {
     /// All connected processes end.
@@ -38,9 +37,9 @@ pub struct Errhandlers(Slab<Errhandler>);
 struct Errhandler {
     kind: ObjectKind,
     function: Function,
-    /// Handles that the user has and may free.
+    /// Number of handles that the user holds and may free.
     handles: u32,
-    /// Objects that use it.
+    /// Number of objects that use the handler.
     objects: u32,
 }
 
@@ -51,7 +50,7 @@ impl Default for Errhandlers {
 }
 
 impl Errhandlers {
-    /// The handle of a new error handler for objects of this kind.
+    /// Adds an error handler for objects of this kind, and returns its handle.
     pub fn create(&mut self, kind: ObjectKind, function: Function) -> Result<u32> {
         let errhandler = Errhandler {
             kind,
@@ -67,7 +66,7 @@ impl Errhandlers {
         })
     }
 
-    /// `MPI_Errhandler_free`: gives up one handle of the user's.
+    /// `MPI_Errhandler_free`: counts one handle less that the user holds.
     pub fn free(&mut self, handle: u32) -> Result<()> {
         if is_predefined(handle) {
             return Ok(());
@@ -81,7 +80,7 @@ impl Errhandlers {
         Ok(())
     }
 
-    /// May the user set this handler on an object of this kind?
+    /// Checks that the user may set this handler on an object of this kind.
     pub(crate) fn check(&self, kind: ObjectKind, handle: u32) -> Result<()> {
         if is_predefined(handle) {
             return Ok(());
@@ -106,7 +105,7 @@ impl Errhandlers {
         Some(errhandler.function.clone())
     }
 
-    /// Counts one more handle of the user's.
+    /// Counts one more handle that the user holds.
     pub(crate) fn add_handle(&mut self, handle: u32) {
         if let Some(errhandler) = self.0.get_mut(handle) {
             errhandler.handles += 1;

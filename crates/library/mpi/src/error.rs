@@ -46,34 +46,37 @@ classes! {
     ERRHANDLER = 61, ABI = 62, LASTCODE = 16383,
 }
 
-/// An error, for an error handler. It is one word long, so that results travel in registers.
+/// An error, as error handlers receive it. It is as long as a pointer, so that results are returned
+/// in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<Fault>);
 
 /// The contents of an [`Error`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The class.
+    /// The error class.
     pub class: Class,
-    /// The failure, its place, cause and remedy; without the name of the procedure.
+    /// The text for the user: the failure, the rank or peer where it happened, its cause and its
+    /// remedy, without the name of the procedure.
     pub detail: Cow<'static, str>,
-    /// The connection to a peer is lost, perhaps because its process has died.
+    /// True if the connection to a peer is lost, perhaps because its process has died.
     pub may_be_death: bool,
-    /// The reach of the failure.
+    /// The set of operations that the failure affects.
     pub cause: Cause,
-    /// The class that decides on the exit code of a fatal error: that of the cause, where the error
-    /// itself stands for those of several operations.
+    /// The class that determines the exit code of a fatal error. In an error that sums up those of
+    /// several operations, it is the class of the one that caused the failure.
     pub exit_class: Class,
 }
 
-/// The reach of a failure.
+/// The set of operations that a failure affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The call, or this rank.
+    /// The failed call, or other operations of this rank alone.
     Local,
-    /// Everything that needs the peer with this world rank.
+    /// All operations that need the peer with this world rank.
     LostPeer(usize),
-    /// Collective operations on one communicator: a member has left one.
+    /// All collective operations on one communicator: a member has left such an operation after an
+    /// error.
     LeftCollective {
         /// The communicator's context.
         context: u64,
@@ -97,13 +100,14 @@ impl Error {
         }))
     }
 
-    /// This error with another reach.
+    /// This error with another [`Cause`].
     pub(crate) fn because(mut self, cause: Cause) -> Error {
         self.0.cause = cause;
         self
     }
 
-    /// This error, which reports others, with the consequences of one of them.
+    /// This error, which sums up several, with the [`Cause`] and the exit class of one of them,
+    /// `cause`.
     pub fn standing_for(mut self, cause: &Error) -> Error {
         self.0.exit_class = cause.exit_class;
         self.0.may_be_death = cause.may_be_death;
@@ -111,7 +115,7 @@ impl Error {
         self
     }
 
-    /// The failure has a lost peer as its cause.
+    /// True if the failure is a consequence of a lost peer.
     pub fn is_loss(&self) -> bool {
         self.cause != Cause::Local
     }

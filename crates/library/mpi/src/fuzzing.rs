@@ -8,14 +8,17 @@ use fuzz_input::Script;
 use crate::matching::Key;
 use crate::p2p::Messages;
 use crate::p2p::protocol::{CopyCostSource, Limits};
-use crate::packet::{ClearToSend, Envelope, Invitation, Kind, Offer, Started, Target, encode};
+use crate::packet::{
+    ClearToSend, Envelope, Invitation, Kind, Offer, RunClass, Started, Target, encode,
+};
 
 /// The peer that sends the packets.
 const PEER: usize = 1;
 
-/// Packets of a peer, with receives posted among them.
+/// Handles packets of a peer, with receives posted among them.
 ///
-/// The promise: no packet ends this rank by a panic; one that breaks the protocol is named.
+/// The promise: no packet ends this rank by a panic, and an error about a packet that breaks the
+/// protocol names the peer.
 pub fn packets(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let limits = limits(&mut script);
@@ -44,7 +47,7 @@ pub fn packets(bytes: &[u8]) {
     }
 }
 
-/// Messages of an origin of one-sided communication: `window::fuzzing` has the promise.
+/// Active messages of an origin of one-sided communication. `window::fuzzing` states the promise.
 pub fn windows(bytes: &[u8]) {
     crate::window::fuzzing::run(bytes, limits(&mut Script::new(&[])));
 }
@@ -84,10 +87,11 @@ fn body(script: &mut Script) -> Vec<u8> {
     let notice = script.byte().into();
     match kind {
         0 => encode(&Offer {
-            len: number >> 2,
+            len: number >> 7,
+            shared: script.is_one_in(2),
             push: script.is_one_in(2),
             settled: script.is_one_in(2),
-            one_run: script.is_one_in(2),
+            runs: RunClass::from_code(script.byte().into()),
             key,
         }),
         1 => encode(&ClearToSend { receive }),

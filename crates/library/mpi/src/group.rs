@@ -5,8 +5,8 @@
 //! - a group of the job's first ranks, in order, is stored as [`Members::All`], so that equal
 //!   groups are equal values;
 //! - no operation takes quadratic time on large groups;
-//! - the group of an object has one handle however often it is asked for, and each answer is freed
-//!   by itself: programs that never free it do not run out of handles.
+//! - the group of an object has one handle, however often programs query it, and each result of a
+//!   query is freed on its own: programs that never free it do not run out of handles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Members {
         }
     }
 
-    /// There are no members.
+    /// True if there are no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -78,7 +78,7 @@ impl Members {
         }
     }
 
-    /// The member with world rank `world`.
+    /// The number in this group of the member with world rank `world`. `None`: it is no member.
     pub fn rank_of(&self, world: usize) -> Option<usize> {
         match self {
             Members::All(size) => (world < *size).then_some(world),
@@ -186,7 +186,8 @@ impl Members {
                 );
                 return Err(Error::new(Class::ARG, detail));
             }
-            // Checked first, so that a range without bounds does not take memory without bounds.
+            // Checked before ranks are listed, so that a wrong range does not take unlimited
+            // memory.
             self.member(first)?;
             let count = (i64::from(last) - i64::from(first)) / i64::from(stride);
             self.member((i64::from(first) + count * i64::from(stride)) as i32)?;
@@ -213,7 +214,7 @@ impl Members {
         Ok(marked)
     }
 
-    /// The world rank of a member that the user named.
+    /// The world rank of member `rank`; an error if there is no such member.
     fn member(&self, rank: i32) -> Result<usize> {
         usize::try_from(rank)
             .ok()
@@ -242,15 +243,15 @@ fn twice(detail: String) -> Error {
     )
 }
 
-/// Finds members by world rank, many times.
+/// Finds the numbers of members in a group by their world ranks, many times.
 enum RankLookup<'a> {
     Few(&'a Members),
-    /// By world rank.
+    /// The number of each member, indexed by world rank.
     Table(Vec<Option<u32>>),
 }
 
 impl RankLookup<'_> {
-    /// A lookup that `lookups` members are to be found with; a table pays only for many.
+    /// A lookup for `lookups` searches. A table is built only if these are enough to pay for it.
     fn of(members: &Members, lookups: usize) -> RankLookup<'_> {
         let Members::Listed(ranks) = members else {
             return RankLookup::Few(members);
@@ -284,7 +285,7 @@ pub struct Group {
     pub members: Members,
     /// This rank's number in the group, if it is a member.
     pub rank: Option<usize>,
-    /// Answers with this handle that have not been freed.
+    /// How often this handle has been returned and not been freed.
     users: u64,
 }
 
@@ -295,11 +296,12 @@ pub struct Groups {
     me: usize,
     empty: Group,
     others: Slab<Group>,
-    /// The handles of groups of objects, by the memory of the members, which they keep.
+    /// The handles of the groups of communicators, windows and files, by the identity of their
+    /// lists of members, which the groups keep alive.
     of_objects: BTreeMap<Identity, u32>,
 }
 
-/// Members as one value in memory: the number of the job's first ranks, or the address of the list.
+/// The identity of a list of members: the number of the job's first ranks, or the list's address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Identity {
     All(usize),
@@ -316,7 +318,7 @@ impl From<&Members> for Identity {
 }
 
 impl Groups {
-    /// The groups of the rank with this number in the job.
+    /// A table without groups but the empty one, for the rank with this number in the job.
     pub fn new(me: usize) -> Groups {
         let empty = Group {
             members: Members::All(0),
@@ -358,8 +360,8 @@ impl Groups {
         })
     }
 
-    /// The handle of the group of an object: the earlier one, where it has not been freed as often
-    /// as it was returned.
+    /// The handle of the group of a communicator, window or file. While an earlier handle for this
+    /// list of members has not been freed as often as it was returned, the result is that handle.
     pub fn of_object(&mut self, members: &Members) -> Result<u32> {
         let identity = Identity::from(members);
         let earlier = self.of_objects.get(&identity);

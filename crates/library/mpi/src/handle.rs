@@ -1,4 +1,4 @@
-//! Handles: integers that name an object of a rank, and that are recognized after it has been
+//! Handles: integers that name an object of a rank, and are recognized as invalid after it has been
 //! freed.
 //!
 //! A predefined handle has the ABI's value, below 4096. A user's handle is `0x1000 + ((generation
@@ -24,7 +24,7 @@ pub enum ObjectKind {
     Errhandler = 6,
     /// A request.
     Request = 7,
-    /// A message taken out by a matched probe.
+    /// A message that a matched probe has claimed.
     Message = 8,
     /// A key of attributes.
     Keyval = 9,
@@ -44,13 +44,13 @@ const GENERATIONS: u32 = 127;
 pub struct Slab<T> {
     kind: ObjectKind,
     entries: Vec<Entry<T>>,
-    /// The first free entry, [`NONE`] if there is none.
+    /// The index of the first free entry, or [`NONE`].
     free: u32,
     len: usize,
 }
 
 struct Entry<T> {
-    /// The handle of the object in this entry, or of the next one.
+    /// The handle of the object in this entry. Of a free entry: that of the next object in it.
     handle: u32,
     contents: Contents<T>,
 }
@@ -62,7 +62,7 @@ enum Contents<T> {
 
 const NONE: u32 = u32::MAX;
 
-/// Entries allocated at first; each later allocation doubles their number.
+/// Number of entries allocated at first; each later allocation doubles it.
 const SMALLEST: u32 = 32;
 
 impl<T> Slab<T> {
@@ -82,8 +82,8 @@ impl<T> Slab<T> {
         self.insert_with(|| value)
     }
 
-    /// Stores an object that is made in place, and returns its handle. `None` if there are a
-    /// million already.
+    /// Stores an object that is made in the memory of the table, and returns its handle. `None` if
+    /// there are a million already.
     #[inline(always)]
     pub fn insert_with(&mut self, value: impl FnOnce() -> T) -> Option<u32> {
         if self.free == NONE {
@@ -158,7 +158,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes the object out; its handle becomes invalid.
+    /// Removes the object with this handle, and returns it. The handle becomes invalid.
     #[inline]
     pub fn remove(&mut self, handle: u32) -> Option<T> {
         self.get(handle)?;
@@ -169,7 +169,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Drops the object in place; its handle becomes invalid.
+    /// Drops the object with this handle without a move. The handle becomes invalid.
     #[inline(always)]
     pub fn discard(&mut self, handle: u32) {
         if self.get(handle).is_some()
@@ -210,7 +210,7 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// There are no objects.
+    /// True if there are no objects.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -16,7 +16,7 @@ const ASSERTIONS: [&str; 5] = [
 pub struct Hints([Option<bool>; ASSERTIONS.len()]);
 
 impl Hints {
-    /// The assertions of an info object.
+    /// The hints that an info object gives. Keys that are no assertions are ignored.
     pub fn new(info: &[(String, String)]) -> Result<Hints> {
         let mut hints = Hints::default();
         hints.update(info)?;

@@ -5,12 +5,14 @@
 //! methods of a machine, of [`Objects`] or of `State`; operations that wait are methods of `Rank`,
 //! which releases the lock while it waits.
 //!
-//! Each subject has a room with two parts, its *machine* (data and what changes them) and its
-//! *calls*. Units stand in layers, from the ground up; `tests/it/layers.rs` checks the imports:
+//! Each subject has a folder, its *room*, with two parts: its *machine* (data and what changes
+//! them) and its *calls*. Units stand in layers, from the ground up; `tests/it/layers.rs` checks
+//! the imports:
 //!
 //! 1. values: `error`, `status`, `handle`, `matching`, `packet`, `group`, `op`, and the machines of
 //!    the rooms, with `algorithms`, which chooses for `coll`;
-//! 2. [`state`](State), which owns the machines: the engine and the objects;
+//! 2. [`state`](State), which owns the machines: those that move messages, and the program's
+//!    objects;
 //! 3. `rank`, which owns the state, waits and drives operations of several steps;
 //! 4. the calls of the rooms, and `program` and `explain`, which have calls only. A call is an
 //!    `impl Rank` block or a function.

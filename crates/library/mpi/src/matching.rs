@@ -1,9 +1,10 @@
 //! Matching of messages and receives (MPI 5.0 §3.5).
 //!
-//! A receive that names source and tag stands in a bin, chosen by its key; receives with a wildcard
-//! stand in one list. Unexpected messages stand in equal bins. Each entry carries its order.
+//! A receive that names source and tag is kept in a bin, chosen by its envelope; receives with a
+//! wildcard are kept in one list. Unexpected messages are kept in bins, too. Each entry has the
+//! number of its insertion (`order`).
 //!
-//! Invariant: the earliest entry that matches wins, wherever it stands; a receive
+//! Invariant: the earliest entry that matches wins, in whatever bin or list it is; a receive
 //! without wildcards is compared with its bin only.
 
 use std::collections::VecDeque;
@@ -22,7 +23,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// True if a receive with this key takes a message with key `sent`.
+    /// True if a receive with this envelope matches a message with the envelope `sent`.
     #[inline(always)]
     pub fn takes(&self, sent: &Key) -> bool {
         self.context == sent.context
@@ -30,7 +31,7 @@ impl Key {
             && (self.tag == sent.tag || self.tag == ANY_TAG)
     }
 
-    /// True if this is the key of a receive from any source or with any tag.
+    /// True if this is the envelope of a receive from any source or with any tag.
     #[inline(always)]
     pub fn has_wildcard(&self) -> bool {
         self.source == ANY_SOURCE || self.tag == ANY_TAG
@@ -57,7 +58,7 @@ struct Entry<T> {
     what: T,
 }
 
-/// The posted receives.
+/// The posted receives of a rank, by envelope.
 pub(crate) struct Posted {
     exact: [VecDeque<Entry<u32>>; BINS],
     wild: VecDeque<Entry<u32>>,
@@ -100,7 +101,7 @@ impl Posted {
         self.count == 0
     }
 
-    /// True if a posted receive takes a message with this key.
+    /// True if a posted receive matches a message with this envelope.
     #[inline(always)]
     pub(crate) fn has(&self, sent: &Key) -> bool {
         self.count > 0
@@ -110,7 +111,7 @@ impl Posted {
                 || self.wild.iter().any(|posted| posted.key.takes(sent)))
     }
 
-    /// Removes the earliest posted receive that takes a message with this key.
+    /// Removes the earliest posted receive that matches a message with this envelope.
     #[inline(always)]
     pub(crate) fn take(&mut self, sent: &Key) -> Option<u32> {
         if self.count == 0 {
@@ -141,8 +142,9 @@ impl Posted {
         }
     }
 
-    /// True if this receive, which names source and tag, is posted, and every earlier receive that
-    /// could take its message satisfies `known`.
+    /// True if this receive, which names source and tag, is posted, no earlier receive with a
+    /// wildcard could match its message, and every earlier receive with its envelope satisfies
+    /// `known`.
     pub(crate) fn is_only_behind(
         &self,
         key: &Key,
@@ -159,8 +161,8 @@ impl Posted {
         earlier.all(|posted| known(posted.what)) && !wild.any(|posted| posted.key.takes(key))
     }
 
-    /// The number of receives with this key that were posted before this one, which names source
-    /// and tag. `None`: it is not posted.
+    /// The number of receives with this envelope that were posted before the receive `request`,
+    /// which names source and tag. `None`: `request` is not posted.
     pub(crate) fn behind(&self, key: &Key, request: u32) -> Option<usize> {
         let bin = &self.exact[key.bin()];
         let at = bin.iter().position(|posted| posted.what == request)?;
@@ -172,7 +174,7 @@ impl Posted {
         )
     }
 
-    /// Removes a receive. False: it has been matched.
+    /// Removes a posted receive. False: it is not posted, because it has been matched.
     pub(crate) fn withdraw(&mut self, key: &Key, request: u32) -> bool {
         let list = if key.has_wildcard() {
             &mut self.wild
@@ -188,7 +190,7 @@ impl Posted {
     }
 }
 
-/// The unexpected messages.
+/// The unexpected messages of a rank, by envelope.
 pub(crate) struct Unexpected<M> {
     bins: [VecDeque<Entry<M>>; BINS],
     next: u64,
@@ -217,13 +219,13 @@ impl<M> Unexpected<M> {
         self.count += 1;
     }
 
-    /// True if a message is here.
+    /// True if there is an unexpected message.
     #[inline(always)]
     pub(crate) fn is_some(&self) -> bool {
         self.count > 0
     }
 
-    /// The earliest message that a receive with this key takes.
+    /// The bin and the index of the earliest message that a receive with this envelope matches.
     #[inline(always)]
     fn find(&self, wanted: &Key) -> Option<(usize, usize)> {
         if self.count == 0 {
@@ -247,7 +249,7 @@ impl<M> Unexpected<M> {
         Some((0..BINS).filter_map(first_of).min()?.1)
     }
 
-    /// The earliest message that a receive with this key takes.
+    /// The earliest message that a receive with this envelope matches.
     #[inline]
     pub(crate) fn peek(&self, wanted: &Key) -> Option<(Key, &M)> {
         let (bin, at) = self.find(wanted)?;
@@ -255,14 +257,14 @@ impl<M> Unexpected<M> {
         Some((waiting.key, &waiting.what))
     }
 
-    /// Removes the earliest message that a receive with this key takes.
+    /// Removes the earliest message that a receive with this envelope matches.
     #[inline]
     pub(crate) fn take(&mut self, wanted: &Key) -> Option<(Key, M)> {
         let (bin, at) = self.find(wanted)?;
         self.remove(bin, at)
     }
 
-    /// Removes the message with exactly this key that satisfies `is_it`.
+    /// Removes the message with exactly this envelope that satisfies `is_it`.
     pub(crate) fn take_if(&mut self, key: &Key, is_it: impl Fn(&M) -> bool) -> Option<(Key, M)> {
         let bin = key.bin();
         let at = self.bins[bin]
@@ -282,7 +284,7 @@ impl<M> Unexpected<M> {
         Some((waiting.key, waiting.what))
     }
 
-    /// All messages, with their keys.
+    /// All messages, with their envelopes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &M)> {
         self.bins
             .iter()
@@ -291,7 +293,7 @@ impl<M> Unexpected<M> {
     }
 }
 
-/// Removes a receive that is not the first of its bin.
+/// Removes the earliest receive with this envelope, which need not be the first of its bin.
 #[inline(never)]
 fn take_behind(bin: &mut VecDeque<Entry<u32>>, sent: &Key) -> Option<u32> {
     let at = bin.iter().position(|posted| posted.key == *sent)?;

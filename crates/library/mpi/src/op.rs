@@ -14,11 +14,11 @@ use crate::{Class, Error, Result};
 pub enum Operation {
     /// A predefined operation.
     Predefined(Op),
-    /// A user's operation.
+    /// An operation that the user made.
     User {
         /// The user's function.
         function: Arc<Function>,
-        /// The order of operands does not matter.
+        /// True if the order of operands does not matter.
         commutative: bool,
         /// The handle of the elements' datatype, an argument of the function.
         datatype: usize,
@@ -26,7 +26,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The order of operands does not matter.
+    /// True if the order of operands does not matter.
     #[inline]
     pub fn is_commutative(&self) -> bool {
         match self {
@@ -35,7 +35,7 @@ impl Operation {
         }
     }
 
-    /// Finds whether collectives may use the operation on this type.
+    /// Checks that collectives may use the operation on this type.
     #[inline(always)]
     pub fn check(&self, ty: &Type) -> Result<()> {
         match (self, ty.predefined()) {
@@ -49,7 +49,7 @@ impl Operation {
         }
     }
 
-    /// Finds whether `MPI_Reduce_local` may combine these vectors.
+    /// Checks that `MPI_Reduce_local` may combine these vectors.
     pub(crate) fn check_local(&self, input: &Elements, inout: &Elements) -> Result<()> {
         self.check(input.ty())?;
         if input.is(inout) && input.bytes() > 0 {
@@ -61,7 +61,8 @@ impl Operation {
         Ok(())
     }
 
-    /// The kind of work of a predefined operation on elements of this type.
+    /// The kind of work of a predefined operation on elements of this type. `None`: a user's
+    /// operation.
     pub(crate) fn local_work(&self, ty: &Type) -> Option<LocalWork> {
         match self {
             Operation::Predefined(op) => Some(LocalWork::Combine(*op, ty.predefined()?)),
@@ -88,7 +89,7 @@ impl Operation {
 /// The users' operations of a rank, by handle.
 pub struct Ops {
     users: Slab<UserOp>,
-    /// The number of operations that were ever made.
+    /// The number of users' operations made so far, freed ones included.
     made: u32,
 }
 
@@ -107,7 +108,7 @@ impl Default for Ops {
 }
 
 impl Ops {
-    /// The number of operations that were ever made, which is that of the next one.
+    /// The number of users' operations made so far, which is the number of the next one.
     pub fn made(&self) -> u32 {
         self.made
     }
@@ -127,7 +128,7 @@ impl Ops {
         })
     }
 
-    /// `MPI_Op_free`. Reductions in flight go on with the operation.
+    /// `MPI_Op_free`. Reductions in flight keep the operation.
     pub fn free(&mut self, handle: u32) -> Result<()> {
         if Op::from_handle(handle as usize).is_some() {
             return Err(Error::new(

@@ -1,13 +1,14 @@
-//! A program's calls as such: their begin and end on a modelled machine, and the last one.
+//! Records of when a program on a modelled machine enters and leaves MPI calls, and the end of a
+//! rank.
 
-use channel::Transport;
+use channel::{MappedMemory, Transport};
 
 use crate::rank::Rank;
 use crate::request::Waiting;
 use crate::{ProgramCall, Result};
 
 impl Rank {
-    /// Begins a call of the program, after its computing.
+    /// Records that the program enters an MPI call; `call` has the computing time before it.
     pub fn enter(&self, call: ProgramCall) {
         let mut state = self.lock();
         if call.computed > 0 && state.objects.windows.has_modelled_thread() {
@@ -16,13 +17,13 @@ impl Rank {
         state.engine.router.machine().enter(call);
     }
 
-    /// A step of the program begins, between two of its calls.
+    /// Begins a step of the program, between two of its calls.
     pub fn begin_step(&self) {
         self.lock().engine.router.machine().begin_step();
     }
 
-    /// Ends a call of the program. `is_sure` is false for a poll, whatever it has found, and
-    /// for a reading of the clock.
+    /// Records that the program leaves an MPI call. `is_sure` is false for a reading of the clock,
+    /// and for a poll such as `MPI_Test`, with or without a result.
     pub fn leave(&self, is_sure: bool) {
         self.lock().engine.router.machine().leave(is_sure);
     }
@@ -39,6 +40,11 @@ impl Rank {
             let sent = !state.engine.messages.has_work()
                 && state.engine.buffered_sends_are_done()
                 && state.objects.files.are_quiet();
+            if sent {
+                state.engine.router.receive_no_more();
+            }
+            let (messages, router) = (&mut state.engine.messages, &state.engine.router);
+            let sent = sent && messages.shares_nothing(router);
             let is_closed = match sent.then(|| state.engine.router.close()) {
                 Some(Err(error)) => {
                     state.engine.contain(&state.objects.comms, error.into())?;
@@ -49,7 +55,7 @@ impl Rank {
             };
             Ok(is_closed.then_some(()))
         })?;
-        // The thread of a worker ends without the lock.
+        // The drop of the worker joins its thread, which must happen without the lock.
         let worker = self.lock().objects.files.worker.take();
         drop(worker);
         let mut state = self.lock();

@@ -22,14 +22,15 @@ pub struct Spread {
     pub least: usize,
     /// The greatest number of members of a host.
     pub most: usize,
-    /// The members of each host have consecutive ranks.
+    /// True if the members of each host have consecutive ranks.
     pub contiguous: bool,
-    /// Groups of ranks that do the same at the same time on the same hosts, this one included.
+    /// Number of groups of ranks that run the same algorithm at the same time on the same hosts,
+    /// this group included.
     pub sharing: usize,
 }
 
 impl Spread {
-    /// All members on one host.
+    /// The distribution of `members` members that are all on one host.
     pub fn one_host(members: usize) -> Spread {
         Spread {
             hosts: 1,
@@ -40,7 +41,8 @@ impl Spread {
         }
     }
 
-    /// One member on each host, of which `sharing` groups work side by side.
+    /// The distribution of one member on each host, with `sharing` such groups at work at the same
+    /// time.
     pub fn leaders(hosts: usize, sharing: usize) -> Spread {
         Spread {
             hosts,
@@ -51,7 +53,7 @@ impl Spread {
         }
     }
 
-    /// Several hosts, and a host with several members.
+    /// True if there are several hosts, and a host with several members.
     pub fn has_levels(&self) -> bool {
         self.hosts > 1 && self.most > 1
     }
@@ -91,7 +93,7 @@ impl Shape {
         }
     }
 
-    /// The facts that costs depend on.
+    /// The facts of the shape on which costs depend.
     pub fn spread(&self) -> Spread {
         self.spread
     }
@@ -101,7 +103,7 @@ impl Shape {
         &self.hosts
     }
 
-    /// The index of a member's host.
+    /// The index of a member's host among the hosts of the shape.
     pub fn host_of(&self, member: usize) -> usize {
         self.host_of[member] as usize
     }
@@ -111,13 +113,14 @@ impl Shape {
         &self.hosts[self.host_of(member)]
     }
 
-    /// The place of a member among those of its host.
+    /// The index of a member among the members of its host.
     pub fn place(&self, member: usize) -> usize {
         self.beside(member)
             .partition_point(|&other| (other as usize) < member)
     }
 
-    /// The members at place `place` of their hosts, one for each host that has so many.
+    /// The members with index `place` among those of their hosts: one of each host that has more
+    /// than `place` members.
     pub fn at_place(&self, place: usize) -> Vec<u32> {
         self.hosts
             .iter()

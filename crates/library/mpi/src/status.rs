@@ -11,11 +11,11 @@ pub struct Status {
     pub tag: i32,
     /// `MPI_SUCCESS`, or the class of the error.
     pub error: Class,
-    /// Bytes of data received.
+    /// Number of bytes received.
     pub bytes: u64,
-    /// Bytes of the message that did not fit the receive buffer.
+    /// Number of bytes of the message that did not fit the receive buffer.
     pub dropped: u64,
-    /// The operation was cancelled.
+    /// True if the operation was cancelled.
     pub cancelled: bool,
 }
 

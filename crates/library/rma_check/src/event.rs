@@ -1,87 +1,90 @@
-//! The notes of a rank about its accesses to windows, and their encoding in words.
+//! The notes of a rank about its accesses to windows, and their encoding in 64-bit words.
 
 use datatype::{Op, Predefined};
 
-/// Words of an event.
+/// Number of 64-bit words of an encoded event.
 pub const WORDS: usize = 6;
 
-/// An event of a rank.
+/// An event that a rank notes for the search for conflicts: an access, or what begins, orders or
+/// ends accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The rank gives memory to a window: the address of its first byte, 0 in a dynamic window.
+    /// The rank gives memory to a window.
     Made {
-        /// The window.
+        /// The number of the window.
         window: u64,
-        /// The address.
+        /// The address of the first byte; 0 in a dynamic window.
         base: u64,
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
     },
     /// The window is freed.
     Freed {
-        /// The window.
+        /// The number of the window.
         window: u64,
     },
-    /// `MPI_Win_fence` returns.
+    /// The rank's call of `MPI_Win_fence` returns.
     Fenced {
-        /// The window.
+        /// The number of the window.
         window: u64,
     },
-    /// `MPI_Win_post` opens an exposure epoch.
+    /// The rank's `MPI_Win_post` opens an exposure epoch.
     Posted {
-        /// The window.
+        /// The number of the window.
         window: u64,
     },
-    /// `MPI_Win_wait` has ended an exposure epoch.
+    /// The rank's `MPI_Win_wait` has ended an exposure epoch.
     Waited {
-        /// The window.
+        /// The number of the window.
         window: u64,
     },
     /// The rank locks its own part of a window.
     Locked {
-        /// The window.
+        /// The number of the window.
         window: u64,
-        /// The kind of the lock.
+        /// True if the lock is exclusive.
         is_exclusive: bool,
     },
-    /// Accesses to a target, or to all, have ended: at the target or, `is_local`, at least here.
+    /// Accesses of the rank to a target, or to all targets, have ended: at the target or, with
+    /// `is_local`, at least at the origin.
     Ended {
-        /// The window.
+        /// The number of the window.
         window: u64,
-        /// The world rank of the target. `None`: all.
+        /// The world rank of the target. `None`: all targets.
         target: Option<u32>,
-        /// Only the memory of the origin is free.
+        /// True if the accesses have ended at the origin only: its buffers are free.
         is_local: bool,
-        /// Locks are given up.
+        /// True if the locks are released, too.
         unlocks: bool,
     },
-    /// An access to a target.
+    /// The rank has started an access to a target.
     Accessed(Access),
     /// A call of the rank uses its own memory, some of which belongs to a window.
     Used {
-        /// The bytes, by their addresses.
+        /// The addresses of the bytes.
         runs: Runs,
-        /// The call writes them.
+        /// True if the call writes the bytes.
         is_written: bool,
     },
-    /// The call that used memory returns.
+    /// The call that used the rank's own memory returns, so that its use has ended.
     Returned,
 }
 
 /// An access to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The window.
+    /// The number of the window.
     pub window: u64,
     /// The world rank of the target.
     pub target: u32,
     /// The kind of the access.
     pub kind: Kind,
-    /// The epoch of the origin.
+    /// The epoch of the origin in which it makes the access.
     pub epoch: Epoch,
-    /// The bytes, from the start of the target's part.
+    /// The bytes, as offsets from the start of the target's part of the window.
     pub runs: Runs,
-    /// A request shows the end of what is fetched, so nothing else does.
+    /// True if the access has a request: its completion shows the end of a fetch, and no event
+    /// does.
     pub has_request: bool,
 }
 
@@ -94,11 +97,11 @@ pub enum Kind {
     Get,
     /// An accumulate. A compare-and-swap is one with `MPI_REPLACE`.
     Accumulate {
-        /// The operation.
+        /// The reduction operation.
         op: Op,
         /// The type of an element.
         ty: Predefined,
-        /// The old contents are returned.
+        /// True if the old contents are returned.
         fetches: bool,
     },
 }
@@ -116,14 +119,14 @@ pub enum Epoch {
     Exclusive,
 }
 
-/// Runs of bytes of one length at one distance.
+/// Runs of bytes of equal length at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runs {
-    /// The first byte of the first run.
+    /// The offset or address of the first byte of the first run.
     pub start: u64,
-    /// Bytes of a run.
+    /// Length of a run in bytes.
     pub len: u64,
-    /// Bytes from one run to the next.
+    /// Bytes from the start of a run to the start of the next.
     pub stride: u32,
     /// Number of runs.
     pub count: u32,
@@ -140,7 +143,7 @@ impl Runs {
         }
     }
 
-    /// Joins a run to these, if it has their length and continues them.
+    /// Joins a run to these, if it has their length and continues them. True: it has been joined.
     pub fn join(&mut self, start: u64, len: u64) -> bool {
         let Some(distance) = start.checked_sub(self.start) else {
             return false;
@@ -167,19 +170,19 @@ impl Runs {
         true
     }
 
-    /// The byte behind the last.
+    /// The offset or address behind the last byte.
     pub(crate) fn end(&self) -> u64 {
         let before = u64::from(self.stride).saturating_mul(u64::from(self.count.saturating_sub(1)));
         self.start.saturating_add(before).saturating_add(self.len)
     }
 
-    /// These runs, from another place on.
+    /// These runs with `base` added to their start.
     pub(crate) fn moved(mut self, base: u64) -> Runs {
         self.start = self.start.wrapping_add(base);
         self
     }
 
-    /// The first bytes that both have, as a range.
+    /// The first range of bytes that both have in common: its start, and its end.
     pub(crate) fn common(&self, other: &Runs) -> Option<(u64, u64)> {
         let (fewer, more) = match self.count <= other.count {
             true => (self, other),
@@ -205,11 +208,11 @@ impl Runs {
     }
 }
 
-/// No target: all of them.
+/// The encoded target of an event that concerns all targets.
 const ALL: u32 = u32::MAX;
 
 impl Event {
-    /// The words of the event of a world rank.
+    /// Encodes the event of the rank with world rank `rank`.
     pub fn encode(&self, rank: u32) -> [u64; WORDS] {
         let head = |number: u64, flags: u64| number << 56 | flags << 32 | u64::from(rank);
         let plain = |number, window| [head(number, 0), window, 0, 0, 0, 0];
@@ -256,7 +259,8 @@ impl Event {
         }
     }
 
-    /// The event in these words, with its rank. `None`: there is none.
+    /// Decodes an event. Returns it with the world rank of its rank. `None`: the words are no
+    /// event.
     pub fn decode(words: [u64; WORDS]) -> Option<(u32, Event)> {
         let [head, window, place, start, len, shape] = words;
         let (flags, rank) = (head >> 32 & 0xff_ffff, head as u32);
@@ -402,7 +406,7 @@ mod tests {
         assert_eq!(common(112, 9), Some((120, 121)));
         assert_eq!(common(131, 300), Some((131, 132)));
         assert_eq!(common(152, 300), None);
-        // Each word of two that alternate.
+        // Words of 8 bytes, which belong to the two runs in alternation.
         let [mut even, mut odd] = [Runs::one(0, 8), Runs::one(8, 8)];
         for at in 1..1000 {
             assert!(even.join(at * 16, 8) && odd.join(at * 16 + 8, 8));

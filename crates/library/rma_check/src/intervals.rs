@@ -1,16 +1,16 @@
-//! A set of intervals of bytes, each with a value.
+//! A set of intervals of bytes, each with a value, in which overlapping ones are found by address.
 
 use std::collections::BTreeMap;
 
 use crate::Runs;
 
-/// The place of an interval in its set.
+/// The key of an interval in its set: its first byte, and a number that is used once.
 pub(crate) type Key = (u64, u64);
 
 /// Intervals in the order of their first bytes.
 pub(crate) struct Intervals<T> {
     all: BTreeMap<Key, (Runs, T)>,
-    /// No interval is longer, from its first byte to its last.
+    /// An upper bound of the length of an interval in bytes, gaps included.
     longest: u64,
     next: u64,
 }
@@ -45,7 +45,8 @@ impl<T> Intervals<T> {
         self.all.get_mut(&key).map(|(_, value)| value)
     }
 
-    /// The intervals that have bytes in common with `runs`, with the first of these bytes.
+    /// For each interval with bytes in common with `runs`: its runs, the first common range, and
+    /// its value.
     pub(crate) fn meeting(&self, runs: Runs) -> impl Iterator<Item = (Runs, (u64, u64), &T)> {
         let first = runs.start.saturating_sub(self.longest);
         let near = self.all.range((first, 0)..(runs.end(), 0));

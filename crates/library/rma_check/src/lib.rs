@@ -4,7 +4,7 @@
 //!
 //! Two accesses conflict if they have bytes in common, one of them changes these, and nothing
 //! orders them: both are in progress at one moment of virtual time, or belong to one fence or
-//! exposure epoch. So a right program is never reported; an error of passive synchronisation is
+//! exposure epoch. So a correct program is never reported; an error of passive synchronisation is
 //! reported if the accesses overlapped in this run.
 //!
 //! Never here: ranks, printing.

@@ -1,9 +1,9 @@
-//! The machine that takes the events of all ranks in the order of time and finds conflicts.
+//! Processes the events of all ranks in the order of time, and finds accesses that conflict.
 //!
 //! Invariants:
 //! - an access is in the set of its target while another may conflict with it: until it ends and,
 //!   in a fence or exposure epoch, until that epoch ends;
-//! - whatever the events are, the machine ends: it trusts none of them.
+//! - the machine trusts no event: whatever the events are, it neither panics nor hangs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,13 +22,14 @@ pub struct Conflict {
     pub window: usize,
     /// The call that made the window.
     pub made_by: String,
-    /// The world rank whose memory it is.
+    /// The world rank of the process whose memory is accessed.
     pub target: u32,
-    /// The first bytes that both access, from the start of its part; addresses in a dynamic window.
+    /// The first range that both access: offsets in the target's part; addresses in a dynamic
+    /// window.
     pub bytes: (u64, u64),
     /// Both accesses, the earlier one first.
     pub sides: [Side; 2],
-    /// Number of pairs like this one that follow.
+    /// Number of later pairs that differ from this one only in their bytes and times.
     pub repeated: u64,
 }
 
@@ -37,20 +38,20 @@ pub struct Conflict {
 pub struct Side {
     /// World rank of the process that made the access.
     pub rank: u32,
-    /// The procedure.
+    /// The procedure that made the access.
     pub call: String,
     /// Virtual time of the access, in picoseconds.
     pub time: u64,
     /// The kind of access.
     pub action: Action,
-    /// The epoch in which it is.
+    /// The epoch of the access. `None`: it is outside of any epoch.
     pub epoch: Option<Epoch>,
 }
 
 /// The access of one side to the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// An operation on the window.
+    /// An operation on the window by its origin: put, get or accumulate.
     Remote(Kind),
     /// A call of the target reads its own memory.
     Read,
@@ -58,18 +59,19 @@ pub enum Action {
     Write,
 }
 
-/// An access in a set.
+/// An access that may still conflict with a later one, in the set of its target.
 #[derive(Clone)]
 struct Active {
     side: Side,
-    /// The window, as its members know it. Memory that a call of its owner uses may be of several.
+    /// The number of the window. Memory that its owner uses may belong to further windows.
     window: u64,
     bond: Bond,
-    /// It has ended, so only its epoch can make it conflict.
+    /// True if the access has ended: it conflicts only within its epoch.
     has_ended: bool,
 }
 
-/// The epoch or lock that orders an access, or binds it to others.
+/// The synchronisation that an access belongs to, by which it is ordered with others or conflicts
+/// with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bond {
     Fence(u64),
@@ -80,39 +82,40 @@ enum Bond {
     Free,
 }
 
-/// A window.
+/// The state of a window.
 #[derive(Default)]
 struct Window {
     number: usize,
     made_by: String,
-    /// Its parts by the world ranks of their owners.
+    /// By the owner's world rank, the parts of the window: start address, and length in bytes.
     parts: BTreeMap<u32, Vec<(u64, u64)>>,
-    /// Number of fences from which each rank has returned, and the largest of these.
+    /// Number of fences from which each rank has returned, by world rank.
     fences: BTreeMap<u32, u64>,
+    /// The greatest number of fences from which a rank has returned.
     fence: u64,
     /// Number of exposure epochs of each rank; it is odd while one is open.
     exposures: BTreeMap<u32, u64>,
     /// Locks of ranks on their own parts. True: exclusive.
     own_locks: BTreeMap<u32, bool>,
-    /// Accesses in the sets, by target and origin.
+    /// The keys of the accesses in the sets of `memory`, by target and origin.
     open: BTreeMap<(u32, u32), Vec<Key>>,
 }
 
-/// The machine.
+/// The machine that finds conflicts among the events of a job.
 #[derive(Default)]
 pub struct Machine {
     windows: BTreeMap<u64, Window>,
     made: usize,
     /// The accesses to the memory of each rank, by address.
     memory: BTreeMap<u32, Intervals<Active>>,
-    /// The own memory that the present call of a rank uses.
+    /// For each rank, the keys of its present call's accesses to its own memory.
     used: BTreeMap<u32, Vec<Key>>,
     found: Vec<Conflict>,
 }
 
 impl Machine {
-    /// Takes an event of a rank at a time, in a call of the program. Events come in the order of
-    /// their times.
+    /// Processes an event that a rank noted in procedure `call` at `time`, in picoseconds. The
+    /// order of calls is that of the times.
     pub fn take(&mut self, time: u64, rank: u32, call: &str, event: Event) {
         match event {
             Event::Made { window, base, len } => self.made(rank, call, (window, base, len)),
@@ -199,7 +202,7 @@ impl Machine {
         self.drop_bound(window, Some(rank), |bond| bond == Bond::Exposure(ended));
     }
 
-    /// Drops the accesses to a target, or to all, whose bond has ended.
+    /// Drops the accesses to a target, or to all targets, whose synchronisation (bond) has ended.
     fn drop_bound(&mut self, window: u64, target: Option<u32>, is_over: impl Fn(Bond) -> bool) {
         let Some(known) = self.windows.get_mut(&window) else {
             return;
@@ -254,7 +257,7 @@ impl Machine {
         let Some(known) = self.windows.get(&access.window) else {
             return;
         };
-        // A dynamic window has addresses.
+        // In a dynamic window the runs are addresses, and the base is 0.
         let parts = known.parts.get(&access.target);
         let base = parts
             .and_then(|parts| parts.first())
@@ -282,7 +285,7 @@ impl Machine {
         };
         let runs = access.runs.moved(base);
         self.compare(access.target, runs, &active);
-        // An access with a request ends at a moment that nobody sees.
+        // No event shows when a fetch with a request ends.
         if access.has_request && active.fetches() {
             return;
         }
@@ -370,7 +373,7 @@ impl Machine {
     }
 
     fn report(&mut self, target: u32, bytes: (u64, u64), sides: [Side; 2], windows: [u64; 2]) {
-        // An operation names its window; what uses memory may know another one.
+        // A one-sided operation names its window. That of a use of memory may be another one.
         let remote = sides
             .iter()
             .position(|side| matches!(side.action, Action::Remote(_)));
@@ -403,7 +406,7 @@ impl Machine {
         }
     }
 
-    /// The world ranks that take part in a conflict.
+    /// The world ranks that take part in at least one conflict.
     pub fn ranks(&self) -> BTreeSet<u32> {
         let sides = self.found.iter().flat_map(|found| &found.sides);
         sides.map(|side| side.rank).collect()
@@ -415,7 +418,7 @@ impl Bond {
         matches!(self, Bond::Shared | Bond::Exclusive)
     }
 
-    /// An access stays bound to the others of its epoch after it has ended.
+    /// True if an access may conflict with others of its epoch even after it has ended.
     fn binds(self) -> bool {
         matches!(self, Bond::Fence(_) | Bond::Exposure(_))
     }
@@ -432,7 +435,7 @@ impl Bond {
 }
 
 impl Active {
-    /// Returned data show the end of the access.
+    /// True if the access returns data, which show its end.
     fn fetches(&self) -> bool {
         match self.side.action {
             Action::Remote(Kind::Get) => true,
@@ -441,7 +444,7 @@ impl Active {
         }
     }
 
-    /// Nothing orders this access before a later one.
+    /// True if nothing orders this access before the later one.
     fn meets(&self, later: &Active) -> bool {
         let same_window = self.window == later.window;
         if self.has_ended {
@@ -476,7 +479,7 @@ fn conflict(old: &Active, at: Runs, new: &Active, to: Runs) -> bool {
                 if ty != other_ty || !distance.is_multiple_of(size) {
                     return true;
                 }
-                // Accumulates of one origin to one element are in order.
+                // Accumulates of one origin to one element are ordered.
                 !same_rank && op != other_op && op != Op::NoOp && other_op != Op::NoOp
             }
             (one, other) => one.changes() || other.changes(),
@@ -490,7 +493,7 @@ fn conflict(old: &Active, at: Runs, new: &Active, to: Runs) -> bool {
 }
 
 impl Kind {
-    /// The access changes bytes of the target.
+    /// True if the access changes bytes of the target.
     fn changes(self) -> bool {
         !matches!(self, Kind::Get | Kind::Accumulate { op: Op::NoOp, .. })
     }

@@ -1,4 +1,4 @@
-//! One erroneous sequence for each rule is reported, and its right neighbour is not.
+//! For each rule an erroneous sequence is reported, and a similar correct one is not.
 
 use datatype::{Op, Predefined};
 

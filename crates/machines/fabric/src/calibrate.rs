@@ -1,13 +1,15 @@
-//! A machine from one's own measurements: the values of a known system that latencies and
-//! bandwidths of RDMA determine, with the range that the measurements leave.
+//! Calibrates a machine from a user's own measurements: determines those values of a known system
+//! that follow from latencies and bandwidths of RDMA, each with the range that the measurements
+//! leave.
 //!
-//! Each value takes up what the ones before it leave over: bandwidths first, then latencies from
-//! the shortest messages on. Latencies of short messages do not tell processor, bus and chip apart:
-//! their sum goes into one value.
+//! The values are determined one after the other, and each explains what the earlier ones leave of
+//! the measurements: bandwidths first, then latencies from the shortest messages on. Latencies of
+//! short messages do not separate the times of processor, bus and chip, so the difference of their
+//! sum goes into one value.
 //!
-//! Measurements of links with a known rate and delay (a [`Shape`]) determine values that no shape
-//! changes: the share of the rate that is left for payload, and the time of a message beside the
-//! delay. The calibrated system then holds for other shapes.
+//! Measurements of links with a known rate and delay (a [`Shape`]) determine values that do not
+//! depend on the shape: the share of the rate that remains for payload, and the time of a message
+//! apart from the delay. The calibrated system is then valid for other shapes.
 
 use crate::components::InvalidValue;
 use crate::cost::Costs;
@@ -18,43 +20,43 @@ use crate::rails::Rails;
 use crate::system::System;
 use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 
-/// A benchmark of RDMA writes, sends or reads, or of MPI messages, between two hosts.
+/// A benchmark of RDMA operations or of MPI messages, between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Benchmark {
-    /// Half of a round trip, in picoseconds.
+    /// Half of a round trip of this operation, in picoseconds.
     Latency(Operation),
     /// Half of a round trip of MPI messages, in picoseconds.
     Message,
-    /// Payload of a stream of writes, in bytes per second.
+    /// The payload of a stream of writes, in bytes per second.
     Bandwidth,
 }
 
-/// One measured value with the range in which it was found.
+/// A measured value with the range in which it was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The benchmark.
+    /// The benchmark that was measured.
     pub benchmark: Benchmark,
-    /// The length of the messages.
+    /// The length of the messages, in bytes.
     pub size: Bytes,
-    /// The value.
+    /// The measured value, in the unit of the benchmark.
     pub value: f64,
-    /// Its lower and upper end.
+    /// The lower and the upper end of the value's range.
     pub range: [f64; 2],
-    /// The shape of the link, if it was known and not the system's own.
+    /// The shape of the measured link, if it is known and not the system's own.
     pub shape: Option<Shape>,
 }
 
-/// A link's rate and delay, such as a traffic shaper imposes.
+/// The rate and the delay of a link, such as a traffic shaper imposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Bits per second, headers included.
+    /// The rate of the link, headers included.
     pub rate: GbPerSec,
-    /// Time that each packet takes from one host to the other.
+    /// The time that each packet takes from one host to the other.
     pub delay: Nanos,
 }
 
 impl Shape {
-    /// `system`, whose hosts must be back to back, with links of this shape.
+    /// The machine `system`, whose hosts must be back to back, with links of this shape.
     pub fn of(self, system: &System) -> System {
         let mut system = *system;
         let lanes = u64::from(system.hca.width);
@@ -71,22 +73,22 @@ impl Shape {
 pub struct Estimate {
     /// The part of the system that has the key: `host`, `hca` or `software`.
     pub part: &'static str,
-    /// The key.
+    /// The key of the value in the part `part` of the system.
     pub key: &'static str,
-    /// The value.
+    /// The value, as a file writes it.
     pub value: String,
-    /// The lower and upper end of the value.
+    /// The lower and the upper end of the value's range, as a file writes them.
     pub range: [String; 2],
-    /// The measurements that determine it.
+    /// The measurements that determine the value, in words.
     pub from: String,
 }
 
-/// A calibrated system.
+/// A calibrated system, with the measurements behind it.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// The system.
+    /// The system with the calibrated values.
     pub system: System,
-    /// Its values that the measurements changed.
+    /// The values of the system that the measurements changed.
     pub estimates: Vec<Estimate>,
     /// Each measurement with the value that the calibrated system predicts by formula.
     pub rows: Vec<(Measured, f64)>,
@@ -94,17 +96,17 @@ pub struct Calibration {
 
 /// Bytes that this library adds to a short message.
 const MESSAGE_HEAD: u64 = 40;
-/// Latencies up to this size determine the constant part.
+/// The longest message whose latency determines the constant part of the time.
 const SHORT: Bytes = Bytes(64);
-/// Streams up to this size determine the rate of requests.
+/// The longest message whose bandwidth determines the rate of requests.
 const SHORT_STREAM: Bytes = Bytes(256);
-/// Streams from this size on determine the bandwidth.
+/// The shortest message whose bandwidth determines the read engine's rate, or a link's share.
 const LONG_STREAM: Bytes = Bytes(64 << 10);
 /// The denominator of a share of a link's rate.
 const SHARE_PARTS: u32 = 1_000_000;
 
-/// Calibrates `base`, whose rails must be equal, over `hops` switches. An error if there is no
-/// measurement of use, or if no value of `base` explains one.
+/// Calibrates the system `base`, whose rails must be equal, for a path of `hops` switches. An error
+/// if no measurement determines a value, or if no value of `base` explains one.
 pub fn calibrate(base: &System, hops: u32, all: &[Measured]) -> Result<Calibration, InvalidValue> {
     InvalidValue::unless(matches!(base.rails, Rails::Equal(_)), "rails", || {
         "a system with a list of rails cannot be calibrated; choose one with a number of equal rails".into()
@@ -119,7 +121,7 @@ pub fn calibrate(base: &System, hops: u32, all: &[Measured]) -> Result<Calibrati
         all,
         estimates: Vec::new(),
     };
-    // The bandwidth decides how long a packet takes, and so belongs to the latency of all but short
+    // The bandwidth determines the time of a packet, and so belongs to the latency of all but short
     // messages.
     fit.share()?;
     fit.bandwidth();
@@ -146,7 +148,7 @@ struct Fit<'a> {
     estimates: Vec<Estimate>,
 }
 
-/// The middle of measured values, and their range.
+/// The median of values that were derived from measurements, and their range.
 struct Middle {
     value: f64,
     range: [f64; 2],
@@ -154,7 +156,7 @@ struct Middle {
 }
 
 impl Fit<'_> {
-    /// The costs of the system with the links of a measurement.
+    /// The costs of the system if its links have the shape of the measurement `one`.
     fn costs(&self, one: &Measured) -> Costs {
         let system = one.shape.map(|shape| shape.of(&self.system));
         Costs::of(&system.unwrap_or(self.system), 0)
@@ -180,8 +182,9 @@ impl Fit<'_> {
         }
     }
 
-    /// The middle of `of` over the measurements of a benchmark that are `wanted`. The range joins
-    /// those of all of them.
+    /// The median of the values that `of` derives from those measurements of a benchmark that
+    /// `wanted` selects. Its range covers the ranges of all of them. `name` is the benchmark in
+    /// words.
     fn middle(
         &self,
         benchmark: Benchmark,
@@ -218,7 +221,8 @@ impl Fit<'_> {
         })
     }
 
-    /// The excess of measured latencies over predicted ones.
+    /// The median excess of measured latencies, measured minus predicted, for the sizes that
+    /// `wanted` selects.
     fn excess(
         &self,
         benchmark: Benchmark,
@@ -230,7 +234,7 @@ impl Fit<'_> {
         self.middle(benchmark, name, wanted, of)
     }
 
-    /// Adds an excess to a time of the system.
+    /// Adds an excess to that time of the system which `place` returns, and records the estimate.
     fn add(
         &mut self,
         part: &'static str,
@@ -278,14 +282,14 @@ impl Fit<'_> {
         self.add("hca", "receive_match", excess, |system| {
             &mut system.hca.receive_match
         })?;
-        // The wake-up of a rank that sleeps is part of its receive.
+        // The wake-up of a rank that sleeps is part of the time of its receive.
         let excess = self.excess(Benchmark::Message, "message latency", short);
         self.add("software", "receive", excess, |system| {
             &mut system.software.receive
         })
     }
 
-    /// The share of a shaped link's rate that its headers leave.
+    /// Determines the share of a shaped link's rate that its headers leave.
     fn share(&mut self) -> Result<(), InvalidValue> {
         let long = |one: &Measured| one.shape.is_some() && one.size >= LONG_STREAM;
         let of = |one: &Measured, value: f64| value / self.predicted(one);
@@ -354,7 +358,7 @@ impl Fit<'_> {
 }
 
 impl System {
-    /// Refuses a system whose values, together, no hardware has.
+    /// Refuses a system with a combination of values that no hardware has.
     fn check_all(&self) -> Result<(), InvalidValue> {
         use crate::components::Part;
         self.host.check()?;

@@ -1,5 +1,5 @@
 //! The components of a system. One table for each kind of component defines its values, their types
-//! and their meaning; reading, checking, showing and compiling all follow that table.
+//! and their meaning. Reading, checking, showing and compiling all use that table.
 
 use crate::price::Price;
 use crate::quantity::Quantity;
@@ -7,26 +7,26 @@ use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 
 /// A kind of component. The macro `part!` implements it from a table.
 pub trait Part: Sized {
-    /// The kind's name in files.
+    /// The name of the kind in files.
     const KIND: &'static str;
-    /// The table of its values.
+    /// The table of the keys of this kind.
     const KEYS: &'static [Key];
     /// Builds a component from the values and components that `source` has for each key.
     fn build<S: PartSource>(source: &mut S) -> Result<Self, S::Error>;
-    /// Appends one word for each value, in the order of the table.
+    /// Appends the component's values as 64-bit words, in the order of the table.
     fn to_words(&self, words: &mut Vec<u64>);
-    /// Refuses values, and combinations of values, that no hardware has.
+    /// Checks the component: an error for values, or combinations of values, that no hardware has.
     fn check(&self) -> Result<(), InvalidValue>;
 }
 
-/// One key of a component's table.
+/// One key of a kind of component: a row of the kind's table.
 #[derive(Debug)]
 pub struct Key {
-    /// Its name in files.
+    /// The name of the key in files.
     pub name: &'static str,
-    /// Its meaning, as a sentence.
+    /// The meaning of the key, as a sentence.
     pub doc: &'static str,
-    /// The type of its value.
+    /// The type of the key's value.
     pub holds: KeyType,
     /// True if a file may leave the key out.
     pub optional: bool,
@@ -35,25 +35,26 @@ pub struct Key {
 /// The type of a key's value.
 #[derive(Debug)]
 pub enum KeyType {
-    /// A number, a switch or a fraction.
+    /// The value is a number, a flag or a fraction.
     Value {
-        /// The valid values ([`Quantity::VALID`]).
+        /// The valid values of the key, in words ([`Quantity::VALID`]).
         valid: &'static str,
     },
-    /// A component within this one.
+    /// The value is a component within the component.
     Part {
-        /// The kind of that component.
+        /// The kind of the inner component.
         kind: &'static str,
-        /// The table of that kind.
+        /// The table of the keys of the inner component's kind.
         keys: &'static [Key],
     },
-    /// Several components within this one.
+    /// The value is a list of components of one kind within the component.
     List {
-        /// The kind of those components.
+        /// The kind of the listed components.
         kind: &'static str,
-        /// The table of that kind.
+        /// The table of the keys of the listed components' kind.
         keys: &'static [Key],
-        /// The valid numbers instead of a list, if a number of equal components may stand for one.
+        /// The valid numbers, in words, if a number of equal components may stand for the list.
+        /// `None`: no number may.
         number: Option<&'static str>,
     },
 }
@@ -62,25 +63,25 @@ pub enum KeyType {
 pub trait PartSource: Sized {
     /// The error of a value that is missing or not valid.
     type Error;
-    /// The value of `key`.
+    /// The value of `key`. An error if it is missing or not valid.
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Self::Error>;
     /// The value of `key`, which may be missing.
     fn optional<T>(&mut self, key: &'static str) -> Result<Option<T>, Self::Error>
     where
         Option<T>: Quantity;
-    /// The component of `key`.
+    /// The component of `key`. An error if it is missing or not valid.
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Self::Error>;
     /// The component of `key`, which may be missing.
     fn extra<P: Part>(&mut self, key: &'static str) -> Result<Option<P>, Self::Error>;
-    /// The components of `key`.
+    /// The components of `key`, or those that a number or a missing key stands for.
     fn list<L: PartList>(&mut self, key: &'static str) -> Result<L, Self::Error>;
 }
 
-/// A component that may be missing.
+/// A component that may be missing from the part that contains it.
 pub trait ExtraPart {
-    /// The kind of component.
+    /// The kind of the component that may be missing.
     type Item: Part;
-    /// The component, if there is one.
+    /// The component; `None` if it is missing.
     fn item(&self) -> Option<&Self::Item>;
 }
 
@@ -91,7 +92,7 @@ impl<P: Part> ExtraPart for Option<P> {
     }
 }
 
-/// Appends the words of a component that may be missing: a tag, and those of the component.
+/// Appends the words of a component that may be missing: 1 and its words, or 0.
 pub(crate) fn extra_to_words<E: ExtraPart>(extra: &E, words: &mut Vec<u64>) {
     words.push(extra.item().is_some().into());
     if let Some(part) = extra.item() {
@@ -101,23 +102,25 @@ pub(crate) fn extra_to_words<E: ExtraPart>(extra: &E, words: &mut Vec<u64>) {
 
 /// Several components of one kind under one key.
 pub trait PartList: Sized {
-    /// The kind of component.
+    /// The kind of the listed components.
     type Item: Part;
-    /// The greatest number of components.
+    /// The greatest number of components of a list.
     const MOST: usize;
-    /// The valid numbers that may stand for a list, for an error; `None`: no number may.
+    /// The valid numbers that may stand for a list, in words, for an error message; `None`: no
+    /// number may.
     const NUMBER: Option<&'static str>;
-    /// The list that is meant where the key is missing; `None`: the key must be given.
+    /// The list that is used where the key is missing; `None`: the key is required.
     fn absent() -> Option<Self>;
-    /// The list that a number stands for.
+    /// The list that a number stands for; `None`: the number is not valid.
     fn of_number(number: u32) -> Option<Self>;
-    /// A list of at most [`MOST`](PartList::MOST) components.
+    /// A list of these components; `None` if there are more than [`MOST`](PartList::MOST).
     fn of_parts(parts: &[Self::Item]) -> Option<Self>;
-    /// The number that this list stands for, or its components.
+    /// The components of this list, or as the error the number that stands for it.
     fn parts(&self) -> Result<&[Self::Item], u32>;
 }
 
-/// Appends the words of a list: a tag, the number, and the words of each component.
+/// Appends the words of a list: 1, the number of components, and their words; or 0 and the number
+/// that stands for the list.
 pub(crate) fn list_to_words<L: PartList>(list: &L, words: &mut Vec<u64>) {
     match list.parts() {
         Err(number) => words.extend([0, u64::from(number)]),
@@ -128,17 +131,17 @@ pub(crate) fn list_to_words<L: PartList>(list: &L, words: &mut Vec<u64>) {
     }
 }
 
-/// A value that no hardware has, alone or together with the others.
+/// The error of a value that no hardware has, alone or together with other values.
 #[derive(Debug, PartialEq)]
 pub struct InvalidValue {
-    /// The key of the value.
+    /// The key of the wrong value.
     pub key: &'static str,
-    /// The reason.
+    /// The reason why the value is wrong.
     pub why: String,
 }
 
 impl InvalidValue {
-    /// An error about `key`, unless the value is `good`.
+    /// An error about the key `key`, unless `good` is true.
     pub fn unless(
         good: bool,
         key: &'static str,
@@ -251,7 +254,7 @@ impl Bus {
 }
 
 part! {
-    /// A host: chipset, memory, and the processor's time to drive an HCA.
+    /// A host: chipset, memory, and the times of its processor for driving an HCA.
     Host "host" {
         part bus: Bus, "The fastest bus of its slots.";
         value lanes: u32, "Lanes of the slot.";
@@ -368,14 +371,14 @@ part! {
     }
 }
 
-/// Refuses a number of lanes that no port has.
+/// Checks the number of lanes of a port.
 fn width(width: u32) -> Result<(), InvalidValue> {
     InvalidValue::unless([1, 2, 4, 8, 12].contains(&width), "width", || {
         format!("{width} is not a link width; valid are 1, 2, 4, 8 and 12")
     })
 }
 
-/// Refuses a number of lanes that no slot has.
+/// Checks the number of lanes of a slot.
 pub(crate) fn lanes(lanes: u32) -> Result<(), InvalidValue> {
     InvalidValue::unless(lanes.is_power_of_two() && lanes <= 64, "lanes", || {
         format!(

@@ -5,20 +5,20 @@
 //! The path of a message: the processor posts a work request, and its store reaches the HCA (MMIO).
 //! Without BlueFlame the HCA fetches the work request. The HCA's engine takes it and reads the
 //! payload from memory, unless it is inline. Each packet then crosses bus, link, cables and
-//! switches, and the receiver's bus; each stage stores a whole packet and forwards it. The write
-//! becomes visible, and the receiving processor's poll finds it.
+//! switches, and the receiver's bus; bus and link store a whole packet before they forward it. The
+//! write becomes visible, and the receiving processor's poll finds it.
 
 use crate::packet::{self, Operation, Transport};
 use crate::rails::Rail;
 use crate::system::System;
 use crate::units::{Bytes, GbPerSec, Nanos, PerSec};
 
-/// A resource of a host or HCA. It serves one thing at a time.
+/// A resource of a host or HCA. It serves one request or packet at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
     /// The processor of a host.
     Cpu,
-    /// The HCA's engine that takes work requests.
+    /// The HCA's engine that takes work requests from queue pairs.
     Engine,
     /// The bus from memory to HCA.
     BusDown,
@@ -26,7 +26,7 @@ pub enum Resource {
     BusUp,
     /// The outgoing link of a port.
     Link,
-    /// The HCA's internal buffer, both directions.
+    /// The HCA's internal buffer, which both directions share.
     Internal,
 }
 
@@ -41,7 +41,7 @@ impl Resource {
         Resource::Internal,
     ];
 
-    /// The name in tables and JSON.
+    /// The name of the resource in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Resource::Cpu => "processor",
@@ -60,28 +60,29 @@ pub const LINE: Bytes = Bytes(64);
 /// A page: the unit of pinning and of the HCA's address translation.
 pub const PAGE: Bytes = Bytes(4096);
 
-/// The times of one rail.
+/// The times of the steps of a message on one rail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     system: System,
     rail: Rail,
     link: GbPerSec,
-    /// Bytes that the link adds to each packet.
+    /// The bytes that the link adds to each packet.
     framing: u64,
     bus: GbPerSec,
-    /// One-way latency between sockets, if this rail's HCA is attached to the other socket.
+    /// The one-way latency between sockets, if this rail's HCA is attached to the other socket.
     crossing: Nanos,
-    /// Parts of the host's times of a cache line that are the bus's.
+    /// The share of the host's time to read a cache line that the transfer over the bus takes.
     read_line: Nanos,
+    /// The share of the host's time to write a cache line that the transfer over the bus takes.
     write_line: Nanos,
 }
 
 impl Costs {
-    /// The costs of rail `rail` of the system's list, counted from 0.
+    /// The costs of a rail of the system's list, counted from 0.
     pub fn of(system: &System, rail: u32) -> Costs {
         let rail = system.rail(rail);
-        // Of the slot to which the host's times belong, and not of this rail's: a slower bus must
-        // not shorten what remains of them.
+        // The bus is that of the slot in which the host's times were measured, and not this rail's:
+        // a slower bus must not shorten what remains of the times.
         let (timed, slot) = (rail.hca.timed_bus, rail.hca.timed_lanes);
         let timed_line = |overhead: Bytes| (timed.data() * slot).time(LINE.0 + overhead.0);
         Costs {
@@ -101,7 +102,7 @@ impl Costs {
         }
     }
 
-    /// The rail.
+    /// The rail whose costs these are.
     pub fn rail(&self) -> &Rail {
         &self.rail
     }
@@ -116,12 +117,12 @@ impl Costs {
         self.rail.hca.mtu
     }
 
-    /// Reads and writes on the bus occupy the same lines.
+    /// True if reads and writes on the bus occupy the same lines.
     pub fn half_duplex(&self) -> bool {
         self.rail.bus().half_duplex
     }
 
-    /// The HCA takes `payload` inline.
+    /// True if the HCA takes `payload` inline.
     pub fn fits_inline(&self, payload: Bytes) -> bool {
         payload <= self.rail.hca.inline
     }
@@ -131,8 +132,8 @@ impl Costs {
         self.system.host.post
     }
 
-    /// Cache lines that the processor stores to post a request with `inline` bytes: the doorbell,
-    /// or with BlueFlame the whole work request.
+    /// The number of cache lines that the processor stores to post a request with `inline` bytes:
+    /// the doorbell, or with BlueFlame the whole work request.
     pub fn lines(&self, inline: Bytes) -> u64 {
         match self.rail.hca.blueflame {
             true => (self.rail.hca.work_request.0 + inline.0)
@@ -155,7 +156,7 @@ impl Costs {
         (!self.rail.hca.blueflame).then(|| self.bus_read(request))
     }
 
-    /// Time from a read request until the first line of host memory begins to arrive.
+    /// Time from a read request of the HCA until the first line of host memory begins to arrive.
     pub fn read_latency(&self) -> Nanos {
         self.system.host.dma_read.saturating_sub(self.read_line) + self.crossing * 2
     }
@@ -166,35 +167,40 @@ impl Costs {
         self.rail.hca.message_rate.interval()
     }
 
-    /// Engine: time that a send occupies its queue pair.
+    /// Engine: time that a send occupies its queue pair. If the HCA has no rate of sends, it is
+    /// that of any work request.
     pub fn engine_of_send(&self) -> Nanos {
         let own = self.rail.hca.send_rate.map(PerSec::interval);
         own.unwrap_or(self.engine())
     }
 
-    /// Engine: time that a read or an atomic occupies its queue pair.
+    /// Engine: time that a read or an atomic occupies its queue pair. If the HCA has no rate of
+    /// reads, it is that of any work request.
     pub fn engine_of_read(&self) -> Nanos {
         let own = self.rail.hca.read_rate.map(PerSec::interval);
         own.unwrap_or(self.engine())
     }
 
-    /// Chip: time that a work request of any queue pair occupies it.
+    /// Chip: time that a work request of any queue pair occupies it. 0 if the rate has no limit.
     pub fn chip(&self) -> Nanos {
         interval(self.rail.hca.chip_rate)
     }
 
-    /// Chip of the responder: time that the answer to a read or atomic occupies it.
+    /// Chip of the responder: time that the answer to a read or atomic occupies it. 0 if the rate
+    /// has no limit.
     pub fn answer(&self) -> Nanos {
         interval(self.rail.hca.answer_rate)
     }
 
-    /// Chip of the responder: time that the execution of an atomic occupies it.
+    /// Chip of the responder: time that the execution of an atomic occupies it. 0 if the rate has
+    /// no limit.
     pub fn atomic(&self) -> Nanos {
         interval(self.rail.hca.atomic_rate)
     }
 
-    /// Engine: time from one request of a queue pair to the next, in a row of requests. On an HCA
-    /// that serves requests one by one, the next waits until this payload has been read.
+    /// Engine: time from the start of one request to the start of the next, in a stream of requests
+    /// of one queue pair. On an HCA that serves requests one by one, the next waits until this
+    /// payload has been read.
     pub fn turn(&self, payload: Bytes, inline: bool) -> Nanos {
         if !self.rail.hca.one_by_one {
             return self.engine();
@@ -208,7 +214,7 @@ impl Costs {
         self.engine().max(fetch.unwrap_or_default() + read)
     }
 
-    /// The sum of `time` over the packets of a message.
+    /// The sum of `time` over the packets of a message. `time` gets the payload of a packet.
     pub fn pieces(&self, payload: Bytes, time: impl Fn(Bytes) -> Nanos) -> Nanos {
         let mtu = self.mtu();
         let rest = Bytes(payload.0 % mtu.0);
@@ -240,7 +246,7 @@ impl Costs {
             .time(payload.0 + answers * self.rail.bus().completion_overhead.0)
     }
 
-    /// Bus to memory: the requests for a read of `payload`.
+    /// Bus to memory: the HCA's requests for a read of `payload` from host memory.
     pub fn ask(&self, payload: Bytes) -> Nanos {
         let requests = payload.0.div_ceil(self.rail.hca.read_request.0);
         self.bus.time(requests * self.rail.bus().request_overhead.0)
@@ -263,7 +269,7 @@ impl Costs {
         self.write(self.rail.hca.completion)
     }
 
-    /// Internal buffer of the HCA: `payload` in or out.
+    /// Internal buffer of the HCA: time that `payload` occupies it, on its path in or out.
     pub fn internal(&self, payload: Bytes) -> Nanos {
         self.rail
             .hca
@@ -271,7 +277,7 @@ impl Costs {
             .map_or(Nanos::ZERO, |rate| rate.time(payload.0))
     }
 
-    /// Link: one packet with `payload`, the `first` or `last` of its message.
+    /// Link: time of one packet with `payload`, the `first` or `last` of its message.
     pub fn link(
         &self,
         payload: Bytes,
@@ -283,13 +289,13 @@ impl Costs {
         self.wire(packet::wire(payload, operation, transport, first, last))
     }
 
-    /// Link: `bytes` with all headers of InfiniBand, such as those of an acknowledgement, and what
-    /// the link adds to each packet.
+    /// Link: time of a packet of `bytes`, which include all headers of InfiniBand, such as an
+    /// acknowledgement. The bytes that the link adds to each packet are added here.
     pub fn wire(&self, bytes: u64) -> Nanos {
         self.link.time(bytes + self.framing)
     }
 
-    /// Least time from the start of one packet of a queue pair to the start of the next.
+    /// The least time from the start of one packet of a queue pair to the start of the next.
     pub fn pace(&self, payload: Bytes) -> Nanos {
         let rate = self.rail.hca.queue_rate;
         rate.map_or(Nanos::ZERO, |rate| rate.time(payload.0))
@@ -315,7 +321,7 @@ impl Costs {
         self.system.host.copy.time(payload.0)
     }
 
-    /// Processor: work on `bytes` of its rank's own memory, within MPI.
+    /// Processor: work within MPI on `bytes` of its rank's own memory.
     pub fn local(&self, bytes: Bytes) -> Nanos {
         let host = &self.system.host;
         host.local.unwrap_or(host.copy).time(bytes.0)
@@ -326,7 +332,8 @@ impl Costs {
         self.system.host.memory.time(payload.0)
     }
 
-    /// Memory: time that a processor's copy of `payload` occupies it.
+    /// Memory: time that a processor's copy of `payload` occupies it, which moves each byte several
+    /// times.
     pub fn memory_of_copy(&self, payload: Bytes) -> Nanos {
         self.system
             .host
@@ -344,18 +351,18 @@ impl Costs {
         self.system.host.register + self.system.host.register_page * self.pages(memory)
     }
 
-    /// Time from one core's store until another core can see it.
+    /// The time from one core's store until another core can see it.
     pub fn handover(&self) -> Nanos {
         self.system.host.handover
     }
 
-    /// Processor: switching from one rail to another.
+    /// Processor: switching from one rail's queue pair to another rail's.
     pub fn rail_switch(&self) -> Nanos {
         self.system.host.rail_switch
     }
 }
 
-/// The time between two events at a rate; none if the rate has no limit.
+/// The time between two events at a rate; 0 if the rate has no limit.
 fn interval(rate: Option<PerSec>) -> Nanos {
     rate.map_or(Nanos::ZERO, PerSec::interval)
 }

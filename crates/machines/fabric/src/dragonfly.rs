@@ -1,28 +1,29 @@
 //! Balanced dragonflies of one kind of switch (Kim, Dally, Scott, Abts, "Technology-Driven,
 //! Highly-Scalable Dragonfly Topology", ISCA 2008), with minimal routes.
 //!
-//! A switch has *p* hosts. *2p* switches are a group, each linked with each other, and each with
-//! *p* global links to other groups. Two groups share as many global links as there are, divided
-//! evenly.
+//! A switch has *p* hosts. *2p* switches form a group. Each switch is linked with all others of its
+//! group, and has *p* global links to other groups. All pairs of groups have equally many global
+//! links.
 
-/// A dragonfly.
+/// The size of a balanced dragonfly network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dragonfly {
-    /// The hosts of a switch, and its global links.
+    /// The number of hosts of a switch, which is also that of its global links.
     hosts: u64,
     groups: u64,
-    /// The number of hosts, rounded up to whole groups.
+    /// The number of hosts, rounded up to full groups.
     width: u64,
 }
 
-/// The hosts of a switch with `ports` ports: the other 3p - 1 ports are links.
+/// The number of hosts of a switch with `ports` ports: the other 3p - 1 ports are links to
+/// switches.
 const fn hosts(ports: u32) -> u64 {
     (ports as u64 + 1) / 4
 }
 
 impl Dragonfly {
-    /// The most hosts of a dragonfly of switches with `ports` ports: one global link for each pair
-    /// of groups.
+    /// The greatest number of hosts of a dragonfly of switches with `ports` ports. It has one
+    /// global link for each pair of groups.
     pub const fn room(ports: u32) -> u64 {
         let hosts = hosts(ports);
         2 * hosts * hosts * (2 * hosts * hosts + 1)
@@ -45,7 +46,7 @@ impl Dragonfly {
         }
     }
 
-    /// The number of switches between two hosts.
+    /// The number of switches on the path between two hosts.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         match from == to {
             true => 0,
@@ -53,21 +54,22 @@ impl Dragonfly {
         }
     }
 
-    /// The range of link numbers: directed links, those of hosts included. Some belong to no link.
+    /// The upper bound of link numbers: each link has a number below it. Links are directed, and
+    /// those of hosts are included. Some numbers belong to no link.
     pub fn links(&self) -> u64 {
         let switches = self.width / self.hosts;
         2 * self.width + switches * self.switches() + switches * self.hosts
     }
 
     /// The directed links from one host to another, in order, as numbers below
-    /// [`links`](Dragonfly::links). Of several global links between two groups, the destination
-    /// chooses one.
+    /// [`links`](Dragonfly::links). The destination host selects one of the global links between
+    /// two groups.
     pub fn route(&self, from: u32, to: u32) -> impl Iterator<Item = u64> + use<> {
         let same = from == to;
         self.path(from.into(), to.into()).filter(move |_| !same)
     }
 
-    /// The switches of a group.
+    /// The number of switches of a group.
     fn switches(&self) -> u64 {
         2 * self.hosts
     }
@@ -90,10 +92,11 @@ impl Dragonfly {
         first.chain(std::iter::once(own.width + to))
     }
 
-    /// The number, among all global links, of the one from a group that leads to another.
+    /// The number, among all global links, of a link that leads from one group to another: the one
+    /// for traffic to the host `host`.
     fn gate(&self, from: u64, to: u64, host: u64) -> u64 {
         let all = self.switches() * self.hosts;
-        // The other groups, counted from the one behind this.
+        // The number of the other group, counted from the group after this one.
         let other = (to + self.groups - from - 1) % self.groups;
         let each = all / (self.groups - 1);
         from * all + other * each + host % each

@@ -1,10 +1,10 @@
-//! The breakdown of a message's time on an idle machine: steps whose sum is its one-way latency, to
-//! the picosecond.
+//! The breakdown of a message's time on an idle machine. The sum of the steps is the one-way
+//! latency, exact to the picosecond.
 //!
-//! The packets of a message follow each other through three stages: bus, link, bus. Each stage
-//! stores a whole packet before it forwards it. The steps of these stages are those of the critical
-//! path that ends with the last packet's arrival: each packet on it waits either for its
-//! predecessor in the same stage or for itself in the previous stage.
+//! The packets of a message pass three stages: bus, link, bus. Each stage stores a whole packet
+//! before it forwards it. The reported steps of these stages are those of the critical path that
+//! ends with the last packet's arrival: each packet on it waits either for its predecessor in the
+//! same stage or for its own end in the previous stage.
 
 use crate::components::InvalidValue;
 use crate::cost::{Costs, Resource};
@@ -12,31 +12,31 @@ use crate::packet::{self, Operation, Transport};
 use crate::system::System;
 use crate::units::{Bytes, Nanos};
 
-/// One step of a message, and its cost.
+/// One step of a message, with its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepCost {
     /// The name of the step.
     pub step: &'static str,
     /// The resource that the step occupies; `None` for pure latency.
     pub resource: Option<Resource>,
-    /// Number of times that the step is on the critical path.
+    /// The number of times that the step occurs on the critical path.
     pub count: u64,
-    /// The time of all of them together.
+    /// The total time of all occurrences of the step.
     pub time: Nanos,
 }
 
 /// The path of a message through a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The rail, counted from 0.
+    /// The number of the rail, counted from 0.
     pub rail: u32,
-    /// The number of switches.
+    /// The number of switches on the path.
     pub hops: u32,
 }
 
 impl Path {
-    /// The path over `rail` and `hops` switches; `None` stands for the switches between the hosts
-    /// that are furthest apart. An error if the system has no such path.
+    /// The path on `rail` with `hops` switches; `None` stands for the number of switches between
+    /// the hosts that are furthest apart. An error if the system has no such path.
     pub fn new(system: &System, rail: u32, hops: Option<u32>) -> Result<Path, InvalidValue> {
         let rails = system.rails.count();
         InvalidValue::unless(rail < rails, "rail", || {
@@ -54,7 +54,7 @@ impl Path {
     }
 }
 
-/// The steps of one RDMA write, send or RDMA read of `payload` over a reliable connection and
+/// The steps of one RDMA write, send or RDMA read of `payload` on a reliable connection across
 /// `hops` switches. The payload of a write or send is inline if the HCA takes it.
 ///
 /// A write ends when the receiving processor's poll of its memory finds it, a send when the
@@ -64,8 +64,7 @@ pub fn explain(costs: &Costs, payload: Bytes, operation: Operation, hops: u32) -
     explain_posted(costs, payload, operation, inline, hops)
 }
 
-/// The steps of one operation as [`explain`] gives them, for a payload that is inline or not as
-/// `inline` says.
+/// The steps of one operation, like [`explain`]. `inline` decides whether the payload is inline.
 pub fn explain_posted(
     costs: &Costs,
     payload: Bytes,
@@ -135,7 +134,7 @@ pub fn explain_posted(
     steps.0
 }
 
-/// The sum of all steps: the latency.
+/// The sum of all steps: the one-way latency.
 pub fn total(steps: &[StepCost]) -> Nanos {
     steps.iter().map(|step| step.time).sum()
 }
@@ -183,9 +182,9 @@ struct Share {
     time: Nanos,
 }
 
-/// The moment when a stage has finished a packet, counted from the start of the first packet, and
-/// the steps of the chain that led there. The latency of cables, switches and HCA between link and
-/// write is part of `moment` alone: every chain crosses them once.
+/// The time at which a stage has finished a packet, counted from the start of the first packet, and
+/// the steps of the chain of packets that ends there. The latency of cables, switches and HCA
+/// between link and write is part of `moment` alone: every chain crosses them once.
 #[derive(Clone, Copy, Default)]
 struct Chain {
     moment: Nanos,
@@ -193,7 +192,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// The later of two chains; if they are equal, the packet's own.
+    /// The later of two chains: the packet's own in the previous stage, or that of the packet
+    /// before it. If they are equal, the packet's own.
     fn later(own: Chain, before: Chain) -> Chain {
         if before.moment > own.moment {
             before

@@ -1,21 +1,21 @@
-//! Families of systems, under which lists show them.
+//! The families under which lists group the systems of the catalogue.
 
 use crate::quantity::{Quantity, Raw};
 
-/// A family of systems.
+/// A family of systems: the heading under which lists show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// A generation of InfiniBand, one port of a host.
+    /// Systems with one InfiniBand port on each host, one for each generation of links.
     InfiniBand,
-    /// InfiniBand with several ports of a host.
+    /// Systems with several InfiniBand ports on each host.
     Rails,
-    /// InfiniBand in virtual machines.
+    /// Systems with InfiniBand in virtual machines.
     Virtual,
-    /// Ethernet with RoCEv2.
+    /// Systems with RoCEv2 over Ethernet.
     Roce,
-    /// Ethernet with TCP.
+    /// Systems with TCP over Ethernet.
     Tcp,
-    /// The machine of a publication.
+    /// Systems on which a publication measured.
     Testbed,
 }
 
@@ -30,12 +30,12 @@ impl Family {
         Family::Testbed,
     ];
 
-    /// The name in files.
+    /// The name of the family in files.
     pub fn name(self) -> &'static str {
         ["infiniband", "rails", "virtual", "roce", "tcp", "testbed"][self as usize]
     }
 
-    /// The name in lists.
+    /// The name of the family in lists.
     pub fn title(self) -> &'static str {
         [
             "InfiniBand",

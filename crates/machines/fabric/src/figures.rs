@@ -1,4 +1,4 @@
-//! The key figures of a system: those that distinguish machines at a glance.
+//! The key figures of a system: those by which machines differ most.
 
 use crate::cost::{Costs, Resource};
 use crate::explain::{explain, total};
@@ -7,31 +7,31 @@ use crate::packet::Operation;
 use crate::system::System;
 use crate::units::{Bytes, GbPerSec, Nanos, PerSec};
 
-/// The write whose time is a machine's latency.
+/// The length of the write whose time is shown as a machine's latency.
 const SHORT: Bytes = Bytes(8);
-/// The write of which a stream has a machine's bandwidth.
+/// The length of the writes whose stream is shown as a machine's bandwidth.
 const LONG: Bytes = Bytes(1 << 20);
 
 /// Key figures of a rail of a system, by formula, for RDMA writes on an idle machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figures {
-    /// Year of the HCA.
+    /// The year of the HCA's introduction.
     pub year: u32,
-    /// Lanes of the link.
+    /// The number of lanes of the link.
     pub width: u32,
-    /// Rate of the link.
+    /// The rate of the link, headers included.
     pub link: GbPerSec,
-    /// Switches between the hosts that are furthest apart.
+    /// The number of switches between the hosts that are furthest apart.
     pub hops: u32,
-    /// Time of a write of 8 B between these hosts.
+    /// The one-way latency of a write of 8 B between the hosts that are furthest apart.
     pub latency: Nanos,
-    /// Payload of long writes in one direction.
+    /// The highest payload rate of long writes in one direction.
     pub peak: GbPerSec,
-    /// The resource that bounds the peak.
+    /// The resource that limits `peak`.
     pub bound: Resource,
-    /// Requests of one queue pair.
+    /// The rate of work requests of one queue pair.
     pub message_rate: PerSec,
-    /// Requests of all queue pairs, if known.
+    /// The rate of work requests of all queue pairs together; `None`: it has no known limit.
     pub chip_rate: Option<PerSec>,
 }
 
@@ -42,7 +42,7 @@ impl Figures {
         let own = *costs.rail();
         let hops = system.hops_on(&own, 0, system.nodes - 1);
         let limits = limits(&costs, LONG);
-        // A stream of writes occupies at least the link.
+        // A stream of writes occupies at least the link, so the list is not empty.
         let least = one_way(&limits);
         Figures {
             year: own.hca.year,

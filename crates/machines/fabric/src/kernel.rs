@@ -5,8 +5,8 @@ use crate::components::{InvalidValue, part};
 use crate::units::{Bytes, GbPerSec, Nanos};
 
 part! {
-    /// A kernel's network path on a host's processor. Copies run at the host's rate, and share its
-    /// memory.
+    /// A kernel's network path on a host's processor. Copies run at the host's copy rate and occupy
+    /// its memory.
     Kernel "kernel" {
         value system_call: Nanos, "Processor: a system call on a socket, without its data.";
         value segment_out: Nanos, "Processor: a segment or datagram on its way out, from TCP or UDP through IP to the driver.";
@@ -43,15 +43,15 @@ part! {
     }
 }
 
-/// Refuses a size of packets that IP over InfiniBand does not have.
+/// Checks the largest packet of IP over InfiniBand: an error for a size that it does not have.
 fn mtu(size: Bytes, key: &'static str, most: u64) -> Result<(), InvalidValue> {
-    // The smallest packet of a port has 256 bytes, 4 of them for encapsulation.
+    // The smallest packet of a port has 256 bytes, 4 of which are the encapsulation header.
     InvalidValue::unless((252..=most).contains(&size.0), key, || {
         format!("{size} is not possible; valid are 252 B to {most} B")
     })
 }
 
-/// Refuses a number of packets that no ring has.
+/// Checks the number of packets in a ring of the HCA.
 fn ring(packets: u32, key: &'static str) -> Result<(), InvalidValue> {
     InvalidValue::unless((16..=8192).contains(&packets), key, || {
         format!("{packets} packets are not possible; valid are 16 to 8192")

@@ -25,7 +25,7 @@
 //! - The feature `toml` adds the [`catalogue`], in which every value has its source, and the errors
 //!   of predictions ([`accuracy`]). Without it a system arrives compiled ([`System::decode`]).
 //!
-//! Never here: time passing, I/O.
+//! Never here: a clock, I/O.
 
 #![forbid(unsafe_code)]
 

@@ -5,19 +5,19 @@ use crate::cost::{Costs, Resource};
 use crate::packet::{Operation, Transport};
 use crate::units::{Bytes, GbPerSec, Nanos};
 
-/// One resource's limit.
+/// The throughput limit of one resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// The resource.
+    /// The resource that sets the limit.
     pub resource: Resource,
-    /// Payload rate from one host to another.
+    /// The highest payload rate from one host to another.
     pub one_way: GbPerSec,
-    /// Payload rate with equal traffic in both directions: the sum of the two.
+    /// The highest payload rate with equal traffic in both directions: the sum of the two.
     pub both_ways: GbPerSec,
 }
 
-/// The limits of a stream of RDMA writes of `payload`, which must not be empty. Resources that such
-/// a stream does not occupy are left out.
+/// The limits of a stream of RDMA writes with `payload` bytes each, which must not be 0. Resources
+/// that such a stream does not occupy are left out.
 pub fn limits(costs: &Costs, payload: Bytes) -> Vec<Limit> {
     let limit = |resource| {
         let out = busy(costs, payload, resource, true);
@@ -31,17 +31,17 @@ pub fn limits(costs: &Costs, payload: Bytes) -> Vec<Limit> {
     Resource::ALL.into_iter().filter_map(limit).collect()
 }
 
-/// The lowest limit in one direction: the bottleneck.
+/// The bottleneck in one direction: the lowest limit.
 pub fn one_way(limits: &[Limit]) -> Option<&Limit> {
     limits.iter().min_by_key(|limit| limit.one_way)
 }
 
-/// The lowest limit in both directions: the bottleneck.
+/// The bottleneck in both directions: the lowest limit.
 pub fn both_ways(limits: &[Limit]) -> Option<&Limit> {
     limits.iter().min_by_key(|limit| limit.both_ways)
 }
 
-/// Time that a message occupies a resource of its sender (`out`) or of its receiver.
+/// The time that a message occupies a resource of its sender (`out`), or else of its receiver.
 pub fn busy(costs: &Costs, payload: Bytes, resource: Resource, out: bool) -> Nanos {
     let inline = costs.fits_inline(payload);
     let inlined = if inline { payload } else { Bytes(0) };

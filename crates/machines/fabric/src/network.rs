@@ -4,7 +4,7 @@ use crate::dragonfly::Dragonfly;
 use crate::quantity::{Quantity, Raw};
 use crate::tree::Tree;
 
-/// A kind of network.
+/// The shape of a network of switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// The smallest fat tree that connects the hosts.
@@ -38,7 +38,7 @@ impl Quantity for Topology {
     }
 }
 
-/// A network with its links.
+/// A network of switches with numbered links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     /// A fat tree.
@@ -48,8 +48,8 @@ pub enum Network {
 }
 
 impl Network {
-    /// The most hosts of a network of switches with `ports` ports. Without ports it is two hosts
-    /// back to back.
+    /// The greatest number of hosts of a network of switches with `ports` ports. Without ports it
+    /// is two hosts back to back.
     pub fn room(topology: Topology, ports: u32, oversubscription: u32) -> u64 {
         match topology {
             Topology::Dragonfly if ports > 0 => Dragonfly::room(ports),
@@ -65,7 +65,7 @@ impl Network {
         }
     }
 
-    /// The number of switches between two hosts.
+    /// The number of switches on the path between two hosts.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         match self {
             Network::Tree(tree) => tree.hops(from, to),
@@ -73,7 +73,7 @@ impl Network {
         }
     }
 
-    /// There are links between switches.
+    /// True if the network has links between switches.
     pub fn has_inner_links(&self) -> bool {
         match self {
             Network::Tree(tree) => tree.levels() > 1,
@@ -81,7 +81,7 @@ impl Network {
         }
     }
 
-    /// The range of link numbers.
+    /// The upper bound of link numbers: each link has a number below it.
     pub fn links(&self) -> u64 {
         match self {
             Network::Tree(tree) => tree.links(),
@@ -89,7 +89,8 @@ impl Network {
         }
     }
 
-    /// Calls `each` with the links between switches on the way from one host to another, in order.
+    /// Calls `each` with the numbers of the links between switches on the path from one host to
+    /// another, in order.
     pub fn inner_links(&self, from: u32, to: u32, each: impl FnMut(u64)) {
         let between = self.hops(from, to).saturating_sub(1) as usize;
         match self {

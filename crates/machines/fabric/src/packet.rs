@@ -1,31 +1,31 @@
 //! Sizes of InfiniBand packets (InfiniBand Architecture Specification, volume 1, chapters 7 to 9).
-//! All constants are bytes.
+//! All constants are numbers of bytes.
 
 use crate::units::Bytes;
 
-/// Local routing header.
+/// The local routing header.
 pub const LRH: u64 = 8;
-/// Base transport header.
+/// The base transport header.
 pub const BTH: u64 = 12;
-/// RDMA extended transport header: address, key, length. Part of the first packet of a write and of
-/// a read request.
+/// The RDMA extended transport header: address, key, length. Part of the first packet of a write
+/// and of a read request.
 pub const RETH: u64 = 16;
-/// Datagram extended transport header: key and source queue pair. Part of each UD packet.
+/// The datagram extended transport header: key and source queue pair. Part of each UD packet.
 pub const DETH: u64 = 8;
-/// Acknowledgement extended transport header. Part of acknowledgements and of the first and last
-/// packets of a read response.
+/// The acknowledgement extended transport header. Part of acknowledgements and of the first and
+/// last packets of a read response.
 pub const AETH: u64 = 4;
 /// Immediate data, part of the last packet of a message.
 pub const IMMEDIATE: u64 = 4;
-/// Invariant and variant CRC.
+/// The invariant and the variant CRC.
 pub const CHECKSUMS: u64 = 4 + 2;
-/// Start and end delimiters of a packet on the line.
+/// The start and end delimiters of a packet on the line.
 pub const DELIMITERS: u64 = 2;
-/// Global routing header. The receiver of a UD message always writes one before the payload, even
-/// where none was sent.
+/// The global routing header. The receiver of a UD message always writes one before the payload,
+/// even where none was sent.
 pub const GRH: u64 = 40;
 
-/// Overhead of every packet.
+/// The headers, checksums and delimiters of every packet.
 pub const PLAIN: u64 = LRH + BTH + CHECKSUMS + DELIMITERS;
 /// A whole acknowledgement packet.
 pub const ACKNOWLEDGEMENT: u64 = PLAIN + AETH;
@@ -37,7 +37,7 @@ pub const READ_REQUEST: u64 = PLAIN + RETH;
 pub enum Operation {
     /// RDMA write.
     Write,
-    /// Send, which consumes a receive of the peer.
+    /// Send, which consumes a posted receive of the peer.
     Send,
     /// RDMA read.
     Read,
@@ -54,7 +54,7 @@ pub enum Transport {
     Ud,
 }
 
-/// The number of packets of a message, at least one. All but the last are full.
+/// The number of packets of a message, at least one. All but the last have the largest payload.
 pub fn packets(payload: Bytes, mtu: Bytes) -> u64 {
     payload.0.div_ceil(mtu.0).max(1)
 }
@@ -73,6 +73,6 @@ pub fn wire(
         _ => 0,
     };
     let datagram = if transport == Transport::Ud { DETH } else { 0 };
-    // Payloads are padded to whole words.
+    // Payloads are padded to multiples of 4 bytes.
     payload.0.next_multiple_of(4) + PLAIN + extended + datagram
 }

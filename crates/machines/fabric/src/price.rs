@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::quantity::{Quantity, Raw};
 
-/// An amount of money in hundredths, with its currency.
+/// An amount of money in hundredths of a currency's unit, with that currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
     hundredths: u64,
@@ -14,17 +14,17 @@ pub struct Price {
 }
 
 impl Price {
-    /// The amount, in whole units of the currency and parts of them.
+    /// The amount, in units of the currency.
     pub fn amount(&self) -> f64 {
         self.hundredths as f64 / 100.0
     }
 
-    /// The currency's three letters.
+    /// The three letters of the currency, such as EUR.
     pub fn currency(&self) -> &str {
         std::str::from_utf8(&self.currency).unwrap_or("???")
     }
 
-    /// This price times a fraction.
+    /// This price multiplied by `over` and divided by `under`.
     pub fn part(&self, over: u64, under: u64) -> Price {
         let hundredths = u128::from(self.hundredths) * u128::from(over) / u128::from(under);
         Price {
@@ -57,7 +57,7 @@ impl fmt::Display for Price {
     }
 }
 
-/// The largest price, in hundredths: ten million million.
+/// The largest price, in hundredths: 10^13 units of the currency.
 const MOST: u64 = 1_000_000_000_000_000;
 
 impl Quantity for Option<Price> {
@@ -110,9 +110,9 @@ impl Quantity for Option<Price> {
 /// The reason why a machine has no price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PriceGap {
-    /// Components without a price.
+    /// Some components have no price: their names.
     Missing(Vec<&'static str>),
-    /// Currencies that cannot be added.
+    /// The prices are in these currencies, which cannot be added.
     Currencies(String),
 }
 

@@ -1,8 +1,9 @@
-//! The two written forms of a value: text with its unit, and one 64-bit word of a compiled system.
+//! The two written forms of a value: text with its unit in a file, and one 64-bit word of a
+//! compiled system.
 
 use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
 
-/// The type of a component's value.
+/// The type of a component's value, with its conversions.
 ///
 /// ```
 /// use fabric::{Nanos, quantity::{Quantity, Raw}};
@@ -20,7 +21,7 @@ pub trait Quantity: Sized {
     fn show(&self) -> String;
     /// The value as a word of a compiled system.
     fn to_word(&self) -> u64;
-    /// The value of a word; `None` if no value has this word.
+    /// The value that a word stands for; `None` if no value has this word.
     fn from_word(word: u64) -> Option<Self>;
 }
 
@@ -33,13 +34,14 @@ pub enum Raw {
     Integer(i64),
     /// `true` or `false`.
     Boolean(bool),
-    /// The text of anything else, which no value accepts: a fraction without unit, a date, an
-    /// array.
+    /// Anything else, as its text. No value accepts it, except lists of rails: a fraction without
+    /// unit, a date, an array.
     Other(String),
 }
 
 impl Raw {
-    /// The value of a word of the command line: `true` or `false`, a whole number, or text.
+    /// The value that an argument of the command line stands for: `true` or `false`, a whole
+    /// number, or text.
     pub fn of_word(word: &str) -> Raw {
         match (word, word.parse()) {
             ("true", _) => Raw::Boolean(true),
@@ -61,7 +63,7 @@ impl std::fmt::Display for Raw {
     }
 }
 
-/// Parses a number with its unit, as a whole number of the smallest unit.
+/// Parses a number with its unit. Returns a whole number of the smallest unit, which has scale 1.
 fn measure(raw: &Raw, units: &[(&str, f64)]) -> Option<u64> {
     let Raw::Text(text) = raw else { return None };
     let text = text.trim();
@@ -69,7 +71,7 @@ fn measure(raw: &Raw, units: &[(&str, f64)]) -> Option<u64> {
     let (number, unit) = text.split_at(split);
     let (_, scale) = units.iter().find(|(name, _)| *name == unit.trim())?;
     let value = (number.parse::<f64>().ok()? * scale).round();
-    // Beyond this, sums of times would no longer fit into 64 bits.
+    // With greater values, sums of times would not fit into 64 bits.
     (value < 9e15).then_some(value as u64)
 }
 
@@ -236,7 +238,7 @@ impl Quantity for u32 {
     }
 }
 
-/// A value that may be absent. `absent` is a word that no value has.
+/// Implements `Quantity` for an optional value. `absent` is a word that no value has.
 macro_rules! optional {
     ($type:ty, $absent:expr, $valid:literal) => {
         impl Quantity for Option<$type> {

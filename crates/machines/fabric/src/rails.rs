@@ -6,9 +6,9 @@ use crate::network::Topology;
 use crate::quantity::{Quantity, Raw};
 use crate::units::{GbPerSec, Nanos};
 
-/// The most rails of a system.
+/// The greatest number of rails of a system.
 pub const MOST_RAILS: usize = 8;
-/// The most hosts with rails of their own.
+/// The greatest number of hosts with rails of their own.
 pub const MOST_OWN_HOSTS: usize = 8;
 
 part! {
@@ -45,7 +45,7 @@ part! {
 }
 
 impl Rail {
-    /// The link between HCA and switch: the slower of their two generations.
+    /// The link between HCA and switch, or between two HCAs: of the slower of the two generations.
     pub fn link(&self) -> &Link {
         let (hca, switch) = (&self.hca.link, &self.switch.link);
         match self.switch.ports > 0 && switch.data() < hca.data() {
@@ -54,7 +54,7 @@ impl Rail {
         }
     }
 
-    /// The lanes of the link between HCA and switch: the fewer of both ports.
+    /// The number of lanes of the link between HCA and switch: the smaller of both ports'.
     pub fn link_width(&self) -> u32 {
         match self.switch.ports {
             0 => self.hca.width,
@@ -62,7 +62,7 @@ impl Rail {
         }
     }
 
-    /// The packet rate of the port in bits, headers included.
+    /// The packet rate of the port, headers included.
     pub fn link_rate(&self) -> GbPerSec {
         self.link().data() * self.link_width()
     }
@@ -78,7 +78,7 @@ impl Rail {
         self.lanes.min(self.hca.lanes)
     }
 
-    /// The packet rate of the bus in bits, in each direction, headers included.
+    /// The packet rate of the bus in each direction, headers included.
     pub fn bus_rate(&self) -> GbPerSec {
         self.bus().data() * self.bus_lanes()
     }
@@ -88,13 +88,13 @@ impl Rail {
         self.cable.length.time(self.cable.metre) + self.cable.conversion
     }
 
-    /// Latency of the first bit through cables and `hops` switches.
+    /// The latency of a packet's first bit through cables and `hops` switches.
     pub fn flight(&self, hops: u32) -> Nanos {
         let cable = self.cable_time() + self.link().correction;
         cable * u64::from(hops + 1) + self.switch.latency * u64::from(hops)
     }
 
-    /// Refuses two ports of one card that do not have the same slot and chip.
+    /// Checks two ports of one card: an error if they differ in slot or chip.
     fn check_card(&self, other: &Rail) -> Result<(), &'static str> {
         let slot = |rail: &Rail| (rail.slot, rail.lanes, rail.socket);
         let chip = |rail: &Rail| {
@@ -114,18 +114,19 @@ impl Rail {
 
 /// The rails of a system: a number of equal ones, or a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
-// A system is copied into the memory of a world, which holds no pointers: the list lies in place.
+// A system is copied into the memory of a world, which holds no pointers, so the list is stored
+// inline.
 #[allow(clippy::large_enum_variant)]
 pub enum Rails {
     /// Rails with the system's HCA, cable and switches, each with a slot of its own; all but the
     /// first are attached to the other socket.
     Equal(u32),
-    /// One entry for each rail.
+    /// Rails that may differ, with one entry for each.
     Listed(Parts<Rail, MOST_RAILS>),
 }
 
 impl Rails {
-    /// The number of rails.
+    /// The number of rails of the system.
     pub fn count(&self) -> u32 {
         match self {
             Rails::Equal(number) => *number,
@@ -133,7 +134,7 @@ impl Rails {
         }
     }
 
-    /// Refuses lists whose rails do not fit together.
+    /// Checks that the number of rails is valid, and that ports of one card fit together.
     pub(crate) fn check(&self) -> Result<(), InvalidValue> {
         let count = self.count();
         InvalidValue::unless((1..=MOST_RAILS as u32).contains(&count), "rails", || {
@@ -195,13 +196,13 @@ part! {
 pub struct OwnHosts(Parts<OwnRails, MOST_OWN_HOSTS>);
 
 impl OwnHosts {
-    /// The rails of a host, if they are its own.
+    /// The rails of a host that has rails of its own. `None`: the host has the rails of all others.
     pub fn rails_of(&self, host: u32) -> Option<RailNumbers> {
         let mut hosts = self.0.as_slice().iter();
         hosts.find(|own| own.host == host).map(|own| own.rails)
     }
 
-    /// Refuses hosts and rails that the system does not have.
+    /// Checks that the system has these hosts and their rails.
     pub(crate) fn check(&self, nodes: u32, rails: u32) -> Result<(), InvalidValue> {
         let hosts = self.0.as_slice();
         for (at, own) in hosts.iter().enumerate() {
@@ -244,7 +245,7 @@ impl PartList for OwnHosts {
     }
 }
 
-/// Numbers of rails: at least one, each once, in an order.
+/// Numbers of rails in a fixed order: at least one, and each once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RailNumbers {
     len: u8,
@@ -252,7 +253,8 @@ pub struct RailNumbers {
 }
 
 impl RailNumbers {
-    /// These rails; `None` if there is none, one is named twice, or one cannot exist.
+    /// The rails with these numbers, in this order; `None` if the list is empty, or if a number
+    /// occurs twice or is too great.
     pub fn of(numbers: &[u32]) -> Option<RailNumbers> {
         let mut rails = [0; MOST_RAILS];
         for (at, &number) in numbers.iter().enumerate() {
@@ -263,7 +265,7 @@ impl RailNumbers {
         (len > 0).then_some(RailNumbers { len, rails })
     }
 
-    /// The numbers, in order.
+    /// The numbers of the rails, in their order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let own = &self.rails[..usize::from(self.len)];
         own.iter().map(|&rail| u32::from(rail))
@@ -290,7 +292,7 @@ impl Quantity for RailNumbers {
         let numbers: Vec<String> = self.iter().map(|rail| rail.to_string()).collect();
         format!("[{}]", numbers.join(", "))
     }
-    /// Four bits for each number, after those of the length.
+    /// The word has four bits for the length, and then four for each number.
     fn to_word(&self) -> u64 {
         let word = |word, (at, rail): (usize, u32)| word | u64::from(rail) << (4 * (at + 1));
         self.iter().enumerate().fold(u64::from(self.len), word)
@@ -302,11 +304,11 @@ impl Quantity for RailNumbers {
     }
 }
 
-/// At most `N` components, in place.
+/// A list of at most `N` components, stored inline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parts<P: Copy, const N: usize> {
     len: usize,
-    // Places behind the last component repeat the first, so that equal lists are equal bytes.
+    // Entries after the last component repeat the first, so that equal lists are equal bytes.
     parts: Option<[P; N]>,
 }
 
@@ -320,7 +322,7 @@ impl<P: Copy, const N: usize> Default for Parts<P, N> {
 }
 
 impl<P: Part + Copy, const N: usize> Parts<P, N> {
-    /// These components; `None` if they are too many.
+    /// The list of these components; `None` if there are more than `N`.
     pub fn of(parts: &[P]) -> Option<Parts<P, N>> {
         let Some(&first) = parts.first() else {
             return Some(Parts::default());
@@ -333,7 +335,7 @@ impl<P: Part + Copy, const N: usize> Parts<P, N> {
         })
     }
 
-    /// The components.
+    /// The components of the list.
     pub fn as_slice(&self) -> &[P] {
         self.parts.as_ref().map_or(&[], |all| &all[..self.len])
     }

@@ -1,4 +1,4 @@
-//! An MPI library: the costs of its work, and the choices that tell one library from another.
+//! An MPI library: the costs of its work, and the choices by which libraries differ.
 
 use crate::components::{InvalidValue, part};
 use crate::quantity::{Quantity, Raw};
@@ -43,7 +43,7 @@ part! {
 }
 
 impl Software {
-    /// True if this describes a particular library, with its protocols.
+    /// True if this is a particular library, with protocols of its own.
     pub fn is_library(&self) -> bool {
         self.eager.is_some()
     }
@@ -67,14 +67,14 @@ impl Software {
     }
 }
 
-/// The movement of a message without a copy, after it was announced.
+/// The protocol of a message that is not sent eagerly: how it moves after it was announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroCopy {
-    /// The receiver reads from the sender's memory.
+    /// The receiver reads the data from the sender's memory.
     Read,
-    /// The sender writes to the receiver's memory, after an answer of the receiver.
+    /// The sender writes the data into the receiver's memory, after an answer of the receiver.
     Write,
-    /// All messages are copied at both ends, in pieces.
+    /// The message is copied at both ends, in pieces.
     None,
 }
 

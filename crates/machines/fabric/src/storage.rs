@@ -4,8 +4,8 @@ use crate::components::part;
 use crate::units::{GbPerSec, Nanos};
 
 part! {
-    /// A storage: one server that all hosts share, and that moves the bytes of one request after
-    /// the other. Reads and writes cost alike.
+    /// A storage: one server for all hosts, which serves one request after the other. Reads and
+    /// writes cost alike.
     Storage "storage" {
         value bandwidth: GbPerSec, "Rate of all reads and writes together.";
         value latency: Nanos, "Time of a request to the storage beyond that of its bytes.";
@@ -18,7 +18,7 @@ mod tests {
     use crate::System;
     use crate::catalogue::Catalogue;
 
-    /// The system `mine` of a file, or the file's problems.
+    /// The system `mine`, whose table ends with `text`, or the errors of that file.
     fn read(text: &str) -> Result<System, String> {
         let mut catalogue = Catalogue::builtin();
         let text = format!("[system.mine]\nfrom = \"qdr\"\nsource = \"assumed: a test\"\n{text}");

@@ -1,4 +1,4 @@
-//! A machine: hosts of one kind, their rails, and the networks between them.
+//! A machine: hosts of one kind, with their rails and the networks between them.
 
 use crate::components::{
     Bus, Cable, Hca, Host, InvalidValue, Key, KeyType, Part, PartList, PartSource, Switch, part,
@@ -73,7 +73,7 @@ impl System {
         system
     }
 
-    /// A rail of the list, counted from 0. Panics if there is no such rail.
+    /// The rail with this number in the list, counted from 0. Panics if there is no such rail.
     pub fn rail(&self, number: u32) -> Rail {
         match &self.rails {
             Rails::Listed(rails) => rails.as_slice()[number as usize],
@@ -96,7 +96,7 @@ impl System {
         }
     }
 
-    /// The numbers, in the list, of a host's rails.
+    /// The rails of a host: their numbers in the system's list.
     pub fn rails_of(&self, host: u32) -> Vec<u32> {
         match self.hosts.rails_of(host) {
             Some(own) => own.iter().collect(),
@@ -104,7 +104,7 @@ impl System {
         }
     }
 
-    /// The packet rate of rail 0 in bits, headers included.
+    /// The packet rate of rail 0, headers included.
     pub fn link_rate(&self) -> GbPerSec {
         self.rail(0).link_rate()
     }
@@ -124,7 +124,7 @@ impl System {
         self.hops_on(&self.rail(0), from, to)
     }
 
-    /// The number of switches between two hosts on a rail.
+    /// The number of switches between two hosts on the rail `rail`.
     pub fn hops_on(&self, rail: &Rail, from: u32, to: u32) -> u32 {
         match rail.hops {
             Some(hops) if from != to => hops,
@@ -152,7 +152,8 @@ impl System {
         self.hops(0, self.nodes - 1)
     }
 
-    /// The compiled system, which a launcher passes to the library: the library reads no files.
+    /// The compiled form of the system, which a launcher passes to the library: the library reads
+    /// no files.
     pub fn encode(&self) -> Vec<u8> {
         let mut words = vec![format()];
         self.to_words(&mut words);

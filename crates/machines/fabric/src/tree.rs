@@ -1,22 +1,23 @@
 //! Fat trees of one kind of switch. A tree has the smallest number of levels that connects its
-//! hosts. A leaf may have fewer links up than hosts (over-subscription); above the leaves no level
-//! is narrower than the one below.
+//! hosts. A leaf switch may have fewer links up than hosts (over-subscription); above the leaves no
+//! level is narrower than the one below.
 
 /// A fat tree of up to three levels, or two hosts without a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// The hosts of a leaf, and its links up.
+    /// The number of hosts of a leaf switch, and that of its links up.
     leaf: [u64; 2],
-    /// The links down from a switch between leaf and top, and as many up.
+    /// The number of links down of a switch between leaf and top, which is also that of its links
+    /// up.
     half: u64,
     levels: u32,
-    /// The number of hosts, rounded up to whole groups below the top level. Links of one level and
-    /// direction are numbered below it.
+    /// The number of hosts, rounded up to full groups below the top level. It is also the number of
+    /// link numbers of one level and direction.
     width: u64,
 }
 
-/// The hosts of a leaf with `ports` ports, and its links up, for `oversubscription` hosts for each
-/// link.
+/// The number of hosts of a leaf switch with `ports` ports, and that of its links up, for
+/// `oversubscription` hosts for each link up.
 const fn leaf(ports: u32, oversubscription: u32) -> [u64; 2] {
     let up = (ports / (oversubscription + 1)) as u64;
     let up = if up == 0 && ports > 0 { 1 } else { up };
@@ -24,7 +25,7 @@ const fn leaf(ports: u32, oversubscription: u32) -> [u64; 2] {
 }
 
 impl Tree {
-    /// The most hosts that three levels of switches with `ports` ports can connect.
+    /// The greatest number of hosts that three levels of switches with `ports` ports can connect.
     pub const fn room(ports: u32, oversubscription: u32) -> u64 {
         match ports {
             0 => 2,
@@ -32,7 +33,8 @@ impl Tree {
         }
     }
 
-    /// The top switch of each group of leaves has a link to each of them.
+    /// The greatest number of hosts of a tree with `levels` levels, whose leaf switches have
+    /// `hosts` hosts: a top switch has a link to each of up to `ports` groups.
     const fn room_of(levels: u32, ports: u64, hosts: u64) -> u64 {
         match levels {
             1 => ports,
@@ -65,12 +67,12 @@ impl Tree {
         tree
     }
 
-    /// The number of levels of switches.
+    /// The number of levels of switches; 0: two hosts without a switch.
     pub fn levels(&self) -> u32 {
         self.levels
     }
 
-    /// The number of hosts below a group of switches up to a level.
+    /// The number of hosts below a group of connected switches of levels 1 to `level`.
     fn group(&self, level: u32) -> u64 {
         match level {
             0 => 1,
@@ -79,7 +81,7 @@ impl Tree {
         }
     }
 
-    /// The number of switches, with a top level just wide enough for the links up to it.
+    /// The number of switches. The top level has only as many as the links up to it need.
     pub fn switches(&self) -> u64 {
         let leaves = self.leaves();
         let up = leaves * self.leaf[1];
@@ -92,7 +94,8 @@ impl Tree {
         }
     }
 
-    /// The number of cables between switches: no level is narrower than the one below.
+    /// The number of cables between switches. All levels have equally many: no level is narrower
+    /// than the one below.
     pub fn inner_cables(&self) -> u64 {
         self.leaves() * self.leaf[1] * u64::from(self.levels.saturating_sub(1))
     }
@@ -101,7 +104,8 @@ impl Tree {
         self.width.div_ceil(self.leaf[0].max(1))
     }
 
-    /// The number of switches between two hosts: up to the lowest switch above both, and down.
+    /// The number of switches on the path between two hosts: up to the lowest switch above both,
+    /// and down.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         match (from == to, self.climb(from, to)) {
             (true, _) | (_, 0) => 0,
@@ -109,7 +113,7 @@ impl Tree {
         }
     }
 
-    /// The lowest level with a switch above both hosts.
+    /// The lowest level at which one group of switches is above both hosts.
     fn climb(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (u64::from(from), u64::from(to));
         (1..self.levels)
@@ -117,8 +121,8 @@ impl Tree {
             .unwrap_or(self.levels)
     }
 
-    /// The range of link numbers: directed links, those of hosts included. Where groups are not
-    /// full, some numbers belong to no link.
+    /// The upper bound of link numbers: each link has a number below it. Links are directed, and
+    /// those of hosts are included. Where groups are not full, some numbers belong to no link.
     pub fn links(&self) -> u64 {
         2 * self.width * u64::from(self.levels.max(1))
     }
@@ -126,7 +130,7 @@ impl Tree {
     /// The directed links from one host to another, in order, as numbers below
     /// [`links`](Tree::links).
     ///
-    /// Routes depend on the destination alone, as a subnet manager computes them for a fat tree
+    /// A route depends on the destination alone, as a subnet manager computes routes for a fat tree
     /// (D-mod-K): without over-subscription all traffic to one host comes down on links that only
     /// this host uses, and in a shift pattern no two flows share a link.
     pub fn route(&self, from: u32, to: u32) -> impl Iterator<Item = u64> + use<> {
@@ -143,15 +147,15 @@ impl Tree {
         up.chain(down)
     }
 
-    /// The number of a link between a level and the next: of the group that has the host `below`,
-    /// on the way to the host `to`.
+    /// The number of the link between level `level` and the next, on the route to the host `to`.
+    /// The link belongs to the group of switches above the host `below`.
     fn link(&self, level: u32, is_down: bool, below: u64, to: u64) -> u64 {
         let group = self.group(level);
         let number = below / group * group + self.lane(level, to);
         u64::from(2 * level + u32::from(is_down)) * self.width + number
     }
 
-    /// The number, among the links up from a group, of the one on the way to a host.
+    /// The number, among the links up from a group, of the link on the route to a host.
     fn lane(&self, level: u32, to: u64) -> u64 {
         let [hosts, up] = self.leaf;
         match level {
@@ -168,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_tree_has_as_many_switches_and_cables_as_its_hosts_need() {
-        // Hosts, ports of a switch, switches, cables between switches.
+        // The columns are hosts, ports of a switch, switches, cables between switches.
         for (hosts, ports, switches, cables) in [
             (2, 0, 0, 0),
             (16, 36, 1, 0),

@@ -11,7 +11,7 @@ use std::ops::{Add, AddAssign, Mul};
 pub struct Nanos(u64);
 
 impl Nanos {
-    /// No time.
+    /// A time of 0.
     pub const ZERO: Nanos = Nanos(0);
 
     /// A time of `picos` picoseconds.
@@ -34,7 +34,7 @@ impl Nanos {
         self.0 as f64 / 1e6
     }
 
-    /// The difference, or zero if `other` is longer.
+    /// The difference, or 0 if `other` is longer.
     pub const fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
@@ -91,7 +91,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A rate, in bits per second. Signalling rates (GT/s) count the bits on the line.
+/// A rate, in bits per second. A signalling rate (GT/s) counts the bits on the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GbPerSec(u64);
 
@@ -138,7 +138,7 @@ impl GbPerSec {
         Some(GbPerSec(bits.checked_div(u128::from(time.0))? as u64))
     }
 
-    /// The rate times `ratio`, rounded down.
+    /// The rate multiplied by `ratio`, rounded down.
     pub fn part(self, ratio: Ratio) -> GbPerSec {
         let bits = u128::from(self.0) * u128::from(ratio.over) / u128::from(ratio.under);
         GbPerSec(bits as u64)
@@ -175,7 +175,7 @@ impl fmt::Display for PerSec {
     }
 }
 
-/// A length, in millimetres.
+/// A length, as a whole number of millimetres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Metres(u64);
 
@@ -190,7 +190,7 @@ impl Metres {
         self.0
     }
 
-    /// The time of a signal over this length; `metre` is its time for one metre.
+    /// The time of a signal over this length. `metre` is its time for one metre.
     pub const fn time(self, metre: Nanos) -> Nanos {
         Nanos(metre.0.saturating_mul(self.0).div_ceil(1000))
     }
@@ -211,7 +211,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// The whole.
+    /// The fraction 1.
     pub const ONE: Ratio = Ratio { over: 1, under: 1 };
 
     /// The reduced fraction `over`/`under`. `None` if it is zero or above one.
@@ -228,7 +228,7 @@ impl Ratio {
         })
     }
 
-    /// Numerator and denominator.
+    /// The numerator and the denominator of the fraction.
     pub fn parts(self) -> (u32, u32) {
         (self.over, self.under)
     }

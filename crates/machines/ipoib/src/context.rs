@@ -1,4 +1,5 @@
-//! A processor that runs the kernel, in a system call or after an interrupt.
+//! A modelled processor that runs the code of its host's kernel, in a system call or after an
+//! interrupt.
 
 use device::{Effort, Error, Node, Result};
 use fabric::Nanos;
@@ -12,13 +13,13 @@ use crate::tcp::Segment;
 /// The longest TCP segment that the kernel hands to an HCA to be cut, in bytes (Linux's
 /// `GSO_MAX_SIZE`).
 const LONGEST: usize = 65_536;
-/// A page, in bytes.
+/// The length of a page, in bytes.
 const PAGE: usize = 4096;
-/// The kernel enters an idle state if it lasts this multiple of the time to leave it
-/// (intel_idle.c).
+/// An idle core enters an idle state if it stays idle for this multiple of the time to leave the
+/// state (intel_idle.c).
 const RESIDENCY: u64 = 2;
 
-/// A processor of a host, with the host's network.
+/// A modelled processor of a host, with access to the network of the two hosts.
 pub(crate) struct Context {
     pub(crate) node: ModelNode,
     pub(crate) network: Network,
@@ -26,14 +27,14 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The time of this processor, after all earlier events and ranks.
+    /// Lets all earlier events and ranks go first; returns the time of this processor.
     pub(crate) fn settle(&mut self) -> Result<Time> {
         let turn = self.node.turn();
         turn.settle().map_err(|_| Error::Deadlock)?;
         Ok(turn.now())
     }
 
-    /// The number of this rank.
+    /// The number of the rank that this processor is.
     pub(crate) fn rank(&self) -> u32 {
         self.node.turn().rank()
     }
@@ -42,32 +43,33 @@ impl Context {
         self.node.work(time);
     }
 
-    /// Copies `len` bytes.
+    /// Charges a copy of `len` bytes.
     pub(crate) fn copy(&mut self, len: usize) {
         if let Some(account) = self.node.accounting() {
             account.charge(Effort::Copy(len));
         }
     }
 
-    /// Gets and releases the pages of a packet.
+    /// Charges the allocation and release of the pages of a packet with `len` bytes.
     pub(crate) fn use_pages(&mut self, len: usize) {
         let pages = (len / PAGE) as u64;
         self.work(self.network.kernel().page * pages);
     }
 
-    /// Sums up `len` bytes, where no HCA does it.
+    /// Charges a checksum of `len` bytes. To be called where no HCA computes it.
     pub(crate) fn sum_up(&mut self, len: usize) {
         self.work(self.network.kernel().checksum.time(len as u64));
     }
 
-    /// Waits at most `nanos`; returns the length of the wait.
+    /// Waits at most `nanos` nanoseconds; returns the length of the wait in picoseconds.
     pub(crate) fn sleep(&mut self, nanos: u64) -> Result<Time> {
         let since = self.node.turn().now();
         self.node.wait(nanos)?;
         Ok(self.node.turn().now() - since)
     }
 
-    /// Runs again after this core was idle.
+    /// Charges the time to leave the idle state, if the core was idle for long enough to enter it.
+    /// `idle` is the time for which the core was idle, in picoseconds.
     pub(crate) fn leave_idle(&mut self, idle: Time) {
         let exit = self.network.kernel().idle_exit.picos();
         if idle >= RESIDENCY * exit {
@@ -75,7 +77,7 @@ impl Context {
         }
     }
 
-    /// Wakes processes of this host that wait.
+    /// Wakes the processes with these rank numbers, which are of this host, as far as they wait.
     pub(crate) fn wake(&mut self, ranks: Vec<u32>) -> Result<()> {
         for rank in ranks {
             self.work(self.network.kernel().wake);
@@ -85,9 +87,9 @@ impl Context {
         Ok(())
     }
 
-    /// Calls the driver, whose device belongs to the rank that takes the interrupts. `then` makes
-    /// at most one call of the device that lets others go first: they have gone when it is made,
-    /// so nobody finds the host's state in use.
+    /// Calls the host's driver with its device, which belongs to the rank that takes the
+    /// interrupts. `then` may make one call of the device that lets earlier ranks go first: they
+    /// have gone when it is made, so no other rank finds the host's state borrowed.
     pub(crate) fn driver<R>(
         &mut self,
         then: impl FnOnce(&mut Driver, &mut ModelDevice) -> Result<R>,
@@ -100,7 +102,7 @@ impl Context {
         then(driver, device)
     }
 
-    /// True if the ring has room for `packets`. A process waits for it.
+    /// True if the send ring has room for `packets`. With `waits`, a process waits until it has.
     pub(crate) fn has_room(&mut self, packets: usize, waits: bool) -> Result<bool> {
         let rank = self.rank();
         loop {
@@ -124,20 +126,20 @@ impl Context {
                 let idle = self.sleep(u64::MAX)?;
                 self.wake_up(idle);
             } else {
-                // Completions may have come before this processor was on the list.
+                // Completions may have arrived before this processor was in the list.
                 host.stopped.push(rank);
             }
         }
     }
 
-    /// Continues a process that has been woken.
+    /// Charges the work of continuing a process that has been woken after `idle` picoseconds.
     pub(crate) fn wake_up(&mut self, idle: Time) {
         self.leave_idle(idle);
         self.work(self.network.kernel().switch);
     }
 
-    /// Sends what TCP allows. If the ring is full, a process waits, and an interrupt leaves the
-    /// rest for later.
+    /// Sends all segments that TCP allows. If the send ring is full, the call waits for room with
+    /// `waits` (a process), and otherwise leaves the rest for later (an interrupt).
     pub(crate) fn push(&mut self, waits: bool) -> Result<()> {
         let (mtu, offloads) = (self.network.mtu(), self.network.offloads());
         let most = match offloads {
@@ -171,7 +173,7 @@ impl Context {
         }
     }
 
-    /// Takes segments to send; none if another processor is sending.
+    /// Takes at most `most` segments to send; none if another processor is sending.
     fn take_segments(&mut self, most: usize, now: Time) -> Vec<Segment> {
         let mut host = self.network.host(self.host);
         if host.sending {
@@ -183,10 +185,11 @@ impl Context {
         segments
     }
 
-    /// Sends an acknowledgement alone, if one is due. A `waiting` reader makes any due.
+    /// Sends an acknowledgement without data, if one is due. `waiting`: a reader waits, so one is
+    /// due for any new bytes.
     pub(crate) fn acknowledge(&mut self, waiting: bool) -> Result<()> {
         if !self.has_room(1, false)? {
-            // Later ones say the same.
+            // A later acknowledgement says the same.
             return Ok(());
         }
         self.settle()?;
@@ -200,7 +203,7 @@ impl Context {
         }
     }
 
-    /// Gives a packet to the driver. There must be room.
+    /// Posts a packet to the driver's send ring, which must have room.
     pub(crate) fn post(&mut self, head: &Head, payload: &[u8]) -> Result<()> {
         self.driver(|driver, device| driver.send.put(device, head, payload))
     }

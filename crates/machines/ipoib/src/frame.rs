@@ -1,72 +1,74 @@
 //! The packets of IP over InfiniBand. A frame has as many bytes as a real one; of the headers it
-//! has the fields that the model uses.
+//! contains only the fields that the model uses.
 
 use device::{Error, Result};
 
-/// The encapsulation header of IPoIB (RFC 4391).
+/// The length of IPoIB's encapsulation header, in bytes (RFC 4391).
 const ENCAPSULATION: usize = 4;
-/// The header of IP version 4, without options.
+/// The length of the header of IP version 4 without options, in bytes.
 const IP: usize = 20;
-/// The header of TCP with timestamps, which Linux sends in every segment.
+/// The length of TCP's header with timestamps, which Linux sends in every segment, in bytes.
 const TCP: usize = 20 + 12;
-/// The header of UDP.
+/// The length of UDP's header, in bytes.
 const UDP: usize = 8;
-/// The numbers of the protocols in the header of IP.
+/// The number of TCP in the header of IP.
 const TCP_NUMBER: u8 = 6;
+/// The number of UDP in the header of IP.
 const UDP_NUMBER: u8 = 17;
-/// The greatest payload of a UDP datagram.
+/// The greatest payload of a UDP datagram, in bytes.
 pub const LONGEST_DATAGRAM: usize = 65_535 - IP - UDP;
 
-/// The length of all headers of a TCP segment.
+/// The length of all headers of a TCP segment, in bytes.
 const SEGMENT_HEAD: usize = ENCAPSULATION + IP + TCP;
-/// The length of all headers of a fragment of a UDP datagram. Each has room for the header of UDP,
-/// which only the first one uses.
+/// The length of all headers of a fragment of a UDP datagram, in bytes. Each fragment has room for
+/// the header of UDP, which only the first one uses.
 const FRAGMENT_HEAD: usize = ENCAPSULATION + IP + UDP;
 
-/// The header of a frame.
+/// The fields of a frame's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// A segment of TCP.
+    /// The headers of a TCP segment.
     Segment {
-        /// The number of its first byte.
+        /// The sequence number of the segment's first byte.
         sequence: u64,
-        /// The number of the next byte that its sender expects.
+        /// The sequence number of the next byte that the sender of this segment expects.
         acknowledged: u64,
-        /// The bytes after this one that its sender has room for.
+        /// The number of bytes from `acknowledged` on for which the sender of this segment has
+        /// room.
         window: u64,
-        /// The sender of this segment has received later bytes, as selective acknowledgements
-        /// report.
+        /// True if the sender of this segment has received bytes after a gap, as selective
+        /// acknowledgements report.
         gap: bool,
     },
-    /// A fragment of a UDP datagram.
+    /// The headers of a fragment of a UDP datagram.
     Fragment {
         /// The number of the datagram.
         datagram: u64,
-        /// The place of the fragment in the datagram.
+        /// The offset of the fragment in the datagram, in bytes.
         offset: usize,
-        /// The length of the datagram.
+        /// The length of the datagram, in bytes.
         total: usize,
     },
 }
 
-/// The bytes of a frame's payload that belong to TCP, for an IP packet of at most `mtu`.
+/// The number of bytes of TCP data in a frame with an IP packet of `mtu` bytes.
 pub fn segment_payload(mtu: usize) -> usize {
     mtu - IP - TCP
 }
 
-/// The bytes of a frame's payload that belong to a UDP datagram, for an IP packet of at most `mtu`.
-/// The places of fragments are multiples of 8.
+/// The greatest number of bytes of a UDP datagram in a frame with an IP packet of at most `mtu`
+/// bytes. Offsets of fragments are multiples of 8.
 pub fn fragment_payload(mtu: usize) -> usize {
     (mtu - IP - UDP) / 8 * 8
 }
 
-/// The length of a frame with an IP packet of `mtu` bytes.
+/// The length of a frame with an IP packet of `mtu` bytes, in bytes.
 pub(crate) fn longest(mtu: usize) -> usize {
     ENCAPSULATION + mtu
 }
 
 impl Head {
-    /// The length of all headers.
+    /// The length of all headers, in bytes.
     pub fn size(&self) -> usize {
         match self {
             Head::Segment { .. } => SEGMENT_HEAD,
@@ -74,7 +76,7 @@ impl Head {
         }
     }
 
-    /// The bytes of all headers.
+    /// Encodes the headers.
     pub fn encode(&self) -> Vec<u8> {
         let (kind, words) = match *self {
             Head::Segment {
@@ -97,7 +99,7 @@ impl Head {
         bytes
     }
 
-    /// Reads the header at the start of a frame; returns it with the payload.
+    /// Decodes the headers at the start of a frame; returns them with the payload.
     pub fn decode(frame: &[u8]) -> Result<(Head, &[u8])> {
         let wrong = || Error::Invalid(format!("a frame of {} bytes is not of IP", frame.len()));
         let fields = frame.first_chunk::<26>().ok_or_else(wrong)?;

@@ -1,5 +1,5 @@
-//! The core that takes the interrupts of a host's HCA: packets come in, timers expire, and what
-//! acknowledgements allow goes out.
+//! The core that takes the interrupts of a host's HCA: it receives packets, runs expired timers,
+//! and sends what acknowledgements allow.
 
 use device::{Error, Result};
 use model::ModelNode;
@@ -12,8 +12,8 @@ use crate::network::{Network, Place};
 /// The longest segment that the kernel joins from several (GRO), in bytes.
 const LONGEST: usize = 65_536;
 
-/// Takes the interrupts of a host, until all processes of both hosts have left. The rank of `node`
-/// must have this part.
+/// Takes the interrupts of a host, until all processes of both hosts have left. The network must
+/// have assigned this part to the rank of `node`.
 pub fn take_interrupts(node: ModelNode, network: &Network) -> Result<()> {
     let rank = node.turn().rank() as usize;
     let Place::Interrupts(host) = network.place(rank) else {
@@ -30,7 +30,7 @@ pub fn take_interrupts(node: ModelNode, network: &Network) -> Result<()> {
         joined: None,
     };
     match core.run() {
-        // Processes that wait in vain report it.
+        // The processes that wait in vain report the deadlock.
         Err(Error::Deadlock) => Ok(()),
         other => other,
     }
@@ -38,7 +38,8 @@ pub fn take_interrupts(node: ModelNode, network: &Network) -> Result<()> {
 
 struct Core {
     context: Context,
-    /// The end of the joined segment that the last packet belongs to, and its length.
+    /// The sequence number at the end of the joined segment that the last packet belongs to, and
+    /// the segment's length in bytes.
     joined: Option<(u64, usize)>,
 }
 
@@ -78,7 +79,7 @@ impl Core {
         }
     }
 
-    /// Begins to run after an interrupt.
+    /// Charges the work of an interrupt, after the core was idle for `idle` picoseconds.
     fn interrupt(&mut self, idle: Time) {
         let kernel = *self.context.network.kernel();
         self.context.node.turn().spend(kernel.coalesce.picos());
@@ -86,7 +87,7 @@ impl Core {
         self.context.work(kernel.interrupt);
     }
 
-    /// Takes a packet.
+    /// Processes a packet that has arrived: `packet` is its buffer and its length.
     fn receive(&mut self, packet: (usize, usize)) -> Result<()> {
         let frame = self
             .context
@@ -128,7 +129,7 @@ impl Core {
         self.context.wake(writers)
     }
 
-    /// True if a packet continues the segment before it, so that the kernel joins them.
+    /// True if a packet continues the segment before it, so that the kernel joins the two (GRO).
     fn is_joined(&mut self, head: &Head, len: usize) -> bool {
         let Head::Segment { sequence, .. } = *head else {
             return false;
@@ -142,7 +143,7 @@ impl Core {
         joins && before.is_some()
     }
 
-    /// Wakes processes that wait for the ring, once a part of it is free.
+    /// Wakes processes that wait for room in the send ring, once half of the ring is free.
     fn start_again(&mut self) -> Result<()> {
         if self
             .context

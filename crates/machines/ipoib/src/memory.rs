@@ -1,5 +1,5 @@
-//! The kernel's packet buffers, and all `unsafe` of this crate: registering memory, and posting
-//! work requests on it.
+//! The kernel's packet buffers, with all `unsafe` of this crate: the registration of memory, and
+//! the posting of work requests on it.
 //!
 //! Invariant: the memory is freed after the rank that owns it has left the machine, which ends the
 //! device's access.
@@ -59,8 +59,8 @@ impl Buffers {
         }
     }
 
-    /// Writes parts, one after the other, to a buffer that no request uses, and posts them as a
-    /// send.
+    /// Copies two parts, one after the other, to a buffer that no request uses, and posts the
+    /// buffer as a send.
     pub(crate) fn send(
         &mut self,
         device: &mut dyn Device,
@@ -91,7 +91,7 @@ impl Buffers {
         unsafe { device.post(qp, &work) }
     }
 
-    /// Posts a buffer for a packet.
+    /// Posts a buffer as a receive for one packet.
     pub(crate) fn receive(
         &self,
         device: &mut dyn Device,

@@ -1,4 +1,4 @@
-//! The state of both hosts that their ranks share.
+//! The network of two modelled hosts: the state of their kernels, which the ranks share.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
@@ -15,18 +15,18 @@ use crate::udp::Socket;
 /// The mode of an interface of IP over InfiniBand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Each packet is an unreliable datagram.
+    /// Each IP packet is an unreliable datagram.
     Datagram,
-    /// Each packet is a message of a reliable connection.
+    /// Each IP packet is a message of a reliable connection.
     Connected,
 }
 
-/// The part of a rank.
+/// The part that a rank plays in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A process of a host: the numbers of both.
+    /// A process: the number of its host, and its own number on the host.
     Process(usize, usize),
-    /// The core that takes the interrupts of a host.
+    /// The core that takes the interrupts of the host with this number.
     Interrupts(usize),
 }
 
@@ -37,45 +37,46 @@ pub struct Network(Rc<Shared>);
 struct Shared {
     kernel: Kernel,
     mode: Mode,
-    /// Processes of each host.
+    /// The number of processes of each host.
     processes: usize,
     mtu: usize,
     hosts: [RefCell<Host>; 2],
-    /// Arrivals of ranks at barriers, over all barriers so far.
+    /// The number of calls of the barrier by all ranks so far.
     met: Cell<usize>,
-    /// Processes that have not left.
+    /// The number of processes that have not left.
     present: Cell<usize>,
 }
 
-/// The kernel's state on a host.
+/// The state of the kernel on a host.
 pub(crate) struct Host {
     pub(crate) tcp: Connection,
     pub(crate) udp: Socket,
     pub(crate) driver: Option<Driver>,
-    /// Addresses of its rings, of sends and of receives.
+    /// The addresses of the host's queue pairs: that of the send ring and that of the receive ring.
     addresses: Option<[Address; 2]>,
-    /// A processor is sending segments of TCP.
+    /// True while a processor is sending segments of TCP.
     pub(crate) sending: bool,
-    /// Ranks of processes that wait: for bytes or datagrams, for room in the connection, and for
-    /// room in the ring.
+    /// The ranks of processes that wait for bytes or datagrams.
     pub(crate) readers: Vec<u32>,
+    /// The ranks of processes that wait for room in the connection's send buffer.
     pub(crate) writers: Vec<u32>,
+    /// The ranks of processes that wait for room in the send ring.
     pub(crate) stopped: Vec<u32>,
 }
 
-/// The interface's driver.
+/// The driver of a host's network interface: its two rings.
 pub(crate) struct Driver {
     pub(crate) send: SendRing,
     pub(crate) receive: ReceiveRing,
 }
 
 impl Network {
-    /// The network of a machine whose hosts have this number of processes each. Rank *n* belongs to
-    /// host *n* mod 2.
+    /// The network of a machine whose two hosts have `processes` processes each. Rank *n* belongs
+    /// to host *n* mod 2.
     pub fn new(system: &System, mode: Mode, processes: usize) -> Network {
         let kernel = system.kernel;
         let mtu = match mode {
-            // The encapsulation has 4 bytes.
+            // The encapsulation header has 4 bytes.
             Mode::Datagram => kernel.datagram_mtu.0.min(system.rail(0).hca.mtu.0 - 4),
             Mode::Connected => kernel.connected_mtu.0,
         } as usize;
@@ -103,12 +104,12 @@ impl Network {
         }))
     }
 
-    /// The number of ranks.
+    /// The number of ranks: the processes, and one for the interrupts of each host.
     pub fn ranks(&self) -> usize {
         2 * (self.0.processes + 1)
     }
 
-    /// The part of a rank.
+    /// The part in the network that the rank with this number plays.
     pub fn place(&self, rank: usize) -> Place {
         match (rank % 2, rank / 2) {
             (host, process) if process < self.0.processes => Place::Process(host, process),
@@ -116,12 +117,12 @@ impl Network {
         }
     }
 
-    /// The rank that takes a host's interrupts.
+    /// The number of the rank that takes a host's interrupts.
     pub(crate) fn interrupts_of(&self, host: usize) -> u32 {
         (2 * self.0.processes + host) as u32
     }
 
-    /// The largest IP packet.
+    /// The length of the largest IP packet, in bytes.
     pub fn mtu(&self) -> usize {
         self.0.mtu
     }
@@ -130,7 +131,7 @@ impl Network {
         &self.0.kernel
     }
 
-    /// True if the HCA computes checksums and cuts segments.
+    /// True if the HCA computes checksums and cuts segments into packets.
     pub(crate) fn offloads(&self) -> bool {
         self.0.mode == Mode::Datagram && self.0.kernel.offload
     }
@@ -146,7 +147,8 @@ impl Network {
         self.0.hosts[host].borrow_mut()
     }
 
-    /// Makes the driver of a host, and connects it with the other one.
+    /// Makes the driver of a host, and connects it with that of the other host. All ranks must take
+    /// part in its two barriers.
     pub(crate) fn open(&self, node: &mut ModelNode, host: usize) -> Result<()> {
         let (kernel, transport) = (&self.0.kernel, self.transport());
         let len = frame::longest(self.0.mtu);
@@ -160,7 +162,7 @@ impl Network {
             driver.receive.address(device)?,
         ];
         self.host(host).addresses = Some(addresses);
-        self.meet(node)?;
+        self.synchronise(node)?;
         let theirs = self.host(1 - host).addresses;
         if let Some([sends, receives]) = theirs {
             let device = node.modelled_rail(0);
@@ -168,11 +170,11 @@ impl Network {
             driver.receive.connect(device, transport, sends)?;
         }
         self.host(host).driver = Some(driver);
-        self.meet(node)
+        self.synchronise(node)
     }
 
-    /// Waits until all ranks have called this.
-    pub(crate) fn meet(&self, node: &mut ModelNode) -> Result<()> {
+    /// A barrier: waits until all ranks have called it.
+    pub(crate) fn synchronise(&self, node: &mut ModelNode) -> Result<()> {
         node.turn().settle().map_err(|_| device::Error::Deadlock)?;
         let (met, all) = (self.0.met.get() + 1, self.ranks());
         self.0.met.set(met);
@@ -193,7 +195,8 @@ impl Network {
         self.0.present.get() == 0
     }
 
-    /// A process leaves; the last one ends the work of the interrupts' ranks.
+    /// Records that a process leaves. The last one wakes the ranks that take interrupts, so that
+    /// they end.
     pub(crate) fn leave(&self, node: &mut ModelNode) {
         node.turn().settle().ok();
         self.0.present.set(self.0.present.get() - 1);

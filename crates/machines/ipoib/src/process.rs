@@ -1,4 +1,4 @@
-//! A process of a host, and its system calls on sockets.
+//! A process of a modelled host, and its system calls on sockets.
 
 use device::{Error, Result};
 use model::ModelNode;
@@ -8,14 +8,14 @@ use crate::context::Context;
 use crate::frame::LONGEST_DATAGRAM;
 use crate::network::{Host, Network, Place};
 
-/// The bytes that TCP takes from a writer before it tries to send.
+/// The number of bytes that TCP accepts from a writer before it tries to send.
 const PORTION: usize = 65_536;
 
-/// A process of a host.
+/// A modelled process of a host, with its calls on sockets.
 pub struct Process(Context);
 
 impl Process {
-    /// The process with this rank. Returns once the network works.
+    /// Makes the process of this rank. Returns once the network works.
     pub fn new(node: ModelNode, network: &Network) -> Result<Process> {
         let rank = node.turn().rank() as usize;
         let Place::Process(host, _) = network.place(rank) else {
@@ -31,12 +31,12 @@ impl Process {
         // The drivers are made before the first barrier, and connected before the second.
         for _ in 0..2 {
             let network = process.0.network.clone();
-            network.meet(&mut process.0.node)?;
+            network.synchronise(&mut process.0.node)?;
         }
         Ok(process)
     }
 
-    /// The rank's place in the machine.
+    /// The rank's node in the machine.
     pub fn node(&mut self) -> &mut ModelNode {
         &mut self.0.node
     }
@@ -46,7 +46,7 @@ impl Process {
         self.0.node.turn().now()
     }
 
-    /// The number of datagrams that found the receive buffer of this host full.
+    /// The number of datagrams that were dropped because the receive buffer of this host was full.
     pub fn dropped(&self) -> u64 {
         self.host().udp.dropped()
     }
@@ -60,7 +60,7 @@ impl Process {
         self.0.network.host(self.0.host)
     }
 
-    /// Writes all bytes to the connection.
+    /// Writes all bytes to the connection. Returns once TCP has accepted them.
     pub fn send(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.call();
         while !bytes.is_empty() {
@@ -84,8 +84,8 @@ impl Process {
         Ok(())
     }
 
-    /// Reads bytes of the connection, at least one; returns their number. `None`: none has come for
-    /// `nanos` nanoseconds.
+    /// Reads at least one byte from the connection; returns the number of bytes. `None`: none has
+    /// arrived for `nanos` nanoseconds.
     pub fn receive(&mut self, into: &mut [u8], nanos: u64) -> Result<Option<usize>> {
         self.call();
         let readable = |host: &Host| Some(host.tcp.readable()).filter(|count| *count > 0);
@@ -100,7 +100,7 @@ impl Process {
         Ok(Some(count))
     }
 
-    /// Sends a datagram.
+    /// Sends a datagram. An error if it is empty or too long.
     pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<()> {
         let len = datagram.len();
         if len == 0 || len > LONGEST_DATAGRAM {
@@ -111,7 +111,7 @@ impl Process {
         self.0.copy(len);
         self.0.use_pages(len);
         let parts = self.host().udp.cut(datagram);
-        // An HCA sums up whole datagrams only.
+        // An HCA computes the checksums of unfragmented datagrams only.
         if parts.len() > 1 || !self.0.network.offloads() {
             self.0.sum_up(len);
         }
@@ -123,8 +123,8 @@ impl Process {
         Ok(())
     }
 
-    /// Reads a datagram, as far as it fits; returns the number of bytes. `None`: none has come for
-    /// `nanos` nanoseconds.
+    /// Reads a datagram into `into`, cutting off what does not fit; returns the number of bytes.
+    /// `None`: none has arrived for `nanos` nanoseconds.
     pub fn receive_datagram(&mut self, into: &mut [u8], nanos: u64) -> Result<Option<usize>> {
         self.call();
         let Some(len) = self.await_data(nanos, |host| host.udp.next())? else {
@@ -135,7 +135,8 @@ impl Process {
         Ok(self.host().udp.read(into))
     }
 
-    /// Waits until there is something to read: its length. `None`: nothing has come for `nanos`.
+    /// Waits until something can be read; returns its length. `None`: nothing has arrived for
+    /// `nanos` nanoseconds.
     fn await_data(
         &mut self,
         nanos: u64,
@@ -163,7 +164,8 @@ impl Process {
         }
     }
 
-    /// Continues after a wait. A process that nobody has woken leaves the list of those that wait.
+    /// Continues after a wait of `idle` picoseconds. If the rank is still in the list of waiting
+    /// processes, nobody has woken it: removes it. Otherwise charges the work of continuing.
     fn wake_up(&mut self, idle: Time, list: impl Fn(&mut Host) -> &mut Vec<u32>) {
         let rank = self.0.rank();
         let listed = {
@@ -178,7 +180,7 @@ impl Process {
         }
     }
 
-    /// Enters and leaves the kernel.
+    /// Charges a system call.
     fn call(&mut self) {
         self.0.work(self.0.network.kernel().system_call);
     }

@@ -1,4 +1,5 @@
-//! The driver's rings: packets that the HCA sends, and receives posted for packets.
+//! The rings of the driver of IP over InfiniBand: packets that wait for the HCA to send them, and
+//! receives posted for packets.
 
 use device::{Address, Cq, Device, Error, Qp, QpWanted, ReceiveQueue, Result, Status, Transport};
 use device::{Completed, Completion};
@@ -6,17 +7,18 @@ use device::{Completed, Completion};
 use crate::frame::Head;
 use crate::memory::Buffers;
 
-/// Completions that a driver takes at a time (`MAX_SEND_CQE` of IPoIB in Linux).
+/// The greatest number of completions that a driver takes at once (`MAX_SEND_CQE` of IPoIB in
+/// Linux).
 const BATCH: usize = 16;
-/// Packets that an interrupt takes at a time (the weight of NAPI in Linux).
+/// The greatest number of packets that one poll of the driver takes (the weight of NAPI in Linux).
 const WEIGHT: usize = 64;
 
-/// The packets that wait for the HCA.
+/// The ring of packets that wait for the HCA to send them.
 pub(crate) struct SendRing {
     buffers: Buffers,
     qp: Qp,
     cq: Cq,
-    /// The queue pair of the other host, for datagrams.
+    /// The address of the other host's queue pair, in datagram mode.
     to: Option<Address>,
     depth: usize,
     posted: usize,
@@ -24,7 +26,7 @@ pub(crate) struct SendRing {
 }
 
 impl SendRing {
-    /// A ring for frames of at most `len` bytes.
+    /// Makes a ring of `depth` frames of at most `len` bytes.
     pub(crate) fn new(
         device: &mut dyn Device,
         transport: Transport,
@@ -56,7 +58,7 @@ impl SendRing {
         device.address(self.qp)
     }
 
-    /// Connects the ring with the other host's receives.
+    /// Connects the ring with the queue pair of the other host's receives.
     pub(crate) fn connect(
         &mut self,
         device: &mut dyn Device,
@@ -70,12 +72,12 @@ impl SendRing {
         device.connect(self.qp, Some(peer))
     }
 
-    /// The packets for which there is room.
+    /// The number of packets for which the ring has room.
     pub(crate) fn room(&self) -> usize {
         self.depth - (self.posted - self.done)
     }
 
-    /// Takes completions, if there may be a batch of them; returns their number.
+    /// Takes completed sends out of the ring, if at least a batch is posted; returns their number.
     pub(crate) fn reap(&mut self, device: &mut dyn Device) -> Result<usize> {
         if self.posted - self.done < BATCH {
             return Ok(0);
@@ -87,7 +89,7 @@ impl SendRing {
         Ok(count)
     }
 
-    /// Posts a packet, for which there must be room.
+    /// Posts a packet. The ring must have room.
     pub(crate) fn put(
         &mut self,
         device: &mut dyn Device,
@@ -102,7 +104,7 @@ impl SendRing {
     }
 }
 
-/// The receives that wait for packets.
+/// The ring of receives that wait for packets.
 pub(crate) struct ReceiveRing {
     buffers: Buffers,
     qp: Qp,
@@ -111,7 +113,7 @@ pub(crate) struct ReceiveRing {
 }
 
 impl ReceiveRing {
-    /// A ring of `depth` receives for frames of at most `len` bytes.
+    /// Makes a ring of `depth` receives for frames of at most `len` bytes, and posts them all.
     pub(crate) fn new(
         device: &mut dyn Device,
         transport: Transport,
@@ -148,7 +150,7 @@ impl ReceiveRing {
         device.address(self.qp)
     }
 
-    /// Connects the ring with the other host's packets.
+    /// Connects the ring with the queue pair of the other host's sends.
     pub(crate) fn connect(
         &mut self,
         device: &mut dyn Device,
@@ -159,7 +161,7 @@ impl ReceiveRing {
         device.connect(self.qp, peer)
     }
 
-    /// The buffers and lengths of packets that have arrived.
+    /// Takes packets that have arrived; returns their buffers and lengths.
     pub(crate) fn poll(&mut self, device: &mut dyn Device) -> Result<Vec<(usize, usize)>> {
         let mut completions = [blank(); WEIGHT];
         let count = device.poll(self.cq, &mut completions)?;
@@ -172,7 +174,7 @@ impl ReceiveRing {
             .collect()
     }
 
-    /// Takes the frame in a buffer, and posts the buffer again.
+    /// Copies the frame out of a buffer, and posts the buffer again.
     pub(crate) fn take(
         &mut self,
         device: &mut dyn Device,

@@ -1,9 +1,10 @@
-//! TCP: one connection that is already established, as a state machine without device or clock.
+//! TCP: one end of an established connection, as a state machine without device or clock.
 //!
 //! Sliding window and acknowledgements are those of RFC 9293, congestion control is that of RFC
 //! 5681 with fast recovery of RFC 6582 and the initial window of RFC 6928, and Nagle's algorithm
-//! holds back short segments (RFC 896). Every second full segment is acknowledged at once; others
-//! when a reader waits, or with data in the other direction, so no timer delays an acknowledgement.
+//! delays short segments (RFC 896). Every second full segment is acknowledged at once. Others are
+//! acknowledged when a reader waits, or with data in the other direction, so no timer delays an
+//! acknowledgement.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
@@ -12,54 +13,58 @@ use sim::Time;
 
 use crate::frame::Head;
 
-/// The least time after which unacknowledged bytes are sent again: Linux's, 200 ms.
+/// The least time after which unacknowledged bytes are sent again, in picoseconds: 200 ms, as in
+/// Linux.
 const TIMEOUT: Time = 200_000_000_000;
 /// The initial congestion window, in segments (RFC 6928).
 const INITIAL: u64 = 10;
-/// Duplicate acknowledgements that show a loss (RFC 5681).
+/// The number of duplicate acknowledgements that indicate a loss (RFC 5681).
 const DUPLICATES: u32 = 3;
 
-/// One end of a connection.
+/// One end of a TCP connection.
 pub struct Connection {
     payload: u64,
     window: u64,
     nodelay: bool,
-    /// Bytes from `unacknowledged` on: those in flight, then those not yet sent.
+    /// The bytes from `unacknowledged` on: those in flight, then those not yet sent.
     outgoing: VecDeque<u8>,
     unacknowledged: u64,
     next: u64,
-    /// The end of the bytes that were ever sent.
+    /// The end of the bytes that have been sent at least once, as a sequence number.
     highest: u64,
-    /// The end of the bytes that the peer has room for.
+    /// The end of the bytes for which the peer has room, as a sequence number.
     limit: u64,
     congestion: u64,
     threshold: u64,
     duplicates: u32,
-    /// Recovery from a loss ends with the acknowledgement of this byte.
+    /// During the recovery from a loss: the sequence number whose acknowledgement ends it.
     recovery: Option<u64>,
-    /// The first unacknowledged segment is to be sent again.
+    /// True if the first unacknowledged segment must be sent again.
     again: bool,
-    /// One byte more than the peer has room for is to be sent.
+    /// True if one byte more than the peer has room for must be sent, as a probe.
     probe: bool,
     timer: Option<Time>,
     backoff: u32,
-    /// Bytes in order that nobody has read, and later ones.
+    /// The bytes that have arrived in order and have not been read.
     incoming: VecDeque<u8>,
+    /// The sequence number of the next byte in order.
     expected: u64,
+    /// Bytes that have arrived after a gap, by their sequence numbers.
     early: BTreeMap<u64, Vec<u8>>,
-    /// Bytes that have arrived since the last acknowledgement, and whether it is due now.
+    /// The number of bytes that have arrived since the last acknowledgement.
     since: u64,
+    /// True if an acknowledgement is due now.
     due: bool,
-    /// The end of the window that was last advertised to the peer.
+    /// The end of the window that was last advertised to the peer, as a sequence number.
     advertised: u64,
 }
 
-/// A segment to send.
+/// A TCP segment to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The TCP header.
+    /// The header of the segment.
     pub head: Head,
-    /// The data.
+    /// The data of the segment.
     pub payload: Vec<u8>,
 }
 
@@ -94,24 +99,24 @@ impl Connection {
         }
     }
 
-    /// The bytes that can be written now.
+    /// The number of bytes that can be written now.
     pub fn room(&self) -> usize {
         (self.window as usize).saturating_sub(self.outgoing.len())
     }
 
-    /// True if a writer that waits should go on: a third of the buffer is free.
+    /// True if a waiting writer should continue: a third of the send buffer is free.
     pub fn is_writable(&self) -> bool {
         self.room() as u64 * 3 >= self.window
     }
 
-    /// Accepts bytes to send; returns their number.
+    /// Accepts as many bytes to send as there is room for; returns their number.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room());
         self.outgoing.extend(&bytes[..count]);
         count
     }
 
-    /// The next segment that may be sent at time `now`.
+    /// Takes the next segment that may be sent at the time `now`. `None`: nothing may be sent.
     pub fn segment(&mut self, now: Time) -> Option<Segment> {
         let end = self.unacknowledged + self.outgoing.len() as u64;
         let first = match std::mem::take(&mut self.again) {
@@ -131,7 +136,7 @@ impl Connection {
         let waits = !again && len < self.payload && self.holds_back(first + len, end);
         if len == 0 || waits {
             if end > first && self.next == self.unacknowledged {
-                // The report of room may be lost.
+                // The peer's report of room may be lost.
                 self.timer.get_or_insert(now + TIMEOUT);
             }
             return None;
@@ -145,18 +150,20 @@ impl Connection {
         Some(Segment { head, payload })
     }
 
-    /// True if a short segment that ends at `to` waits for more.
+    /// True if a short segment that ends at `to` must wait for more data. `end` is the end of all
+    /// written bytes.
     fn holds_back(&self, to: u64, end: u64) -> bool {
         let in_flight = self.next > self.unacknowledged;
         match to == end {
             // Nagle's algorithm.
             true => in_flight && !self.nodelay,
-            // More bytes exist, but the window ends: silly window avoidance.
+            // More bytes exist, but the window ends: avoidance of the silly window syndrome.
             false => in_flight,
         }
     }
 
-    /// The header of a segment sent now, which acknowledges everything that has arrived in order.
+    /// The header of a segment that is sent now. It acknowledges everything that has arrived in
+    /// order.
     fn head(&mut self, sequence: u64) -> Head {
         (self.since, self.due) = (0, false);
         let window = self.window.saturating_sub(self.incoming.len() as u64);
@@ -169,13 +176,14 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement without data, if one is due. A `waiting` reader makes any due.
+    /// Takes an acknowledgement without data, if one is due. `waiting`: a reader waits, so one is
+    /// due for any new bytes.
     pub fn acknowledgement(&mut self, waiting: bool) -> Option<Head> {
         let due = self.due || waiting && self.since > 0;
         due.then(|| self.head(self.next))
     }
 
-    /// Takes a segment that has arrived at time `now`.
+    /// Processes a segment that has arrived at the time `now`.
     pub fn take(&mut self, head: Head, bytes: &[u8], now: Time) {
         let Head::Segment {
             sequence,
@@ -192,7 +200,7 @@ impl Connection {
         }
         let end = sequence + bytes.len() as u64;
         if end <= self.expected || sequence > self.expected {
-            // Something is missing, or an acknowledgement was lost.
+            // Bytes are missing, or an acknowledgement was lost.
             self.due = true;
         }
         if sequence > self.expected {
@@ -213,7 +221,8 @@ impl Connection {
         self.due |= self.since >= 2 * self.payload;
     }
 
-    /// Appends the bytes from the expected one on.
+    /// Appends those bytes to the readable ones that are not there yet. `sequence` is the sequence
+    /// number of the first byte, and not after the expected one.
     fn append(&mut self, sequence: u64, bytes: &[u8]) {
         let known = (self.expected - sequence) as usize;
         if let Some(fresh) = bytes.get(known..) {
@@ -250,25 +259,25 @@ impl Connection {
             None if self.congestion < self.threshold => self.congestion += acked,
             None => self.congestion += (self.payload * acked / self.congestion).max(1),
         }
-        // More than both buffers hold is never in flight.
+        // There are never more bytes in flight than both buffers hold.
         self.congestion = self.congestion.min(2 * self.window);
         let in_flight = self.next > self.unacknowledged;
         self.timer = in_flight.then(|| now + TIMEOUT);
     }
 
-    /// Halves the rate after a loss.
+    /// Sets the slow-start threshold after a loss: half of the bytes in flight.
     fn lose(&mut self) {
         let in_flight = self.next - self.unacknowledged;
         self.threshold = (in_flight / 2).max(2 * self.payload);
     }
 
-    /// The time at which [`expire`](Connection::expire) is due.
+    /// The time at which [`expire`](Connection::expire) must be called. `None`: no timer runs.
     pub fn timer(&self) -> Option<Time> {
         self.timer
     }
 
-    /// If the timer has expired by `now`, makes everything be sent again that is not acknowledged,
-    /// or a byte that asks for room.
+    /// If the timer has expired by `now`, makes all unacknowledged bytes be sent again; if there
+    /// are none, one byte that asks the peer for its window.
     pub fn expire(&mut self, now: Time) {
         if self.timer.is_none_or(|timer| timer > now) {
             return;
@@ -285,16 +294,17 @@ impl Connection {
         self.backoff = (self.backoff + 1).min(8);
     }
 
-    /// The bytes that can be read.
+    /// The number of bytes that can be read.
     pub fn readable(&self) -> usize {
         self.incoming.len()
     }
 
-    /// Reads bytes; returns their number.
+    /// Reads bytes into `into`; returns their number.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let count = self.incoming.read(into).unwrap_or(0);
         let room = self.expected + self.window.saturating_sub(self.incoming.len() as u64);
-        // A window that has grown much is advertised to the peer at once.
+        // A window that has grown by two segments, or half of its greatest size, is advertised at
+        // once.
         let step = (2 * self.payload).min(self.window / 2);
         self.due |= room >= self.advertised + step;
         count

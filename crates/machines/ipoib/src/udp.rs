@@ -1,26 +1,27 @@
-//! UDP: datagrams cut into fragments of IP, and put together again. Whatever is incomplete, or does
-//! not fit into the socket's buffer, is lost.
+//! UDP: datagrams are cut into fragments of IP, and reassembled. A datagram that stays incomplete,
+//! or does not fit into the socket's buffer, is lost.
 
 use std::collections::VecDeque;
 
 use crate::frame::Head;
 
-/// The most datagrams that are incomplete at a time.
+/// The greatest number of incomplete datagrams.
 const INCOMPLETE: usize = 64;
-/// The memory that the kernel counts for a packet is a multiple of this many bytes.
+/// The memory that the kernel counts for a datagram is a multiple of this number of bytes.
 const COUNTED: usize = 2048;
 
 /// A UDP socket.
 pub struct Socket {
-    /// The bytes of a datagram that a fragment carries.
+    /// The number of bytes of a datagram that a fragment carries.
     payload: usize,
     buffer: usize,
     sent: u64,
-    /// Whole datagrams, and the memory that the kernel counts for them.
+    /// The complete datagrams, in order of completion.
     arrived: VecDeque<Vec<u8>>,
+    /// The memory that the kernel counts for the complete datagrams, in bytes.
     counted: usize,
     incomplete: VecDeque<Incomplete>,
-    /// Datagrams that found the buffer full.
+    /// The number of datagrams that were dropped because the buffer was full.
     dropped: u64,
 }
 
@@ -32,7 +33,7 @@ struct Incomplete {
 
 impl Socket {
     /// A socket whose datagrams are cut into fragments of `payload` bytes, and which keeps at most
-    /// `buffer` bytes that have arrived.
+    /// `buffer` bytes of complete datagrams.
     pub fn new(payload: usize, buffer: usize) -> Socket {
         Socket {
             payload,
@@ -45,7 +46,7 @@ impl Socket {
         }
     }
 
-    /// The fragments of a datagram: headers and parts of it.
+    /// Cuts a datagram into fragments: for each the header and the part of the datagram.
     pub fn cut<'a>(&mut self, datagram: &'a [u8]) -> Vec<(Head, &'a [u8])> {
         self.sent += 1;
         let (number, total) = (self.sent, datagram.len());
@@ -61,7 +62,7 @@ impl Socket {
         cut.collect()
     }
 
-    /// Takes a fragment that has arrived. True: a datagram can be read.
+    /// Processes a fragment that has arrived. True: it completes a datagram, which can be read.
     pub fn take(&mut self, datagram: u64, offset: usize, total: usize, part: &[u8]) -> bool {
         if offset.checked_add(part.len()).is_none_or(|end| end > total) || part.is_empty() {
             return false;
@@ -115,7 +116,8 @@ impl Socket {
         self.arrived.front().map(Vec::len)
     }
 
-    /// Reads the next datagram, as far as it fits; returns the number of bytes.
+    /// Reads the next datagram into `into`, cutting off what does not fit; returns the number of
+    /// bytes.
     pub fn read(&mut self, into: &mut [u8]) -> Option<usize> {
         let datagram = self.arrived.pop_front()?;
         self.counted -= counted(datagram.len());
@@ -124,7 +126,7 @@ impl Socket {
         Some(len)
     }
 
-    /// The number of datagrams that found the buffer full.
+    /// The number of datagrams that were dropped because the buffer was full.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

@@ -1,4 +1,5 @@
-//! The speed of modelled messages: 8 bytes back and forth between two coroutines, and long writes.
+//! The rate at which messages are modelled: 8 bytes back and forth between two coroutines, and long
+//! writes.
 //!
 //!     cargo run --release -p model --example ping_pong [SYSTEM]
 
@@ -23,7 +24,7 @@ fn main() {
             let value = (round / 2 + 1) as u8;
             if round % 2 == u64::from(rank) {
                 end.fill(8 * rank as usize, &[value; 8]);
-                // Every hundredth is signaled, which makes room in the queue.
+                // One in a hundred writes is signaled, which frees the send queue.
                 end.write_signaled(&mut node, 8 * rank as usize, 8, inline, round % 100 < 2);
                 if round % 100 < 2 {
                     end.completion(&mut node);
@@ -33,7 +34,7 @@ fn main() {
             }
         }
         let end = node.turn().now();
-        // A rank that ends drops its posted requests.
+        // The end of a rank drops its posted requests.
         settle_down(&mut node);
         end
     });
@@ -61,7 +62,7 @@ fn main() {
             }
             node.oob_send(1, &[]).unwrap();
         } else {
-            hear(&mut node);
+            receive_oob(&mut node);
         }
     });
     let wall = start.elapsed().as_secs_f64();

@@ -1,4 +1,4 @@
-//! The accounts of a rank in virtual time: work that its library charges, and the calls and the
+//! The accounting of a rank in virtual time: work that its library charges, and the calls and the
 //! computing of its program.
 
 use fabric::Bytes;
@@ -131,7 +131,7 @@ impl Accounting for ModelNode {
     fn store(&mut self, requests: u64, bytes: u64) -> Option<u64> {
         self.local.charge(&self.turn);
         let storage = self.turn.with(|net, _| net.qps.run.system.storage)?;
-        // Ranks whose requests are earlier go first.
+        // Ranks with earlier requests go first.
         self.turn.settle().ok();
         let now = self.turn.now();
         let end = self

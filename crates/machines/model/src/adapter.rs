@@ -1,5 +1,5 @@
-//! The resources of a host, each first come, first served: its memory, the slot of a card with the
-//! card's chip, and a port.
+//! The resources of a host, each of which serves first come, first served: its memory, the slot of
+//! a card with the card's chip, and a port.
 
 use sim::Time;
 
@@ -8,47 +8,51 @@ use super::fifo::Fifo;
 #[derive(Default)]
 pub(crate) struct Host {
     pub memory: Fifo,
-    /// The total time for which its memory has been busy.
+    /// The total time for which the memory of this host has been busy with copies.
     pub moved: Time,
 }
 
-/// A slot and the chip of its card: the resources that all ports of a card share.
+/// A slot and the chip of its card: the resources that all ports of the card share.
 #[derive(Default)]
 pub(crate) struct Slot {
-    /// The bus from memory, and the bus to it. A half-duplex bus is `down` in both directions.
+    /// The bus from memory to the card. A half-duplex bus is `down` in both directions.
     pub down: Fifo,
+    /// The bus from the card to memory.
     pub up: Fifo,
     pub internal: Fifo,
-    /// The part of the chip that takes work requests, that answers reads and atomics, and that
-    /// executes atomics.
+    /// The part of the chip that takes work requests.
     pub requests: Fifo,
+    /// The part of the chip that answers reads and atomics.
     pub answers: Fifo,
+    /// The part of the chip that executes atomics.
     pub atomics: Fifo,
     pub half_duplex: bool,
 }
 
-/// A port of an HCA, with the engines that serve it.
+/// A port of an HCA with its links, or the memory of a host in the place of an HCA.
 pub(crate) struct Adapter {
     pub host: u32,
     pub rail: u32,
-    /// It models the host's memory, not an HCA.
+    /// True if the adapter stands for the host's memory, not for an HCA.
     pub within: bool,
-    /// The numbers of its timing and of its slot.
+    /// The index of the adapter's costs among all timings.
     pub timing: u32,
+    /// The index of the adapter's slot among all slots.
     pub slot: u32,
-    /// The number of its network: that of its rail in the system's list.
+    /// The number of the adapter's network: that of its rail in the system's list.
     pub network: u32,
-    /// The first rail of its card. Regions belong to it: the ports of a card share a protection
-    /// domain.
+    /// The first rail of the adapter's card. Regions belong to it, because the ports of a card
+    /// share a protection domain.
     pub domain: u32,
-    /// The link out.
+    /// The link from the adapter to its switch.
     pub link: Fifo,
-    /// The link in: the last hop of every arriving packet.
+    /// The link from the switch to the adapter, which every arriving packet takes last.
     pub port: Fifo,
 }
 
 impl Adapter {
-    /// The port of a rail, with the timing and the slot of these numbers, in the first network.
+    /// The port of rail `rail` on a host, in the first network. The other arguments are the fields
+    /// of these names.
     pub(crate) fn new(host: u32, rail: u32, timing: u32, slot: u32, domain: u32) -> Adapter {
         Adapter {
             host,

@@ -1,8 +1,9 @@
-//! The requests of a queue pair's peer that wait for a response with data, in order.
+//! The queue of a queue pair's pending responses: requests of its peer that wait for a response
+//! with data, in order.
 
 use super::message::{Messages, NONE};
 
-/// A queue pair's pending responses.
+/// The queue of a queue pair's pending responses.
 pub(crate) struct AnswerQueue {
     pub first: u32,
     last: u32,
@@ -31,7 +32,7 @@ impl AnswerQueue {
         at != NONE
     }
 
-    /// Removes a request. False: there is no such.
+    /// Removes a request. False: the queue does not contain it.
     pub(crate) fn remove(&mut self, messages: &mut Messages, number: u32) -> bool {
         let (mut before, mut at) = (NONE, self.first);
         while at != NONE && at != number {

@@ -1,47 +1,51 @@
-//! Completion queues. An entry can be polled once the HCA's write of it is visible.
+//! The completion queues of a modelled machine. An entry can be polled once the HCA's write of it
+//! is visible.
 
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
 use device::{Completion, Cq, Error, Result};
 
-/// The most entries of a completion queue.
+/// The greatest number of entries of a completion queue.
 const DEPTH: usize = 1 << 20;
 
 struct CompletionQueue {
     rank: u32,
     rail: u32,
     depth: u32,
-    /// A ring of entries: the place of the oldest, the number of entries, and the number of visible
-    /// ones.
+    /// The ring of entries.
     entries: Vec<Entry>,
+    /// The position of the oldest entry in the ring.
     first: u32,
+    /// The number of entries that have not been polled.
     len: u32,
+    /// The number of entries that are visible and have not been polled.
     visible: u32,
-    /// The time when the last entry becomes visible.
+    /// The time at which the last entry becomes visible.
     last: Time,
-    /// It has overflowed and can no longer be used (IBA 11.6.3.1).
+    /// True if the queue has overflowed and can no longer be used (IBA 11.6.3.1).
     overrun: bool,
 }
 
-/// An entry of a completion queue.
+/// An entry of a completion queue, with its effect on the send queue.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub completion: Completion,
-    /// The number of places in the send queue that its completion frees, in this epoch of the queue
-    /// pair.
+    /// The number of send queue slots that the completion frees. `None` for the completion of a
+    /// receive.
     pub frees: Option<u32>,
+    /// The epoch of the queue pair to which the completion belongs.
     pub life: u32,
 }
 
-/// The fate of an entry that an HCA has written.
+/// The result of an HCA's write of an entry.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Written {
-    /// It becomes visible to a rank.
+    /// The completion becomes visible to the rank at the time `at`.
     Visible { rank: u32, at: Time },
-    /// The queue has overflowed just now.
+    /// The queue has overflowed with this completion.
     Overrun,
-    /// The queue had overflowed.
+    /// The queue had overflowed before, so the completion is lost.
     Dropped,
 }
 
@@ -59,7 +63,7 @@ impl CompletionQueues {
         }
     }
 
-    /// Makes a queue for `depth` entries, of which a faulty HCA holds `most`.
+    /// Makes a completion queue of `depth` entries, or of `most` if that is less: a faulty HCA.
     pub(crate) fn create(
         &mut self,
         (rank, rail): (u32, u32),
@@ -85,7 +89,7 @@ impl CompletionQueues {
         Ok(Cq(self.all.len() as u32 - 1))
     }
 
-    /// The number of a completion queue, if it belongs to this device.
+    /// The number of a completion queue. An error if the queue does not belong to this device.
     pub(crate) fn own(&self, (rank, rail): (u32, u32), cq: Cq) -> Result<u32> {
         match self.all.get(cq.0 as usize) {
             Some(own) if (own.rank, own.rail) == (rank, rail) => Ok(cq.0),
@@ -96,7 +100,7 @@ impl CompletionQueues {
         }
     }
 
-    /// Writes an entry that may be visible at `at`, but not before another of its queue.
+    /// Writes an entry that becomes visible at `at`, but not before earlier entries of its queue.
     pub(crate) fn write(&mut self, cq: u32, at: Time, entry: Entry) -> Written {
         let own = &mut self.all[cq as usize];
         if own.overrun {
@@ -108,7 +112,7 @@ impl CompletionQueues {
             return Written::Overrun;
         }
         if own.len as usize == own.entries.len() {
-            // Unused entries take no memory.
+            // Entries that were never used take no memory.
             own.entries.rotate_left(own.first as usize);
             own.first = 0;
             own.entries.push(entry);
@@ -123,12 +127,12 @@ impl CompletionQueues {
         }
     }
 
-    /// Makes one more entry visible.
+    /// Makes one more entry of a completion queue visible.
     pub(crate) fn show(&mut self, cq: u32) {
         self.all[cq as usize].visible += 1;
     }
 
-    /// Takes visible entries, each of which is also given to `taken`.
+    /// Moves visible entries to `into` and calls `taken` with each. Returns their number.
     pub(crate) fn poll(
         &mut self,
         cq: u32,

@@ -1,15 +1,15 @@
 //! Compute traces: the time that ranks compute between their MPI calls, as a file. For every call
-//! it has the call's name, the nanoseconds before it, and its key ([`CallKey`]), by which equal
-//! steps are found. Polls and readings of the clock have lines of their own, one for equal calls in
-//! a row, because their number depends on the machine ([`entry`]). A run with a trace is
-//! deterministic. Several traces of one program combine to one that a disturbance of one run does
-//! not spoil ([`ComputeTrace::middle`]).
+//! it has the call's name, the nanoseconds of computing before it, and the call's key
+//! ([`CallKey`]), by which equal steps are found. Polls and readings of the clock have lines of
+//! their own, one for equal calls in a row, because their number depends on the machine
+//! ([`entry`]). A run with a trace is deterministic. Several traces of one program combine to one
+//! in which a disturbance of one run has no effect ([`ComputeTrace::middle`]).
 //!
-//! Lines before those of the ranks may have the times of work inside MPI, such as the sums of
-//! reductions, on the computer of the recording ([`Rates`]).
+//! Lines before those of the ranks may contain the times of work inside MPI, such as the sums of
+//! reductions, measured on the computer of the recording ([`Rates`]).
 //!
-//! A trace for a replay has the keys of receives from any source alone, and may mark where steps
-//! begin ([`ComputeTrace::with_steps`]): the machine keeps the times at which ranks get there.
+//! A trace for a replay keeps only the keys of receives from any source, and may mark where steps
+//! begin ([`ComputeTrace::with_steps`]): the machine records when ranks reach the marks.
 //!
 //! Invariants: a file is used only if its version, program and number of ranks match. Where nothing
 //! in it depends on time, the name of each sure call must match too ([`Replay`]).
@@ -43,23 +43,23 @@ const OLD_VERSIONS: [(&str, &str); 2] = [
     ),
 ];
 const END: &str = "end";
-/// The beginning of a line with the time of work inside MPI.
+/// The prefix of a line with the time of work inside MPI.
 const WORK: &str = "work ";
 
-/// A compute trace.
+/// A compute trace: the calls of all ranks, with the computing before each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComputeTrace {
-    /// The program and its arguments.
+    /// The traced program and its arguments.
     pub program: String,
-    /// For each rank, the lines of [`Entry`].
+    /// For each rank its lines, each of which is an [`Entry`] or a mark.
     ranks: Vec<String>,
     /// The times of work inside MPI on the computer of the recording.
     work: Rates,
 }
 
 impl ComputeTrace {
-    /// The trace that the ranks of a world have recorded in its file. An error gives the reason why
-    /// it is unusable.
+    /// Reads the trace that the ranks of a world have recorded in the world's file. An error if it
+    /// is unusable.
     pub fn kept(world: &File, program: String, ranks: usize) -> Result<ComputeTrace, String> {
         let calls = computed(world).map_err(|why| why.to_string())?;
         if calls.lost > 0 {
@@ -88,12 +88,12 @@ impl ComputeTrace {
         })
     }
 
-    /// The number of ranks.
+    /// The number of ranks of the trace.
     pub fn ranks(&self) -> usize {
         self.ranks.len()
     }
 
-    /// The contents of the file.
+    /// The contents of the trace's file.
     pub fn text(&self) -> String {
         let mut text = format!(
             "{TITLE}\n{VERSION}\nprogram {}\nranks {}\n",
@@ -179,7 +179,7 @@ impl ComputeTrace {
         }
     }
 
-    /// Checks that the trace is of this program and number of ranks. An error names those of the
+    /// Checks that the trace is of this program and number of ranks. An error states those of the
     /// trace.
     pub fn check(&self, program: &str, ranks: usize) -> Result<(), String> {
         if self.ranks.len() != ranks {
@@ -193,7 +193,7 @@ impl ComputeTrace {
         Ok(())
     }
 
-    /// The computing of all ranks together, in nanoseconds.
+    /// The computing time of all ranks together, in nanoseconds.
     pub fn total(&self) -> u64 {
         let entries = self.ranks.iter().flat_map(|lines| lines.lines());
         let nanos = entries.filter_map(Entry::read).map(|entry| entry.nanos);
@@ -236,8 +236,8 @@ impl ComputeTrace {
         }
     }
 
-    /// The calls of a rank but for polls, in order: name, key, and the nanoseconds of computing
-    /// since the last such call.
+    /// The calls of a rank, without polls, in order. For each: name, key, and the nanoseconds of
+    /// computing since the previous such call.
     pub fn calls(&self, rank: usize) -> impl Iterator<Item = (&str, CallKey, u64)> {
         let lines = self.ranks.get(rank).map_or("", String::as_str).lines();
         let mut before = 0u64;
@@ -251,16 +251,16 @@ impl ComputeTrace {
         })
     }
 
-    /// The trace for a replay, with a mark where steps begin: of each rank the numbers of the calls
-    /// that are the first of a step, in order, as [`calls`](ComputeTrace::calls) numbers them. A
-    /// step begins where the call before it returns.
+    /// The trace for a replay, with marks where steps begin. `begins`: for each rank the numbers of
+    /// the first calls of steps, ascending, as [`calls`](ComputeTrace::calls) counts. A step begins
+    /// where the call before it returns.
     pub fn with_steps(&self, begins: &[Vec<usize>]) -> ComputeTrace {
         let ranks = self.ranks.iter().enumerate().map(|(rank, lines)| {
             let mut begins = begins.get(rank).into_iter().flatten().peekable();
             let mut text = String::with_capacity(lines.len());
             let (mut calls, mut is_first) = (0, true);
             for entry in lines.lines().filter_map(Entry::read) {
-                // Polls before a call belong to its step.
+                // Polls before a call belong to the same step.
                 while is_first && begins.next_if(|begin| **begin <= calls).is_some() {
                     step(&mut text);
                 }
@@ -280,8 +280,8 @@ impl ComputeTrace {
         }
     }
 
-    /// The trace in which each call has these nanoseconds of computing before it, as
-    /// [`calls`](ComputeTrace::calls) numbers them, and polls and readings of the clock have none.
+    /// The trace with these nanoseconds before each call of each rank, in the order of
+    /// [`calls`](ComputeTrace::calls). Polls and readings of the clock have 0.
     pub fn with_computing(&self, nanos: &[Vec<u64>]) -> ComputeTrace {
         let ranks = self.ranks.iter().enumerate().map(|(rank, lines)| {
             let mut nanos = nanos.get(rank).into_iter().flatten();
@@ -302,21 +302,21 @@ impl ComputeTrace {
         }
     }
 
-    /// Steps are marked.
+    /// True if the trace marks the beginnings of steps.
     pub fn has_steps(&self) -> bool {
         let mut lines = self.ranks.iter().flat_map(|lines| lines.lines());
         lines.any(|line| line == STEP)
     }
 
-    /// The program may decide by time: it polls, reads the clock, or takes what comes
-    /// first.
+    /// True if the program's calls may depend on time: it polls, reads the clock, or receives from
+    /// any source.
     pub fn depends_on_time(&self) -> bool {
         let mut entries = self.ranks.iter().flat_map(|lines| lines.lines());
         entries.any(|line| Entry::read(line).is_some_and(|entry| entry.is_choice()))
     }
 
     /// The form that ranks read: whether the program may decide by time, the offsets of the ranks'
-    /// parts, the parts, and the times of work inside MPI. Each rank reads its own part, and these
+    /// parts, the parts, and the times of work inside MPI. Each rank reads its own part and those
     /// times ([`rates`]).
     pub fn pack(&self) -> Vec<u8> {
         let mut place = (self.ranks.len() as u64 + 2) * 8;

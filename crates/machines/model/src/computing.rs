@@ -1,19 +1,19 @@
-//! Computing of a rank before a call, beside the progress thread of its windows.
+//! The computing of a rank before a call, beside the progress thread of its windows.
 //!
-//! The rank's clock is that of whoever runs: it stands still for the program while the thread
-//! works. Where the thread has a core of its own, the program computes on meanwhile, and its
-//! computing ends when it would without the thread; it is only later if the thread works at that
-//! moment, because the call that follows waits for it. Elsewhere the thread takes the program's
-//! core, and the computing ends by as much later as the thread has worked.
+//! The rank's clock is that of the thread that runs: it stands still for the program while the
+//! progress thread works. If that thread has a core of its own, the program computes on meanwhile,
+//! and its computing ends when it would without the thread; it is later only if the thread works at
+//! that time, because the following call waits for it. Otherwise the thread takes the program's
+//! core, and the computing ends later by as much as the thread has worked.
 
 use sim::Time;
 
-/// Computing that has begun, of a rank whose progress thread may interrupt it.
+/// Computing that has begun, and that the rank's progress thread may interrupt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Computing {
-    /// The moment of its end without the thread.
+    /// The time at which the computing would end without the thread.
     end: Time,
-    /// The part that the program has not computed yet.
+    /// The time that the program still has to compute.
     left: Time,
     shares_core: bool,
 }
@@ -28,7 +28,7 @@ impl Computing {
         }
     }
 
-    /// The part that is left at `now`.
+    /// The time that the program still has to compute at `now`.
     pub(crate) fn left(&self, now: Time) -> Time {
         match self.shares_core {
             true => self.left,
@@ -36,19 +36,18 @@ impl Computing {
         }
     }
 
-    /// A thread that wakes up `wake` after `now` comes too late: the program has ended its
+    /// True if a thread that wakes up `wake` after `now` comes too late: the program has ended its
     /// computing by then, and serves what has arrived in its call.
     pub(crate) fn ends_within(&self, now: Time, wake: Time) -> bool {
         !self.shares_core && self.left(now) <= wake
     }
 
-    /// The rank has computed for `time`.
+    /// Records that the rank has computed for `time`.
     pub(crate) fn passed(&mut self, time: Time) {
         self.left = self.left.saturating_sub(time);
     }
 
-    /// The time by which its end is later than without the thread, if the rest is computed from
-    /// `now` on.
+    /// The delay of the end of the computing by the thread, if the rest is computed from `now` on.
     pub(crate) fn delay(&self, now: Time) -> Time {
         (now + self.left(now)).saturating_sub(self.end)
     }
@@ -58,7 +57,8 @@ impl Computing {
 mod tests {
     use super::*;
 
-    /// Computing of 100 from 1000 on, with the thread at work from 1030 to 1050.
+    /// Computing of 100 ps from 1000 ps on, of which 30 ps have passed when the thread works from
+    /// 1030 to 1050 ps.
     fn interrupted(shares_core: bool) -> Computing {
         let mut computing = Computing::begin(1000, 100, shares_core);
         assert_eq!(computing.left(1000), 100);
@@ -80,7 +80,7 @@ mod tests {
         let computing = interrupted(false);
         assert_eq!((computing.left(1050), computing.delay(1050)), (50, 0));
         assert!(computing.ends_within(1090, 10) && !computing.ends_within(1089, 10));
-        // It works from 1090 to 1104: the call waits for it.
+        // The thread works from 1090 to 1104 ps, and the call waits for it.
         assert_eq!((computing.left(1104), computing.delay(1104)), (0, 4));
     }
 }

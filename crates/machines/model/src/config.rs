@@ -1,4 +1,4 @@
-//! The configuration of a job's modelled machine, and its encoding, which a launcher hands to each
+//! The configuration of a job's modelled machine, and its encoding. A launcher passes it to each
 //! rank.
 
 use fabric::System;
@@ -7,24 +7,25 @@ use crate::faults::Faults;
 use crate::port_faults::{PortFault, PortFaultKind, PortFaults};
 use crate::ports::IntraHost;
 
-/// The configuration that all ranks of a job in virtual time share.
+/// The configuration of the machine, which is the same on all ranks of a job in virtual time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineConfig {
-    /// The hardware.
+    /// The hardware of the machine.
     pub system: System,
-    /// The number of each rank's host.
+    /// For each rank, the number of its host.
     pub hosts: Vec<u32>,
-    /// The seed of everything random.
+    /// The seed of all random numbers in the world.
     pub seed: u64,
     /// The faults of the machine.
     pub faults: Faults,
     /// The path between ranks of one host.
     pub intra_host: IntraHost,
-    /// The activity of resources is recorded.
+    /// True if the activity of resources is recorded.
     pub traced: bool,
-    /// The notes of ranks are kept.
+    /// True if the notes of ranks are recorded: their accesses to windows, for a check after the
+    /// run.
     pub keeps_notes: bool,
-    /// Connections, registrations, communicators, windows and files are made for nothing.
+    /// True if making connections, registrations, communicators, windows and files takes no time.
     pub free_start: bool,
     /// The virtual time of the program's own computing.
     pub compute: Compute,
@@ -38,13 +39,13 @@ pub enum Compute {
     Ignored,
     /// Computing takes this many thousandths of its time on this host.
     Measured(u64),
-    /// Computing takes its time on this host, which is recorded in a compute trace.
+    /// Computing takes its time on this host, which is also recorded in a compute trace.
     Recorded,
-    /// Computing takes the time in a compute trace.
+    /// Computing takes the time from a compute trace.
     Replayed,
 }
 
-/// The error for bytes that encode no configuration.
+/// The error of bytes that are not an encoded configuration.
 #[derive(Debug, PartialEq)]
 pub struct Damaged(String);
 
@@ -61,9 +62,9 @@ impl std::fmt::Display for Damaged {
 impl std::error::Error for Damaged {}
 
 impl MachineConfig {
-    /// A configuration for `ranks` ranks, `per_host` on each host, one host filled after the other.
-    /// The system gets the necessary number of hosts. Its software keeps its costs alone, so that
-    /// the machine predicts this library. An error names the limit of the system.
+    /// A configuration of `ranks` ranks, with `per_host` on each host, one host filled after the
+    /// other. The system gets the necessary number of hosts. Only the costs of its MPI library are
+    /// kept, so that the machine predicts this library. An error states the limit of the system.
     pub fn new(
         system: &System,
         ranks: usize,
@@ -97,7 +98,7 @@ impl MachineConfig {
         })
     }
 
-    /// The bytes for a launcher to hand over.
+    /// Encodes the configuration, for the launcher to pass to the ranks.
     pub fn encode(&self) -> Vec<u8> {
         let system = self.system.encode();
         let by_hca = u64::from(self.intra_host == IntraHost::Hca);
@@ -118,7 +119,7 @@ impl MachineConfig {
         bytes
     }
 
-    /// Decodes bytes of any origin.
+    /// Decodes a configuration from bytes of any origin.
     pub fn decode(bytes: &[u8]) -> Result<MachineConfig, Damaged> {
         let short = || Damaged("it is too short".into());
         let mut rest = bytes;
@@ -188,11 +189,11 @@ impl Compute {
     }
 }
 
-/// The words of faults without those of ports.
+/// The number of words of the faults, without those of ports.
 const FAULT_WORDS: usize = 15;
 
-/// Encodes faults as words; an optional one has an extra word for its presence. The faults of ports
-/// follow their number.
+/// Encodes faults as words; an optional one has an extra word for its presence. The number of
+/// faults of ports and these faults come last.
 fn fault_words(faults: &Faults) -> Vec<u64> {
     let (slow, percent) = faults.slow.unwrap_or_default();
     let first: [u64; FAULT_WORDS] = [

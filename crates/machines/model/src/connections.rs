@@ -1,4 +1,4 @@
-//! The making of queue pairs and of their connections, by addresses.
+//! Creates queue pairs, and connects them by their addresses.
 
 use sim::Time;
 
@@ -8,7 +8,7 @@ use super::queue_pairs::QueuePairs;
 use super::receives::Queue;
 use device::{Address, Error, Qp, QpWanted, Result, State, Transport, check};
 
-/// Makes a queue pair of a rank on a rail.
+/// Creates a queue pair of a rank on a rail.
 pub(crate) fn create(
     qps: &mut QueuePairs,
     (rank, rail): (u32, u32),
@@ -37,7 +37,7 @@ pub(crate) fn create(
     Ok(qps.add(QueuePair::new((rank, adapter), wanted, receives, mtu)))
 }
 
-/// The port's LID and the queue pair's number.
+/// The address of a queue pair: the LID of its port, and its number.
 pub(crate) fn address(qps: &QueuePairs, qp: u32) -> Address {
     Address {
         port: u128::from(qps.ports.home(qps[qp].adapter)) + 1,
@@ -52,30 +52,30 @@ pub(crate) fn reach(qps: &QueuePairs, q: u32, to: Address) -> Option<u32> {
     (reached && address(qps, to.qp) == to).then_some(to.qp)
 }
 
-/// The latency from one queue pair's port to the other's, and through its chip.
+/// The latency from the port of queue pair `from` to that of `to`, and through the latter's chip.
 pub(crate) fn latency(qps: &mut QueuePairs, from: u32, to: u32) -> Time {
     let (from, to) = (qps[from].adapter, qps[to].adapter);
     qps.ports.latency(&qps.run.system, from, to)
 }
 
-/// The largest payload of a packet of a queue pair's port.
+/// The largest payload of a packet on a queue pair's port, in bytes.
 fn port_mtu(qps: &mut QueuePairs, q: u32) -> u32 {
     qps.ports.timing(qps[q].adapter).mtu
 }
 
-/// Connects a queue pair with a peer, or lets it send datagrams.
+/// Connects a queue pair with `peer`. `None`: makes it ready to send datagrams.
 pub(crate) fn connect(qps: &mut QueuePairs, q: u32, peer: Option<Address>) -> Result<()> {
     let qp = &qps[q];
     check::connect(qp.transport, qp.state, peer)
         .map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))?;
-    // As on a real port, the peer's existence is not checked; packets to nobody are lost.
+    // As on a real port, the peer's existence is not checked; packets to a missing peer are lost.
     let number = peer.and_then(|peer| reach(qps, q, peer)).unwrap_or(NONE);
     let (mut far, mut mtu) = (0, port_mtu(qps, q));
     if number != NONE {
         qps[q].adapter = qps.ports.towards(qps[q].adapter, qps[number].adapter);
         let [here, there] = [q, number].map(|q| qps.ports.host(qps[q].adapter));
         if here == there {
-            // No cable lies between them.
+            // There is no cable between the two.
             qps.run.keep_in_step();
         }
         far = latency(qps, q, number);

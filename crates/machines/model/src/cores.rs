@@ -1,18 +1,19 @@
-//! The cores of a modelled host: each thread that computes has one of its own, and progress threads
+//! The cores of a modelled host: each computing thread has a core of its own, and progress threads
 //! have those that are left.
 
 use fabric::System;
 
-/// The variable of OpenMP with the number of threads of a process.
+/// The environment variable of OpenMP with the number of threads of a process.
 pub const THREADS_VARIABLE: &str = "OMP_NUM_THREADS";
 
-/// Cores of a host for each of `ranks` on it, one at least. None: the machine does not say.
+/// The number of cores of a host for each of its `ranks` ranks, one at least. `None`: the machine
+/// does not specify its cores.
 pub fn cores_of_rank(system: &System, ranks: usize) -> Option<usize> {
     let cores = system.host.cores? as usize;
     Some((cores / ranks.max(1)).max(1))
 }
 
-/// Checks that a host has a core for each thread of its ranks. The error says what lacks, and what
+/// Checks that a host has a core for each thread of its ranks. The error states the lack, and what
 /// the user can do.
 ///
 /// # Errors

@@ -17,16 +17,16 @@ use device::{
     ReceiveQueue, Region, Result, Slice, Srq, State, Work,
 };
 
-/// One rail of a modelled machine, as the device of a rank.
+/// The device of a rank on one rail of a modelled machine.
 pub struct ModelDevice {
     turn: Rc<Turn<MachineModel>>,
-    /// Work of the rank on its own memory, which precedes what it does with the device.
+    /// The work of the rank on its own memory, which is charged before each use of the device.
     local: Rc<LocalSum>,
     rail: u32,
     attributes: Attributes,
-    /// The rank whose queue pairs, memory and completions it uses.
+    /// The rank whose queue pairs, memory and completions the device uses.
     owner: u32,
-    /// The HCA cuts further requests from one that it has.
+    /// True while the HCA itself makes the posted requests, by cutting a long segment (LSO).
     cuts: bool,
 }
 
@@ -76,19 +76,19 @@ impl ModelDevice {
         }
     }
 
-    /// Makes the device use the queue pairs, memory and completions of another rank, while this
+    /// Makes the device use the queue pairs, memory and completions of rank `owner`, while this
     /// rank's processor does the work: both run the kernel of one host, in one process.
     pub fn share(&mut self, owner: u32) {
         self.owner = owner;
     }
 
-    /// Sets whether posts take no processor time: the HCA itself cuts their requests from a long
-    /// segment that it has been given (LSO).
+    /// Sets whether posts take no processor time: the HCA itself cuts these requests from a long
+    /// segment that it was given (LSO).
     pub fn set_cuts(&mut self, cuts: bool) {
         self.cuts = cuts;
     }
 
-    /// Accesses the machine in the order of virtual time.
+    /// Accesses the machine in the order of virtual time: everything earlier goes first.
     fn ordered<R>(
         &self,
         then: impl FnOnce(&mut MachineModel, u32, &mut Clocked) -> Result<R>,
@@ -98,7 +98,7 @@ impl ModelDevice {
         self.turn.with(|net, clock| then(net, self.owner, clock))
     }
 
-    /// Accesses what belongs to this rank alone, and what no packet concerns yet.
+    /// Accesses state of this rank alone that no packet refers to yet, so nothing else goes first.
     fn own<R>(
         &self,
         then: impl FnOnce(&mut MachineModel, u32, &mut Clocked) -> Result<R>,
@@ -218,16 +218,16 @@ impl Device for ModelDevice {
             Ok((q, net.qps.is_within(q), is_broken))
         })?;
         if is_broken {
-            // The request is flushed, over a bus that others use.
+            // The completion of the flushed request is written over a bus that other ranks use too.
             self.turn.catch_up().map_err(deadlock)?;
         }
         if within {
-            // There is no device: this rank copies its writes and reads itself.
+            // No HCA is involved: this rank copies its writes and reads itself.
             let bytes = work.local.iter().map(|slice| slice.len as usize).sum();
             copy(&self.turn, bytes);
         }
-        // Only this rank's own queue changes now, so no other rank needs to run first: the doorbell
-        // is an event.
+        // The post changes only this rank's own queue, and the doorbell is an event, so no other
+        // rank needs to go first.
         let (at, message) = self.turn.with(|net, clock| {
             let (ranks, timing) = (&mut net.qps.ranks, net.qps.ports.first());
             let mut time = match within {
@@ -242,7 +242,7 @@ impl Device for ModelDevice {
             }
             let at = clock.of(rank) + ranks.cpu(rank, time);
             let (senders, qps) = (&mut net.senders, &mut net.qps);
-            // SAFETY: the caller says that the slices are its memory.
+            // SAFETY: the caller promises that the slices are its memory.
             let message = unsafe { Requesters::post(senders, qps, q, work, at, clock) }?;
             Ok((at, message))
         })?;
@@ -265,7 +265,7 @@ impl Device for ModelDevice {
             let post = net.qps.ports.first().post;
             Ok(net.qps.ranks.cpu(rank, post))
         };
-        // Nothing arrives before the queue pair is connected.
+        // No packet arrives before the queue pair is connected.
         let is_unused = match queue {
             ReceiveQueue::Own(qp) => {
                 let state = |net: &mut MachineModel| net.qps.get(qp.0).map(|qp| qp.state);

@@ -1,20 +1,20 @@
-//! The processor time of a library's steps.
+//! The processor time of the steps of an MPI library.
 
 use device::Effort;
 use fabric::{Bytes, Costs, Nanos};
 use sim::Time;
 
-/// The processor time of a short call: a poll that finds nothing, a reading of the clock. Some
-/// dozens of instructions on cached data. Assumed; on hosts since Nehalem such a call takes 10 to
-/// 30 ns.
+/// The processor time of a short call, in picoseconds: a poll that finds nothing, or a reading of
+/// the clock. It has some dozens of instructions on cached data. Assumed; on hosts since Nehalem
+/// such a call takes 10 to 30 ns.
 pub const CALL: Time = 20_000;
 
-/// The latency of an out-of-band message: datagrams through the kernels of two hosts, some 30 us.
-/// Assumed. The rails are the only networks between hosts: while none carries anything, such a
-/// message waits.
+/// The latency of an out-of-band message, in picoseconds: datagrams through the kernels of two
+/// hosts take some 30 us. Assumed. The rails are the only networks between hosts: while none
+/// carries anything, such a message waits.
 pub const OOB_LATENCY: Time = 30_000_000;
 
-/// The time of an effort on an idle machine.
+/// The processor time of a kind of work of the library (`Effort`) on an idle machine.
 pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
     let software = &costs.system().software;
     match effort {
@@ -37,7 +37,8 @@ pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
     }
 }
 
-/// Longer copies share the host's memory with its other users, in pieces of this many bytes.
+/// The length of the pieces of a long copy, each of which shares the host's memory with its other
+/// users, in bytes.
 pub(crate) const SHARE: usize = 16 << 10;
-/// Shorter copies are not affected by other users of the memory, in bytes.
+/// The greatest length of a copy that other users of the memory do not slow down, in bytes.
 pub(crate) const SHORT: usize = 1 << 10;

@@ -1,47 +1,50 @@
-//! The engine of a queue pair: which of its requests the HCA knows, has taken, and prefetches.
+//! The engine of a queue pair: the part of the HCA that takes its requests, and prefetches their
+//! payloads.
 //!
-//! Requests are taken in the order of their posts, one after the other; some HCAs process them one
-//! by one.
+//! Requests are taken in the order of their posts. Some HCAs process them one by one.
 
 use sim::Time;
 
 use super::message::{Message, NONE};
 use super::timing::Timing;
 
-/// The prefetched payload, in bytes, at which the engine stops taking requests of a queue pair. It
+/// The number of prefetched bytes at which the engine stops taking requests of a queue pair. It
 /// exceeds the bytes that any bus carries within a read's latency (125 GB/s for 1 us), so it only
 /// bounds memory.
 const AHEAD: u64 = 128 << 10;
 
 pub(crate) struct Engine {
-    /// The time from which on it can take a request.
+    /// The time from which on the engine can take a request.
     free: Time,
-    /// The number of requests that the HCA knows of and the engine has not taken.
+    /// The number of requests that the HCA knows of and that the engine has not taken.
     rung: u32,
-    /// The engine is to take the next request at a time that is scheduled.
+    /// True if a time is scheduled at which the engine takes the next request.
     asked: bool,
-    /// The chip is reserved for the next request.
+    /// True if the chip is reserved for the next request.
     granted: bool,
-    /// On an HCA that processes requests one by one: it is busy with a request, the number of that
-    /// request, and the number that wait in memory.
+    /// On an HCA that processes requests one by one: true while it is busy with a request.
     occupied: bool,
+    /// On an HCA that processes requests one by one: the number of the message that it is busy
+    /// with.
     under_way: u32,
+    /// On an HCA that processes requests one by one: the number of requests that wait in memory.
     in_memory: u32,
     /// The number of requests whose payloads the engine fetches and that have not left.
     fetching: u32,
-    /// The bytes of requests that the engine has taken and that have not left.
+    /// The number of payload bytes that the engine has taken and that have not left.
     ahead: u64,
-    /// The number of reads and atomics without a response.
+    /// The number of reads and atomics that have no response yet.
     reads: u32,
-    /// A request has failed locally: no later one is started.
+    /// True if a request has failed locally; no later request is started.
     pub broken: bool,
-    /// In a receiver-not-ready wait.
+    /// True during the wait for a receiver that is not ready.
     pub waits: bool,
-    /// The time before which no further packet is read, where the rate of a queue pair is bounded.
+    /// The time before which no further packet is read, if the rate of a queue pair is limited.
     pub paced: Time,
-    /// The arrival of the last doorbell.
+    /// The time at which the last doorbell arrives.
     last_doorbell: Time,
-    /// The time of the last packet, acknowledgement or response.
+    /// The time of the last packet, acknowledgement or response, at which the acknowledgement
+    /// timeout begins.
     pub progress: Time,
 }
 
@@ -66,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Forgets all requests. Events that are scheduled still happen.
+    /// Forgets all requests. Scheduled events still happen.
     pub(crate) fn reset(&mut self) {
         *self = Engine {
             free: self.free,
@@ -79,13 +82,13 @@ impl Engine {
         };
     }
 
-    /// The arrival of a doorbell that arrives at `at` unless an earlier one is later.
+    /// The arrival of a doorbell that would arrive at `at`: doorbells do not overtake each other.
     pub(crate) fn ring(&mut self, at: Time) -> Time {
         self.last_doorbell = self.last_doorbell.max(at);
         self.last_doorbell
     }
 
-    /// A doorbell has arrived. True: the HCA takes the request up now.
+    /// Records the arrival of a doorbell. True: the HCA fetches or takes the request now.
     pub(crate) fn take_up(&mut self, one_by_one: bool) -> bool {
         if one_by_one && self.occupied {
             self.in_memory += 1;
@@ -95,8 +98,8 @@ impl Engine {
         true
     }
 
-    /// A request has left for the first time. True: where requests are processed one by one, the
-    /// HCA takes up the next, which waits in memory.
+    /// Records that the message `left` has left for the first time. True: the HCA, which processes
+    /// requests one by one, continues with the next, which waits in memory.
     pub(crate) fn take_up_next(&mut self, left: u32, to_begin: u32) -> bool {
         if !self.occupied || self.under_way != left {
             return false;
@@ -107,14 +110,15 @@ impl Engine {
         self.occupied
     }
 
-    /// A request has arrived in the HCA. True: the engine is to take it now.
+    /// Records that a request has arrived in the HCA. True: no time is scheduled for the engine to
+    /// take it.
     pub(crate) fn arrive(&mut self) -> bool {
         self.rung += 1;
         !self.asked
     }
 
-    /// The time at which the engine is to take the next request. None: there is no request, or the
-    /// time is scheduled.
+    /// Takes the time at which the engine can take the next request, for the caller to schedule.
+    /// `None`: there is no request, or the time is already scheduled.
     #[inline]
     pub(crate) fn ask(&mut self) -> Option<Time> {
         if self.rung == 0 || self.asked {
@@ -124,32 +128,33 @@ impl Engine {
         Some(self.free)
     }
 
-    /// The scheduled time has come.
+    /// Records that the scheduled time has come, at which the engine can take the next request.
     pub(crate) fn begin(&mut self) {
         self.asked = false;
     }
 
-    /// The chip was reserved for the next request. It no longer is.
+    /// Ends the reservation of the chip. True: the chip was reserved for the next request.
     pub(crate) fn take_grant(&mut self) -> bool {
         std::mem::take(&mut self.granted)
     }
 
-    /// The chip is reserved for the next request, at a time that is scheduled.
+    /// Records that the chip is reserved for the next request, at a time that is scheduled.
     pub(crate) fn grant(&mut self) {
         (self.granted, self.asked) = (true, true);
     }
 
-    /// True if the HCA knows of a request.
+    /// True if the HCA knows of a request that the engine has not taken.
     pub(crate) fn has_request(&self) -> bool {
         self.rung > 0
     }
 
-    /// True if the engine has not finished the last request.
+    /// True if the engine is still busy with the last request.
     pub(crate) fn is_busy(&self, now: Time) -> bool {
         self.free > now
     }
 
-    /// True if the engine can take no request like this before others have left or are answered.
+    /// True if the engine can take no request like this before earlier ones have left or are
+    /// answered.
     pub(crate) fn is_full(&self, message: &Message, timing: &Timing) -> bool {
         match message.kind.is_answered() {
             true => self.reads >= timing.reads,
@@ -160,7 +165,7 @@ impl Engine {
         }
     }
 
-    /// Takes a request.
+    /// Records that the engine takes a request: the message `number`.
     pub(crate) fn take(&mut self, number: u32, message: &Message) {
         self.rung -= 1;
         self.under_way = number;
@@ -171,12 +176,12 @@ impl Engine {
         }
     }
 
-    /// The engine is busy with the request that it has taken until `until`.
+    /// Records that the engine is busy until `until`.
     pub(crate) fn occupy(&mut self, until: Time) {
         self.free = until;
     }
 
-    /// A packet with this many fetched bytes leaves.
+    /// Records that a packet leaves, with this number of fetched bytes.
     pub(crate) fn send(&mut self, now: Time, fetched: u64) {
         self.progress = now;
         self.ahead = self.ahead.saturating_sub(fetched);
@@ -187,12 +192,13 @@ impl Engine {
         self.ahead < AHEAD
     }
 
-    /// A message whose payload was fetched has left. A retransmission leaves a second time.
+    /// Records that a message with a fetched payload has left. A retransmission leaves a second
+    /// time.
     pub(crate) fn sent_fetched(&mut self) {
         self.fetching = self.fetching.saturating_sub(1);
     }
 
-    /// A read or atomic has got its response.
+    /// Records the response to a read or atomic.
     pub(crate) fn answered(&mut self) {
         self.reads -= 1;
     }

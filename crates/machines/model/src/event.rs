@@ -1,10 +1,10 @@
-//! The events of a modelled machine.
+//! The events of a modelled machine, from the arrival of a doorbell to the change of a port.
 
 use sim::Clock;
 
 use super::message::Messages;
 
-/// The clock of a world with a modelled machine.
+/// The clock of a world that contains a modelled machine.
 pub(crate) type Clocked = Clock<Event>;
 
 /// An event of the modelled machine.
@@ -13,47 +13,48 @@ pub enum Event {
     /// The processor's store has reached the HCA: a queue pair has one more request.
     #[allow(missing_docs)]
     Doorbell { qp: u32, life: u32, inlined: u32 },
-    /// A work request that the processor did not push begins to arrive from memory.
+    /// A work request that the processor did not push to the HCA begins to arrive from memory.
     Fetch { qp: u32, life: u32, inlined: u32 },
     /// A work request has arrived in the HCA.
     Fetched { qp: u32, life: u32 },
-    /// The engine can take a queue pair's next request.
+    /// The engine can take the next request of a queue pair.
     Begin { qp: u32 },
     /// A request's payload begins to arrive from memory.
     Payload { qp: u32, life: u32 },
-    /// An adapter has read a packet from memory, or may read the next.
+    /// An adapter has read a packet from memory, or may read the next one.
     Pump { adapter: u32 },
-    /// A queue pair whose rate is bounded may read its next packet.
+    /// A stream of packets whose rate is limited may read its next packet.
     #[allow(missing_docs)]
     Paced { stream: u32 },
-    /// A packet of a request has reached the peer, whose queue pair was in this epoch when it left.
+    /// A packet of a request has reached the peer, whose queue pair was in the epoch `life` when
+    /// the packet left.
     Arrive {
         message: u32,
         packet: u32,
         life: u32,
     },
-    /// A peer's memory is read for a message, or changed by an atomic.
+    /// The memory of a peer is read for a response, or changed by an atomic.
     Serve { message: u32 },
     /// A packet of a response has reached the requester.
     Answered { message: u32, packet: u32 },
-    /// A message has been acknowledged, and with it all before it.
+    /// A message has been acknowledged, and with it all messages before it.
     Acknowledged { message: u32 },
-    /// The peer refuses a message.
+    /// The peer has refused a message.
     Refused { message: u32, why: Refusal },
-    /// The peer reports a missing packet.
+    /// The peer has reported a missing packet.
     Missing { qp: u32, sequence: u32, packet: u32 },
     /// A queue pair resumes after a receiver-not-ready wait.
     Resume { qp: u32, life: u32 },
-    /// The acknowledgement timer of a queue pair, which is of this rank, has expired.
+    /// The acknowledgement timer of a queue pair of `rank` has expired.
     Timeout { qp: u32, life: u32, rank: u32 },
     /// Data becomes visible to a waiting rank.
     Wake { rank: u32 },
-    /// A fault takes a port of a rank's host down, or its end brings the port up.
+    /// A fault of a port begins, changes or ends, so the rank checks its ports and paths.
     Port { rank: u32, fault: u32 },
 }
 
 impl Event {
-    /// The message that it is about, if that is in flight.
+    /// The number of the message in flight that the event is about. `None`: it is about none.
     #[inline]
     pub(crate) fn message(&self) -> Option<u32> {
         match *self {
@@ -66,7 +67,7 @@ impl Event {
         }
     }
 
-    /// The queue pair whose requests it belongs to.
+    /// The queue pair to whose requests the event belongs.
     pub(crate) fn requester(&self, messages: &Messages) -> Option<u32> {
         match *self {
             Event::Doorbell { qp, .. }
@@ -81,7 +82,8 @@ impl Event {
         }
     }
 
-    /// The queue pair, and its epoch: in another epoch the event means nothing.
+    /// The queue pair and the epoch of it to which the event belongs. In another epoch the event
+    /// has no effect.
     #[inline]
     pub(crate) fn life(&self) -> Option<(u32, u32)> {
         match *self {
@@ -95,7 +97,7 @@ impl Event {
         }
     }
 
-    /// The rank that it may write to.
+    /// The rank whose memory or completion queues the event may write to soon.
     #[inline]
     pub(crate) fn near_to(&self, messages: &Messages) -> Option<u32> {
         match *self {
@@ -103,7 +105,7 @@ impl Event {
             Event::Answered { message, .. }
             | Event::Acknowledged { message }
             | Event::Refused { message, .. } => Some(messages[message].from_rank),
-            // The last one fails the requests.
+            // The last timeout fails the requests.
             Event::Timeout { rank, .. } => Some(rank),
             _ => None,
         }
@@ -113,12 +115,12 @@ impl Event {
 /// The reason why a responder refuses a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No receive is posted.
+    /// The responder has no receive posted.
     NotReady,
-    /// The request is invalid.
+    /// The request is invalid for the responder.
     InvalidRequest,
     /// The remote key does not allow the access.
     Access,
-    /// The operation failed.
+    /// The receive does not allow the write.
     Operation,
 }

@@ -1,5 +1,5 @@
-//! The time of one short message on an idle machine, step by step: the device's steps, as `fabric`
-//! explains them, between the processors' work.
+//! The time of one short message on an idle machine, step by step: the steps of the device, as
+//! `fabric` explains them, between the steps of the processors.
 
 use device::Effort;
 use fabric::explain::{StepCost, explain_posted};
@@ -7,18 +7,18 @@ use fabric::{Bytes, Costs, Nanos, Operation, Resource};
 
 use crate::efforts::effort;
 
-/// The RDMA write that carries a message.
+/// The RDMA write that carries a message's packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Bytes of the write: the message, padded, and what the channel adds.
+    /// The length of the write in bytes: the message with its padding and the channel's header.
     pub len: usize,
-    /// The channel posts it inline where the device can.
+    /// True if the channel posts the write inline where the device can.
     pub inline: bool,
 }
 
-/// The steps of one message of `len` bytes over `hops` switches, from the call that sends it to the
-/// return of the call that receives it and waits already. The message is copied into `packet`, and
-/// out of it.
+/// The steps of one message of `len` bytes across `hops` switches: from the call that sends it to
+/// the return of the call that receives it, which waits already. The message is copied into
+/// `packet`, and out of it.
 pub fn message(costs: &Costs, len: usize, packet: Packet, hops: u32) -> Vec<StepCost> {
     let work = |step, what: Effort| StepCost {
         step,

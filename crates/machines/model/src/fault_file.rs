@@ -1,5 +1,5 @@
-//! The faults of a modelled machine as text: a TOML file, and those of single ports on a command
-//! line.
+//! Parses the faults of a modelled machine: a TOML file, and the faults of single ports on a
+//! command line.
 
 use std::time::Duration;
 
@@ -13,32 +13,32 @@ use crate::port_faults::{PortFault, PortFaultKind};
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct FaultFile {
-    /// Share of packets that are lost.
+    /// The share of packets that are lost.
     loss: f64,
-    /// Delayed packets.
+    /// The share of packets that are late, and their greatest delay.
     delay: Option<Delay>,
-    /// Span of time over which the bytes of a message become visible, in any order.
+    /// The span of time over which the bytes of a message become visible, in any order.
     #[serde(with = "humantime_serde")]
     scatter: Option<Duration>,
-    /// Share of messages that break their queue pair.
+    /// The share of messages that break their queue pair.
     breaks: f64,
-    /// Real capacity of completion queues, if smaller than the one requested.
+    /// The real capacity of completion queues, if smaller than the requested one.
     completions: Option<u32>,
-    /// Faults of ports.
+    /// The faults of ports, with a table for each.
     ports: Vec<PortTable>,
-    /// A slow host.
+    /// The host whose processors are slow.
     slow: Option<SlowHost>,
-    /// Time that a requester waits for an acknowledgement before it retries.
+    /// The time that a requester waits for an acknowledgement before it retries.
     #[serde(with = "humantime_serde")]
     timeout: Option<Duration>,
-    /// Number of retries without an acknowledgement.
+    /// The number of retries without an acknowledgement.
     retries: Option<u32>,
-    /// Time before a retry to a receiver that is not ready (RNR).
+    /// The time before a retry to a receiver that is not ready (RNR).
     #[serde(with = "humantime_serde")]
     rnr_wait: Option<Duration>,
-    /// Number of retries to a receiver that is not ready.
+    /// The number of retries to a receiver that is not ready.
     rnr_retries: Option<u32>,
-    /// Devices without immediates, such as those of iWARP.
+    /// True if devices have no immediates, such as those of iWARP.
     no_immediates: bool,
 }
 
@@ -89,7 +89,7 @@ struct SlowHost {
     percent: u32,
 }
 
-/// Reads the text of a file. The error names the line and the cause.
+/// Parses the text of a file. The error states the line and the cause.
 pub fn parse(text: &str) -> Result<Faults, String> {
     let plan: FaultFile = toml::from_str(text).map_err(|why| why.to_string())?;
     let usual = Faults::default();
@@ -125,10 +125,10 @@ pub fn parse(text: &str) -> Result<Faults, String> {
     Ok(faults)
 }
 
-/// The kinds of faults, for errors.
+/// The kinds of a port's faults, for error messages.
 const KINDS: &str = "down=FROM..UNTIL, silent=FROM..UNTIL, no-acks=FROM..UNTIL, flap=PERIOD@FROM..UNTIL and rate=SHARE@FROM..UNTIL";
 
-/// Reads a fault of a port as the command line gives it: `host=1,rail=0,down=2ms..5ms`.
+/// Parses a fault of a port in the form of the command line: `host=1,rail=0,down=2ms..5ms`.
 pub fn port(text: &str) -> Result<PortFault, String> {
     let (mut host, mut rail, mut kind) = (None, 0, None);
     for part in text.split(',') {
@@ -204,7 +204,7 @@ fn time(key: &str, text: &str) -> Result<u64, String> {
     })
 }
 
-/// A share as parts per million.
+/// Converts a share to parts per million. An error if it is not between 0 and 1.
 fn share(key: &str, share: f64) -> Result<u32, String> {
     match (0.0..=1.0).contains(&share) {
         true => Ok((share * 1e6).round() as u32),

@@ -1,4 +1,5 @@
-//! Faults: drawn from the clock's random numbers, so that the same seed gives the same faults.
+//! The faults of a machine. They are drawn from the clock's random numbers, so that one seed always
+//! gives the same faults.
 
 use sim::{Random, Time};
 
@@ -15,34 +16,35 @@ pub struct Faults {
     pub loss: u32,
     /// The probability that a packet is late. Packets of one queue pair do not overtake each other.
     pub late: u32,
-    /// The largest delay of a late packet.
+    /// The greatest delay of a late packet, in picoseconds.
     pub latest: Time,
     /// If set, the bytes of a message become visible in pieces and in any order, within this time
-    /// before its completion.
+    /// (in picoseconds) before its completion.
     pub scatter: Option<Time>,
     /// The probability that a message breaks its queue pair.
     pub breaks: u32,
-    /// The real capacity of every completion queue.
+    /// The real capacity of every completion queue, if smaller than the requested one.
     pub completions: u32,
     /// The faults of ports.
     pub ports: PortFaults,
-    /// A slow host: its number, and the time that its processor takes, in percent of the others'.
+    /// The number of a slow host, and the time of its processors as a percentage of the others'.
     pub slow: Option<(u32, u32)>,
-    /// The acknowledgement timeout of a requester.
+    /// The acknowledgement timeout of a requester, in picoseconds.
     pub timeout: Time,
-    /// The number of retries before a requester fails.
+    /// The number of retries after timeouts before a requester fails.
     pub retries: u32,
-    /// The wait of a requester when the peer has no receive posted.
+    /// The wait of a requester whose peer has no receive posted, in picoseconds.
     pub rnr_wait: Time,
-    /// The number of such waits; 7 means without limit (IBA 9.7.5.2.8).
+    /// The number of waits for a peer without a posted receive, before a requester fails; 7 means
+    /// no limit (IBA 9.7.5.2.8).
     pub rnr_retries: u32,
-    /// The devices have no immediates, like those of iWARP.
+    /// True if the devices have no immediates, like those of iWARP.
     pub no_immediates: bool,
 }
 
 impl Default for Faults {
-    /// No faults. Timers are those that MPI libraries set: 4.096 us x 2^14 for an acknowledgement,
-    /// 7 retries, 0.64 ms for a receiver that is not ready, without limit.
+    /// No faults. The timers are those that MPI libraries set: 4.096 us x 2^14 for an
+    /// acknowledgement, 7 retries, and 0.64 ms for a receiver that is not ready, without a limit.
     fn default() -> Faults {
         Faults {
             loss: 0,
@@ -63,7 +65,7 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// True if packets can be lost, so that acknowledgements matter beyond completions.
+    /// True if packets can be lost, so that acknowledgements matter even to unsignaled requests.
     pub(crate) fn lose_packets(&self) -> bool {
         let mut ports = self.ports.as_slice().iter();
         self.loss > 0 || ports.any(|fault| !matches!(fault.kind, PortFaultKind::Rate(_)))
@@ -83,7 +85,7 @@ impl Faults {
         }
     }
 
-    /// True if every packet arrives, and in its time.
+    /// True if no packet is lost, late or slow.
     #[inline]
     pub(crate) fn are_calm(&self) -> bool {
         self.loss == 0 && self.late == 0 && self.ports.as_slice().is_empty()
@@ -95,7 +97,7 @@ impl Faults {
         self.breaks > 0 && random.happens(self.breaks)
     }
 
-    /// Draws the delay of a packet. None: it is lost.
+    /// Draws the delay of a packet. `None`: the packet is lost.
     pub(crate) fn delay(&self, random: &mut Random) -> Option<Time> {
         if random.happens(self.loss) {
             return None;

@@ -1,25 +1,26 @@
-//! A machine on which the start of a program's work is free: connections, registrations, and the
-//! making and freeing of communicators, windows and files. The time that disappears on it is what
-//! the start costs.
+//! A machine on which the start of a program costs nothing: connections, registrations, and the
+//! making and freeing of communicators, windows and files. The time that a program saves on it is
+//! the cost of its start.
 //!
-//! Out-of-band messages and registrations take no time. A rank in a call that makes or frees an
-//! object works for no longer than a short call at a time, so that its polls make progress, and its
-//! messages occupy nothing. Ranks run in lockstep, because messages without latency leave no time
-//! to run ahead.
+//! Out-of-band messages and registrations take no time. In a call that makes or frees an object, a
+//! rank works at most as long as a short call at a time, so that its polls make progress, and its
+//! messages occupy no resource. Ranks run in lockstep, because messages without latency leave no
+//! time to run ahead.
 
 use super::message::{Messages, NONE};
 
 /// The state of a machine whose start may be free.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FreeStart {
-    /// The start is free.
+    /// True if the machine omits the cost of making and freeing objects such as connections.
     pub is_wanted: bool,
-    /// The present event is of a free message: it occupies nothing.
+    /// True if the present event belongs to a message without a cost: it occupies no resource.
     pub is_free: bool,
 }
 
 impl FreeStart {
-    /// The next event is of this message. The timings of adapters follow.
+    /// Records to which message the present work belongs; `NONE`: to none. The timings of adapters
+    /// depend on it.
     #[inline]
     pub(crate) fn heed(&mut self, messages: &Messages, message: u32) {
         if self.is_wanted {

@@ -1,13 +1,13 @@
 //! A rank's inbox: arrived data that waits until the rank continues, in the order in which it
-//! becomes visible, and its out-of-band messages.
+//! becomes visible; and the rank's out-of-band messages.
 
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
-/// An arrival that becomes visible to a rank.
+/// Data that becomes visible to a rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Arrival {
-    /// Bytes of a message for registered memory.
+    /// Bytes of a message, for registered memory.
     Bytes {
         message: u32,
         from: u32,
@@ -25,18 +25,18 @@ pub(crate) enum Arrival {
 pub(crate) struct Entry {
     at: Time,
     pub what: Arrival,
-    /// Wakes a waiting rank.
+    /// True if the arrival wakes a waiting rank.
     pub wakes: bool,
 }
 
-/// The arrivals for a rank that are or become visible.
+/// The arrivals for a rank that are visible and not delivered, or will become visible.
 pub(crate) struct Inbox {
     entries: Vec<Entry>,
-    /// The place of the oldest entry.
+    /// The index of the oldest entry that is not taken.
     first: usize,
 }
 
-/// Entries that were taken stay until there are so many.
+/// The number of taken entries from which on they are removed from the inbox.
 const MOST_TAKEN: usize = 1024;
 
 impl Inbox {
@@ -47,7 +47,7 @@ impl Inbox {
         }
     }
 
-    /// Adds what becomes visible at a time.
+    /// Adds an arrival that becomes visible at the time `at`.
     #[inline]
     pub(crate) fn add(&mut self, at: Time, what: Arrival, wakes: bool) {
         let mut place = self.entries.len();
@@ -57,13 +57,13 @@ impl Inbox {
         self.entries.insert(place, Entry { at, what, wakes });
     }
 
-    /// The time of the next entry that wakes a waiting rank.
+    /// The time of the next arrival that wakes a waiting rank.
     pub(crate) fn next_wake(&self) -> Option<Time> {
         let mut left = self.entries[self.first..].iter();
         left.find(|entry| entry.wakes).map(|entry| entry.at)
     }
 
-    /// Takes the oldest entry, if it is visible by now.
+    /// Takes the oldest arrival, if it is visible at `now`.
     #[inline]
     pub(crate) fn take(&mut self, now: Time) -> Option<Entry> {
         match self.entries.get(self.first) {
@@ -85,7 +85,7 @@ impl Inbox {
     }
 }
 
-/// An out-of-band message on its way.
+/// An out-of-band message in flight, or arrived.
 struct Datagram {
     at: Time,
     from: u32,
@@ -96,7 +96,7 @@ struct Datagram {
 pub(crate) struct Datagrams {
     memory: WorldMemory,
     all: Vec<Datagram>,
-    /// The number of those that have arrived.
+    /// The number of listed messages that have arrived; all others are in flight.
     arrived: usize,
 }
 
@@ -109,8 +109,9 @@ impl Datagrams {
         }
     }
 
-    /// Adds one that arrives at a time. Those of one time come in the order of their senders if
-    /// ranks run ahead, because one that does sends before others that are earlier.
+    /// Adds a message that arrives at the time `at`. If ranks run ahead, messages of one time are
+    /// in the order of their senders, because a rank that runs ahead sends before others that are
+    /// earlier.
     pub(crate) fn add(&mut self, at: Time, from: u32, bytes: &[u8], runs_ahead: bool) {
         let order = |at: Time, from: u32| (at, if runs_ahead { from } else { 0 });
         let mut place = self.all.len();
@@ -125,12 +126,12 @@ impl Datagrams {
         self.all.insert(place, Datagram { at, from, bytes });
     }
 
-    /// One more has arrived.
+    /// Records that one more message has arrived.
     pub(crate) fn arrive(&mut self) {
         self.arrived += 1;
     }
 
-    /// Takes the oldest that has arrived, with its sender.
+    /// Takes the oldest message that has arrived; returns its sender and its contents.
     pub(crate) fn take(&mut self) -> Option<(usize, std::vec::Vec<u8>)> {
         self.arrived = self.arrived.checked_sub(1)?;
         let first = self.all.remove(0);

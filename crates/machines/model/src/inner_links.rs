@@ -1,4 +1,4 @@
-//! The links between the switches of a network.
+//! The links between the switches of a network. Each carries one packet at a time.
 
 use fabric::{GbPerSec, Network, Rail, System};
 use sim::Time;
@@ -6,14 +6,15 @@ use sim::memory::{Vec, WorldMemory};
 
 use super::fifo::Fifo;
 
-/// The links of a rail's network, beyond those of its hosts.
+/// The links between the switches of a rail's network.
 pub(crate) struct InnerLinks {
     /// The network; `None` if it has no such links, or if they are unknown.
     network: Option<Network>,
-    /// The latency of a switch with a cable, and the rate of a link between switches.
+    /// The latency of a switch with a cable.
     hop: Time,
+    /// The rate of a link between switches.
     rate: GbPerSec,
-    /// The directed links, by number.
+    /// The directed links, by their numbers in the network.
     links: Vec<InnerLink>,
 }
 
@@ -21,9 +22,9 @@ pub(crate) struct InnerLinks {
 #[derive(Clone, Default)]
 pub(crate) struct InnerLink {
     link: Fifo,
-    /// The total time for which it has been busy.
+    /// The total time for which the link has been busy.
     pub busy: Time,
-    /// The sender of the last packet.
+    /// The host that sent the last packet.
     pub host: u32,
 }
 
@@ -42,13 +43,13 @@ impl InnerLinks {
         }
     }
 
-    /// The links, in the order of their numbers.
+    /// All links, in the order of their numbers.
     pub(crate) fn links(&self) -> &[InnerLink] {
         &self.links
     }
 
-    /// Takes a packet, whose first bit leaves at `at`, over the links between the switches from one
-    /// host to another; returns the time for which it waits there.
+    /// Moves a packet, whose first bit leaves at `at`, across the links between the switches from
+    /// one host to another; returns the time for which it waits there.
     #[inline]
     pub(crate) fn cross(&mut self, (from, to): (u32, u32), at: Time, bytes: u32) -> Time {
         match self.network {

@@ -1,31 +1,31 @@
 //! A modelled HCA: verbs computed from physics, in virtual time.
 //!
-//! [`MachineModel`] holds everything that ranks share, and hands events to the machines that it
-//! consists of; [`ModelNode`] is one rank's place in it. The steps of a message and their costs are
-//! in [`fabric::cost`]; the InfiniBand specification's rules for queue pairs, acknowledgements and
-//! errors are in `requesters` and `responders`.
+//! [`MachineModel`] contains everything that ranks share, and passes events to the parts that it
+//! consists of; [`ModelNode`] is the node of one rank in it. The steps of a message and their costs
+//! are in [`fabric::cost`]; the InfiniBand specification's rules for queue pairs, acknowledgements
+//! and errors are in `requesters` and `responders`.
 //!
-//! Machines, bottom up; each knows only those before it:
+//! Parts, bottom up; each knows only those before it:
 //! - `run`: messages in flight, the schedule of events, the record;
-//! - `ports`: slots, chips, links, and a host's memory, each of which does one thing at a time;
-//! - `ranks`: what processes see: registered memory, arrived data, completions;
-//! - `queue_pairs`: posted work and its completion, packets on their way; `connections`;
+//! - `ports`: slots, chips, links, and a host's memory, each of which serves one request at a time;
+//! - `ranks`: the state that processes see: registered memory, arrived data, completions;
+//! - `queue_pairs`: posted work and its completion, packets in flight; `connections`;
 //! - `senders`: from the doorbell to packets on links;
-//! - `requesters` and `responders`: what an arrived answer or request means.
+//! - `requesters` and `responders`: the effect of an arrived answer or request.
 //!
-//! Values with rules and no events are in files of their own, with their tests: `send_queue`,
+//! State with rules and without events is in files of its own, with its tests: `send_queue`,
 //! `answer_queue`, `engine`, `rounds`, `reception`, `completions`, `inbox`, `lookahead`, `paths`.
 //!
 //! Invariants:
 //! - a `MachineModel` lies in the memory of a world and has no pointers out of it, because ranks
 //!   may be processes;
-//! - a rank's own memory is accessed only while that rank's process has the baton: events that
-//!   access it are named by [`sim::Model::owner`], and arrived data waits in the rank's inbox until
-//!   the rank continues;
-//! - a resource does one thing at a time, in the order of requests; the same seed gives the same
-//!   run.
+//! - a rank's own memory is accessed only while it is that rank's turn: events that access it are
+//!   named by [`sim::Model::owner`], and arrived data waits in the rank's inbox until the rank
+//!   continues;
+//! - a resource serves one request at a time, in the order of requests; one seed always gives the
+//!   same run.
 //!
-//! Never here: protocols.
+//! Never here: protocols of an MPI library.
 
 mod accounting;
 mod adapter;

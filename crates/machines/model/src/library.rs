@@ -1,12 +1,12 @@
 //! The MPI library that a machine predicts: this project's own, or the one that the machine names.
-//! A named library's protocols become settings of this one and values of the machine, so that the
-//! library itself knows nothing of them.
+//! The protocols of a named library are expressed as settings of this library and values of the
+//! machine, so that this library itself does not know them.
 
 use fabric::{Bytes, Software, System, ZeroCopy};
 
 use crate::config::MachineConfig;
 
-/// Bytes that this library adds to an eager message.
+/// The bytes that this library adds to an eager message.
 const HEADER: u64 = 40;
 /// The longest packet of this library unless a setting says otherwise, in bytes.
 const PACKET: u64 = 16 << 10;
@@ -14,8 +14,8 @@ const PACKET: u64 = 16 << 10;
 const LONGEST_RING: u64 = 64 << 20;
 
 impl MachineConfig {
-    /// This machine under the MPI library `software`, if it is a particular one. The ranks need its
-    /// [`settings`], too.
+    /// This machine with the MPI library `software`, if that is a particular one. The ranks also
+    /// need the library's [`settings`].
     pub fn with_library(mut self, software: &Software) -> MachineConfig {
         if software.is_library() {
             self.system = under(&self.system, software);
@@ -29,7 +29,7 @@ fn under(system: &System, software: &Software) -> System {
         if let Some(inline) = software.inline {
             hca.inline = hca.inline.min(inline);
         }
-        // A header is posted with the request: it decides how many lines the processor writes.
+        // A header is posted with the request: it determines how many lines the processor writes.
         if let Some(header) = software.header {
             let bytes = (hca.work_request.0 + header.0).saturating_sub(HEADER);
             hca.work_request = Bytes(bytes.max(1));
@@ -39,8 +39,8 @@ fn under(system: &System, software: &Software) -> System {
     system
 }
 
-/// The settings, as variables and values, with which this library follows the protocols of
-/// `software`. None for software that is no library in particular.
+/// The settings, as variables and values, by which this library follows the protocols of
+/// `software`. Empty if `software` is no particular library.
 pub fn settings(software: &Software) -> Vec<(&'static str, String)> {
     let Some(eager) = software.eager else {
         return Vec::new();
@@ -142,7 +142,7 @@ mod tests {
         let named = own.clone().with_library(&system.software);
         assert_eq!(named.system.software, system.software);
         assert_eq!(named.system.hca.inline, Bytes(128));
-        // A longer header fills more lines of a request.
+        // A longer header fills more cache lines of a request.
         let header = Some(Bytes(HEADER + 64));
         let longer = own.clone().with_library(&Software {
             header,

@@ -1,22 +1,23 @@
-//! Lookahead: the distance that a rank may run ahead of the others, as far as nothing that they do,
-//! and no pending event, can become visible to it. Each handover of the turn that this saves is a
-//! switch between processes.
+//! Lookahead: the time by which a rank may run ahead of the others, because nothing that they do,
+//! and no pending event, can become visible to it before. Each handover of the turn that this saves
+//! is a switch between processes.
 //!
-//! A rank sees its inbox only, and everything enters it by an HCA's write to memory
-//! (`write_latency`). An event writes to a rank that it is *near* to: a packet for that rank, or an
-//! answer to its request. Every other event, and every request that a rank posts, first has to
-//! cross a cable and a chip. So the bounds are the times of the near events, of the first event,
-//! and of the first other rank, each with the least latency behind it. Invariants:
+//! A rank sees only its inbox, and everything enters the inbox by an HCA's write to memory
+//! (`write_latency`). An event writes to a rank that it is *near* to: it is a packet for that rank,
+//! or an answer to its request. The effect of every other event, and of every request that a rank
+//! posts, first has to cross a cable and a chip. So the bounds are the times of the near events, of
+//! the first event, and of the first other rank, each plus the least latency after it. Invariants:
 //! - a run has the virtual times of a run in lockstep, to the picosecond;
-//! - an access to what others share goes in the order of time (`settle`, `catch_up`); one that sees
-//!   nothing but the inbox may be ahead (`observe`), and so may one to the rank's own (`stay`);
+//! - an access to shared state is made in the order of time (`settle`, `catch_up`); an access that
+//!   sees only the inbox may be made ahead (`observe`), and so may one to the rank's own state
+//!   (`stay`);
 //! - events of one time happen in the order in which lockstep would have scheduled them.
 //!
-//! Ranks run in lockstep where there are faults, a record, or ranks that share a host: there an
-//! event may be visible at once. They do so from the moment at which a queue pair is made that
-//! completes requests as soon as they have left, or that reaches its own host, or at which an
-//! atomic changes memory. A request that fails in its own HCA, which is a program's error, may be
-//! noticed later than in lockstep, by the time of a cable and a chip.
+//! Ranks run in lockstep if there are faults, a record, or ranks that share a host: there an event
+//! may be visible at once. They also do so from the time at which a queue pair is made that
+//! completes requests as soon as they have left, or a queue pair is connected within its own host,
+//! or an atomic changes memory. A request that fails in its own HCA, which is an error of the
+//! program, may be noticed later than in lockstep, by the time of a cable and a chip.
 
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
@@ -24,28 +25,28 @@ use sim::memory::{Vec, WorldMemory};
 use super::faults::Faults;
 use super::timing::Timing;
 
-/// The least times until something becomes visible to a rank.
+/// The least times until something becomes visible to a rank, by its cause.
 #[derive(Clone, Copy, Debug, Default)]
 struct Least {
-    /// After an event that is near to the rank.
+    /// The least time from an event near to a rank until something becomes visible to the rank.
     near: Time,
-    /// After another event.
+    /// The least time from any other event until something becomes visible to a rank.
     far: Time,
-    /// After an action of another rank.
+    /// The least time from an action of another rank until something becomes visible to a rank.
     rank: Time,
 }
 
 /// The lookahead of a machine's ranks.
 pub(crate) struct Lookahead {
     least: Least,
-    /// By rank.
+    /// The pending events near to each rank.
     near_events: Vec<NearEvents>,
 }
 
-/// The times of the pending events that are near to a rank, in order.
+/// The times of the pending events that are near to one rank, in order.
 struct NearEvents {
     times: Vec<Time>,
-    /// The place of the first.
+    /// The index, in `times`, of the first event that is still pending.
     first: usize,
 }
 
@@ -65,7 +66,7 @@ impl NearEvents {
         self.times.insert(place, at);
     }
 
-    /// Removes the first, which happens now.
+    /// Removes the first event, which happens now.
     fn remove_first(&mut self) {
         self.first += 1;
         if self.first == self.times.len() {
@@ -82,7 +83,7 @@ impl NearEvents {
     }
 }
 
-/// True if no fault and no shared host keeps ranks on these hosts in lockstep.
+/// True if ranks on these hosts need not run in lockstep: there is no fault and no shared host.
 pub(crate) fn may_run_ahead(faults: &Faults, hosts: impl Iterator<Item = u32>) -> bool {
     let Faults {
         loss,
@@ -106,7 +107,7 @@ pub(crate) fn may_run_ahead(faults: &Faults, hosts: impl Iterator<Item = u32>) -
 }
 
 impl Lookahead {
-    /// The lookahead of ranks on a machine whose rails have these timings.
+    /// The lookahead of `ranks` ranks on a machine whose rails have these timings.
     pub(crate) fn new(memory: WorldMemory, rails: &[Timing], ranks: usize) -> Lookahead {
         let least = |time: &dyn Fn(&Timing) -> Time| {
             let times = rails.iter().map(time);
@@ -133,8 +134,8 @@ impl Lookahead {
         self.least = Least::default();
     }
 
-    /// The time before which a rank sees nothing of the first event, the first other rank, and
-    /// anything after them.
+    /// The time before which a rank sees nothing of the first pending event (due at `event`), of
+    /// the first other rank (due at `other`), and of anything after them.
     #[inline]
     pub(crate) fn horizon(&self, rank: u32, event: Time, other: Time) -> Time {
         let Least {
@@ -148,13 +149,13 @@ impl Lookahead {
             .min(other.saturating_add(by))
     }
 
-    /// An event near to a rank has been scheduled.
+    /// Records that an event near to a rank has been scheduled for the time `at`.
     #[inline]
     pub(crate) fn expect(&mut self, rank: u32, at: Time) {
         self.near_events[rank as usize].insert(at);
     }
 
-    /// The first event near to a rank happens.
+    /// Records that the first pending event near to a rank happens.
     #[inline]
     pub(crate) fn happens(&mut self, rank: u32) {
         self.near_events[rank as usize].remove_first();

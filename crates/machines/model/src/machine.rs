@@ -1,4 +1,4 @@
-//! A modelled machine: the machines that it consists of, and the events that each gets.
+//! A modelled machine: the parts that it consists of, and the events that each part handles.
 
 use fabric::System;
 use sim::memory::WorldMemory;
@@ -24,7 +24,7 @@ use super::traffic::Traffic;
 use super::usage::{Usage, UsageLog};
 use device::{Ending, Qp, QpWanted, Result, State};
 
-/// A modelled machine, with everything that happens on it.
+/// A modelled machine, with the state of its parts.
 pub struct MachineModel {
     pub(crate) qps: QueuePairs,
     pub(crate) senders: Senders,
@@ -35,7 +35,8 @@ pub struct MachineModel {
 }
 
 impl MachineModel {
-    /// A machine with ranks on the hosts in `placement`.
+    /// A machine with one rank for each entry of `placement`, which is the number of the rank's
+    /// host.
     ///
     /// Panics if the system does not have such a host.
     pub fn new(
@@ -59,7 +60,7 @@ impl MachineModel {
         }
     }
 
-    /// The machine that `config` describes.
+    /// A machine as `config` describes it.
     pub fn of(memory: WorldMemory, config: &MachineConfig) -> MachineModel {
         let mut net = MachineModel::new(memory, &config.system, &config.hosts, config.faults);
         net.qps.ports.intra_host = config.intra_host;
@@ -75,12 +76,12 @@ impl MachineModel {
         if config.free_start {
             return net.with_free_start();
         }
-        net.look_ahead();
+        net.enable_lookahead();
         net
     }
 
-    /// Lets ranks run ahead if no fault, record or shared host keeps them in lockstep.
-    fn look_ahead(&mut self) {
+    /// Lets ranks run ahead, unless a fault, a record or a shared host keeps them in lockstep.
+    fn enable_lookahead(&mut self) {
         let QueuePairs {
             run, ports, ranks, ..
         } = &mut self.qps;
@@ -90,7 +91,7 @@ impl MachineModel {
         }
     }
 
-    /// Makes the start free.
+    /// Makes the start of programs free: making connections and other objects takes no time.
     pub fn with_free_start(mut self) -> MachineModel {
         self.qps.ports.free_start.is_wanted = true;
         self.qps.run.lookahead = None;
@@ -102,7 +103,7 @@ impl MachineModel {
         self.with_record(Mode::Spans)
     }
 
-    /// Makes the machine keep a digest of the activity of its resources.
+    /// Makes the machine compute a digest of the activity of its resources.
     pub fn digesting(self) -> MachineModel {
         self.with_record(Mode::Digest)
     }
@@ -119,38 +120,38 @@ impl MachineModel {
         self
     }
 
-    /// Makes the machine keep the notes of its ranks.
+    /// Makes the machine record the notes of its ranks, such as accesses to windows.
     pub fn keeping_notes(mut self) -> MachineModel {
         self.qps.run.record.keeps_notes = true;
         self
     }
 
-    /// The catalogue's description of the machine.
+    /// The description of the machine from the catalogue.
     pub fn system(&self) -> &System {
         &self.qps.run.system
     }
 
-    /// Takes the notes since the last call, each with its time.
+    /// Takes the notes that ranks have made since the last such call, each with its time.
     pub fn take_notes(&mut self) -> Vec<(Time, device::Note)> {
         self.qps.run.record.take_notes()
     }
 
-    /// Takes the spans since the last call.
+    /// Takes the spans that were recorded since the last such call.
     pub fn take_record(&mut self) -> Vec<Span> {
         self.qps.run.record.take_spans()
     }
 
-    /// The digest of everything that was recorded.
+    /// The digest of all activity so far.
     pub fn digest(&self) -> u64 {
         self.qps.run.record.digest()
     }
 
-    /// The traffic so far.
+    /// The traffic on all links so far.
     pub fn traffic(&self) -> Traffic {
         self.qps.ports.traffic
     }
 
-    /// The uses of all resources that have been busy, by host and resource.
+    /// The use of each resource that has been busy, by host and resource.
     pub fn usage(&self) -> Vec<Usage> {
         let QueuePairs {
             run, ports, ranks, ..
@@ -158,20 +159,21 @@ impl MachineModel {
         Usage::of_all(&run.sums, ports, ranks, &self.storage)
     }
 
-    /// The times for which the processor of a rank has been busy, by its work.
+    /// The times for which the processor of a rank has been busy, by kind of work.
     pub fn work_of(&self, rank: u32) -> [(ProcessorWork, Time); ProcessorWork::ALL.len()] {
         let times = &self.qps.run.sums.processors[rank as usize];
         ProcessorWork::ALL.map(|work| (work, times[work as usize]))
     }
 
-    /// The protection domain of a rank's rail.
+    /// The number of the protection domain of a rank's rail.
     pub(crate) fn domain(&self, rank: u32, rail: u32) -> u32 {
         let (ranks, ports) = (&self.qps.ranks, &self.qps.ports);
         let adapter = ports.adapter(ranks[rank].host, rail);
         ports.adapters[adapter as usize].domain
     }
 
-    /// A rank enters a call of its program that makes or frees an object, or leaves a call.
+    /// Records that a rank enters a call of its program, and whether the call makes or frees an
+    /// object; or that it leaves the call.
     pub(crate) fn constructs(&mut self, rank: u32, constructs: bool) {
         let is_wanted = self.qps.ports.free_start.is_wanted;
         self.qps.ranks[rank].is_free = is_wanted && constructs;
@@ -184,7 +186,7 @@ impl MachineModel {
         ranks.note(run, rank, start, time, doing);
     }
 
-    /// Makes a queue pair.
+    /// Creates a queue pair for the rank and rail `device`.
     pub(crate) fn create_qp(&mut self, device: (u32, u32), wanted: &QpWanted) -> Result<Qp> {
         let qp = connections::create(&mut self.qps, device, wanted)?;
         self.senders.add();
@@ -193,7 +195,7 @@ impl MachineModel {
         Ok(qp)
     }
 
-    /// Ends a queue pair's connection.
+    /// Takes a queue pair to the state ERROR or RESET.
     pub(crate) fn modify(&mut self, q: u32, to: Ending, clock: &mut Clocked) {
         match to {
             Ending::Error if self.qps[q].state == State::Reset => {
@@ -205,7 +207,8 @@ impl MachineModel {
         }
     }
 
-    /// Forgets posted requests; packets that have left still arrive.
+    /// Takes a queue pair to RESET: forgets its posted requests. Packets that have left still
+    /// arrive.
     fn reset_qp(&mut self, q: u32) {
         self.responders.reset(q);
         self.requesters.reset(q);
@@ -218,8 +221,8 @@ impl MachineModel {
         self.qps.destroy(q);
     }
 
-    /// Ends a rank's part: its memory is not accessed from now on. The last one writes the uses of
-    /// resources to their log.
+    /// Ends a rank's part in the machine: its memory is not accessed from now on. When the last
+    /// rank leaves, writes the uses of resources to their log.
     pub(crate) fn leave(&mut self, rank: u32) {
         let mut qps = self.qps.ranks.leave(&mut self.qps.run.messages, rank);
         while let Some(q) = qps.pop() {
@@ -247,7 +250,7 @@ impl Model for MachineModel {
         } = self;
         qps.run.happens(&event);
         if event.life().is_some_and(|(q, life)| qps[q].life != life) {
-            // An event of an earlier epoch of its queue pair means nothing.
+            // An event of an earlier epoch of its queue pair has no effect.
             return;
         }
         match event {

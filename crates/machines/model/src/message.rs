@@ -6,21 +6,21 @@ use sim::memory::{Vec, WorldMemory};
 
 use device::{Operation, Slice, Status};
 
-/// The number of no message, queue pair or other numbered thing.
+/// The number that stands for no message, no queue pair, and the like.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The operation of a work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
-    /// RDMA write.
+    /// An RDMA write.
     Write,
-    /// Send.
+    /// A send.
     Send,
-    /// RDMA read.
+    /// An RDMA read.
     Read,
-    /// Atomic compare and swap.
+    /// An atomic compare and swap.
     CompareAndSwap,
-    /// Atomic fetch and add.
+    /// An atomic fetch and add.
     FetchAndAdd,
 }
 
@@ -38,59 +38,64 @@ pub(crate) struct Message {
     pub kind: RequestKind,
     pub inline: bool,
     pub signaled: bool,
-    /// Taken by the engine.
+    /// True if the engine has begun to process the request.
     pub begun: bool,
-    /// Its payload has arrived in the HCA, or need not be read.
+    /// True if the payload has arrived in the HCA, or need not be read.
     pub ready: bool,
-    /// Finished; it completes when all before it have.
+    /// True if the request is finished. It completes once all earlier ones have.
     pub done: bool,
-    /// Memory has been read for the response, and changed by an atomic (`executed`).
+    /// True if memory has been read for the response.
     pub served: bool,
+    /// True if an atomic has changed memory.
     pub executed: bool,
-    /// In its queue pair's list.
+    /// True if the message is in the list of its queue pair's requests.
     pub listed: bool,
     pub status: Status,
-    /// The message posted after it.
+    /// The number of the message posted after this one on the same queue pair.
     pub next: u32,
-    /// The next request that waits for a response of the same responder.
+    /// The number of the next request that waits for a response of the same responder.
     pub next_answer: u32,
-    /// The queue pair that sends it, and the one that receives it.
+    /// The queue pair that sends the message.
     pub from: u32,
+    /// The queue pair that receives the message; `NONE` if there is no receiver.
     pub to: u32,
-    /// Their ranks. A datagram may have no receiver.
+    /// The rank that sends the message.
     pub from_rank: u32,
+    /// The rank that receives the message; `NONE` if there is no receiver.
     pub to_rank: u32,
-    /// The number of pending events and pieces that name it.
+    /// The number of pending events and pieces of payload that refer to the message.
     pub uses: u32,
-    /// The epoch of the queue pair in which it was posted.
+    /// The epoch of the queue pair in which the message was posted.
     pub life: u32,
-    /// Its number among the queue pair's messages.
+    /// The sequence number of the message among those of its queue pair.
     pub sequence: u32,
     pub id: u64,
-    /// Its number among the run's messages.
+    /// The number of the message among all messages of the run.
     pub number: u64,
     pub immediate: Option<u32>,
     pub address: u64,
     pub rkey: u32,
     pub len: u32,
-    /// The largest payload of its packets.
+    /// The largest payload of the message's packets, in bytes.
     pub mtu: u32,
     pub operands: [u64; 2],
-    /// The number of packets that have left.
+    /// The number of the message's packets that have left.
     pub sent: u32,
-    /// The number of packets of the response that have left, and that have arrived.
+    /// The number of packets of the response that have left.
     pub answers_sent: u32,
+    /// The number of packets of the response that have arrived.
     pub answers: u32,
-    /// The latency of chips, cables and switches.
+    /// The latency of chips, cables and switches between the two queue pairs.
     pub latency: Time,
-    /// It occupies nothing: its rank makes or frees an object where that is free.
+    /// True if the message occupies no resource, because its rank makes or frees an object whose
+    /// cost the machine leaves out.
     pub is_free: bool,
     pub slices: Vec<Slice>,
     pub payload: Vec<u8>,
 }
 
 impl Message {
-    /// Sets the fields that depend on the operation.
+    /// Sets the fields that depend on the operation of the work request.
     pub(crate) fn set_operation(&mut self, operation: &Operation) {
         match *operation {
             Operation::Write { to, immediate } => {
@@ -119,7 +124,7 @@ impl Message {
         }
     }
 
-    /// True if the HCA reads its payload from memory.
+    /// True if the HCA reads the message's payload from memory.
     pub(crate) fn is_fetched(&self) -> bool {
         !self.inline && self.len > 0 && !self.kind.is_answered()
     }
@@ -137,7 +142,7 @@ impl Message {
         self.len.div_ceil(self.mtu).max(1)
     }
 
-    /// Appends bytes of a rank's memory to the payload.
+    /// Appends `len` bytes of a rank's memory at `address` to the payload.
     ///
     /// # Safety
     /// The memory must be accessible in this process, for `len` bytes.
@@ -153,14 +158,14 @@ impl Message {
         }
     }
 
-    /// The offset and length of a packet's payload.
+    /// The offset and the length of the payload in packet `packet`.
     pub(crate) fn piece(&self, packet: u32) -> (u32, u32) {
         let from = packet * self.mtu;
         (from, (self.len - from).min(self.mtu))
     }
 }
 
-/// Longer buffers are freed when their message ends, in bytes.
+/// The capacity of the longest buffer that is kept for reuse when its message ends, in bytes.
 const KEEP: usize = 16 << 10;
 
 pub(crate) struct Messages {
@@ -178,7 +183,7 @@ impl Messages {
         }
     }
 
-    /// Takes a slot whose buffers are empty, to be filled in.
+    /// Takes a free message, whose buffers are empty. The caller must set all its fields.
     pub(crate) fn take(&mut self) -> u32 {
         if self.free != NONE {
             let number = self.free;
@@ -224,14 +229,14 @@ impl Messages {
         self.all.len() as u32 - 1
     }
 
-    /// Ends one use of a message.
+    /// Ends one use of a message. An unused and unlisted message is free again.
     #[inline]
     pub(crate) fn release(&mut self, number: u32) {
         self[number].uses -= 1;
         self.collect(number);
     }
 
-    /// Ends a message's place in its queue pair's list.
+    /// Records that a message is no longer in the list of its queue pair.
     #[inline]
     pub(crate) fn unlist(&mut self, number: u32) {
         self[number].listed = false;

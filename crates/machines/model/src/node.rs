@@ -1,4 +1,5 @@
-//! A rank's place in a modelled machine.
+//! The node of a rank in a modelled machine: it gives the rank its rails, charges its processor,
+//! lets it wait in virtual time, and carries its out-of-band messages.
 
 use std::rc::Rc;
 
@@ -19,39 +20,40 @@ use device::{
     StoreCosts,
 };
 
-/// Bytes whose time gives the time of one.
+/// The time of one byte is computed from the time of this number of bytes.
 pub(super) const MANY: u64 = 1 << 20;
 
-/// A rank's place in a modelled machine.
+/// The node of a rank in a modelled machine: its rails, its clock and its out-of-band messages.
 pub struct ModelNode {
     pub(super) turn: Rc<Turn<MachineModel>>,
     rails: Vec<ModelDevice>,
-    /// The last charge was for the preparation of a packet: a copy follows that is its body's.
+    /// True if the last charge was for preparing a packet: the copy that follows is that of its
+    /// body.
     pub(super) prepared: bool,
-    /// Messages are those of a blocking send.
+    /// True while messages belong to a blocking send.
     pub(super) is_blocking: bool,
-    /// The program's current MPI call.
+    /// The MPI call that the program is in, if any.
     pub(super) call: Option<Current>,
-    /// The polls since the last other call.
+    /// The polls since the last call that was no poll, as a line of the compute trace.
     polls: PollRuns,
-    /// The time for which the rank has been idle.
+    /// The time for which the rank has been idle, in picoseconds.
     pub(super) waited: Time,
-    /// Work of the rank on its own memory.
+    /// The work of the rank on its own memory, which is not charged yet.
     pub(super) local: Rc<LocalSum>,
-    /// The computing before the next call. `None`: none was announced.
+    /// The computing before the next call. `None`: no computing was announced.
     pub(super) computing: Option<Computing>,
-    /// The time by which the progress thread has made computing longer.
+    /// The time by which the progress thread has delayed computing, in picoseconds.
     pub(super) delayed: Time,
 }
 
-/// A call of the program.
+/// The program's current MPI call, and the time at which it began.
 pub(super) struct Current {
     pub call: ProgramCall,
     pub start: Time,
 }
 
 impl ModelNode {
-    /// The place of the rank that has this turn.
+    /// The node of the rank of this turn.
     pub fn new(turn: Turn<MachineModel>) -> ModelNode {
         let turn = Rc::new(turn);
         let rails = turn.with(|net, clock| {
@@ -77,12 +79,12 @@ impl ModelNode {
         }
     }
 
-    /// The rank's turn.
+    /// The rank's turn, by which it accesses the machine.
     pub fn turn(&self) -> &Turn<MachineModel> {
         &self.turn
     }
 
-    /// A rail of the rank's host. Panics if there is no such rail.
+    /// The device of a rail of the rank's host. Panics if there is no such rail.
     pub fn modelled_rail(&mut self, rail: usize) -> &mut ModelDevice {
         &mut self.rails[rail]
     }
@@ -97,8 +99,8 @@ impl ModelNode {
     }
 
     /// True if the modelled library sends a message of this length from the program's memory, so
-    /// that the copy into its packet, which this library makes, takes no time. A library that
-    /// treats blocking sends otherwise copies their messages, so that the call can return.
+    /// that the copy into its packet, which this library makes, takes no time. A library that has a
+    /// protocol of its own for blocking sends copies their messages, so that the call can return.
     pub(super) fn leaves_uncopied(&self, len: usize) -> bool {
         let software = self.turn.with(|net, _| net.qps.run.system.software);
         let uncopied = software
@@ -107,7 +109,7 @@ impl ModelNode {
         uncopied && !(self.is_blocking && software.blocking.is_some())
     }
 
-    /// Waits until something has changed, at most `nanos`.
+    /// Waits until something has changed for this rank, but at most `nanos` nanoseconds.
     fn wait_for(&mut self, nanos: u64, idle: bool) -> Result<()> {
         self.local.charge(&self.turn);
         let turn = &self.turn;
@@ -143,14 +145,14 @@ impl ModelNode {
         });
         self.waited += time;
         if answer.is_err() {
-            // The program will not return from this call.
+            // The program will not return from the call in progress, so it ends here.
             self.leave(true);
         }
         answer
     }
 
-    /// Computes for at most `longest`, until something has changed for this rank. False: the
-    /// program has computed to its end.
+    /// Computes until something has changed for this rank, but at most for `longest` picoseconds.
+    /// False: the program has finished its computing.
     pub(super) fn compute_until_news(&mut self, longest: Time) -> Result<bool> {
         if longest == 0 {
             return Ok(false);
@@ -222,7 +224,7 @@ impl Node for ModelNode {
                 receive_ns: nanos(Effort::Receive),
                 copy_ps: costs.copy(Bytes(MANY)).picos() / MANY,
                 memory_ps: costs.memory_of_copy(Bytes(MANY)).picos() / MANY,
-                // Memory is registered once.
+                // Memory is registered once, so its cost is no cost of a message.
                 register_ns: 0,
             }
         })
@@ -275,7 +277,7 @@ impl Node for ModelNode {
     }
 
     fn port_events(&mut self) -> Vec<PortEvent> {
-        // One rail has no other to use instead.
+        // A host with one rail has no other rail to use instead.
         if self.rails.len() < 2 {
             return Vec::new();
         }
@@ -335,7 +337,7 @@ impl Node for ModelNode {
 }
 
 impl ModelNode {
-    /// Records the computing time before a call that returns.
+    /// Records a call that returns, with the computing time before it.
     pub(super) fn keep_computed(&mut self, call: &ProgramCall, is_sure: bool) {
         let rank = self.turn.rank();
         let lines = self.polls.add(call, !is_sure);

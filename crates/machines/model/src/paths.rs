@@ -1,7 +1,7 @@
-//! Paths between hosts, as the plan of faults leaves them: for out-of-band messages, which need one
-//! path that carries something, and for ranks, which are to know when none does.
+//! Paths between hosts under the planned faults. Out-of-band messages need a path that carries
+//! packets, and ranks must learn when there is none.
 //!
-//! The plan is fixed before a run, so everything here is a pure function of time.
+//! The plan is fixed before a run, so all functions here are pure functions of time.
 
 use fabric::System;
 use sim::Time;
@@ -10,15 +10,15 @@ use super::port_faults::{PortFault, PortFaults};
 use super::run::Run;
 use device::Signs;
 
-/// The time from which on one of these faults has let nothing pass until `at`. None: something
-/// passes at `at`.
+/// The time since which these faults have let no packet pass, without a gap, until `at`. `None`:
+/// packets pass at `at`.
 fn dark_since<'a>(faults: impl Iterator<Item = &'a PortFault> + Clone, at: Time) -> Option<Time> {
     let begins = |at: Time| {
         let dark = faults.clone().filter_map(|fault| fault.dark(at));
         dark.map(|(begin, _)| begin).min()
     };
     let mut since = begins(at)?;
-    // Another fault may have begun earlier, and have ended when this one had begun.
+    // Another fault may have begun earlier, and have ended after this one had begun.
     while since > 0
         && let Some(earlier) = begins(since - 1)
     {
@@ -27,7 +27,7 @@ fn dark_since<'a>(faults: impl Iterator<Item = &'a PortFault> + Clone, at: Time)
     Some(since)
 }
 
-/// The first time from `at` on at which something passes. `Time::MAX`: none.
+/// The first time from `at` on at which packets pass. `Time::MAX`: never.
 fn bright_from<'a>(faults: impl Iterator<Item = &'a PortFault> + Clone, at: Time) -> Time {
     let mut at = at;
     while at < Time::MAX {
@@ -40,7 +40,7 @@ fn bright_from<'a>(faults: impl Iterator<Item = &'a PortFault> + Clone, at: Time
     at
 }
 
-/// The hosts of a system, and the plan of their ports' faults.
+/// The hosts of a system, and the planned faults of their ports.
 #[derive(Clone, Copy)]
 pub(crate) struct Paths<'a> {
     pub system: &'a System,
@@ -48,7 +48,7 @@ pub(crate) struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    /// The paths of a run's machine.
+    /// The paths between the hosts of a run's machine.
     pub(crate) fn of(run: &Run) -> Paths<'_> {
         Paths {
             system: &run.system,
@@ -56,7 +56,7 @@ impl Paths<'_> {
         }
     }
 
-    /// The plan has faults that end all paths to a host.
+    /// True if the plan has faults that can end all paths to a host.
     pub(crate) fn knows_cuts(&self) -> bool {
         let mut faults = self.faults.as_slice().iter();
         faults.any(PortFault::cuts)
@@ -83,7 +83,7 @@ impl Paths<'_> {
         results
     }
 
-    /// The time since which no path between two hosts carries anything. None: one does.
+    /// The time since which no path between two hosts carries packets. `None`: a path does.
     fn cut_since(&self, from: u32, to: u32, at: Time) -> Option<Time> {
         if from == to {
             return None;
@@ -93,7 +93,7 @@ impl Paths<'_> {
         since?.into_iter().max()
     }
 
-    /// The first time from `at` on at which some path between two hosts carries something.
+    /// The first time from `at` on at which some path between two hosts carries packets.
     pub(crate) fn path_opens(&self, from: u32, to: u32, at: Time) -> Time {
         if from == to || !self.knows_cuts() {
             return at;
@@ -103,8 +103,8 @@ impl Paths<'_> {
         opens.into_iter().flatten().min().unwrap_or(at)
     }
 
-    /// The signs that a rank on host `to` is alive, for one on host `from` at time `at`. A living
-    /// peer always gives signs, as far as a path exists.
+    /// The signs that a rank on host `to` is alive, for a rank on host `from` at the time `at`. A
+    /// living peer always gives signs if a path exists.
     pub(crate) fn signs(&self, from: u32, to: u32, is_alive: bool, at: Time) -> Signs {
         let cut = self.cut_since(from, to, at);
         let is_heard = cut.is_none() && is_alive;
@@ -116,13 +116,13 @@ impl Paths<'_> {
         }
     }
 
-    /// A fault causes port events on a host. A host with one rail has no use for them.
+    /// True if a fault causes port events on a host. A host with one rail has no use for them.
     pub(crate) fn causes_events(&self, host: u32, fault: &PortFault) -> bool {
         let rails = self.system.rails_of(host).len();
         rails >= 2 && fault.takes_down() && self.takes_port(host, fault)
     }
 
-    /// True if a fault takes down a port of this host. Two hosts back to back share the link.
+    /// True if a fault is on a port of this host. Two hosts back to back share the link.
     fn takes_port(&self, host: u32, fault: &PortFault) -> bool {
         let numbers = self.system.rails_of(fault.host);
         let number = numbers.get(fault.rail as usize);
@@ -131,7 +131,7 @@ impl Paths<'_> {
         fault.host == host || direct && fault.rail < rails
     }
 
-    /// True if some fault keeps a rail of a host down at this time.
+    /// True if some fault keeps the port of a host's rail down at the time `at`.
     pub(crate) fn is_down(&self, host: u32, rail: u32, at: Time) -> bool {
         let mut faults = self.faults.as_slice().iter();
         faults.any(|other| other.rail == rail && self.takes_port(host, other) && other.is_down(at))

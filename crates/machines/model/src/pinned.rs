@@ -1,20 +1,21 @@
-//! The processor time of memory registration. A library caches registrations for the next transfer
-//! of the same buffer. The cost therefore depends on the number of buffers of one size that a rank
-//! has registered at once, not on the number of registrations: only one more than ever before costs
-//! anything.
+//! The processor time of memory registration. A library caches registrations for later transfers of
+//! the same buffer. The cost therefore depends on the greatest number of buffers of one size that a
+//! rank has registered at once, not on the number of registrations: only a registration that raises
+//! this number costs time.
 //!
-//! Invariant: addresses do not matter. They differ from run to run, and virtual time
-//! must not.
+//! Invariant: addresses do not matter. They differ from run to run, and virtual time must not.
 
 use sim::memory::{Vec, WorldMemory};
 
-/// The registrations of one size by one rank in one protection domain; sorted by domain and size.
+/// The registrations of one size by one rank in one protection domain. The list is sorted by domain
+/// and size.
 #[derive(Clone, Copy)]
 struct CachedSize {
     domain: u32,
     pages: u64,
-    /// The number in use, and its maximum so far.
+    /// The number of registrations in use.
     used: u32,
+    /// The greatest number of registrations of this size that were in use at once so far.
     most: u32,
 }
 
@@ -30,7 +31,7 @@ impl Pinned {
         self.0.binary_search_by_key(&(domain, pages), place)
     }
 
-    /// Takes one registration into use. True if it is a new one, which costs time.
+    /// Takes one registration into use. True: no cached one was free, so it costs time.
     pub(crate) fn take(&mut self, domain: u32, pages: u64) -> bool {
         let at = self.find(domain, pages).unwrap_or_else(|at| {
             let (used, most) = (0, 0);

@@ -1,4 +1,5 @@
-//! Bytes of a message that a queue pair places in the memory of its rank.
+//! Announces when bytes of a message, which a queue pair writes to the memory of its rank, become
+//! visible there.
 
 use sim::Time;
 
@@ -7,7 +8,7 @@ use super::inbox::Arrival;
 use super::queue_pairs::QueuePairs;
 use device::Slice;
 
-/// The destination of a message's bytes.
+/// The memory to which a message's bytes are written.
 #[derive(Clone, Copy)]
 pub(crate) enum Destination {
     Region { address: u64, key: u32 },
@@ -15,17 +16,17 @@ pub(crate) enum Destination {
     Slices,
 }
 
-/// Bytes of a message that a queue pair places.
+/// Bytes of a message that a queue pair writes to memory.
 pub(crate) struct Placed {
     pub message: u32,
     pub from: u32,
     pub len: u32,
     pub into: Destination,
-    /// They wake a waiting rank.
+    /// True if the bytes wake a waiting rank.
     pub wakes: bool,
 }
 
-/// Announces bytes of a message that a queue pair places, and that become visible at `at`.
+/// Announces that bytes which queue pair `q` writes to memory become visible at `at`.
 pub(crate) fn announce(
     qps: &mut QueuePairs,
     q: u32,
@@ -56,7 +57,7 @@ pub(crate) fn announce(
         let (run, ranks) = (&mut qps.run, &mut qps.ranks);
         return ranks.announce_bytes(run, rank, at, (what, wakes), clock);
     }
-    // The part of each slice that these bytes fall into.
+    // For each slice, the part into which these bytes fall.
     let (mut index, mut passed) = (0, 0);
     let (start, end) = (from, from + len);
     while passed < end {

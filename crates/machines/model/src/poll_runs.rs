@@ -1,33 +1,34 @@
-//! The lines of a compute trace while it is recorded: equal polls in a row are one line, so that a
-//! program may poll for as long as it likes.
+//! The lines of a compute trace during recording: equal polls in a row are one line, so that a
+//! program may poll for as long as it needs.
 //!
-//! A replay gives each poll of a line an equal share of its time. So a poll begins a new line where
-//! the computing before it differs much from that before the others.
+//! A replay gives each poll of a line an equal share of the line's time. So a poll begins a new
+//! line if the computing before it differs much from that before the others.
 
 use device::{CallKey, ProgramCall};
 
-/// A line of a trace: a call, or polls with the computing before all of them.
+/// A line of a trace: one call, or equal polls with the computing before all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) call: ProgramCall,
-    /// 0 for a sure call or a wait, else the number of polls.
+    /// 0 for a single call with a result, else the number of polls.
     pub(crate) times: u64,
 }
 
-/// The readings of the clock. Programs decide by the time between two of them, so their lines are
-/// finer than those of polls.
+/// The calls that read the clock. Programs decide by the time between two of them, so their lines
+/// are finer than those of polls.
 const CLOCKS: [&str; 2] = ["MPI_Wtime", "clock_gettime"];
-/// Computing that is too short to be worth a line, before a poll and before a reading of the clock,
-/// in nanoseconds.
+/// Computing times that are too short for a line of their own, in nanoseconds: before a poll, and
+/// before a reading of the clock.
 const SHORT: [u64; 2] = [10_000, 256];
 
-/// The polls since the last other call of a rank.
+/// The unfinished line for the polls of a rank since its last call that was no poll. `None` inside:
+/// there was no such poll.
 #[derive(Default)]
 pub(crate) struct PollRuns(Option<Line>);
 
 impl PollRuns {
-    /// A call returns. Returns the lines that are complete now, in order. `is_poll`: it is a poll
-    /// or a reading of the clock.
+    /// Adds a call that returns; `is_poll`: it is a poll or a reading of the clock. Returns the
+    /// lines that are complete now, in order.
     pub(crate) fn add(&mut self, call: &ProgramCall, is_poll: bool) -> [Option<Line>; 2] {
         if !is_poll {
             let line = Line {
@@ -45,7 +46,7 @@ impl PollRuns {
             return [None, None];
         }
         let call = ProgramCall {
-            // Which of its requests a poll asks about changes nothing.
+            // The requests that a poll tests do not matter to a replay.
             key: CallKey::default(),
             ..*call
         };
@@ -53,7 +54,7 @@ impl PollRuns {
     }
 }
 
-/// Two polls of a name, behind so much computing, may share a line.
+/// True if two polls of `name`, with these computing times before them, may share a line.
 fn is_alike(name: &str, one: u64, other: u64) -> bool {
     let (less, more) = (one.min(other), one.max(other));
     let is_clock = CLOCKS.contains(&name);
@@ -65,7 +66,7 @@ fn is_alike(name: &str, one: u64, other: u64) -> bool {
 mod tests {
     use super::*;
 
-    /// The lines of calls: their name, computing and number.
+    /// The lines of calls: for each its name, its computing time and its number of polls.
     fn lines(calls: &[(&'static str, u64)]) -> Vec<(&'static str, u64, u64)> {
         let mut runs = PollRuns::default();
         let added = calls.iter().flat_map(|(name, computed)| {

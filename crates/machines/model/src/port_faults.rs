@@ -1,41 +1,42 @@
-//! Faults of ports: what happens to one port of a host, and when.
+//! Faults of ports: the effect on one port of a host, and the time of it.
 
 use fabric::System;
 use sim::Time;
 
-/// The most faults of ports in a plan.
+/// The greatest number of faults of ports in a plan.
 pub const MOST_PORT_FAULTS: usize = 16;
 
-/// A fault of one port for some time.
+/// A fault of one port for a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortFault {
-    /// The number of the host.
+    /// The number of the port's host.
     pub host: u32,
     /// The rail of the port, in the host's numbering.
     pub rail: u32,
-    /// Its start.
+    /// The time at which the fault starts.
     pub from: Time,
-    /// Its end; `Time::MAX`: it never ends.
+    /// The end of the fault; `Time::MAX`: it never ends.
     pub until: Time,
-    /// Its kind.
+    /// The kind of the fault.
     pub kind: PortFaultKind,
 }
 
 /// The kind of a port's fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortFaultKind {
-    /// The link is down: every packet from and to the port is lost, and the host's ranks get the
-    /// port events of the change and of its end.
+    /// The link is down: every packet from and to the port is lost, and the host's ranks get port
+    /// events when the fault begins and ends.
     #[default]
     Down,
-    /// Every packet from and to the port is lost, and no event tells of it: a fault behind the
-    /// port.
+    /// Every packet from and to the port is lost without a port event, as with a fault beyond the
+    /// port's own link.
     Silent,
-    /// The link is down for the first half of each period of this length, and up for the second.
+    /// The link is down for the first half of each period of this length, and up for the second
+    /// half.
     Flapping(Time),
     /// Messages arrive, but acknowledgements and responses that the port sends are lost.
     LostAcknowledgements,
-    /// The link carries, in both directions, this many thousandths of its rate.
+    /// The link has this share of its bandwidth in both directions, in thousandths.
     Rate(u32),
 }
 
@@ -44,7 +45,7 @@ impl PortFault {
         (self.from..self.until).contains(&at)
     }
 
-    /// True if the fault takes the link down at this time.
+    /// True if the fault keeps the link down at the time `at`.
     pub(crate) fn is_down(&self, at: Time) -> bool {
         match self.kind {
             PortFaultKind::Down => self.is_on(at),
@@ -55,8 +56,8 @@ impl PortFault {
         }
     }
 
-    /// True if a packet at the port is lost. `answer`: an acknowledgement or response that the port
-    /// sends.
+    /// True if a packet at the port is lost at the time `at`. `answer`: the packet is an
+    /// acknowledgement or a response that the port sends.
     pub(crate) fn loses(&self, at: Time, answer: bool) -> bool {
         match self.kind {
             PortFaultKind::Silent => self.is_on(at),
@@ -66,7 +67,7 @@ impl PortFault {
         }
     }
 
-    /// The first time after `after` at which the fault may take the link down or up.
+    /// The first time after `after` at which the fault may take the link down or bring it up.
     pub(crate) fn next_change(&self, after: Time) -> Option<Time> {
         let next = match self.kind {
             _ if after < self.from => Some(self.from),
@@ -81,13 +82,13 @@ impl PortFault {
         next.filter(|&next| after < next && next < Time::MAX)
     }
 
-    /// The fault causes port events.
+    /// True if the fault causes port events.
     pub(crate) fn takes_down(&self) -> bool {
         matches!(self.kind, PortFaultKind::Down | PortFaultKind::Flapping(_))
     }
 
-    /// The time, from the beginning to the end, in which nothing passes the port, if it includes
-    /// `at`.
+    /// The span of time around `at` during which no packet passes the port, from its beginning to
+    /// its end. `None`: packets pass at `at`.
     pub(crate) fn dark(&self, at: Time) -> Option<(Time, Time)> {
         if !(self.from..self.until).contains(&at) {
             return None;
@@ -104,7 +105,7 @@ impl PortFault {
         }
     }
 
-    /// The fault may end all paths to a host for long.
+    /// True if the fault may end all paths to a host for long.
     pub(crate) fn cuts(&self) -> bool {
         matches!(self.kind, PortFaultKind::Down | PortFaultKind::Silent)
     }
@@ -118,7 +119,7 @@ pub struct PortFaults {
 }
 
 impl PortFaults {
-    /// These faults. An error names the first one that is not possible.
+    /// The plan with these faults. An error about the first one that is not valid.
     pub fn of(faults: &[PortFault]) -> Result<PortFaults, String> {
         let mut all = PortFaults::default();
         for fault in faults {
@@ -127,7 +128,7 @@ impl PortFaults {
         Ok(all)
     }
 
-    /// Adds a fault. An error says why it is not possible.
+    /// Adds a fault. An error states why it is not valid.
     pub fn push(&mut self, fault: PortFault) -> Result<(), String> {
         if fault.from >= fault.until {
             return Err("the fault ends before it begins".into());
@@ -155,7 +156,7 @@ impl PortFaults {
         &self.faults[..self.len]
     }
 
-    /// Refuses faults of ports that the system does not have.
+    /// Checks that the system has the ports of all faults.
     pub fn check(&self, system: &System) -> Result<(), String> {
         for fault in self.as_slice() {
             let (host, rail) = (fault.host, fault.rail);
@@ -190,12 +191,12 @@ impl PortFaults {
                 PortFaultKind::Rate(share) if fault.is_on(at) => Some(share),
                 _ => None,
             });
-        // Of several, the slowest.
+        // Of several faults, the slowest rate counts.
         let share = shares.min().unwrap_or(1000);
         time * 1000 / u64::from(share)
     }
 
-    /// True if a link is ever slow.
+    /// True if a fault makes a link slow at some time.
     pub(crate) fn has_slow(&self) -> bool {
         let mut all = self.as_slice().iter();
         all.any(|fault| matches!(fault.kind, PortFaultKind::Rate(_)))

@@ -1,5 +1,5 @@
-//! The ports of all hosts, with what is busy behind each: a host's memory, an HCA's bus, link and
-//! buffer, each first come, first served.
+//! The ports of all hosts, with the resources behind each: a host's memory, an HCA's bus, link and
+//! buffer. Each serves first come, first served.
 
 use fabric::{Rail, System};
 use sim::Time;
@@ -18,35 +18,36 @@ use super::traffic::Traffic;
 /// The path between ranks of one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IntraHost {
-    /// The host's memory: a processor copies, and its writes are soon visible.
+    /// Through the host's memory: a processor copies, and its writes are soon visible.
     #[default]
     Memory,
-    /// Their HCA, which loops packets back.
+    /// Through the HCA of the ranks, which loops packets back.
     Hca,
 }
 
-/// All ports, and those within hosts that model their memory.
+/// All ports, and the adapters that model the memory within hosts.
 pub(crate) struct Ports {
-    /// The greatest number of rails of a host.
+    /// The number of rails in the system's list.
     rails: u32,
-    /// Timings of the rails in the system's list, and of messages within a host.
+    /// The timings of the different rails in the system's list; the last one is that of messages
+    /// within a host.
     timings: Vec<Timing>,
     pub intra_host: IntraHost,
     pub hosts: Vec<Host>,
-    /// The links between switches of the networks of the rails in the system's list.
+    /// The links between switches, for each rail in the system's list.
     pub inner_links: Vec<InnerLinks>,
-    /// The slots of all adapters.
+    /// The slots of all adapters, by their numbers.
     slots: Vec<Slot>,
-    /// Adapters by host and rail; then, in the same order, those for messages within a host.
+    /// The adapters by host and rail; then, in the same order, those for messages within a host.
     pub adapters: Vec<Adapter>,
     pub free_start: FreeStart,
     pub traffic: Traffic,
-    /// The faults make links slow.
+    /// True if a fault makes a link slow at some time.
     has_slow: bool,
 }
 
 impl Ports {
-    /// The ports of all hosts, and then, in the same order, the places of their memory.
+    /// The ports of all hosts, and then, in the same order, the adapters of their memory.
     pub(crate) fn new(run: &Run) -> Ports {
         let memory = run.memory;
         let mut ports = Ports {
@@ -68,7 +69,7 @@ impl Ports {
     }
 
     fn build(&mut self, memory: WorldMemory, system: &System) {
-        // Equal rails have one timing.
+        // Equal rails share one timing.
         let list: std::vec::Vec<Rail> = (0..self.rails).map(|rail| system.rail(rail)).collect();
         let mut timings: std::vec::Vec<u32> = std::vec::Vec::new();
         for (number, rail) in list.iter().enumerate() {
@@ -96,7 +97,7 @@ impl Ports {
             let (mut cards, mut cards_of) = (std::vec::Vec::new(), std::vec::Vec::new());
             let own = system.rails_of(host);
             for rail in 0..self.rails {
-                // A host with fewer rails has places that nobody uses.
+                // A host with fewer rails has adapters that are never used.
                 let number = own.get(rail as usize).map_or(0, |number| *number as usize);
                 let card = match rail < own.len() as u32 {
                     true => list[number].card,
@@ -141,7 +142,7 @@ impl Ports {
     /// The number of an adapter's card among those of its host.
     pub(crate) fn card(&self, adapter: u32) -> usize {
         let own = &self.adapters[adapter as usize];
-        // The first rail has the first card.
+        // The first rail is on the first card.
         let first = &self.adapters[self.adapter(own.host, 0) as usize];
         (own.slot - first.slot) as usize
     }
@@ -150,7 +151,7 @@ impl Ports {
         host * self.rails + rail
     }
 
-    /// The bus to memory.
+    /// The bus from an adapter to memory.
     pub(crate) fn up(&mut self, adapter: u32) -> &mut Fifo {
         let slot = &mut self.slots[self.adapters[adapter as usize].slot as usize];
         if slot.half_duplex {
@@ -160,12 +161,12 @@ impl Ports {
         }
     }
 
-    /// The bus from memory.
+    /// The bus from memory to an adapter.
     pub(crate) fn down(&mut self, adapter: u32) -> &mut Fifo {
         &mut self.slots[self.adapters[adapter as usize].slot as usize].down
     }
 
-    /// Reserves the chip for a work request, from now on; returns its start.
+    /// Reserves the chip for a work request, from `now` on; returns the start of the reservation.
     pub(crate) fn take_chip(&mut self, run: &mut Run, adapter: u32, now: Time) -> Time {
         let time = self.timing(adapter).chip;
         run.sums.add_request(adapter, time);
@@ -173,7 +174,8 @@ impl Ports {
         slot.requests.take(now, time) - time
     }
 
-    /// Reserves the responder's chip for the answer to a read or atomic; returns its start.
+    /// Reserves the responder's chip for the answer to a read or atomic; returns the start of the
+    /// reservation.
     pub(crate) fn take_answer(
         &mut self,
         run: &mut Run,
@@ -183,7 +185,7 @@ impl Ports {
     ) -> Time {
         let timing = self.timing(adapter);
         let (answer, atomic) = (timing.answer, timing.atomic);
-        // An atomic takes the slower of its two parts.
+        // An atomic occupies the chip for the longer of its two parts.
         let busy = if is_atomic {
             answer.max(atomic)
         } else {
@@ -198,8 +200,8 @@ impl Ports {
         }
     }
 
-    /// Takes a packet's payload through the HCA's buffer and the host's memory; returns when both
-    /// are done.
+    /// Moves a packet's payload through the HCA's buffer and the host's memory; returns the time at
+    /// which both are done.
     #[inline]
     fn pass_through(
         &mut self,
@@ -219,7 +221,8 @@ impl Ports {
         buffer.max(moved)
     }
 
-    /// An HCA writes a packet of a message to memory; returns when it is on the bus.
+    /// Writes a packet of a message from the HCA to memory; returns the time at which it has
+    /// crossed the bus.
     #[inline]
     pub(crate) fn write(
         &mut self,
@@ -237,8 +240,8 @@ impl Ports {
         bus.max(self.pass_through(run, adapter, at, &piece, doing))
     }
 
-    /// Puts bytes on the link to another adapter; returns their arrival. `latency` is that of
-    /// cables and switches.
+    /// Sends a packet of `doing.bytes` bytes on the link to another adapter; returns its arrival.
+    /// `latency` is that of chips, cables and switches.
     #[inline]
     pub(crate) fn fly(
         &mut self,
@@ -270,12 +273,12 @@ impl Ports {
         there.max(gone + latency)
     }
 
-    /// The time from which on the link of an adapter is free.
+    /// The time from which on the outgoing link of an adapter is free.
     pub(crate) fn link_free(&self, adapter: u32) -> Time {
         self.adapters[adapter as usize].link.free
     }
 
-    /// Takes a packet over the links between the switches on its way; returns the time for which it
+    /// Moves a packet across the links between switches on its path; returns the time for which it
     /// waits there.
     #[inline]
     fn cross(&mut self, (from, to): (u32, u32), at: Time, bytes: u32) -> Time {
@@ -287,7 +290,8 @@ impl Ports {
         self.inner_links[number].cross(hosts, at, bytes)
     }
 
-    /// An HCA reads a packet of a message from memory; returns when it has the packet.
+    /// Reads a packet of a message from memory to the HCA; returns the time at which the HCA has
+    /// it.
     pub(crate) fn read(
         &mut self,
         run: &mut Run,
@@ -306,7 +310,7 @@ impl Ports {
         bus.max(self.pass_through(run, adapter, at, &piece, doing))
     }
 
-    /// Reserves the bus from memory for a work request; returns the end of its fetch.
+    /// Reserves the bus from memory for the fetch of a work request; returns the end of the fetch.
     pub(crate) fn fetch(&mut self, run: &mut Run, adapter: u32, at: Time, inlined: u32) -> Time {
         let time = self.timing(adapter).fetch(inlined);
         let end = self.down(adapter).take(at, time);
@@ -315,7 +319,8 @@ impl Ports {
         end
     }
 
-    /// Reserves the bus to memory for a completion entry; returns when the entry is visible.
+    /// Reserves the bus to memory for a completion queue entry; returns the time at which the entry
+    /// is visible.
     pub(crate) fn complete(&mut self, run: &mut Run, adapter: u32, at: Time) -> Time {
         let timing = self.timing(adapter);
         let (time, latency) = (timing.completion, timing.write_latency);
@@ -349,7 +354,8 @@ impl Ports {
         run.note((own.host, track), (end - time, end), doing);
     }
 
-    /// The time on the link of a port for a packet that takes `time` at the link's own rate.
+    /// The time of a packet on the link of a port under the faults at `at`. `time` is that at the
+    /// link's own rate.
     #[inline]
     fn slowed(&self, run: &Run, adapter: u32, at: Time, time: Time) -> Time {
         match self.has_slow {
@@ -361,13 +367,15 @@ impl Ports {
         }
     }
 
-    /// The next event is of this message. The timings of adapters follow.
+    /// Records to which message the present work belongs; `NONE`: to none. The timings of adapters
+    /// depend on it.
     #[inline]
     pub(crate) fn heed(&mut self, messages: &Messages, message: u32) {
         self.free_start.heed(messages, message);
     }
 
-    /// The timing of what happens now on an adapter.
+    /// The timing of the present work on an adapter: for a message without a cost, that within a
+    /// host.
     #[inline]
     pub(crate) fn timing(&mut self, adapter: u32) -> &mut Timing {
         let number = match self.free_start.is_free {
@@ -383,7 +391,7 @@ impl Ports {
         &self.timings[0]
     }
 
-    /// The timings of the rails in the system's list.
+    /// The timings of the different rails in the system's list.
     pub(crate) fn timings(&self) -> &[Timing] {
         &self.timings[..self.timings.len() - 1]
     }
@@ -393,20 +401,21 @@ impl Ports {
         self.adapters[adapter as usize].host
     }
 
-    /// True if an adapter models its host's memory.
+    /// True if an adapter models its host's memory, not an HCA.
     #[inline]
     pub(crate) fn is_within(&self, adapter: u32) -> bool {
         self.adapters[adapter as usize].within
     }
 
-    /// The port that an adapter is, or whose users it serves within the host.
+    /// The number of the port of an adapter: itself, or for the host's memory the port whose ranks
+    /// use it.
     pub(crate) fn home(&self, adapter: u32) -> u32 {
         let own = &self.adapters[adapter as usize];
         self.adapter(own.host, own.rail)
     }
 
-    /// The adapter by which one reaches another: the host's memory, where both are one port and the
-    /// machine has that path.
+    /// The adapter by which the port of `from` reaches that of `to`: the host's memory if both are
+    /// one port and the machine uses memory within hosts, else the port itself.
     pub(crate) fn towards(&self, from: u32, to: u32) -> u32 {
         let same = self.home(from) == self.home(to);
         match self.intra_host == IntraHost::Memory && same {
@@ -415,13 +424,13 @@ impl Ports {
         }
     }
 
-    /// The subnet of an adapter's port.
+    /// The number of the subnet of an adapter's port.
     pub(crate) fn subnet(&self, adapter: u32) -> u32 {
         let timing = self.adapters[self.home(adapter) as usize].timing;
         self.timings[timing as usize].costs.rail().subnet
     }
 
-    /// The latency from one port to another, and through its chip.
+    /// The latency from one adapter to another, the latter's chip included.
     pub(crate) fn latency(&mut self, system: &System, from: u32, to: u32) -> Time {
         if self.is_within(from) {
             let within = &self.timings[self.timings.len() - 1];

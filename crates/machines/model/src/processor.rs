@@ -1,4 +1,5 @@
-//! The processor of a rank that has the turn: its work takes time.
+//! Charges work to the processor of the rank whose turn it is: its clock advances by the time of
+//! the work.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -12,18 +13,18 @@ use super::efforts::{SHARE, SHORT};
 use super::machine::MachineModel;
 use super::span::{Activity, Doing};
 
-/// Work of a rank on its own memory, which the rank adds up and the machine charges before anything
-/// else that the rank does.
+/// The work of a rank on its own memory. The rank adds it up, and the machine charges it before
+/// anything else that the rank does.
 #[derive(Default)]
 pub(crate) struct LocalSum {
-    /// The time that has not been charged, of a normal processor.
+    /// The time that has not been charged, on a normal processor, in picoseconds.
     pub owed: Arc<AtomicU64>,
-    /// The time that has been charged.
+    /// The time that has been charged, on the rank's processor, in picoseconds.
     pub charged: Cell<Time>,
 }
 
 impl LocalSum {
-    /// Charges what the rank owes.
+    /// Charges the work that has not been charged.
     #[inline]
     pub(crate) fn charge(&self, turn: &Turn<MachineModel>) {
         if self.owed.load(Ordering::Relaxed) > 0 {
@@ -40,8 +41,8 @@ impl LocalSum {
     }
 }
 
-/// Charges a rank for a copy: as fast as the processor copies, and as the memory allows beside its
-/// other users.
+/// Charges a rank for a copy of `len` bytes, at the rate of the processor, or slower if other
+/// transfers use the host's memory.
 pub(crate) fn copy(turn: &Turn<MachineModel>, len: usize) {
     let mut left = len;
     while left > 0 {
@@ -70,7 +71,7 @@ pub(crate) fn copy(turn: &Turn<MachineModel>, len: usize) {
             continue;
         }
         turn.settle().ok();
-        // All concurrent transfers share one memory.
+        // All concurrent transfers of a host share its memory.
         let busy = turn.with(|net, _| {
             let host = net.qps.ranks[rank].host as usize;
             net.qps.ports.hosts[host].moved - before
@@ -79,7 +80,7 @@ pub(crate) fn copy(turn: &Turn<MachineModel>, len: usize) {
     }
 }
 
-/// Occupies a rank's processor.
+/// Occupies the processor of a rank for `time`.
 pub(crate) fn keep_busy(turn: &Turn<MachineModel>, time: Time, doing: Doing) {
     turn.with(|net, clock| net.note(turn.rank(), clock.of(turn.rank()), time, doing));
     turn.spend(time);

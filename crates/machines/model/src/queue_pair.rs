@@ -9,9 +9,9 @@ use device::check;
 use device::{Error, QpWanted, Result, State, Transport, Work};
 use fabric::Rail;
 
-/// The most work requests of a queue.
+/// The greatest number of work requests of a queue.
 pub(crate) const DEPTH: usize = 1 << 15;
-/// The longest message (IBA 9.7.1).
+/// The length of the longest message, in bytes (IBA 9.7.1).
 pub(crate) const LONGEST: u64 = 1 << 31;
 
 pub(crate) struct QueuePair {
@@ -22,32 +22,33 @@ pub(crate) struct QueuePair {
     pub state: State,
     pub send_cq: u32,
     pub receive_cq: u32,
-    /// The number of the queue that its receives are taken from.
+    /// The number of the receive queue from which the queue pair takes receives.
     pub receives: u32,
     pub shared: bool,
     inline: u32,
-    /// The largest payload of its packets: the smaller of both ports'.
+    /// The largest payload of the queue pair's packets in bytes: the smaller of both ports' limits.
     pub mtu: u32,
     sends: u32,
     pub peer: u32,
-    /// The latency to the peer and through the peer's chip.
+    /// The latency to the peer, the peer's chip included.
     pub latency: Time,
-    /// The number of its connections so far.
+    /// The epoch of the queue pair: the number of its connections so far.
     pub life: u32,
     pub requests: SendQueue,
-    /// A timeout is scheduled.
+    /// True if a timeout of the queue pair is scheduled.
     pub timing: bool,
-    /// The requests of the peer that wait for a response.
+    /// The peer's requests that wait for a response.
     pub answers: AnswerQueue,
-    /// The receive of the arriving message.
+    /// The number of the receive that the arriving message consumes.
     pub receive: u32,
-    /// The time when the last arrived bytes become visible.
+    /// The time at which the last arrived bytes become visible.
     pub visible: Time,
-    /// The arrival of the last packet that it has sent: no packet overtakes another.
+    /// The arrival time of the last packet that the queue pair has sent. No later packet may
+    /// overtake that one.
     pub arrival: Time,
 }
 
-/// Checks the limits of a queue pair to create on a rail.
+/// Checks that a queue pair may be created on a rail: an error if `wanted` exceeds the limits.
 pub(crate) fn check_limits(rail: &Rail, wanted: &QpWanted) -> Result<()> {
     let limit = rail.hca.inline.0;
     if wanted.inline as u64 > limit {
@@ -67,7 +68,7 @@ pub(crate) fn check_limits(rail: &Rail, wanted: &QpWanted) -> Result<()> {
 }
 
 impl QueuePair {
-    /// A queue pair of a rank on an adapter, with the number of the queue of its receives.
+    /// A queue pair of a rank on an adapter. `receives` is the number of its receive queue.
     pub(crate) fn new(
         (rank, adapter): (u32, u32),
         wanted: &QpWanted,
@@ -99,8 +100,8 @@ impl QueuePair {
         }
     }
 
-    /// Refuses a request that cannot be posted to this queue pair, number `q`; returns the length
-    /// of one that can.
+    /// Checks that a request can be posted to this queue pair, which has the number `q`. Returns
+    /// the length of its data in bytes.
     #[inline]
     pub(crate) fn check(&self, q: u32, work: &Work, immediates: bool) -> Result<u32> {
         if self.requests.used() >= self.sends && self.state != State::Reset {
@@ -117,14 +118,14 @@ impl QueuePair {
         check::work(work, &limits).map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))
     }
 
-    /// True if it sends and takes packets.
+    /// True if the queue pair sends and receives packets.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         self.state == State::Rts
     }
 
-    /// True if a queue pair in the state ERROR takes no receive any more, and all bytes that have
-    /// arrived for it are visible.
+    /// True if a queue pair in the state ERROR consumes no further receive, and all bytes that have
+    /// arrived for it are visible. Also true in the state RESET.
     pub(crate) fn is_drained(&self, now: Time) -> bool {
         self.state == State::Reset || self.state == State::Error && self.visible <= now
     }

@@ -1,5 +1,5 @@
-//! Queue pairs with their posted work, and the ranks, ports and messages that they work on: packets
-//! on their way, bytes that are placed, and the completion of requests and receives.
+//! Queue pairs with their posted work, and with the ranks, ports and messages that they use:
+//! packets in flight, bytes written to memory, and the completion of requests and receives.
 
 use fabric::packet::ACKNOWLEDGEMENT;
 use sim::Time;
@@ -29,7 +29,7 @@ pub(crate) struct QueuePairs {
 }
 
 impl QueuePairs {
-    /// No queue pairs, of these ranks.
+    /// An empty set of queue pairs, for these ranks and ports.
     pub(crate) fn new(run: Run, ports: Ports, ranks: Ranks) -> QueuePairs {
         QueuePairs {
             all: Vec::new_in(run.memory),
@@ -40,7 +40,7 @@ impl QueuePairs {
         }
     }
 
-    /// Adds a queue pair.
+    /// Adds a queue pair, and returns its number.
     pub(crate) fn add(&mut self, qp: QueuePair) -> Qp {
         let number = self.all.len() as u32;
         self.ranks[qp.rank].qps.push(number);
@@ -52,7 +52,7 @@ impl QueuePairs {
         self.all.get(q as usize)
     }
 
-    /// The number of a queue pair, if it belongs to this device.
+    /// The number of a queue pair. An error if it does not belong to this device.
     pub(crate) fn own(&self, (rank, rail): (u32, u32), qp: Qp) -> Result<u32> {
         let on = |adapter: u32| self.ports.adapters[adapter as usize].rail;
         match self.get(qp.0) {
@@ -64,7 +64,7 @@ impl QueuePairs {
         }
     }
 
-    /// The number of the receive queue of a queue pair, if it has its own.
+    /// The number of a queue pair's own receive queue. An error if it uses a shared one.
     pub(crate) fn own_receives(&self, device: (u32, u32), qp: Qp) -> Result<u32> {
         let q = self.own(device, qp)?;
         match self[q].shared {
@@ -81,7 +81,8 @@ impl QueuePairs {
         self.ports.is_within(self[q].adapter)
     }
 
-    /// The next event is of this message.
+    /// Records to which message the present work belongs: the work for some messages occupies no
+    /// resource.
     #[inline]
     pub(crate) fn heed(&mut self, message: u32) {
         self.ports.heed(&self.run.messages, message);
@@ -94,7 +95,7 @@ impl QueuePairs {
         (own.rank, domain)
     }
 
-    /// True if a queue pair may use memory of its rank.
+    /// True if a queue pair may use all these slices of its rank's memory.
     pub(crate) fn allow_all(&self, q: u32, slices: &[Slice], to_do: AccessKind) -> bool {
         let place = self.place(q);
         let regions = &self.ranks.regions;
@@ -104,7 +105,7 @@ impl QueuePairs {
         })
     }
 
-    /// Reads the payload. False: a local key does not allow it.
+    /// Reads the payload of a message from memory. False: a local key does not allow it.
     pub(crate) fn capture(&mut self, q: u32, number: u32) -> bool {
         let place = self.place(q);
         let (message, regions) = (&mut self.run.messages[number], &self.ranks.regions);
@@ -132,8 +133,8 @@ impl QueuePairs {
             .fly(&mut self.run, ends, clock.now(), latency, doing)
     }
 
-    /// Schedules the arrival of a packet that would arrive at `there`, unless it is lost. An answer
-    /// is an acknowledgement or a response.
+    /// Schedules the event of a packet that would arrive at `there`, unless the packet is lost.
+    /// `is_answer`: it is an acknowledgement or a response.
     #[inline]
     pub(crate) fn deliver(
         &mut self,
@@ -154,7 +155,7 @@ impl QueuePairs {
         }
     }
 
-    /// The arrival of a packet that would arrive at `there`. None: it is lost.
+    /// The arrival of a packet that would arrive at `there` without faults. `None`: it is lost.
     #[inline]
     fn fate(
         &mut self,
@@ -195,8 +196,8 @@ impl QueuePairs {
         Some(qp.arrival)
     }
 
-    /// Handles the loss of a packet of a requester's messages. Only the timer of a reliable
-    /// connection detects it.
+    /// Handles the loss of a packet that belongs to the requests of queue pair `q`. Only the timer
+    /// of a reliable connection detects the loss.
     pub(crate) fn lost(&mut self, q: u32, clock: &mut Clocked) {
         let qp = &self[q];
         if qp.transport == Transport::Rc && !qp.timing {
@@ -205,7 +206,7 @@ impl QueuePairs {
         }
     }
 
-    /// Schedules the timeout of a requester.
+    /// Schedules the acknowledgement timeout of a queue pair's requester.
     pub(crate) fn set_timer(&mut self, q: u32, at: Time, clock: &mut Clocked) {
         let qp = &mut self[q];
         qp.timing = true;
@@ -214,7 +215,7 @@ impl QueuePairs {
         self.run.schedule(at, timeout, clock);
     }
 
-    /// Makes an HCA write a completion entry, starting at `at`.
+    /// Makes an HCA write an entry of a completion queue, from the time `at` on.
     fn write_completion(
         &mut self,
         cq: u32,
@@ -243,7 +244,8 @@ impl QueuePairs {
         }
     }
 
-    /// Breaks all queue pairs that use a completion queue, which has overflowed.
+    /// Takes all queue pairs that use a completion queue to ERROR, because the queue has
+    /// overflowed.
     #[cold]
     fn break_all(&mut self, cq: u32, clock: &mut Clocked) {
         for q in 0..self.all.len() as u32 {
@@ -253,7 +255,7 @@ impl QueuePairs {
         }
     }
 
-    /// Takes visible completions.
+    /// Moves visible completions of a queue to `into`; returns their number.
     pub(crate) fn poll(&mut self, cq: u32, into: &mut [Completion]) -> Result<usize> {
         let all = &mut self.all;
         self.ranks.cqs.poll(cq, into, |entry| {
@@ -264,7 +266,7 @@ impl QueuePairs {
         })
     }
 
-    /// Completes the oldest message.
+    /// Completes the oldest request of a queue pair.
     pub(crate) fn report(&mut self, q: u32, at: Time, status: Status, clock: &mut Clocked) {
         let requests = &mut self.all[q as usize].requests;
         let Some(number) = requests.take_first(&self.run.messages) else {
@@ -298,7 +300,7 @@ impl QueuePairs {
         self.run.messages.unlist(number);
     }
 
-    /// Completes the receive of an arriving message.
+    /// Completes the receive that the message `number` consumed, if any.
     pub(crate) fn finish_receive(
         &mut self,
         q: u32,
@@ -328,7 +330,7 @@ impl QueuePairs {
         self.write_completion(self[q].receive_cq, at, completion, None, clock);
     }
 
-    /// Flushes the receives of a queue pair in ERROR.
+    /// Flushes the receives of a queue pair in the state ERROR.
     pub(crate) fn flush_receives(&mut self, q: u32, at: Time, clock: &mut Clocked) {
         loop {
             let qp = &mut self[q];
@@ -353,7 +355,8 @@ impl QueuePairs {
         }
     }
 
-    /// Posts a receive. On the own queue of a queue pair in the state ERROR it is flushed at once.
+    /// Posts a receive. If `of` is a queue pair in the state ERROR, whose own queue this is, the
+    /// receive is flushed at once.
     pub(crate) fn post_receive(
         &mut self,
         queue: u32,
@@ -368,7 +371,7 @@ impl QueuePairs {
         Ok(())
     }
 
-    /// Takes a queue pair to ERROR: posted requests are flushed (IBA 10.3.1.7).
+    /// Takes a queue pair to ERROR: its posted requests are flushed (IBA 10.3.1.7).
     pub(crate) fn break_qp(&mut self, q: u32, clock: &mut Clocked) {
         let qp = &mut self[q];
         if !qp.alive || !qp.is_ready() {
@@ -384,7 +387,7 @@ impl QueuePairs {
         }
     }
 
-    /// Completes all posted work of a queue pair in ERROR.
+    /// Completes all posted work of a queue pair in the state ERROR, as flushed.
     pub(crate) fn flush(&mut self, q: u32, at: Time, clock: &mut Clocked) {
         while self[q].requests.first != NONE {
             self.report(q, at, Status::Flushed, clock);
@@ -392,32 +395,32 @@ impl QueuePairs {
         self.flush_receives(q, at, clock);
     }
 
-    /// Adds a message, which is posted now.
+    /// Adds a message, which is posted now, to the requests of a queue pair.
     #[inline]
     pub(crate) fn append(&mut self, q: u32, number: u32) {
         let requests = &mut self.all[q as usize].requests;
         requests.append(&mut self.run.messages, number);
     }
 
-    /// Settles all messages before this one, and this one too if `itself`.
+    /// Marks all requests before this message as done, and this one too if `itself`.
     pub(crate) fn settle_up_to(&mut self, q: u32, number: u32, itself: bool) {
         let requests = &self.all[q as usize].requests;
         requests.settle_up_to(&mut self.run.messages, number, itself);
     }
 
-    /// Makes sending continue from a packet of a message, if that is still incomplete.
+    /// Makes sending continue from this packet of a message, if the message is still incomplete.
     pub(crate) fn rewind(&mut self, q: u32, sequence: u32, packet: u32) {
         let requests = &mut self.all[q as usize].requests;
         requests.rewind(&mut self.run.messages, sequence, packet);
     }
 
-    /// Adds a request of the peer that waits for a response.
+    /// Adds a request of the peer, which waits for a response.
     pub(crate) fn answer_later(&mut self, q: u32, number: u32) {
         let answers = &mut self.all[q as usize].answers;
         answers.append(&mut self.run.messages, number);
     }
 
-    /// Ends a response.
+    /// Removes a request of the peer from those that wait for a response.
     pub(crate) fn forget_answer(&mut self, q: u32, number: u32) {
         let answers = &mut self.all[q as usize].answers;
         if answers.remove(&mut self.run.messages, number) {
@@ -431,7 +434,8 @@ impl QueuePairs {
         }
     }
 
-    /// Forgets posted requests; packets that have left still arrive.
+    /// Takes a queue pair to RESET: forgets its posted requests. Packets that have left still
+    /// arrive.
     pub(crate) fn reset(&mut self, q: u32) {
         let receive = std::mem::replace(&mut self[q].receive, NONE);
         if receive != NONE {
@@ -451,11 +455,11 @@ impl QueuePairs {
         qp.state = State::Reset;
         qp.peer = NONE;
         qp.requests = SendQueue::EMPTY;
-        // The timer of this epoch means nothing to the next.
+        // The timer of this epoch has no effect in the next.
         qp.timing = false;
     }
 
-    /// Ends a queue pair that was reset.
+    /// Destroys a queue pair that was reset.
     pub(crate) fn destroy(&mut self, q: u32) {
         self.run.set_probing(q, false);
         self[q].alive = false;

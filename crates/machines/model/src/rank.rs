@@ -1,4 +1,4 @@
-//! A rank's place in the machine: its host and processor, and what it sees.
+//! The state of a rank in the machine: its host and processor, and the data that it sees.
 
 use sim::memory::{Vec, WorldMemory};
 
@@ -10,24 +10,28 @@ use device::PortChange;
 pub(crate) struct Rank {
     pub host: u32,
     pub gone: bool,
-    /// The time that its processor takes, in percent of a normal one's.
+    /// The time of work on the rank's processor, as a percentage of that on a normal one.
     pub slowness: u32,
-    /// Its host has no core beside those of the ranks, so its progress thread takes the rank's.
+    /// True if the host has no core beside those of its ranks, so that the rank's progress thread
+    /// takes the rank's own core.
     pub shares_core: bool,
-    /// Its work and its messages cost nothing: it makes or frees an object where that is free.
+    /// True while the rank's work and messages cost nothing, because it makes or frees an object
+    /// whose cost the machine omits.
     pub is_free: bool,
     pub inbox: Inbox,
-    /// Data has become visible since the rank last polled its memory (`written`), and since it last
-    /// waited (`fresh`).
+    /// True if data has become visible since the rank last polled its memory.
     pub written: bool,
+    /// True if data has become visible since the rank last waited.
     pub fresh: bool,
     pub written_regions: WrittenRegions,
-    /// Its queue pairs, and the rail of its last post.
+    /// The numbers of the rank's queue pairs.
     pub qps: Vec<u32>,
+    /// The rail of the rank's last post.
     pub rail: u32,
     pub pinned: Pinned,
-    /// The rails whose ports are down, one bit each, and the changes that it has not taken.
+    /// The rails whose ports are down, one bit each.
     pub down: u32,
+    /// The port events that the rank has not taken.
     pub changes: Vec<(u32, PortChange)>,
     pub datagrams: Datagrams,
 }
@@ -53,8 +57,8 @@ impl Rank {
         }
     }
 
-    /// A fault has taken the port of a rail down, or its end brought the port up. True: that is a
-    /// change.
+    /// Records that a fault has taken the port of a rail down, or that its end has brought the port
+    /// up. True: the port's state has changed.
     pub(crate) fn change_port(&mut self, rail: u32, is_down: bool) -> bool {
         let bit = 1 << rail;
         if is_down == (self.down & bit != 0) {
@@ -65,7 +69,7 @@ impl Rank {
             true => PortChange::Down,
             false => PortChange::Up,
         };
-        // A rank that takes no events for long needs the last pair only.
+        // A rank that takes no events for long needs only the last two of a rail.
         let pending = self.changes.iter().filter(|(other, _)| *other == rail);
         if pending.count() >= 2 {
             self.changes.retain(|(other, _)| *other != rail);

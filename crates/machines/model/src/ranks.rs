@@ -1,6 +1,7 @@
-//! All ranks, with what their processes see: registered memory, arrived data and completions.
+//! All ranks, with the data that their processes see: registered memory, arrived data and
+//! completions.
 //!
-//! A rank's memory is accessed only while its process has the baton.
+//! A rank's memory is accessed only while it is that rank's turn.
 
 use fabric::Bytes;
 use sim::Time;
@@ -27,7 +28,7 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Ranks on these hosts.
+    /// Ranks on these hosts, one for each entry.
     ///
     /// Panics if the system does not have such a host.
     pub(crate) fn new(run: &Run, hosts: &[u32]) -> Ranks {
@@ -43,8 +44,9 @@ impl Ranks {
             on_host[host as usize] += 1;
             all.push(Rank::new(memory, host, run.faults.slowness(host)));
         }
-        // Progress threads have the cores that are left. A host whose cores are not known has
-        // enough. Threads that a program starts are not counted: the machine does not know them.
+        // Progress threads have the cores that are left. A host whose number of cores is unknown
+        // has enough. Threads that a program starts are not counted: the machine does not know
+        // them.
         if let Some(cores) = system.host.cores {
             for rank in &mut all {
                 rank.shares_core = on_host[rank.host as usize] >= cores;
@@ -69,7 +71,7 @@ impl Ranks {
         self.all.iter().map(|rank| rank.host)
     }
 
-    /// Adds what becomes visible to a rank.
+    /// Adds data that becomes visible to a rank at `at`; `wakes`: it wakes the rank if that waits.
     #[inline]
     pub(crate) fn announce(
         &mut self,
@@ -92,7 +94,7 @@ impl Ranks {
         }
     }
 
-    /// Announces when bytes become visible: together, or scattered.
+    /// Announces bytes that become visible to a rank: together at `at`, or scattered before.
     #[inline]
     pub(crate) fn announce_bytes(
         &mut self,
@@ -117,8 +119,8 @@ impl Ranks {
         }
     }
 
-    /// Announces bytes in pieces, each at some time up to the last: the completion comes later than
-    /// any.
+    /// Announces bytes in pieces, each at some time up to the last. The completion comes after all
+    /// of them.
     #[cold]
     fn scatter(
         &mut self,
@@ -155,8 +157,8 @@ impl Ranks {
         }
     }
 
-    /// Something becomes visible to a rank, which may wait for it. A rank that ran ahead and waits
-    /// since a later time, or since just now, may have seen it already.
+    /// Wakes a rank to which something becomes visible, if it waits. A rank that ran ahead, and
+    /// waits since a later time or since just now, may have seen it already.
     pub(crate) fn wake(&mut self, rank: u32, runs_ahead: bool, clock: &mut Clocked) {
         let since = clock.of(rank);
         let waited = !runs_ahead || since < clock.now();
@@ -166,7 +168,7 @@ impl Ranks {
         }
     }
 
-    /// Delivers everything that has become visible by a rank's time. Called only where the rank's
+    /// Delivers everything that has become visible to a rank by `now`. Called only where the rank's
     /// memory can be accessed.
     #[inline]
     pub(crate) fn receive(&mut self, messages: &mut Messages, rank: u32, now: Time) {
@@ -210,7 +212,7 @@ impl Ranks {
     }
 
     /// Sends an out-of-band message, which takes `latency`. While no path to the peer's host
-    /// carries anything it waits: on a real machine it is sent again and again.
+    /// carries packets, the message waits: on a real machine it is sent repeatedly.
     pub(crate) fn oob_send(
         &mut self,
         run: &mut Run,
@@ -237,7 +239,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// The signs that a peer is alive, for a rank at time `at`.
+    /// The signs that a peer is alive, for a rank at the time `at`.
     pub(crate) fn signs(&self, run: &Run, rank: u32, peer: usize, at: Time) -> Signs {
         let Some(theirs) = self.all.get(peer) else {
             return Signs::default();
@@ -245,7 +247,8 @@ impl Ranks {
         Paths::of(run).signs(self[rank].host, theirs.host, !theirs.gone, at)
     }
 
-    /// Ends a rank's part: its memory is not accessed from now on. Returns its queue pairs.
+    /// Ends a rank's part in the machine: its memory is not accessed from now on. Returns its queue
+    /// pairs.
     pub(crate) fn leave(&mut self, messages: &mut Messages, rank: u32) -> Vec<u32> {
         let own = &mut self[rank];
         own.gone = true;
@@ -261,7 +264,7 @@ impl Ranks {
         qps
     }
 
-    /// Schedules the times at which a rank is to check its ports, and its paths to others.
+    /// Schedules the times at which a rank checks its ports, and its paths to other ranks.
     pub(crate) fn watch_ports(&self, run: &Run, rank: u32, clock: &mut Clocked) {
         let paths = Paths::of(run);
         for (fault, plan) in (0..).zip(paths.faults.as_slice()) {
@@ -271,7 +274,7 @@ impl Ranks {
         }
     }
 
-    /// Handles a time at which a fault begins, changes or ends.
+    /// Handles the time at which a fault begins, changes or ends.
     pub(crate) fn port_changes(&mut self, run: &Run, rank: u32, fault: u32, clock: &mut Clocked) {
         let own = &mut self[rank];
         if own.gone {
@@ -286,7 +289,7 @@ impl Ranks {
             clock.wake(rank);
         }
         if plan.cuts() {
-            // A path to some peer may have ended, or be back.
+            // The paths to some peer may have ended, or may carry packets again.
             own.fresh = true;
             clock.wake(rank);
         }
@@ -295,7 +298,7 @@ impl Ranks {
         }
     }
 
-    /// Takes the changes of a rank's ports.
+    /// Takes the port events of a rank.
     pub(crate) fn take_port_events(&mut self, rank: u32) -> std::vec::Vec<PortEvent> {
         let changes = self[rank].changes.drain(..);
         let event = |(rail, change)| PortEvent {
@@ -305,7 +308,7 @@ impl Ranks {
         changes.map(event).collect()
     }
 
-    /// The time of a rank's processor for work that takes `time` on a normal one.
+    /// The time on a rank's processor of work that takes `time` on a normal one.
     #[inline]
     pub(crate) fn cpu(&self, rank: u32, time: Time) -> Time {
         let own = &self[rank];
@@ -319,7 +322,7 @@ impl Ranks {
         }
     }
 
-    /// A rank's processor has been busy, or has waited, for `time`.
+    /// Records that a rank's processor has been busy, or has waited, for `time` from `start` on.
     #[inline]
     pub(crate) fn note(&self, run: &mut Run, rank: u32, start: Time, time: Time, doing: Doing) {
         run.sums.add_processor(rank, doing.activity, time);
@@ -329,7 +332,7 @@ impl Ranks {
         }
     }
 
-    /// Registers memory of this length; returns the time of the rank's processor.
+    /// Registers memory of this length; returns the time that this takes on the rank's processor.
     pub(crate) fn pin(&mut self, timing: &Timing, (rank, domain): (u32, u32), len: u64) -> Time {
         let costs = &timing.costs;
         let (pages, time) = (costs.pages(Bytes(len)), costs.register(Bytes(len)));

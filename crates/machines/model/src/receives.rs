@@ -1,4 +1,5 @@
-//! Posted receives, in queues of one queue pair or shared ones.
+//! The posted receives of a modelled machine, in queues that belong to one queue pair or are
+//! shared.
 
 use sim::memory::{Vec, WorldMemory};
 
@@ -13,7 +14,7 @@ pub(crate) struct Receives {
     free: u32,
 }
 
-/// The owner of a queue, and its capacity.
+/// The owner of a receive queue, and the queue's capacity.
 #[derive(Clone, Copy)]
 pub(crate) struct Queue {
     pub rank: u32,
@@ -101,7 +102,7 @@ impl Receives {
         Ok(())
     }
 
-    /// Takes the oldest receive of a queue, which must be released with `free`.
+    /// Takes the oldest receive of a queue. The caller must release it with `free`.
     pub(crate) fn take(&mut self, queue: u32) -> Option<u32> {
         let entry = &mut self.queues[queue as usize];
         let first = entry.first;
@@ -126,7 +127,7 @@ impl Receives {
     pub(crate) fn get(&self, number: u32) -> &Receive {
         &self.posted[number as usize]
     }
-    /// Makes a shared receive queue.
+    /// Makes a shared receive queue of `depth` entries.
     pub(crate) fn create_shared(&mut self, (rank, rail): (u32, u32), depth: usize) -> Result<Srq> {
         if !(1..=DEPTH).contains(&depth) {
             return Err(Error::Invalid(format!(
@@ -141,7 +142,7 @@ impl Receives {
         })))
     }
 
-    /// The number of a shared receive queue, if it belongs to this device.
+    /// The number of a shared receive queue. An error if the queue does not belong to this device.
     pub(crate) fn own_shared(&self, (rank, rail): (u32, u32), srq: Srq) -> Result<u32> {
         match self.queues.get(srq.0 as usize) {
             Some(own)

@@ -1,52 +1,55 @@
-//! The reception of packets by a queue pair: the expected packet, duplicates, and packets that come
-//! too early (IBA 9.7.5, 9.8).
+//! The reception of packets by a queue pair: the expected packet, duplicates, and packets that
+//! arrive too early (IBA 9.7.5, 9.8).
 
 use device::Transport;
 
-/// The responder's state of a queue pair.
+/// The state of a queue pair as a responder.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reception {
-    /// The epoch of the peer whose packets it accepts, and the last one whose packets it drops:
-    /// they belong to a connection that has ended.
+    /// The epoch of the peer whose packets are accepted.
     peer_life: u32,
+    /// The last epoch of the peer whose packets are dropped: they belong to a connection that has
+    /// ended.
     past_life: u32,
-    /// The expected message, and its expected packet.
+    /// The sequence number of the expected message.
     expected: u32,
+    /// The number of the expected packet in the expected message.
     expected_packet: u32,
-    /// The missing packet has been reported to the peer.
+    /// True if the missing packet has been reported to the peer.
     complained: bool,
-    /// An incomplete unreliable message: its rest is dropped.
+    /// True while the rest of an incomplete unreliable message is dropped.
     dropping: bool,
 }
 
-/// An arriving packet.
+/// The numbers of an arriving packet.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet {
-    /// The epoch of the requester that sent it.
+    /// The epoch of the requester that sent the packet.
     pub life: u32,
-    /// The number of its message.
+    /// The sequence number of the packet's message.
     pub sequence: u32,
-    /// Its number in the message.
+    /// The number of the packet in its message.
     pub packet: u32,
 }
 
-/// The kinds of packets for their receiver.
+/// The kinds of packets, by what their receiver does with them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Admission {
-    /// The expected one.
+    /// The packet is the expected one.
     Next,
-    /// One that is dropped.
+    /// A packet that is dropped without a reply: it follows a missing or a refused one.
     Dropped,
-    /// One of another connection: it is lost.
+    /// A packet of an earlier connection of the queue pair: it is treated as lost.
     Lost,
-    /// One that shows that an earlier one is missing: a NAK reports it to the peer.
+    /// A packet that shows that an earlier one is missing. A NAK reports the missing packet to the
+    /// peer.
     Missing { sequence: u32, packet: u32 },
-    /// One that has been taken already: the response was lost, or is in flight.
+    /// A packet that was received before: its response was lost, or is in flight.
     Duplicate,
 }
 
 impl Reception {
-    /// Compares a packet with the one that is expected.
+    /// Classifies an arriving packet by comparing it with the expected one.
     #[inline]
     pub(crate) fn admit(&mut self, transport: Transport, packet: Packet) -> Admission {
         match transport {
@@ -56,8 +59,8 @@ impl Reception {
         }
     }
 
-    /// A message begins with its first packet and continues with the next; otherwise all of it is
-    /// dropped.
+    /// Accepts a message that begins with its first packet and continues without a gap; otherwise
+    /// the rest of the message is dropped.
     fn admit_unreliable(&mut self, of: Packet) -> Admission {
         let is_due = of.sequence == self.expected && of.packet == self.expected_packet;
         let is_next = of.packet == 0 || !self.dropping && is_due;
@@ -102,19 +105,19 @@ impl Reception {
         }
     }
 
-    /// The expected packet has been taken.
+    /// Records that the expected packet has been accepted.
     pub(crate) fn take_packet(&mut self, transport: Transport) {
         self.expected_packet += u32::from(transport == Transport::Rc);
     }
 
-    /// The expected message has been taken.
+    /// Records that the expected message has been accepted.
     pub(crate) fn take_message(&mut self) {
         self.expected = self.expected.wrapping_add(1);
         self.expected_packet = 0;
     }
 
-    /// A message has been refused, so its further packets come too early. The peer of a reliable
-    /// connection gets one report.
+    /// Records that a message has been refused, so that its further packets arrive too early. The
+    /// peer of a reliable connection gets one report.
     pub(crate) fn refuse(&mut self, transport: Transport) {
         match transport {
             Transport::Rc => self.complained = true,
@@ -123,22 +126,22 @@ impl Reception {
         }
     }
 
-    /// The message and packet from which a peer in this epoch, whose message `sequence` got no
-    /// acknowledgement, is to send again.
+    /// The message and packet from which a peer in the epoch `life` must send again, if its message
+    /// `sequence` got no acknowledgement.
     pub(crate) fn resumption(&self, life: u32, sequence: u32) -> (u32, u32) {
         if self.peer_life != life {
             return (sequence, 0);
         }
         match self.expected.wrapping_sub(sequence) as i32 {
             0 => (sequence, self.expected_packet),
-            // It has the whole message; the acknowledgement was lost.
+            // The whole message has arrived; the acknowledgement was lost.
             1.. => (sequence, u32::MAX),
             _ => (sequence, 0),
         }
     }
 
-    /// Ends a connection: packets of the peer's epoch that it has accepted are dropped from now on,
-    /// also after a new connection.
+    /// Ends a connection: packets of the accepted epoch of the peer are dropped from now on, also
+    /// after a new connection.
     pub(crate) fn reset(&mut self) {
         *self = Reception {
             peer_life: self.peer_life,

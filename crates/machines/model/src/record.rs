@@ -1,8 +1,8 @@
 //! The record of resources' activity: one [`Span`] for each time that a processor, a bus, a link or
-//! an HCA's buffer was busy, and for each MPI call; or only a digest of them, which is equal for
-//! two runs if everything in them is.
+//! an HCA's buffer was busy, and for each MPI call; or only a digest of the spans, which is equal
+//! for two runs if all their spans are.
 //!
-//! Spans are kept in a log of the world, so that the launcher can read them after the ranks have
+//! Spans are stored in a log of the world, so that the launcher can read them after the ranks have
 //! ended.
 
 use device::ProgramCall;
@@ -13,42 +13,50 @@ use sim::memory::{Vec, WorldMemory};
 use super::message::{Messages, NONE};
 use super::span::{Activity, Doing, MessageRef, SPAN, Span, Track};
 
-/// The most spans that are kept.
+/// The greatest number of spans that are stored.
 pub const MOST: u64 = 4 << 20;
-/// The most calls for which the preceding computing time is kept.
+/// The greatest number of calls for which the preceding computing time is stored.
 pub(crate) const MOST_CALLS: u64 = 16 << 20;
 
-/// The most beginnings of steps that are kept.
+/// The greatest number of beginnings of steps that are stored. A replayed compute trace marks the
+/// steps.
 pub(crate) const MOST_STEPS: u64 = 4 << 20;
 
-/// The most rows of local work that are kept.
+/// The greatest number of rows that are stored about work inside MPI on ranks' own memory.
 pub(crate) const MOST_WORK: u64 = 1 << 20;
 
-/// The most notes of ranks that are kept.
+/// The greatest number of notes, such as a rank's accesses to windows, that are stored.
 pub(crate) const MOST_NOTES: u64 = 4 << 20;
 
-/// The most names of calls.
+/// The greatest number of names of calls.
 pub(crate) const MOST_NAMES: u64 = 1 << 12;
 
-/// The numbers of the logs.
+/// The number of the log of spans.
 pub(crate) const SPANS: usize = 0;
+/// The number of the log of calls' names.
 pub(crate) const NAMES: usize = 1;
+/// The number of the log of computing times before calls.
 pub(crate) const COMPUTED: usize = 2;
+/// The number of the log of notes.
 pub(crate) const NOTES: usize = 3;
+/// The number of the log of resources' uses.
 pub(crate) const USES: usize = 4;
+/// The number of the log of the times at which ranks begin steps of a replayed compute trace.
 pub(crate) const STEPS: usize = 5;
+/// The number of the log of work inside MPI on ranks' own memory.
 pub(crate) const WORK: usize = 6;
-/// The length of an entry, in words.
+/// The length of a call's name, in words of 64 bits.
 pub(crate) const NAME: usize = 5;
+/// The length of an entry about the computing before a call, in words.
 pub(crate) const CALL: usize = 4;
-/// Rank and time.
+/// The length of an entry about the beginning of a step, in words: rank and time.
 pub(crate) const STEP: usize = 2;
-/// The words of a row.
+/// The length of a row about work inside MPI on a rank's own memory, in words.
 pub(crate) const ROW: usize = 4;
-/// Time and call, and the words of the rank.
+/// The length of a note, in words: time, call, and the six words of the rank.
 pub(crate) const NOTE: usize = 8;
 
-/// The use of spans: none, a digest, or each kept.
+/// The use of spans: ignored, digested, or stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Off,
@@ -60,16 +68,16 @@ pub(crate) struct Record {
     pub mode: Mode,
     spans: Log<SPAN>,
     digest: u64,
-    /// The number of messages so far.
+    /// The number of messages posted so far.
     pub posted: u64,
-    /// The names of calls.
+    /// The names of calls, each padded to `NAME` words.
     names: Vec<[u64; NAME]>,
     listed: Log<NAME>,
     pub keeps_computing: bool,
     computed: Log<CALL>,
     steps: Log<STEP>,
     work: Log<ROW>,
-    /// The kinds and classes of work whose time a rank has measured.
+    /// The kinds and classes of work whose time some rank has measured.
     known_work: Vec<(u64, u32)>,
     pub keeps_notes: bool,
     notes: Log<NOTE>,
@@ -105,7 +113,8 @@ impl Record {
             Mode::Off => {}
             Mode::Spans => self.spans.push(words),
             Mode::Digest => {
-                // The multiplication carries each bit upwards, the rotation brings it down again.
+                // The multiplication carries each bit upwards, and the rotation brings it down
+                // again.
                 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
                 for word in words {
                     self.digest = (self.digest ^ word).wrapping_mul(ODD).rotate_left(29);
@@ -146,7 +155,7 @@ impl Record {
         });
     }
 
-    /// Records an MPI call of a rank's program, where activity is recorded.
+    /// Records an MPI call of a rank's program, if activity is recorded.
     pub(crate) fn note_call(
         &mut self,
         (host, rank): (u32, u32),
@@ -169,7 +178,7 @@ impl Record {
         });
     }
 
-    /// Keeps a note of a rank in a call.
+    /// Records a note of a rank in the call `call`, if notes are recorded.
     pub(crate) fn keep_note(&mut self, time: Time, call: &str, note: device::Note) {
         if self.keeps_notes {
             let name = self.name(call);
@@ -178,25 +187,25 @@ impl Record {
         }
     }
 
-    /// Takes the notes since the last call, each with its time.
+    /// Takes the notes since the last such call, each with its time.
     pub(crate) fn take_notes(&mut self) -> std::vec::Vec<(Time, device::Note)> {
         let kept = self.notes.take();
         let note = |[time, _, note @ ..]: [u64; NOTE]| (time, note);
         kept.entries.into_iter().map(note).collect()
     }
 
-    /// Takes the spans since the last call.
+    /// Takes the spans since the last such call.
     pub(crate) fn take_spans(&mut self) -> std::vec::Vec<Span> {
         let kept = self.spans.take();
         kept.entries.into_iter().filter_map(Span::decode).collect()
     }
 
-    /// The digest of everything that was recorded.
+    /// The digest of all activity so far.
     pub(crate) fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// Records a call of a rank with the computing time before it; `times` is 0 for a call with a
+    /// Records a call of a rank with the computing time before it. `times` is 0 for a call with a
     /// result, else the number of equal calls without one.
     pub(crate) fn keep_computed(&mut self, rank: u32, call: &ProgramCall, times: u64) {
         if self.keeps_computing {
@@ -207,7 +216,7 @@ impl Record {
         }
     }
 
-    /// Computing is recorded, and this is the first question for work of this kind and class.
+    /// True if computing is recorded, and no rank has asked for work of this kind and class before.
     pub(crate) fn is_new_work(&mut self, work: (u64, u32)) -> bool {
         let known = &mut self.known_work;
         let is_new = self.keeps_computing && !known.contains(&work);
@@ -217,19 +226,19 @@ impl Record {
         is_new
     }
 
-    /// Keeps a row of a rank's work on its own memory, where computing is recorded.
+    /// Records a row of a rank's work on its own memory, if computing is recorded.
     pub(crate) fn keep_local_work(&mut self, row: [u64; ROW]) {
         if self.keeps_computing {
             self.work.push(row);
         }
     }
 
-    /// Keeps the time at which a rank begins a step.
+    /// Records the time at which a rank begins a step that its compute trace marks.
     pub(crate) fn keep_step(&mut self, rank: u32, time: Time) {
         self.steps.push([rank.into(), time]);
     }
 
-    /// The number of a call's name.
+    /// The number that stands for a call's name, which is assigned on first use.
     fn name(&mut self, name: &str) -> u32 {
         let mut bytes = [0; NAME * 8];
         let len = name.len().min(bytes.len());

@@ -1,5 +1,6 @@
-//! Registered memory, of one protection domain of a rank. A key consists of the number of a region
-//! and the number of its earlier uses, so that a key outlives its region as a wrong key.
+//! Registered memory of ranks, by protection domains. A key consists of the number of a region and
+//! the number of its earlier uses, so that a key is no longer valid after its region is
+//! deregistered.
 
 use sim::memory::{Vec, WorldMemory};
 
@@ -24,7 +25,7 @@ struct Entry {
     alive: bool,
 }
 
-/// A use of registered memory.
+/// A kind of access to registered memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessKind {
     LocalRead,
@@ -79,7 +80,7 @@ impl Regions {
         })
     }
 
-    /// Deregisters a region; returns its length.
+    /// Deregisters a region; returns its length in bytes.
     pub(crate) fn deregister(&mut self, (rank, domain): (u32, u32), key: u32) -> Result<u64> {
         match self.all.get_mut(key as usize >> 8) {
             Some(entry)
@@ -98,7 +99,7 @@ impl Regions {
         }
     }
 
-    /// Forgets all regions of a rank.
+    /// Deregisters all regions of a rank, which ends.
     pub(crate) fn forget(&mut self, rank: u32) {
         let left = self.counts.get_mut(rank as usize).map(std::mem::take);
         // A rank that ends in order has deregistered everything.
@@ -115,7 +116,8 @@ impl Regions {
         }
     }
 
-    /// True if a rank's device may use the memory in this manner. No bytes need no key.
+    /// True if a rank's device may access `len` bytes at `address` in this manner. 0 bytes need no
+    /// key.
     #[inline]
     pub(crate) fn allow(
         &self,
@@ -149,7 +151,8 @@ impl Regions {
             && right
     }
 
-    /// True if the memory is still registered, so that data in flight may arrive.
+    /// True if the region of a key is still registered, so that data in flight may be written to
+    /// it.
     #[inline]
     pub(crate) fn stands(&self, key: u32) -> bool {
         let entry = self.all.get(key as usize >> 8);

@@ -1,5 +1,5 @@
-//! The requesters: requests are posted, acknowledged, answered, refused or retransmitted (IBA
-//! 9.7.2, 9.9.2, 10.8, 10.10).
+//! The requesters of queue pairs: requests are posted, acknowledged, answered, refused or
+//! retransmitted (IBA 9.7.2, 9.9.2, 10.8, 10.10).
 
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
@@ -13,25 +13,26 @@ use super::regions::AccessKind;
 use super::senders::Senders;
 use device::{Result, State, Status, Work};
 
-/// The number of waits without limit (IBA 9.7.5.2.8).
+/// The value that stands for waits without a limit (IBA 9.7.5.2.8).
 const WITHOUT_LIMIT: u32 = 7;
 
-/// The retries of a queue pair since it last got an acknowledgement or a response.
+/// The retries of a queue pair since its last acknowledgement or response.
 #[derive(Clone, Copy, Debug, Default)]
 struct Retries {
     after_timeouts: u32,
-    /// After the peer had no receive posted.
+    /// The number of waits because the peer had no receive posted.
     not_ready: u32,
 }
 
 impl Retries {
-    /// The acknowledgement timer has expired. False: it has done so more than `limit` times.
+    /// Records that the acknowledgement timer has expired. False: it has done so more than `limit`
+    /// times.
     fn retry(&mut self, limit: u32) -> bool {
         self.after_timeouts += 1;
         self.after_timeouts <= limit
     }
 
-    /// The peer had no receive posted. False: it has had none `limit` times before.
+    /// Records that the peer had no receive posted. False: it has had none `limit` times before.
     fn wait(&mut self, limit: u32) -> bool {
         let can = limit == WITHOUT_LIMIT || self.not_ready < limit;
         self.not_ready += u32::from(can && limit != WITHOUT_LIMIT);
@@ -51,17 +52,18 @@ impl Requesters {
         }
     }
 
-    /// Adds a queue pair.
+    /// Adds the requester of a new queue pair.
     pub(crate) fn add(&mut self) {
         self.retries.push(Retries::default());
     }
 
-    /// Ends a queue pair's connection.
+    /// Forgets the retries of a queue pair whose connection ends.
     pub(crate) fn reset(&mut self, q: u32) {
         self.retries[q as usize] = Retries::default();
     }
 
-    /// Takes a work request that the processor has ready at `at`; returns the message's number.
+    /// Posts a work request that the processor has ready at `at`; returns the number of its
+    /// message.
     ///
     /// # Safety
     /// The inline slices must be memory of this rank.
@@ -114,8 +116,8 @@ impl Requesters {
             qps.flush(q, at, clock);
             return Ok(number);
         }
-        // A processor's copy is read when it is posted. A copy that is not allowed fails in the
-        // engine, as always.
+        // A copy by the processor reads its data when it is posted. A copy that is not allowed
+        // fails in the engine, like any other request.
         if is_fetched && qps.ports.is_within(adapter) {
             qps.run.messages[number].inline = qps.capture(q, number);
         }
@@ -131,7 +133,7 @@ impl Requesters {
         Ok(number)
     }
 
-    /// The queue pair to which a request goes, and the latency of its path.
+    /// The queue pair to which a request goes, and the latency of the path to it.
     fn destination(qps: &mut QueuePairs, q: u32, work: &Work) -> (u32, Time) {
         let qp = &qps[q];
         let is_free = qps.ranks[qp.rank].is_free;
@@ -145,7 +147,7 @@ impl Requesters {
         (to, if is_free { 0 } else { latency })
     }
 
-    /// Handles a response's packet that arrives at the requester.
+    /// Handles a packet of a response that arrives at the requester.
     pub(crate) fn answered(
         &mut self,
         senders: &mut Senders,
@@ -192,7 +194,7 @@ impl Requesters {
         qps.run.messages.release(number);
     }
 
-    /// Handles an acknowledgement.
+    /// Handles an acknowledgement that arrives at the requester.
     pub(crate) fn acknowledged(
         &mut self,
         senders: &mut Senders,
@@ -214,7 +216,7 @@ impl Requesters {
         self.retries[q as usize] = Retries::default();
     }
 
-    /// Handles the peer's refusal of a message.
+    /// Handles the peer's refusal of a message: waits, or fails the request.
     pub(crate) fn refused(
         &mut self,
         senders: &mut Senders,
@@ -248,7 +250,7 @@ impl Requesters {
         qps.run.messages.release(number);
     }
 
-    /// Handles the report of a missing packet: retransmits from there.
+    /// Handles the report of a missing packet: retransmits from that packet on.
     pub(crate) fn missing(
         &mut self,
         senders: &mut Senders,
@@ -264,14 +266,14 @@ impl Requesters {
         }
     }
 
-    /// Continues after a receiver-not-ready wait.
+    /// Continues after the wait for a receiver that was not ready.
     pub(crate) fn resume(senders: &mut Senders, qps: &mut QueuePairs, q: u32, clock: &mut Clocked) {
         senders[q].waits = false;
         senders.go_on_sending(qps, q, clock);
     }
 
-    /// Handles the timer after a loss: retransmits from the last acknowledged packet unless there
-    /// was progress.
+    /// Handles the timeout after a loss: retransmits from the given packet, unless there was
+    /// progress.
     pub(crate) fn timeout(
         &mut self,
         senders: &mut Senders,

@@ -1,5 +1,6 @@
-//! The responders: packets arrive, are placed, answered and acknowledged, or refused (IBA 9.7.5,
-//! 9.8, 9.9.3); memory is read for responses, and changed by atomics (IBA 9.4.4, 9.4.5, 9.7.5.1.8).
+//! The responders of queue pairs: packets arrive, are written to memory, answered and acknowledged,
+//! or refused (IBA 9.7.5, 9.8, 9.9.3); memory is read for responses, and changed by atomics (IBA
+//! 9.4.4, 9.4.5, 9.7.5.1.8).
 
 use fabric::packet::GRH;
 use sim::Time;
@@ -26,19 +27,19 @@ impl Responders {
         }
     }
 
-    /// Adds a queue pair.
+    /// Adds the responder of a new queue pair.
     pub(crate) fn add(&mut self) {
         self.all.push(Reception::default());
     }
 
-    /// Ends a queue pair's connection.
+    /// Ends the connection of a queue pair's responder.
     pub(crate) fn reset(&mut self, q: u32) {
         self.all[q as usize].reset();
     }
 
-    /// The message and packet from which a requester, whose oldest message got no acknowledgement,
-    /// is to send again. Acknowledgements within a message are not modelled as packets; the
-    /// responder's state stands for them.
+    /// The message and packet from which the requester of queue pair `q` must send again, after its
+    /// oldest message got no acknowledgement. Acknowledgements within a message are not modelled as
+    /// packets; the responder's state is used instead.
     pub(crate) fn resumption(&self, qps: &QueuePairs, q: u32) -> (u32, u32) {
         let first = qps[q].requests.first;
         if first == NONE {
@@ -53,7 +54,7 @@ impl Responders {
         }
     }
 
-    /// Handles a packet that has come through the chip.
+    /// Handles a packet of a request that has passed the chip.
     pub(crate) fn arrive(
         &mut self,
         senders: &mut Senders,
@@ -64,7 +65,7 @@ impl Responders {
         let message = &qps.run.messages[number];
         let (from, to, now) = (message.from, message.to, qps[message.to].life);
         let admission = match life > 0 && life != now {
-            // It left for a connection that has ended meanwhile.
+            // The packet left for a connection that has ended meanwhile.
             true => Admission::Lost,
             false => self.admit(qps, number, packet),
         };
@@ -86,7 +87,7 @@ impl Responders {
         qps.run.messages.release(number);
     }
 
-    /// Compares a packet with the one that its queue pair expects.
+    /// Classifies a packet by comparing it with the one that its queue pair expects.
     fn admit(&mut self, qps: &QueuePairs, number: u32, packet: u32) -> Admission {
         let message = &qps.run.messages[number];
         let to = &qps[message.to];
@@ -103,7 +104,7 @@ impl Responders {
         self.all[message.to as usize].admit(to.transport, packet)
     }
 
-    /// Places a packet, and ends the message if it is the last.
+    /// Writes a packet to memory, and completes its message if it is the last packet.
     fn take_packet(
         &mut self,
         senders: &mut Senders,
@@ -132,8 +133,8 @@ impl Responders {
             },
         };
         let (adapter, transport) = (qps[q].adapter, qps[q].transport);
-        // A datagram has one packet, and a header in front of its payload that the HCA writes and
-        // the program never sees.
+        // A datagram has one packet, with a header before its payload that the HCA writes and the
+        // program never sees.
         let header = match transport {
             Transport::Ud => GRH as u32,
             _ => 0,
@@ -147,7 +148,7 @@ impl Responders {
             from,
             len,
             into,
-            // The receiver of sends waits for completions.
+            // The receiver of a send waits for the completion.
             wakes: last && kind == RequestKind::Write,
         };
         announce(qps, q, placed, visible, clock);
@@ -157,8 +158,8 @@ impl Responders {
         }
     }
 
-    /// Handles the first packet of a message: checks its rights, and takes a receive if it needs
-    /// one.
+    /// Handles the first packet of a message: checks the rights, and takes a receive if the message
+    /// needs one. False: the message was refused.
     fn open(&mut self, qps: &mut QueuePairs, number: u32, clock: &mut Clocked) -> bool {
         let message = &qps.run.messages[number];
         let (q, kind) = (message.to, message.kind);
@@ -189,7 +190,7 @@ impl Responders {
                 self.refuse(qps, number, Refusal::NotReady, clock);
                 return false;
             };
-            // The receive of an earlier message that was never finished.
+            // This receive belongs to an earlier message that was never finished.
             let before = std::mem::replace(&mut qps[q].receive, receive);
             if before != NONE {
                 qps.receives.free(before);
@@ -201,7 +202,8 @@ impl Responders {
         true
     }
 
-    /// True if a message may be written to a receive; otherwise the receive fails.
+    /// True if a message may be written to a receive. Otherwise the receive fails, and the message
+    /// is refused.
     fn fits(
         &mut self,
         qps: &mut QueuePairs,
@@ -226,7 +228,7 @@ impl Responders {
         false
     }
 
-    /// Ends a message whose last packet is on the bus at `end`.
+    /// Completes a message whose last packet has crossed the bus at `end`.
     fn close(
         &mut self,
         senders: &mut Senders,
@@ -255,10 +257,11 @@ impl Responders {
         }
     }
 
-    /// Acknowledges a message; `heard`: the requester acts on the acknowledgement.
+    /// Acknowledges a message at the time `at`. `heard`: the acknowledgement matters to the
+    /// requester.
     fn acknowledge(qps: &mut QueuePairs, number: u32, at: Time, heard: bool, clock: &mut Clocked) {
         let (from, to) = (qps.run.messages[number].from, qps.run.messages[number].to);
-        // It takes its place on the link now, and leaves when the write is on the bus.
+        // The acknowledgement reserves the link now, and leaves when the write has crossed the bus.
         let wait = at.saturating_sub(clock.now());
         let there = qps.acknowledge(number, clock) + wait;
         if heard {
@@ -286,8 +289,8 @@ impl Responders {
         }
     }
 
-    /// Accepts a request for data. Memory is read once all earlier writes of this queue pair are
-    /// visible.
+    /// Accepts a request for data. Its memory is read after all earlier writes of this queue pair
+    /// have become visible.
     fn ask_memory(qps: &mut QueuePairs, number: u32, clock: &mut Clocked) {
         qps.heed(number);
         let message = &mut qps.run.messages[number];
@@ -295,7 +298,7 @@ impl Responders {
         let is_atomic = message.kind != RequestKind::Read;
         message.answers_sent = 0;
         message.served = false;
-        // One for the event, one for the list.
+        // One use for the event, and one for the list.
         message.uses += 2;
         let is_empty = message.len == 0;
         qps.answer_later(q, number);
@@ -310,7 +313,7 @@ impl Responders {
         run.schedule((start + latency).max(visible), serve, clock);
     }
 
-    /// Handles a packet of a duplicate request.
+    /// Handles a packet of a duplicate request: acknowledges or answers the request again.
     fn answer_again(qps: &mut QueuePairs, number: u32, packet: u32, clock: &mut Clocked) {
         let message = &mut qps.run.messages[number];
         let (q, is_answered) = (message.to, message.kind.is_answered());
@@ -327,13 +330,13 @@ impl Responders {
         }
     }
 
-    /// The rank in whose process a peer's memory is read.
+    /// The rank in whose process the memory for a request is read.
     pub(crate) fn server(qps: &QueuePairs, number: u32) -> Option<u32> {
         let to = &qps[qps.run.messages[number].to];
         to.alive.then_some(to.rank)
     }
 
-    /// Reads a peer's memory, or changes it.
+    /// Reads the memory for a request, or changes it.
     pub(crate) fn serve(
         &mut self,
         senders: &mut Senders,
@@ -360,7 +363,7 @@ impl Responders {
                     self.refuse(qps, number, Refusal::Access, clock);
                 }
             } else {
-                // Everything visible by now is in memory, even if that rank has not polled.
+                // Everything visible by now must be in memory, even if that rank has not polled.
                 let messages = &mut qps.run.messages;
                 qps.ranks.receive(messages, place.0, clock.now());
                 let message = &mut messages[number];
@@ -381,7 +384,7 @@ impl Responders {
         qps.run.messages.release(number);
     }
 
-    /// Executes an atomic on memory that was read just now.
+    /// Executes an atomic on memory that has just been read.
     fn change(qps: &mut QueuePairs, number: u32, address: u64, clock: &mut Clocked) {
         let message = &qps.run.messages[number];
         let (q, [operand, swap]) = (message.to, message.operands);

@@ -1,31 +1,31 @@
-//! The rounds of adapters: streams whose next packet can be read from memory, each of which reads
-//! one packet in turn.
+//! Round robin of an adapter: the streams whose next packet can be read from memory take turns, and
+//! each reads one packet at a time.
 
 use sim::memory::{Vec, WorldMemory};
 
 use super::message::NONE;
 
-/// The packets that an HCA reads from memory for a queue pair: its own requests (an even number),
-/// or responses to its peer.
+/// The packets that an HCA reads from memory for a queue pair: those of its own requests (even
+/// number of the stream), or of responses to its peer (odd number).
 #[derive(Clone, Copy)]
 struct Stream {
-    /// Part of its adapter's round.
+    /// True if the stream takes part in its adapter's round robin.
     joined: bool,
     next: u32,
 }
 
-/// The round of one adapter.
+/// The round robin of one adapter: a list of streams.
 #[derive(Clone, Copy)]
 struct Round {
     first: u32,
     last: u32,
-    /// The stream whose packet is being read.
+    /// The stream of which a packet is being read.
     reading: u32,
-    /// Reading waits for the link.
+    /// True while reading waits for the link.
     paused: bool,
 }
 
-/// The rounds of all adapters.
+/// The round robins of all adapters.
 pub(crate) struct Rounds {
     streams: Vec<Stream>,
     rounds: Vec<Round>,
@@ -47,7 +47,7 @@ impl Rounds {
         }
     }
 
-    /// Adds the two streams of a queue pair, which are in no round.
+    /// Adds the two streams of a queue pair. They take part in no round robin yet.
     pub(crate) fn add(&mut self) {
         let outside = Stream {
             joined: false,
@@ -56,7 +56,7 @@ impl Rounds {
         self.streams.extend([outside; 2]);
     }
 
-    /// Adds a stream to an adapter's round. False: it is in one.
+    /// Appends a stream to an adapter's list. False: the stream takes part already.
     pub(crate) fn join(&mut self, adapter: u32, stream: u32) -> bool {
         let joins = !self.streams[stream as usize].joined;
         if joins {
@@ -77,18 +77,18 @@ impl Rounds {
         }
     }
 
-    /// True if an adapter can begin to read a packet of a stream.
+    /// True if an adapter can begin to read a packet of some stream.
     pub(crate) fn can_read(&self, adapter: u32) -> bool {
         let own = &self.rounds[adapter as usize];
         own.reading == NONE && !own.paused && own.first != NONE
     }
 
-    /// Lets reading wait for the link.
+    /// Makes an adapter's reads wait for the link.
     pub(crate) fn pause(&mut self, adapter: u32) {
         self.rounds[adapter as usize].paused = true;
     }
 
-    /// Takes the first stream out of an adapter's round. It still counts as joined.
+    /// Takes the first stream out of an adapter's list. The stream still takes part.
     pub(crate) fn take_first(&mut self, adapter: u32) -> u32 {
         let own = &mut self.rounds[adapter as usize];
         let first = own.first;
@@ -99,24 +99,24 @@ impl Rounds {
         first
     }
 
-    /// A stream that was taken out has no packet to read now.
+    /// Records that a stream that was taken out has no packet to read, so it takes part no longer.
     pub(crate) fn leave(&mut self, stream: u32) {
         self.streams[stream as usize].joined = false;
     }
 
-    /// A packet of a stream that was taken out is being read.
+    /// Records that a packet of a stream that was taken out is being read.
     pub(crate) fn begin(&mut self, adapter: u32, stream: u32) {
         self.rounds[adapter as usize].reading = stream;
     }
 
-    /// Ends a pause and a read; returns the stream whose packet has been read.
+    /// Ends a pause and a read. Returns the stream whose packet has been read, if any.
     pub(crate) fn end(&mut self, adapter: u32) -> Option<u32> {
         let own = &mut self.rounds[adapter as usize];
         own.paused = false;
         Some(std::mem::replace(&mut own.reading, NONE)).filter(|stream| *stream != NONE)
     }
 
-    /// A stream whose packet has been read goes to the end of the round, if it has more.
+    /// Appends a stream whose packet has been read to the list again, if it has more packets.
     pub(crate) fn go_on(&mut self, adapter: u32, stream: u32, more: bool) {
         match more {
             true => self.append(adapter, stream),

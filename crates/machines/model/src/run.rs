@@ -1,5 +1,5 @@
 //! The state that all parts of a machine share during a run: the machine's description and faults,
-//! the messages in flight, their events, and the record of what happens.
+//! the messages in flight, their events, and the record of activity.
 
 use fabric::System;
 use sim::Time;
@@ -21,9 +21,9 @@ pub(crate) struct Run {
     pub messages: Messages,
     pub record: Record,
     pub sums: Sums,
-    /// None: ranks run in lockstep.
+    /// The lookahead by which ranks run ahead of each other. `None`: ranks run in lockstep.
     pub lookahead: Option<Lookahead>,
-    /// The queue pairs whose requests are probes, sorted.
+    /// The numbers of the queue pairs whose requests are probes, sorted.
     probing: sim::memory::Vec<u32>,
 }
 
@@ -41,7 +41,7 @@ impl Run {
         }
     }
 
-    /// Schedules an event. Those of probes are idle.
+    /// Schedules an event. Events of probes are idle.
     #[inline]
     pub(crate) fn schedule(&mut self, at: Time, event: Event, clock: &mut Clocked) {
         self.expect(at, &event);
@@ -57,7 +57,7 @@ impl Run {
         requester.is_some_and(|q| self.probing.binary_search(&q).is_ok())
     }
 
-    /// The requests of a queue pair are probes from now on, or are not.
+    /// Sets whether the requests of a queue pair are probes.
     pub(crate) fn set_probing(&mut self, q: u32, probing: bool) {
         match (self.probing.binary_search(&q), probing) {
             (Err(at), true) => self.probing.insert(at, q),
@@ -68,7 +68,7 @@ impl Run {
         }
     }
 
-    /// An event has been scheduled.
+    /// Records in the lookahead that an event has been scheduled.
     #[inline]
     fn expect(&mut self, at: Time, event: &Event) {
         let Some(lookahead) = &mut self.lookahead else {
@@ -85,7 +85,7 @@ impl Run {
         }
     }
 
-    /// An event happens.
+    /// Records in the lookahead that an event happens.
     #[inline]
     pub(crate) fn happens(&mut self, event: &Event) {
         if let Some(lookahead) = &mut self.lookahead
@@ -95,14 +95,14 @@ impl Run {
         }
     }
 
-    /// Keeps ranks from running ahead from now on.
+    /// Keeps ranks from running ahead, from now on.
     pub(crate) fn keep_in_step(&mut self) {
         if let Some(lookahead) = &mut self.lookahead {
             lookahead.keep_in_step();
         }
     }
 
-    /// Records an activity of a resource, where activity is recorded.
+    /// Records an activity of a resource, if activity is recorded.
     #[inline]
     pub(crate) fn note(
         &mut self,

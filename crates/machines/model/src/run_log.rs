@@ -18,7 +18,7 @@ use super::span::{SPAN, Span};
 use super::trace::Record;
 
 impl Record {
-    /// Reads the record from the file of a world.
+    /// Reads the record of activity from the file of a world.
     pub fn read(world: &File) -> io::Result<Record> {
         let kept = log::read::<SPAN>(world, SPANS, MOST)?;
         Ok(Record {
@@ -29,7 +29,7 @@ impl Record {
     }
 }
 
-/// The names of calls.
+/// Reads the names of calls from the file of a world.
 fn names(world: &File) -> io::Result<Vec<String>> {
     let kept = log::read::<NAME>(world, NAMES, MOST_NAMES)?;
     let name = |words: [u64; NAME]| -> String {
@@ -40,12 +40,12 @@ fn names(world: &File) -> io::Result<Vec<String>> {
     Ok(kept.entries.into_iter().map(name).collect())
 }
 
-/// The computing time of a rank before a call.
+/// A recorded call, with the computing time of the rank before it.
 pub(crate) struct Call {
     pub rank: u32,
     pub name: String,
     pub nanos: u64,
-    /// 0 for a call with a result, else the number of equal calls without one.
+    /// 0 for a call with a result, otherwise the number of equal calls without a result.
     pub times: u64,
     pub key: CallKey,
 }
@@ -72,12 +72,12 @@ pub(crate) fn computed(world: &File) -> io::Result<Computed> {
     })
 }
 
-/// The rates of the work on their own memory that ranks have kept.
+/// Reads the times of the ranks' work on their own memory from the file of a world, as rates.
 pub(crate) fn local_work(world: &File) -> io::Result<Rates> {
     let kept = log::read::<ROW>(world, WORK, MOST_WORK)?;
     let mut sums: BTreeMap<(u64, u32), [u64; 2]> = BTreeMap::new();
     for [kind, class, amount, picos] in kept.entries {
-        // A length has less than 64 classes.
+        // A length has fewer than 64 classes.
         let sums = sums.entry((kind, class.min(62) as u32)).or_default();
         *sums = [
             sums[0].saturating_add(amount),
@@ -109,12 +109,12 @@ pub fn steps(world: &File, ranks: usize) -> io::Result<Vec<Vec<u64>>> {
 /// The notes of all ranks of a run.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// The notes, each with its time in picoseconds and the number of its call, in the order of
-    /// their keeping: that of their times for each rank.
+    /// The notes, each with its time in picoseconds and the number of its call's name, in the order
+    /// of recording. The notes of one rank are in the order of time.
     pub entries: Vec<(u64, u32, device::Note)>,
-    /// The names of calls.
+    /// The names of calls, by number.
     pub names: Vec<String>,
-    /// The number of notes that did not fit.
+    /// The number of notes that did not fit into the log.
     pub lost: u64,
 }
 

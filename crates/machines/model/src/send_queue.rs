@@ -2,18 +2,20 @@
 
 use super::message::{Messages, NONE};
 
-/// A queue pair's messages.
+/// The send queue of a queue pair: a list of messages.
 pub(crate) struct SendQueue {
-    /// The first and the last.
+    /// The number of the first message of the queue; `NONE` if the queue is empty.
     pub first: u32,
+    /// The number of the last message of the queue; `NONE` if the queue is empty.
     last: u32,
-    /// The first message that the engine has not taken.
+    /// The number of the first message that the engine has not taken; `NONE` if there is none.
     pub to_begin: u32,
-    /// The first message that has not left.
+    /// The number of the first message that has not left; `NONE` if there is none.
     pub to_send: u32,
-    /// The next message's number, and the number of freed places: a place in the queue is free once
-    /// the completion that covers it has been taken.
+    /// The number of messages posted so far, which is the sequence number of the next one.
     pub posted: u32,
+    /// The number of slots freed so far. A slot is free once the completion that covers it has been
+    /// polled.
     pub freed: u32,
 }
 
@@ -28,7 +30,7 @@ impl SendQueue {
         freed: 0,
     };
 
-    /// The places that are in use.
+    /// The number of slots of the queue in use.
     pub(crate) fn used(&self) -> u32 {
         self.posted.wrapping_sub(self.freed)
     }
@@ -49,7 +51,7 @@ impl SendQueue {
         }
     }
 
-    /// Removes the oldest message.
+    /// Removes the oldest message of the queue.
     #[inline]
     pub(crate) fn take_first(&mut self, messages: &Messages) -> Option<u32> {
         let first = self.first;
@@ -69,7 +71,8 @@ impl SendQueue {
         Some(first)
     }
 
-    /// Settles all messages before this one, and this one too if `itself`.
+    /// Marks all messages before this one as done, and this one too if `itself`, except requests
+    /// for data.
     pub(crate) fn settle_up_to(&self, messages: &mut Messages, number: u32, itself: bool) {
         let mut at = self.first;
         while at != NONE {
@@ -84,7 +87,8 @@ impl SendQueue {
         }
     }
 
-    /// Makes sending continue from a packet of a message, if that is still incomplete.
+    /// Makes sending continue from this packet of the message `sequence`, if it is still
+    /// incomplete.
     pub(crate) fn rewind(&mut self, messages: &mut Messages, sequence: u32, packet: u32) {
         let mut at = self.first;
         while at != NONE && (messages[at].sequence.wrapping_sub(sequence) as i32) < 0 {
@@ -119,7 +123,7 @@ mod tests {
     use super::*;
     use crate::message::RequestKind;
 
-    /// A queue of messages of three packets each.
+    /// A queue of messages of three packets each, with the numbers of the messages.
     fn queue(messages: &mut Messages, count: u32) -> (SendQueue, Vec<u32>) {
         let mut queue = SendQueue::EMPTY;
         let post = |sequence| {
@@ -158,7 +162,8 @@ mod tests {
         queue.rewind(&mut messages, 1, 2);
         let sent: Vec<u32> = numbers.iter().map(|at| messages[*at].sent).collect();
         assert_eq!((queue.to_send, sent), (numbers[1], vec![3, 2, 0, 3]));
-        // The responder has the whole message: its last packet asks for the acknowledgement.
+        // The responder has the whole message: its last packet, sent again, requests the
+        // acknowledgement.
         messages[numbers[1]].sent = 3;
         queue.rewind(&mut messages, 1, u32::MAX);
         assert_eq!(messages[numbers[1]].sent, 2);

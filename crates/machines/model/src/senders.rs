@@ -1,9 +1,9 @@
 //! The send side of the HCAs: from the doorbell through the work request and its payload to packets
-//! on the link, and from the answer to a peer's request.
+//! on the link, and from the answer to a peer's request to its packets.
 //!
-//! A queue pair's requests leave in the order in which they were posted. The engine takes them one
-//! after the other and prefetches their payloads; the packets of all queue pairs of an HCA are read
-//! in turns.
+//! A queue pair's requests leave in the order of their posts. Its engine takes them one after the
+//! other and prefetches their payloads; the packets of all queue pairs of an HCA are read round
+//! robin.
 
 use fabric::packet::{AETH, DETH, IMMEDIATE, PLAIN, READ_REQUEST, RETH};
 use sim::memory::Vec;
@@ -17,16 +17,16 @@ use super::run::Run;
 use super::span::Activity;
 use device::{Status, Transport};
 
-/// Atomic extended transport header: address, key, two operands.
+/// The atomic extended transport header in bytes: address, key, two operands.
 const ATOMIC: u64 = 28;
 
-/// The engines of all queue pairs, and the rounds in which adapters read their packets.
+/// The engines of all queue pairs, and the round robins by which adapters read their packets.
 pub(crate) struct Senders {
     engines: Vec<Engine>,
     rounds: Rounds,
 }
 
-/// A packet that a stream reads next: its message, its number in it, its length.
+/// The packet that a stream reads next: its message, its number in the message, and its length.
 struct Packet {
     message: u32,
     number: u32,
@@ -34,7 +34,7 @@ struct Packet {
 }
 
 impl Senders {
-    /// The senders of a machine with so many adapters.
+    /// The senders of a machine with this number of adapters.
     pub(crate) fn new(run: &Run, adapters: usize) -> Senders {
         Senders {
             engines: Vec::new_in(run.memory),
@@ -42,13 +42,13 @@ impl Senders {
         }
     }
 
-    /// Adds a queue pair.
+    /// Adds the engine of a new queue pair.
     pub(crate) fn add(&mut self) {
         self.engines.push(Engine::new());
         self.rounds.add();
     }
 
-    /// Handles the arrival of the processor's store.
+    /// Handles the arrival of the processor's store at the HCA.
     pub(crate) fn doorbell(
         &mut self,
         qps: &mut QueuePairs,
@@ -67,7 +67,7 @@ impl Senders {
         }
     }
 
-    /// Schedules the fetch of a request that the processor has not pushed.
+    /// Schedules the fetch of a request that the processor has not pushed to the HCA.
     fn ask_fetch(qps: &mut QueuePairs, q: u32, inlined: u32, clock: &mut Clocked) {
         let latency = qps.ports.timing(qps[q].adapter).read_latency;
         let life = qps[q].life;
@@ -94,21 +94,21 @@ impl Senders {
         }
     }
 
-    /// Schedules the engine to take the next request, as soon as it can.
+    /// Schedules the time at which the engine of a queue pair can take the next request.
     pub(crate) fn ask_begin(&mut self, run: &mut Run, q: u32, clock: &mut Clocked) {
         if let Some(at) = self[q].ask() {
             run.schedule(at, Event::Begin { qp: q }, clock);
         }
     }
 
-    /// The rank whose memory is read when the engine takes the next request.
+    /// The rank whose memory is read when the engine of a queue pair takes the next request.
     pub(crate) fn captures(qps: &QueuePairs, q: u32) -> Option<u32> {
         let next = qps[q].requests.to_begin;
         (next != NONE && qps.run.messages[next].is_fetched()).then_some(qps[q].rank)
     }
 
-    /// Makes the engine take the next request, if it can. Called only by events that name the rank
-    /// whose memory is read.
+    /// Makes the engine of a queue pair take the next request, if it can. Called only by events
+    /// that name the rank whose memory is read.
     pub(crate) fn begin(&mut self, qps: &mut QueuePairs, q: u32, clock: &mut Clocked) {
         let now = clock.now();
         let (own, qp) = (&mut self.engines[q as usize], &qps[q]);
@@ -158,11 +158,11 @@ impl Senders {
         self.ask_begin(&mut qps.run, q, clock);
     }
 
-    /// The oldest prefetched payload begins to arrive.
+    /// Handles the oldest prefetched payload, which begins to arrive.
     pub(crate) fn payload_comes(&mut self, qps: &mut QueuePairs, q: u32, clock: &mut Clocked) {
         let mut number = qps[q].requests.to_send;
         let messages = &mut qps.run.messages;
-        // In the order of the prefetches.
+        // Payloads arrive in the order of the prefetches.
         while number != NONE && (messages[number].ready || !messages[number].begun) {
             number = messages[number].next;
         }
@@ -172,15 +172,15 @@ impl Senders {
         }
     }
 
-    /// Puts packets on the link that need no reading, and adds the queue pair to the round if the
-    /// next needs it.
+    /// Sends packets that need no read of memory, and adds the queue pair to the round robin if the
+    /// next packet needs one.
     pub(crate) fn go_on_sending(&mut self, qps: &mut QueuePairs, q: u32, clock: &mut Clocked) {
         if self.send_ready(qps, q, clock) {
             self.join(qps, q * 2, clock);
         }
     }
 
-    /// Sends the leading packets that need no reading. True if the next packet can be read.
+    /// Sends the leading packets that need no read of memory. True: the next packet can be read.
     fn send_ready(&mut self, qps: &mut QueuePairs, q: u32, clock: &mut Clocked) -> bool {
         loop {
             let number = qps[q].requests.to_send;
@@ -198,7 +198,7 @@ impl Senders {
         }
     }
 
-    /// The packet of a request that is read next.
+    /// The packet of a queue pair's requests that is read next.
     fn next_request(&self, qps: &QueuePairs, q: u32) -> Option<Packet> {
         let number = qps[q].requests.to_send;
         if number == NONE || self[q].waits {
@@ -213,7 +213,7 @@ impl Senders {
         })
     }
 
-    /// The packet of a response that is read next.
+    /// The packet of a queue pair's responses that is read next.
     fn next_answer(qps: &QueuePairs, q: u32) -> Option<Packet> {
         let number = qps[q].answers.first;
         if number == NONE || !qps.run.messages[number].served {
@@ -237,7 +237,7 @@ impl Senders {
         }
     }
 
-    /// Puts the next packet of the first message on the link.
+    /// Sends the next packet of the request `number` on the link.
     fn send_packet(&mut self, qps: &mut QueuePairs, q: u32, number: u32, clock: &mut Clocked) {
         let now = clock.now();
         let (adapter, transport) = (qps[q].adapter, qps[q].transport);
@@ -285,7 +285,7 @@ impl Senders {
         }
     }
 
-    /// Handles a message that is entirely on the link.
+    /// Handles a message whose packets have all been sent on the link.
     fn sent(&mut self, qps: &mut QueuePairs, q: u32, number: u32, clock: &mut Clocked) {
         let message = &qps.run.messages[number];
         let (next, is_fetched) = (message.next, message.is_fetched());
@@ -294,7 +294,7 @@ impl Senders {
             self[q].sent_fetched();
         }
         if qps[q].transport != Transport::Rc {
-            // Without acknowledgements it is complete once it has left.
+            // Without acknowledgements the message is complete once it has left.
             qps.run.messages[number].done = true;
             self.complete(qps, q, clock);
         }
@@ -307,12 +307,13 @@ impl Senders {
         self.ask_begin(&mut qps.run, q, clock);
     }
 
-    /// On an HCA that processes requests one by one: continues with the next.
+    /// On an HCA that processes requests one by one: continues with the next request.
     fn next_from_memory(qps: &mut QueuePairs, q: u32, inlined: u32, clock: &mut Clocked) {
         let (adapter, life) = (qps[q].adapter, qps[q].life);
         match qps.ports.timing(adapter).blueflame {
             true => {
-                // An event starts it, because its payload may be in another rank's process.
+                // An event starts the request, because its payload may be in another rank's
+                // process.
                 let fetched = Event::Fetched { qp: q, life };
                 qps.run.schedule(clock.now(), fetched, clock);
             }
@@ -323,7 +324,7 @@ impl Senders {
         }
     }
 
-    /// Completes the leading messages that are done.
+    /// Completes the leading requests that are done.
     pub(crate) fn complete(&mut self, qps: &mut QueuePairs, q: u32, clock: &mut Clocked) {
         loop {
             let first = qps[q].requests.first;
@@ -331,7 +332,7 @@ impl Senders {
                 return;
             }
             let status = qps.run.messages[first].status;
-            // Its acknowledgement came before it was sent again.
+            // The acknowledgement arrived before the message was sent again.
             let was_next = qps[q].requests.to_send == first;
             qps.report(q, clock.now(), status, clock);
             if status != Status::Success {
@@ -359,14 +360,15 @@ impl Senders {
         self.complete(qps, q, clock);
     }
 
-    /// Sends responses that need no reading; adds the queue pair to the round if the next needs it.
+    /// Sends responses that need no read of memory, and adds the queue pair to the round robin if
+    /// the next packet needs one.
     pub(crate) fn go_on_answering(&mut self, qps: &mut QueuePairs, q: u32, clock: &mut Clocked) {
         if Senders::answer_ready(qps, q, clock) {
             self.join(qps, q * 2 + 1, clock);
         }
     }
 
-    /// Sends the leading responses that need no reading. True if the next can be read.
+    /// Sends the leading responses that need no read of memory. True: the next packet can be read.
     fn answer_ready(qps: &mut QueuePairs, q: u32, clock: &mut Clocked) -> bool {
         loop {
             let number = qps[q].answers.first;
@@ -381,7 +383,7 @@ impl Senders {
         }
     }
 
-    /// Puts the next packet of the first response on the link.
+    /// Sends the next packet of the response to `number` on the link.
     fn send_answer(qps: &mut QueuePairs, q: u32, number: u32, clock: &mut Clocked) {
         let message = &mut qps.run.messages[number];
         let packet = message.answers_sent;
@@ -404,7 +406,7 @@ impl Senders {
         }
     }
 
-    /// Adds a stream whose next packet can be read from memory to the round.
+    /// Adds a stream whose next packet can be read from memory to its adapter's round robin.
     pub(crate) fn join(&mut self, qps: &mut QueuePairs, stream: u32, clock: &mut Clocked) {
         let adapter = qps[stream / 2].adapter;
         if self.rounds.join(adapter, stream) {
@@ -412,7 +414,7 @@ impl Senders {
         }
     }
 
-    /// Starts reading the next packet, if there is one and the adapter is free.
+    /// Starts reading the next packet of an adapter, if there is one and the adapter is free.
     fn read_on(&mut self, qps: &mut QueuePairs, adapter: u32, clock: &mut Clocked) {
         let now = clock.now();
         let buffer = qps.ports.timing(adapter).buffer;
@@ -444,7 +446,7 @@ impl Senders {
         }
     }
 
-    /// Continues after a packet has been read, or the link has caught up.
+    /// Continues after an adapter has read a packet, or after its link has caught up.
     pub(crate) fn pump(&mut self, qps: &mut QueuePairs, adapter: u32, clock: &mut Clocked) {
         if let Some(stream) = self.rounds.end(adapter) {
             let more = self.send_read(qps, stream, clock);
@@ -453,7 +455,7 @@ impl Senders {
         self.read_on(qps, adapter, clock);
     }
 
-    /// Sends a packet of a stream that has been read. True if it has another packet to read.
+    /// Sends the packet of a stream that has been read. True: another packet of it can be read.
     fn send_read(&mut self, qps: &mut QueuePairs, stream: u32, clock: &mut Clocked) -> bool {
         let q = stream / 2;
         match self.next_packet(qps, stream) {

@@ -1,59 +1,59 @@
-//! Times in which a resource was busy, and what it did: the entries of a record.
+//! Spans: times in which a resource was busy, and its activity. They are the entries of a record.
 
 use sim::Time;
 
 use super::message::NONE;
 pub use super::message::RequestKind;
 
-/// The length of an encoded span, in words.
+/// The length of an encoded span, in words of 64 bits.
 pub(crate) const SPAN: usize = 7;
 
 /// A time in which a resource was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its start.
+    /// The time at which the activity started.
     pub start: Time,
-    /// Its end.
+    /// The time at which the activity ended.
     pub end: Time,
-    /// The host of the resource.
+    /// The number of the resource's host.
     pub host: u32,
-    /// The resource.
+    /// The resource that was busy.
     pub track: Track,
-    /// Its activity.
+    /// The activity of the resource.
     pub activity: Activity,
-    /// The number of bytes moved.
+    /// The number of bytes that the resource moved.
     pub bytes: u32,
-    /// The number of the call's name, for a call.
+    /// For an MPI call, the number of its name.
     pub name: u32,
-    /// The message that it served.
+    /// The message that the resource served, if any.
     pub of: Option<MessageRef>,
 }
 
 /// The message, and the packet of it, that a resource served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageRef {
-    /// Its number among the run's messages.
+    /// The number of the message among all messages of the run.
     pub message: u64,
-    /// Its operation.
+    /// The operation of the message.
     pub kind: RequestKind,
-    /// Its length, in bytes.
+    /// The length of the message, in bytes.
     pub len: u32,
-    /// The rank that sent it.
+    /// The rank that sent the message.
     pub from: u32,
-    /// The rank that receives it. A datagram may have none.
+    /// The rank that receives the message. A datagram may have no receiver.
     pub to: Option<u32>,
-    /// The number of the packet.
+    /// The number of the packet in the message.
     pub packet: u32,
 }
 
-/// A resource of a host that can be busy: a row of a trace.
+/// A resource of a host that can be busy: a row of a trace viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Track {
-    /// A part of the HCA of a rail.
+    /// A part of the HCA of a rail: the number of the rail, and the part.
     Rail(u32, HcaPart),
-    /// The MPI calls of a rank.
+    /// The MPI calls of the rank with this number.
     Calls(u32),
-    /// The processor of a rank.
+    /// The processor of the rank with this number.
     Processor(u32),
 }
 
@@ -64,16 +64,16 @@ pub enum HcaPart {
     BusDown,
     /// The bus from the HCA to memory.
     BusUp,
-    /// The link from the HCA.
+    /// The link from the HCA to its switch.
     LinkOut,
-    /// The link to the HCA.
+    /// The link from the switch to the HCA.
     LinkIn,
-    /// The HCA's buffer.
+    /// The buffer within the HCA.
     Buffer,
 }
 
 impl HcaPart {
-    /// Every part.
+    /// All parts, in the order of a trace viewer's rows.
     pub const ALL: [HcaPart; 5] = [
         HcaPart::BusDown,
         HcaPart::BusUp,
@@ -83,50 +83,50 @@ impl HcaPart {
     ];
 }
 
-/// An activity of a resource.
+/// An activity of a resource. Each variant names the kind of resource first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// A processor: an MPI call of the program.
+    /// A processor: executing an MPI call of the program.
     Call,
-    /// A processor: the program's own computing.
+    /// A processor: executing the program's own computing.
     Compute,
-    /// A processor: a reading of the clock.
+    /// A processor: reading the clock.
     Clock,
-    /// A processor: a poll that finds nothing.
+    /// A processor: polling, and finding nothing.
     Look,
-    /// A processor: a poll for out-of-band messages.
+    /// A processor: polling for out-of-band messages.
     Listen,
-    /// A processor: a short call.
+    /// A processor: executing a short call of the library.
     Short,
-    /// A processor: the work of a send.
+    /// A processor: the library's work for a send, without the post of its work request.
     Send,
-    /// A processor: the work of a receive.
+    /// A processor: the library's work for a receive.
     Receive,
     /// A processor: a step of the protocol without a data packet.
     Control,
-    /// A processor: a copy.
+    /// A processor: copying within the host's memory.
     Copy,
-    /// A processor: a copy that waits for memory in use by others.
+    /// A processor: waiting, during a copy, for memory that others use.
     Memory,
-    /// A processor: a post of a request.
+    /// A processor: posting a work request.
     Post,
-    /// A processor: a post of a receive.
+    /// A processor: posting a receive.
     PostReceive,
-    /// A processor: a registration of memory.
+    /// A processor: registering memory.
     Register,
-    /// A processor: a poll that finds a write.
+    /// A processor: polling, and finding a write or completions.
     Notice,
-    /// A processor: idle, in a wait.
+    /// A processor: idle in a wait.
     Wait,
     /// A bus: the fetch of a work request.
     WorkRequest,
-    /// A bus: the request to read memory.
+    /// A bus: the HCA's request to read memory.
     Ask,
     /// A bus or buffer: a read of memory.
     Read,
     /// A bus or buffer: a write to memory.
     Write,
-    /// A bus: the write of a completion.
+    /// A bus: the write of a completion queue entry.
     Completion,
     /// A link: a packet of a request.
     Packet,
@@ -206,7 +206,7 @@ impl Span {
         ]
     }
 
-    /// Decodes a span. None: the words encode none.
+    /// Decodes a span. `None`: the words are not an encoded span.
     pub(crate) fn decode(words: [u64; SPAN]) -> Option<Span> {
         let [start, end, message, place, sizes, ranks, rest] = words;
         let (high, low) = (|word: u64| (word >> 32) as u32, |word: u64| word as u32);
@@ -241,18 +241,19 @@ impl Span {
     }
 }
 
-/// An activity and its object.
+/// An activity with its size, its message and its packet.
 #[derive(Clone, Copy)]
 pub(crate) struct Doing {
     pub activity: Activity,
     pub bytes: u32,
-    /// The message and its packet.
+    /// The number of the message; `NONE` without one.
     pub message: u32,
+    /// The number of the packet in the message.
     pub packet: u32,
 }
 
 impl Activity {
-    /// The activity, without a message.
+    /// This activity with `bytes` bytes, without a message.
     pub(crate) fn alone(self, bytes: usize) -> Doing {
         self.packet(bytes as u64, NONE, 0)
     }

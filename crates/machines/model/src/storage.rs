@@ -1,20 +1,20 @@
-//! The server of a machine's storage: requests queue in the order of their times.
+//! The server of a machine's storage, at which requests queue in the order of their times.
 
 use fabric::Storage;
 use sim::Time;
 
-/// The server, which moves the bytes of one request after the other.
+/// The server of the storage. It moves the bytes of one request after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Server {
-    /// The end of the last bytes that it has got.
+    /// The time at which the server has moved all bytes so far.
     free: Time,
-    /// The time for which it has been busy.
+    /// The time for which the server has been busy.
     pub(crate) busy: Time,
 }
 
 impl Server {
-    /// Takes requests of one rank, which makes one after the other, at time `now`. The result is
-    /// the end of the last one. Latency keeps nobody else from the server.
+    /// Serves requests that one rank makes one after the other, from the time `now` on. Returns the
+    /// end of the last one. Their latency does not occupy the server.
     pub(crate) fn take(&mut self, storage: Storage, now: Time, requests: u64, bytes: u64) -> Time {
         let time = storage.bandwidth.time(bytes).picos();
         self.free = self.free.max(now).saturating_add(time);

@@ -1,16 +1,16 @@
-//! For each resource the time for which it has been busy, summed as it is booked.
+//! Sums up the times for which the resources of a machine are busy during a run.
 
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
 use super::span::{Activity, HcaPart};
 
-/// Work of a processor.
+/// A kind of work of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProcessorWork {
-    /// Copies within memory.
+    /// Copies within the host's memory.
     Copies,
-    /// The program's computing.
+    /// Computing of the program, outside MPI.
     Computing,
     /// The library's work for messages: sends, receives, posts, polls.
     Library,
@@ -26,7 +26,7 @@ impl ProcessorWork {
         ProcessorWork::Local,
     ];
 
-    /// The work of an activity. None: the processor is idle.
+    /// The kind of work of an activity. `None`: the processor is idle.
     fn of(activity: Activity) -> Option<ProcessorWork> {
         match activity {
             Activity::Wait => None,
@@ -38,13 +38,15 @@ impl ProcessorWork {
     }
 }
 
-/// The sums of a machine.
+/// The busy times of a machine's resources.
 pub(crate) struct Sums {
-    /// By adapter and part. Parts that ports of a card share are summed at each port.
+    /// The busy times by adapter and part. The time of a part that ports of a card share is summed
+    /// at the port that uses it.
     pub parts: Vec<[Time; HcaPart::ALL.len()]>,
-    /// By adapter: work requests, and answers. The chip is shared as well.
+    /// The busy times of each adapter's chip: with work requests, and with answers. The time of a
+    /// chip that ports of a card share is summed likewise.
     pub chips: Vec<[Time; 2]>,
-    /// By rank and work.
+    /// The busy times by rank and kind of work.
     pub processors: Vec<[Time; ProcessorWork::ALL.len()]>,
 }
 
@@ -57,32 +59,32 @@ impl Sums {
         }
     }
 
-    /// Makes room for the machine's adapters and ranks.
+    /// Sets the numbers of the machine's adapters and ranks.
     pub(crate) fn make_room(&mut self, adapters: usize, ranks: usize) {
         self.parts.resize(adapters, Default::default());
         self.chips.resize(adapters, Default::default());
         self.processors.resize(ranks, Default::default());
     }
 
-    /// A part of an adapter is busy for `time`.
+    /// Records that a part of an adapter is busy for `time`.
     #[inline]
     pub(crate) fn add_part(&mut self, adapter: u32, part: HcaPart, time: Time) {
         self.parts[adapter as usize][part as usize] += time;
     }
 
-    /// The chip of an adapter is busy for `time` with a work request.
+    /// Records that the chip of an adapter is busy for `time` with a work request.
     #[inline]
     pub(crate) fn add_request(&mut self, adapter: u32, time: Time) {
         self.chips[adapter as usize][0] += time;
     }
 
-    /// The chip of an adapter is busy for `time` with an answer.
+    /// Records that the chip of an adapter is busy for `time` with an answer.
     #[inline]
     pub(crate) fn add_answer(&mut self, adapter: u32, time: Time) {
         self.chips[adapter as usize][1] += time;
     }
 
-    /// The processor of a rank is busy for `time`.
+    /// Records that the processor of a rank is busy for `time`, unless the activity is a wait.
     #[inline]
     pub(crate) fn add_processor(&mut self, rank: u32, activity: Activity, time: Time) {
         if let Some(work) = ProcessorWork::of(activity) {

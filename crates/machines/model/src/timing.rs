@@ -1,4 +1,4 @@
-//! The costs of one rail's steps, in tables: one row for each length up to a packet's.
+//! The costs of the steps on one rail, in tables with a row for each length up to that of a packet.
 
 use device::RequestCosts;
 use fabric::explain::{explain, explain_posted, total};
@@ -9,31 +9,32 @@ use sim::memory::{Vec, WorldMemory};
 
 use super::message::RequestKind;
 
-/// The longest chain of headers beside a packet's payload, in bytes, with room to spare.
+/// The greatest length of a packet beyond its payload, in bytes: the longest chain of headers, with
+/// room to spare.
 const HEADERS: u64 = 128;
-/// The bytes that an HCA holds of packets read from memory and not yet on the link. It bounds the
-/// lead of reading over a slow link, and so the wait of a small message behind a large one of
-/// another queue pair. Assumed, as no data sheet gives it: eight packets of 4 KiB.
+/// The number of bytes that an HCA can hold of packets that are read from memory and not yet sent.
+/// It bounds how far reading is ahead of a slow link, and so the wait of a small message behind a
+/// large one of another queue pair. Assumed, as no data sheet states it: eight packets of 4 KiB.
 const BUFFER: u64 = 32 << 10;
 
-/// The write whose time is a rail's latency.
+/// The length of the write whose time is a rail's latency.
 const SHORT_WRITE: Bytes = Bytes(8);
-/// The write of which a stream has a rail's bandwidth.
+/// The length of the writes whose stream has a rail's bandwidth.
 const LONG_WRITE: Bytes = Bytes(1 << 20);
 
-/// The payload rate of long writes on a rail, in bytes per second: that of its narrowest resource.
+/// The payload rate of long writes on a rail, in bytes per second: that of the rail's bottleneck.
 fn bandwidth(costs: &Costs) -> u64 {
     let limits = limits(costs, LONG_WRITE);
     one_way(&limits).map_or(0, |least| least.one_way.bits_per_sec() / 8)
 }
 
-/// The switches between the hosts that are furthest apart.
+/// The number of switches between the hosts that are furthest apart.
 fn hops(costs: &Costs) -> u32 {
     let system = costs.system();
     system.hops_on(costs.rail(), 0, system.nodes - 1)
 }
 
-/// The time of a write on an idle machine.
+/// The time of a write on an idle machine, between the hosts that are furthest apart.
 fn write_time(costs: &Costs, payload: Bytes, inline: bool) -> Nanos {
     total(&explain_posted(
         costs,
@@ -44,7 +45,7 @@ fn write_time(costs: &Costs, payload: Bytes, inline: bool) -> Nanos {
     ))
 }
 
-/// The costs of a work request: its times on an idle machine beside those of bandwidth.
+/// The costs of a work request on an idle machine: the times that do not follow from the bandwidth.
 fn request_costs(costs: &Costs) -> RequestCosts {
     let nanos = |time: Nanos| time.picos() / 1000;
     let short = write_time(costs, SHORT_WRITE, costs.fits_inline(SHORT_WRITE));
@@ -68,52 +69,62 @@ fn request_costs(costs: &Costs) -> RequestCosts {
 
 pub(crate) struct Timing {
     pub costs: Costs,
-    /// The processor's steps: a post, a poll, a change of rail.
+    /// The processor's time for a post.
     pub post: Time,
+    /// The processor's time for a poll that finds a completion or a write.
     pub poll: Time,
+    /// The processor's time for the change to another rail.
     pub rail_switch: Time,
-    /// Properties of the HCA: whether it processes the requests of a queue pair one by one, whether
-    /// the processor writes requests into it, and its outstanding reads of one queue pair.
+    /// True if the HCA processes the requests of a queue pair one by one.
     pub one_by_one: bool,
+    /// True if the processor writes requests into the HCA.
     pub blueflame: bool,
+    /// The greatest number of outstanding reads of a queue pair.
     pub reads: u32,
-    /// The largest payload of a packet of the port.
+    /// The largest payload of a packet of the port, in bytes.
     pub mtu: u32,
-    /// The payload that link, slot and chip carry in one direction, in bytes per second.
+    /// The payload rate that link, slot and chip allow in one direction, in bytes per second.
     pub bandwidth: u64,
     /// The time of a short write between the hosts that are furthest apart.
     pub latency: Time,
-    /// The costs of a work request between these hosts.
+    /// The costs of a work request between the hosts that are furthest apart.
     pub request: RequestCosts,
-    /// The time that each work request occupies its queue pair: a write, a send, a read or atomic.
+    /// The time that a write occupies its queue pair's engine.
     pub engine: Time,
+    /// The time that a send occupies its queue pair's engine.
     pub engine_of_send: Time,
+    /// The time that a read or an atomic occupies its queue pair's engine.
     pub engine_of_read: Time,
-    /// The time that a work request occupies the chip, and at the responder the answer to a read or
-    /// atomic, and the execution of an atomic.
+    /// The time that a work request occupies the chip.
     pub chip: Time,
+    /// The time that the answer to a read or atomic occupies the responder's chip.
     pub answer: Time,
+    /// The time that the execution of an atomic occupies the responder's chip.
     pub atomic: Time,
-    /// The most requests of a queue pair whose payloads are fetched at once.
+    /// The greatest number of requests of a queue pair whose payloads are fetched at once.
     pub prefetch: u32,
-    /// The latencies of the chip.
+    /// The latency of an outgoing message in the chip.
     pub send: Time,
+    /// The latency of an incoming packet in the chip.
     pub receive: Time,
+    /// The additional latency of an incoming send, which consumes a posted receive.
     pub matching: Time,
+    /// The time from the HCA's read request until the first line of memory begins to arrive.
     pub read_latency: Time,
+    /// The time from the end of a write on the bus until the processor can see it.
     pub write_latency: Time,
-    /// A completion entry, on the bus.
+    /// The time of the write of a completion queue entry on the bus.
     pub completion: Time,
-    /// `BUFFER` bytes, on the link.
+    /// The time of `BUFFER` bytes, or of two packets if that is more, on the link.
     pub buffer: Time,
-    /// Costs by length of payload.
+    /// The times of a packet's payload, by its length in bytes; filled on first use.
     pieces: Vec<Piece>,
-    /// Times by length on the link.
+    /// The times of a packet on the link, by its length in bytes; filled on first use.
     wire: Vec<Time>,
     within: bool,
 }
 
-/// The times that one packet's payload occupies resources, in picoseconds.
+/// The times that the payload of one packet occupies resources, in picoseconds.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Piece {
     known: bool,
@@ -125,7 +136,7 @@ pub(crate) struct Piece {
 }
 
 impl Timing {
-    /// The timing of a rail of the system's list.
+    /// The timing of a rail with this number in the system's list.
     pub(crate) fn new(memory: WorldMemory, system: &System, rail: u32) -> Timing {
         let costs = Costs::of(system, rail);
         let (mtu, hca) = (costs.mtu().0, costs.rail().hca);
@@ -168,7 +179,7 @@ impl Timing {
         }
     }
 
-    /// The timing within a host: processors copy, and nothing else takes time.
+    /// The timing of messages within a host: processors copy, and all else takes no time.
     pub(crate) fn within(memory: WorldMemory, system: &System) -> Timing {
         let mut timing = Timing::new(memory, system, 0);
         timing.pieces.fill(Piece {
@@ -198,7 +209,7 @@ impl Timing {
         timing
     }
 
-    /// The time that a work request occupies its queue pair.
+    /// The time that a work request of this kind occupies its queue pair's engine.
     #[inline]
     pub(crate) fn engine_of(&self, kind: RequestKind) -> Time {
         match kind {
@@ -208,7 +219,7 @@ impl Timing {
         }
     }
 
-    /// The time from the processor's store until the HCA knows of a request.
+    /// The time from the processor's store until the HCA knows of a request with `inlined` bytes.
     pub(crate) fn mmio(&self, inlined: u32) -> Time {
         if self.within {
             return 0;
@@ -216,13 +227,13 @@ impl Timing {
         self.costs.mmio(Bytes(inlined.into())).picos()
     }
 
-    /// The fetch of a work request, on the bus.
+    /// The time of the fetch of a work request on the bus.
     pub(crate) fn fetch(&self, inlined: u32) -> Time {
         let time = self.costs.fetch(Bytes(inlined.into()));
         time.unwrap_or_default().picos()
     }
 
-    /// The costs of a payload of at most one packet.
+    /// The times that a payload of `len` bytes, which one packet carries, occupies resources.
     #[inline]
     pub(crate) fn piece(&mut self, len: u32) -> Piece {
         let known = self.pieces[len as usize];
@@ -248,7 +259,7 @@ impl Timing {
         piece
     }
 
-    /// The least time between the starts of two packets of a queue pair.
+    /// The least time from the start of one packet of a queue pair to the start of the next.
     pub(crate) fn pace(&self, len: u32) -> Time {
         self.costs.pace(Bytes(len.into())).picos()
     }

@@ -1,7 +1,7 @@
-//! A record as a file for viewers: JSON in the trace event format, which Perfetto (ui.perfetto.dev)
-//! opens. Each host is a process. It has a row for each part of its HCAs and two for each rank: its
-//! calls and its processor. Arrows lead from the post of a message to the arrival of its last
-//! packet in memory.
+//! Writes the record of a run as a file for trace viewers: JSON in the trace event format, which
+//! Perfetto (ui.perfetto.dev) opens. Each host is shown as a process. It has a row for each part of
+//! its HCAs and two for each rank: its calls and its processor. Arrows lead from the post of a
+//! message to the write of its first packet to memory.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -11,24 +11,25 @@ use sim::Time;
 pub use super::record::MOST;
 pub use super::span::{Activity, HcaPart, MessageRef, RequestKind, Span, Track};
 
-/// Everything that was recorded.
+/// The record of a run: all spans, with the names of calls.
 #[derive(Debug, Default)]
 pub struct Record {
     /// The spans, in the order of recording.
     pub spans: Vec<Span>,
-    /// The names of calls.
+    /// The names of calls, by number.
     pub names: Vec<String>,
-    /// The number of spans that did not fit.
+    /// The number of spans that did not fit into the log.
     pub lost: u64,
 }
 
 impl Record {
-    /// The end of the last span.
+    /// The time at which the last span ends.
     pub fn end(&self) -> Time {
         self.spans.iter().map(|span| span.end).max().unwrap_or(0)
     }
 
-    /// Writes the file. Its times are microseconds, to the picosecond.
+    /// Writes the record in the trace event format. Times are in microseconds, with all digits down
+    /// to the picosecond.
     pub fn write(&self, to: &mut dyn io::Write) -> io::Result<()> {
         let mut spans: Vec<&Span> = self.spans.iter().collect();
         spans.sort_by_key(|span| (span.host, order(span.track), span.start, span.end));
@@ -105,7 +106,7 @@ impl Record {
         writeln!(to, "\n]}}")
     }
 
-    /// The title of a span.
+    /// The title of a span, which a viewer shows.
     fn title(&self, span: &Span) -> String {
         let plain = match span.activity {
             Activity::Call => return self.name(span.name),

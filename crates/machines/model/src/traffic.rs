@@ -1,16 +1,16 @@
-//! Counts of traffic on links.
+//! Counts of packets and bytes on the links of a modelled machine.
 
 use super::span::{Activity, Doing};
 
 /// The traffic on links since the machine was made, lost packets included. Messages within a host
-/// count if its HCA carries them.
+/// count if the HCA carries them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// All packets.
+    /// The number of all packets on links.
     pub packets: u64,
-    /// Packets that only acknowledge.
+    /// The number of packets that only acknowledge.
     pub acknowledgements: u64,
-    /// The bytes of all packets, headers included.
+    /// The number of bytes of all packets, headers included.
     pub bytes: u64,
 }
 

@@ -1,4 +1,5 @@
-//! The use of resources: for each, the time for which it has been busy, summed as it is booked.
+//! The use of a machine's resources, stored for a reader after the run: for each, the sum of the
+//! times for which it has been occupied.
 //!
 //! The last rank that leaves the machine writes the sums to a log of the world, so that the
 //! launcher can read them after the ranks have ended. Ranks that are killed leave no sums.
@@ -18,13 +19,14 @@ use super::span::HcaPart;
 use super::storage::Server;
 use super::sums::{ProcessorWork, Sums};
 
-/// The length of an entry, in words.
+/// The length of an entry of the log, in words of 64 bits.
 const USE: usize = 3;
-/// The most entries.
+/// The greatest number of entries of the log.
 const MOST: u64 = 4 << 20;
-/// The kind of links between switches in an entry; above it stands the rail.
+/// The kind that stands for links between switches in an entry. The bits above it are the number of
+/// the rail.
 const BETWEEN: u64 = 16;
-/// The kind of storage in an entry.
+/// The kind that stands for the storage in an entry.
 const STORAGE: u64 = 15;
 const RAIL: u32 = 8;
 const KIND: u64 = (1 << RAIL) - 1;
@@ -32,9 +34,9 @@ const KIND: u64 = (1 << RAIL) - 1;
 /// A resource of a modelled machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
-    /// The link from a rail's HCA.
+    /// The link from a rail's HCA to its switch. The field is the number of the rail.
     LinkOut(u32),
-    /// The link to a rail's HCA.
+    /// The link from the switch to a rail's HCA. The field is the number of the rail.
     LinkIn(u32),
     /// The bus from memory to a rail's HCA; both directions if it is half duplex.
     BusDown(u32),
@@ -46,31 +48,31 @@ pub enum Resource {
     Requests(u32),
     /// The part of the chip of a rail's HCA that answers reads and atomics.
     Answers(u32),
-    /// The host's memory.
+    /// The memory of the host.
     Memory,
-    /// The storage of all hosts. Its host is the first one.
+    /// The storage, which all hosts share. Its host is given as 0.
     Storage,
-    /// A link between switches of a rail's network: the rail, and the number of the link. Its host
-    /// is the sender of the last packet.
+    /// A link between switches of a rail's network: the number of the rail, and that of the link.
+    /// Its host is that of the sender of the last packet.
     Between(u32, u32),
-    /// The processor of a rank, with the work that took most of its time.
+    /// The processor of the rank with this number, and the kind of work that took most of its time.
     Processor(u32, ProcessorWork),
 }
 
-/// The use of a resource.
+/// The use of one resource during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Its host.
+    /// The number of the resource's host.
     pub host: u32,
-    /// The resource.
+    /// The resource that was busy.
     pub resource: Resource,
-    /// The time for which it was busy.
+    /// The time for which the resource was busy.
     pub busy: Time,
 }
 
 impl Usage {
-    /// Reads the uses of all resources, busiest first, from the file of a world. Empty: a rank has
-    /// not left the machine.
+    /// Reads the uses of all resources, busiest first, from the file of a world. Empty if some rank
+    /// has not left the machine.
     pub fn read(world: &File) -> io::Result<std::vec::Vec<Usage>> {
         let kept = log::read::<USE>(world, USES, MOST)?;
         let mut uses: std::vec::Vec<Usage> =
@@ -100,7 +102,7 @@ impl Usage {
         ]
     }
 
-    /// Decodes an entry. None: the words encode none.
+    /// Decodes an entry. `None`: the words are not an encoded use.
     fn decode([place, kind, busy]: [u64; USE]) -> Option<Usage> {
         let number = place as u32;
         let resource = match kind {
@@ -140,7 +142,7 @@ impl Usage {
         let mut busy: BTreeMap<(u32, Resource), Time> = BTreeMap::new();
         for (adapter, parts) in ports.adapters.iter().zip(&sums.parts) {
             for part in HcaPart::ALL {
-                // Ports of a card share all but their links.
+                // Ports of a card share all parts but their links.
                 let resource = match part {
                     HcaPart::LinkOut => Resource::LinkOut(adapter.rail),
                     HcaPart::LinkIn => Resource::LinkIn(adapter.rail),

@@ -1,14 +1,15 @@
-//! The regions of a rank that peers have written to, for a rank that polls only these.
+//! The regions of a rank to which peers have written, so that the rank can poll only these.
 
 use sim::memory::{Vec, WorldMemory};
 
-/// The most keys that are kept: a rank that never asks costs no more memory.
+/// The greatest number of keys that are stored, so that a rank that never takes them uses bounded
+/// memory.
 const MOST: usize = 1 << 10;
 
-/// The keys of written regions, since the rank last asked.
+/// The keys of regions that were written since the rank last took them.
 pub(crate) struct WrittenRegions {
     keys: Vec<u32>,
-    /// More than [`MOST`] were written.
+    /// True if more than [`MOST`] keys would have been stored.
     many: bool,
 }
 
@@ -20,8 +21,8 @@ impl WrittenRegions {
         }
     }
 
-    /// A peer has written to the region with this key. Packets of one message come one after the
-    /// other.
+    /// Records that a peer has written to the region with this key. Packets of one message come one
+    /// after the other, so a repetition of the last key is not stored.
     #[inline]
     pub(crate) fn add(&mut self, key: u32) {
         if self.keys.last() == Some(&key) {
@@ -33,7 +34,7 @@ impl WrittenRegions {
         }
     }
 
-    /// Moves the keys to `to`. False: there were too many to be kept.
+    /// Moves the keys to `to`. False: there were too many to be stored.
     #[inline]
     pub(crate) fn take(&mut self, to: &mut std::vec::Vec<u32>) -> bool {
         to.extend_from_slice(&self.keys);

@@ -1,4 +1,4 @@
-//! The speed of turns: letters back and forth between two coroutines.
+//! The rate of turns: letters that two coroutines send back and forth.
 //!
 //!     cargo run --release -p sim --example ping_pong
 
@@ -7,7 +7,7 @@ use std::time::Instant;
 use sim::coroutines::{Plan, run};
 use sim::{Clock, Model};
 
-/// The number of letters in each box.
+/// For each rank, the number of letters that it has received.
 struct Post([u64; 2]);
 
 impl Model for Post {

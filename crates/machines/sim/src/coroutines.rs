@@ -1,4 +1,4 @@
-//! Ranks as coroutines of one process: one machine runs ten thousand of them.
+//! Ranks as coroutines of one process: one computer runs ten thousand of them.
 
 use std::cell::Cell;
 use std::io;
@@ -17,14 +17,14 @@ use crate::world::{Model, World};
 pub struct Plan {
     /// The number of ranks.
     pub ranks: u32,
-    /// The seed of everything random.
+    /// The seed of all random numbers in the world.
     pub seed: u64,
     /// The size of each rank's stack, in bytes.
     pub stack: usize,
 }
 
-/// Runs `body` once for each rank, in virtual time. Returns the results of the ranks and the number
-/// of events.
+/// Runs `body` once for each rank, in virtual time. Returns the results of the ranks, in order of
+/// rank, and the number of events that were handled.
 pub fn run<M: Model + 'static, R: 'static>(
     plan: Plan,
     model: impl FnOnce(WorldMemory) -> M,
@@ -34,7 +34,8 @@ pub fn run<M: Model + 'static, R: 'static>(
     Ok((answers, handled))
 }
 
-/// Runs `body` once for each rank, like [`run`], and then `last` on the model.
+/// Runs `body` once for each rank, like [`run`], and then calls `then` with the model. Returns the
+/// result of `then` last.
 pub fn run_then<M: Model + 'static, R: 'static, T>(
     plan: Plan,
     model: impl FnOnce(WorldMemory) -> M,
@@ -58,7 +59,7 @@ pub fn run_then<M: Model + 'static, R: 'static, T>(
             };
             // SAFETY: the world outlives all coroutines, and only one of them runs at a time.
             let turn = unsafe { Turn::new(world_at, rank, Box::new(baton)) };
-            // The first turn begins like any other.
+            // The first turn of a rank begins like any other, after all that is earlier.
             turn.settle().ok();
             body(turn)
         });
@@ -84,7 +85,7 @@ pub fn run_then<M: Model + 'static, R: 'static, T>(
 
 struct Switch {
     yielder: NonNull<Yielder<(), u32>>,
-    /// The rank that runs after a coroutine that ends.
+    /// The rank that has the turn after a coroutine has ended; `None`: all ranks have left.
     after: Rc<Cell<Option<u32>>>,
 }
 

@@ -1,7 +1,7 @@
-//! Logs of a run: entries of a few words each, in the memory of the world. A reader with the
+//! Logs of a run: entries of a few 64-bit words each, in the memory of the world. A reader with the
 //! world's file finds them after the run, even if all ranks were killed.
 //!
-//! Invariant: an entry counts only once it is whole; a reader trusts nothing that it
+//! Invariant: an entry is counted only once it is complete; a reader checks every value that it
 //! reads.
 
 use std::alloc::Layout;
@@ -18,46 +18,46 @@ use crate::memory::{Header, ROOM, WorldMemory};
 /// The number of logs of a world.
 pub const SLOTS: usize = 8;
 
-/// The place of a log in the header.
+/// The entry of one log in the table of logs at the beginning of a world's memory.
 #[repr(C)]
 pub(crate) struct Slot {
-    /// The offset of the first chunk from the beginning of the memory; 0 is none.
+    /// The offset of the first chunk from the beginning of the memory; 0: the log has no chunk.
     first: std::cell::Cell<u64>,
     lost: std::cell::Cell<u64>,
 }
 
 /// The size of a chunk of entries, in bytes.
 const CHUNK: usize = 64 << 10;
-/// The words at the start of a chunk: the offset of the next chunk from the beginning of the
-/// memory, and the number of entries.
+/// The 64-bit words at the start of a chunk: the offset of the next chunk from the beginning of the
+/// memory, and the number of entries in this one.
 const HEAD: usize = 2;
 
 const fn capacity(words: usize) -> usize {
     (CHUNK / 8 - HEAD) / words
 }
 
-/// The writing end of a log, with entries of `N` words.
+/// The writing end of a log. An entry has `N` words of 64 bits.
 pub struct Log<const N: usize> {
     memory: WorldMemory,
     slot: usize,
     /// The offset of the chunk that is being filled, from the beginning of the memory.
     last: u64,
     used: usize,
-    /// The number of entries that it still takes.
+    /// The number of further entries for which the log has room.
     left: u64,
 }
 
-/// The contents of a log.
+/// The contents of a log, as a reader gets them.
 #[derive(Debug, Default, PartialEq)]
 pub struct LogContents<const N: usize> {
-    /// The entries, in order.
+    /// The entries, in the order in which they were appended.
     pub entries: Vec<[u64; N]>,
     /// The number of entries that did not fit.
     pub lost: u64,
 }
 
 impl<const N: usize> Log<N> {
-    /// Opens the log in a slot of a world, for at most `most` entries.
+    /// Opens the log in slot `slot` of a world, for at most `most` entries.
     pub fn new(memory: WorldMemory, slot: usize, most: u64) -> Log<N> {
         const { assert!(N > 0 && capacity(N) > 0) };
         Log {
@@ -113,14 +113,14 @@ impl<const N: usize> Log<N> {
         true
     }
 
-    /// Takes all entries; the log is then empty.
+    /// Takes all entries out of the log, which is empty afterwards.
     pub fn take(&mut self) -> LogContents<N> {
         let memory = self.memory;
         let slot = self.slot();
         let reader = Reader::<N, _> {
             fetch: |at: u64, into: &mut [u8]| {
-                // SAFETY: the offsets are those of this log's chunks, which have the lengths asked
-                // for.
+                // SAFETY: the offsets are those of this log's chunks, and no more than the length
+                // of a chunk is read.
                 unsafe {
                     let from = memory.at(at).cast::<u8>();
                     std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len());
@@ -138,8 +138,8 @@ impl<const N: usize> Log<N> {
     }
 }
 
-/// Reads the log, of at most `most` entries, in a slot of the world in this file. No rank may be
-/// running in the world.
+/// Reads a log of at most `most` entries from slot `slot` of the world in the file `world`. No rank
+/// may be running in the world.
 pub fn read<const N: usize>(world: &File, slot: usize, most: u64) -> io::Result<LogContents<N>> {
     let mut words = [0; 16];
     let at = offset_of!(Header, logs) + slot * size_of::<Slot>();
@@ -224,7 +224,7 @@ mod tests {
         let file = File::from(file);
         assert_eq!(read::<2>(&file, 2, most).unwrap().entries, entries);
         assert_eq!(read::<2>(&file, 3, most).unwrap(), LogContents::default());
-        // Its first chunk is followed by itself, and then by an offset outside the memory.
+        // The first chunk is followed by itself, and then by an offset outside the memory.
         let shared = memory.shared();
         let slot = &shared.header().logs[2];
         let first = slot.first.get();

@@ -1,8 +1,8 @@
-//! The memory of a world.
+//! The memory of a world, and its allocator.
 //!
-//! It is one mapping. Pieces are allocated in sizes that are powers of two, and reused for the same
-//! size. Ranks that are processes map the same file at the same address, so pointers into it are
-//! valid in all of them. Only the holder of the baton allocates.
+//! The memory is one mapping. Pieces are allocated in sizes that are powers of two, and reused for
+//! the same size. Ranks that are processes map the same file at the same address, so pointers into
+//! it are valid in all of them. Only the rank whose turn it is allocates.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -20,22 +20,22 @@ pub type Vec<T> = allocator_api2::vec::Vec<T, WorldMemory>;
 /// A box in the memory of a world.
 pub type Box<T> = allocator_api2::boxed::Box<T, WorldMemory>;
 
-/// The address at which processes map it: far from all addresses that the system chooses.
+/// The address at which processes map a world: far from all addresses that the system chooses.
 const ADDRESS: usize = 0x1000_0000_0000;
-/// The largest size of a world, in bytes. Only touched pages take memory.
+/// The largest size of a world, in bytes. Only touched pages take physical memory.
 pub(crate) const ROOM: usize = 64 << 30;
-/// The smallest piece, in bytes.
+/// The size of the smallest piece, in bytes.
 const LEAST: usize = 16;
 const CLASSES: usize = 40;
 
-/// The beginning of the memory.
+/// The header at the beginning of a world's memory.
 #[repr(C)]
 pub(crate) struct Header {
     /// The progress of building the world: 0, not begun; 1, begun; 2, done.
     pub(crate) built: AtomicU32,
-    /// The core that the processes share.
+    /// The core to which all processes of the world are pinned.
     pub(crate) core: Cell<u32>,
-    /// The world.
+    /// The contents of the memory: a `JobMemory` of `process`. Unused for coroutines.
     pub(crate) root: Cell<*mut u8>,
     next: Cell<usize>,
     end: usize,
@@ -58,7 +58,8 @@ impl WorldMemory {
         unsafe { self.0.as_ref() }
     }
 
-    /// The address at an offset from the beginning; `offset` is the inverse.
+    /// The address at an offset from the beginning of the memory, in bytes; `offset` is the
+    /// inverse.
     pub(crate) fn at(&self, offset: u64) -> *mut u64 {
         self.0
             .as_ptr()
@@ -72,13 +73,14 @@ impl WorldMemory {
     }
 }
 
-/// The mapping.
+/// The mapping of a world's memory. It is removed on drop.
 pub struct Memory {
     shared: WorldMemory,
 }
 
 impl Memory {
-    /// The length of the file that processes map. Only touched pages take memory.
+    /// The length of the file that processes map, in bytes. Only touched pages take physical
+    /// memory.
     pub const BYTES: u64 = ROOM as u64;
 
     /// Memory for the coroutines of this process.
@@ -89,8 +91,8 @@ impl Memory {
         Ok(Memory::begin(base))
     }
 
-    /// Maps an anonymous file of [`BYTES`](Memory::BYTES) zeros, at the address that all processes
-    /// use.
+    /// Maps an anonymous file of [`BYTES`](Memory::BYTES) zeros at the address that all processes
+    /// use. Fails if something else is mapped there.
     pub fn open(file: &OwnedFd) -> io::Result<Memory> {
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         let base = map(ADDRESS, flags, file.as_raw_fd())?;
@@ -149,8 +151,8 @@ fn map(address: usize, flags: i32, fd: i32) -> io::Result<NonNull<Header>> {
     NonNull::new(base.cast()).ok_or(io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
-/// The error of a mapping. A limit on the address space is the usual reason, which people do not
-/// expect, because the mapping takes little memory.
+/// The error of a refused mapping. It names a limit on the address space, if there is one: that is
+/// the usual reason, which users do not expect because the mapping takes little physical memory.
 #[cold]
 fn refused(why: io::Error) -> io::Error {
     let mut limit = libc::rlimit {
@@ -172,8 +174,8 @@ fn refused(why: io::Error) -> io::Error {
     io::Error::new(io::ErrorKind::OutOfMemory, what)
 }
 
-/// Asks for huge pages: ranks touch little memory each, at many places, so that most of the time
-/// of a large world would pass in walks of page tables. Where that is refused, nothing changes.
+/// Asks for huge pages: ranks touch little memory each, in many pages, so that most of the time of
+/// a large world would pass in walks of page tables. A refusal is ignored.
 pub(crate) fn prefer_huge_pages(base: *mut u8, bytes: usize) {
     // SAFETY: advice about a mapping, which keeps its contents.
     unsafe { libc::madvise(base.cast(), bytes, libc::MADV_HUGEPAGE) };

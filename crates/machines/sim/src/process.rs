@@ -1,5 +1,6 @@
-//! Ranks as processes: any program, unmodified. No process schedules: the holder of the baton
-//! computes its successor and wakes it. All share one core, where handing over is fastest.
+//! Ranks as processes: any program, unmodified. No process schedules: the rank that ends its turn
+//! computes its successor and wakes it. All processes share one core, where this handover is
+//! fastest.
 
 use std::cell::Cell;
 use std::io;
@@ -18,12 +19,12 @@ struct JobMemory<M: Model> {
 }
 
 struct Relay {
-    /// One word for each rank: 1 if it was given the baton and has not noticed yet.
+    /// One word for each rank: 1 if the rank was given the turn and has not noticed yet.
     given: Vec<AtomicU32>,
     holder: AtomicU32,
-    /// The number of handovers.
+    /// The number of times that the turn has passed from one rank to another.
     passed: AtomicU64,
-    /// The handover whose holder has been reported as stuck.
+    /// The value of `passed` for which a stuck rank has been reported last.
     told: AtomicU64,
 }
 
@@ -34,17 +35,17 @@ pub struct Participant {
     pub rank: u32,
     /// The number of ranks.
     pub ranks: u32,
-    /// The seed of everything random.
+    /// The seed of all random numbers in the world.
     pub seed: u64,
-    /// Called in one waiting rank, with the number of a rank that has run for [`LONG`] seconds
-    /// without yielding.
+    /// Called in one waiting rank, with the number of a rank that has kept the turn for [`LONG`]
+    /// seconds.
     pub stuck: fn(u32),
 }
 
-/// The wall-clock time after which a rank that does not yield is reported, in seconds.
+/// The wall-clock time after which a rank that keeps its turn is reported, in seconds.
 pub const LONG: u64 = 10;
 
-/// Joins the world in this file, which the first rank to come builds.
+/// Joins the world in this file. The first rank to arrive builds it, with `model`.
 pub fn join<M: Model + 'static>(
     file: &OwnedFd,
     place: Participant,
@@ -112,7 +113,8 @@ struct Runner {
     relay: &'static Relay,
     rank: u32,
     stuck: fn(u32),
-    /// This rank built the world, and is the first to have the baton.
+    /// True if this rank built the world, until its first turn. It has the turn before any other
+    /// rank.
     first: Cell<bool>,
 }
 
@@ -168,7 +170,7 @@ impl Baton for Runner {
     }
 }
 
-/// Waits on a futex. False: the time limit has passed.
+/// Waits on a futex. False: the time limit `millis` has passed.
 fn futex_wait(word: &AtomicU32, value: u32, millis: i64) -> bool {
     let time = libc::timespec {
         tv_sec: millis / 1000,
@@ -192,8 +194,7 @@ fn futex_wake(word: &AtomicU32, most: i32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, most) };
 }
 
-/// Pins this process to a core. Where that is refused, handing over takes longer and nothing else
-/// changes.
+/// Pins this process to a core. A refusal is ignored: it makes handovers of the turn slower.
 fn pin(core: u32) {
     // SAFETY: an empty set is a valid one, and the call reads it only.
     unsafe {

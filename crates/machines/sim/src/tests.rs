@@ -4,11 +4,11 @@ use crate::coroutines::{Plan, run};
 use crate::memory::{Memory, Vec, WorldMemory};
 use crate::{Clock, Deadlock, Model, Time, Turn};
 
-/// A model of letters that take 1,000 ps, with a log of events.
+/// A model of letters that take 1,000 ps, with a log of their arrivals.
 struct Post {
     boxes: Vec<Vec<u64>>,
     log: Vec<(Time, u32, u64)>,
-    /// Ranks run ahead: a letter that is not written yet takes 1,000 ps.
+    /// True if ranks run ahead of each other: a letter that is not written yet takes 1,000 ps.
     ahead: bool,
 }
 
@@ -95,7 +95,7 @@ fn ping_pong(turn: &Turn<Post>, rounds: u64) -> Time {
 #[test]
 fn a_ping_pong_takes_what_its_steps_take() {
     let (times, events) = run(PLAN, post(2), |turn| ping_pong(&turn, 10)).unwrap();
-    // 100 to send and 1,000 in flight, in each direction.
+    // 100 ps to send and 1,000 ps in flight, in each direction.
     assert_eq!(times, [22_000, 21_000]);
     assert_eq!(events, 20);
 }
@@ -129,8 +129,8 @@ fn the_same_seed_gives_the_same_log_and_order_is_the_order_of_time() {
     assert!(first[0].is_sorted_by_key(|&(time, ..)| time));
 }
 
-/// Ranks send letters and take those that have come, all at their own pace; returns for each rank
-/// what it took and when, and its time at the end.
+/// Ranks send letters and take those that have arrived, each at its own pace. Returns for each rank
+/// the letters that it took, with the times, and the time at its end.
 fn correspondence(ahead: bool) -> std::vec::Vec<(std::vec::Vec<(Time, u64)>, Time)> {
     let plan = Plan {
         ranks: 5,
@@ -171,11 +171,11 @@ fn a_rank_runs_ahead_to_its_horizon_and_catches_up_where_it_stood() {
             turn.with(|post, _| post.log.push((now, rank, 0)));
         };
         if turn.rank() == 0 {
-            // Rank 1, at 0, may yet send something that is visible at 1,000.
+            // Rank 1, at 0 ps, may yet send something that is visible at 1,000 ps.
             turn.spend(999);
             turn.observe().unwrap();
             note();
-            // Actions before 999 go first, those from 999 to 1,499 do not.
+            // Actions before 999 ps go first; those from 999 to 1,499 ps do not.
             turn.spend(500);
             turn.catch_up().unwrap();
             note();
@@ -222,7 +222,7 @@ fn a_deadline_ends_a_wait() {
 
 #[test]
 fn idle_waits_and_idle_events_are_no_progress() {
-    // Rank 1 rings itself for ever; that alone keeps nothing going.
+    // Rank 1 sends idle letters to itself for ever; that alone does not keep the world running.
     let ring = |turn: &Turn<Post>, idle: bool| {
         turn.with(|_, clock| {
             let (at, to) = (clock.of(turn.rank()) + 700, turn.rank());
@@ -241,7 +241,7 @@ fn idle_waits_and_idle_events_are_no_progress() {
                 }
             }
         }
-        // As long as rank 0 waits for a time, rank 1 goes on ringing.
+        // As long as rank 0 waits for a time, rank 1 continues to send idle letters.
         turn.wait(Some(5_000)).unwrap();
         ring(&turn, false);
         turn.wait(None).unwrap();
@@ -249,7 +249,7 @@ fn idle_waits_and_idle_events_are_no_progress() {
         turn.now()
     })
     .unwrap();
-    // The last letter comes at 5,700, which is no later than the deadlock.
+    // The last letter arrives at 5,700 ps, which is no later than the deadline.
     assert_eq!(ends, [5_700, 5_700]);
 }
 

@@ -1,25 +1,26 @@
-//! A rank's turn: its access to the world, its waits, and its yielding to earlier ranks.
+//! A rank's turn: its access to the world, its waits, and its yielding to earlier events and ranks.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::world::{Clock, Model, Next, Time, World};
 
-/// The transfer of the right to run between ranks.
+/// The baton: the means by which the right to run passes from rank to rank.
 pub trait Baton {
-    /// Passes the baton to `to`; returns once this rank has it again.
+    /// Gives the turn to rank `to`; returns once this rank has it again.
     fn pass(&self, to: u32);
-    /// Passes the baton for ever; `None`: all ranks have left.
+    /// Gives the turn away for ever: this rank has left. `None`: all ranks have left.
     fn leave(&self, to: Option<u32>);
-    /// True if ranks are processes, with private memory.
+    /// True if ranks are processes, each of which has private memory that the others cannot access.
     fn is_private(&self) -> bool;
 }
 
-/// The error of a wait that cannot end: all ranks wait, and nothing is due that is progress.
+/// The error of a wait that cannot end: all ranks wait, and no event or deadline is due except idle
+/// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlock;
 
-/// A rank's access to the world.
+/// A rank's handle on the world: with it the rank reads its clock, lets others go first, and waits.
 pub struct Turn<M: Model> {
     world: NonNull<World<M>>,
     rank: u32,
@@ -28,11 +29,11 @@ pub struct Turn<M: Model> {
 }
 
 impl<M: Model> Turn<M> {
-    /// A rank's access to a world.
+    /// Makes a rank's handle on a world.
     ///
     /// # Safety
-    /// The world must live as long as the turn, and only the holder of the baton may call its
-    /// methods.
+    /// The world must live as long as the `Turn`, and its methods may be called only while this
+    /// rank has the turn.
     pub(crate) unsafe fn new(world: NonNull<World<M>>, rank: u32, baton: Box<dyn Baton>) -> Self {
         Turn {
             world,
@@ -47,12 +48,12 @@ impl<M: Model> Turn<M> {
         self.rank
     }
 
-    /// The world, while this rank holds the baton. No reference to it is kept across a pass.
+    /// The world, while this rank has the turn. No reference to it is kept while another rank runs.
     #[allow(clippy::mut_from_ref)]
     #[inline]
     fn world(&self) -> &mut World<M> {
-        // SAFETY: the caller holds the baton, so no other rank is inside; the methods below drop
-        // the reference before they pass the baton on, and `with` does not let it escape.
+        // SAFETY: the caller has the turn, so no other rank is inside; the methods below drop the
+        // reference before they pass the turn on, and `with` does not let it escape.
         unsafe { &mut *self.world.as_ptr() }
     }
 
@@ -62,7 +63,7 @@ impl<M: Model> Turn<M> {
         self.world().clock.of(self.rank)
     }
 
-    /// Advances this rank's clock by the time of some work.
+    /// Advances this rank's clock by the time of some work, in picoseconds.
     #[inline]
     pub fn spend(&self, time: Time) {
         let clock = &mut self.world().clock;
@@ -70,7 +71,7 @@ impl<M: Model> Turn<M> {
         clock.advance(self.rank, at);
     }
 
-    /// Lets all events and ranks go first that are earlier than this rank's clock.
+    /// Lets all events and ranks that are earlier than this rank's clock go first.
     #[inline]
     pub fn settle(&self) -> Result<(), Deadlock> {
         let clock = &mut self.world().clock;
@@ -83,8 +84,8 @@ impl<M: Model> Turn<M> {
         self.go_on()
     }
 
-    /// Lets all events and ranks go first that this rank could see something of. Otherwise like
-    /// [`settle`](Turn::settle): for an access that only sees what has happened to this rank.
+    /// Lets those earlier events and ranks go first whose effects this rank could see. Otherwise
+    /// like [`settle`](Turn::settle): for an access that only reads what has happened to this rank.
     #[inline]
     pub fn observe(&self) -> Result<(), Deadlock> {
         let World { clock, model } = self.world();
@@ -100,8 +101,8 @@ impl<M: Model> Turn<M> {
         }
     }
 
-    /// Like [`settle`](Turn::settle), for an access to what belongs to this rank and is neither
-    /// read nor changed by earlier events and ranks. Where ranks run ahead, nobody goes first.
+    /// Like [`settle`](Turn::settle), for an access to state of this rank that earlier events and
+    /// ranks neither read nor change. Where ranks run ahead, nothing goes first.
     #[inline]
     pub fn stay(&self) -> Result<(), Deadlock> {
         let World { clock, model } = self.world();
@@ -113,8 +114,9 @@ impl<M: Model> Turn<M> {
         Ok(())
     }
 
-    /// Lets everything go first that is earlier than the last `settle`, `observe` or `stay`: for an
-    /// access to what others share.
+    /// Lets all events and ranks go first that are earlier than this rank's last `settle`,
+    /// `observe` or `stay`: for an access to state that ranks share. The rank's clock is then what
+    /// it was.
     pub fn catch_up(&self) -> Result<(), Deadlock> {
         let clock = &mut self.world().clock;
         let Some(place) = clock.is_behind(self.rank) else {
@@ -128,7 +130,7 @@ impl<M: Model> Turn<M> {
         answer
     }
 
-    /// Accesses the model, at this rank's time. Call `settle` first wherever order matters.
+    /// Calls `then` with the model and the clock. Call `settle` first wherever order matters.
     #[inline]
     pub fn with<R>(&self, then: impl FnOnce(&mut M, &mut Clock<M::Event>) -> R) -> R {
         let World { clock, model } = self.world();
@@ -141,14 +143,15 @@ impl<M: Model> Turn<M> {
         self.go_on()
     }
 
-    /// Waits like [`wait`](Turn::wait), but the end of the wait is no progress: if all ranks wait
-    /// and nothing else is due, it is a deadlock.
+    /// Waits like [`wait`](Turn::wait), until `until` at the latest, but as an idle wait, whose end
+    /// is no progress: if all ranks wait and nothing but idle events and waits is due, it is a
+    /// deadlock.
     pub fn wait_idle(&self, until: Time) -> Result<(), Deadlock> {
         self.world().clock.suspend(self.rank, Some(until), true);
         self.go_on()
     }
 
-    /// Lets other ranks run until it is this rank's turn again.
+    /// Lets events and other ranks go first until it is this rank's turn again.
     #[inline(never)]
     fn go_on(&self) -> Result<(), Deadlock> {
         loop {
@@ -171,7 +174,7 @@ impl<M: Model> Turn<M> {
         }
     }
 
-    /// Ends this rank's turns.
+    /// Ends this rank's part in the world: it has no further turn.
     pub fn leave(&self) {
         if self.left.replace(true) {
             return;

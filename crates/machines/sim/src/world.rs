@@ -1,13 +1,13 @@
-//! The world: the pending events in order, and the rank whose turn it is.
+//! The world: the pending events in order of time, and the rank whose turn it is.
 
 use crate::Random;
 use crate::heap::Heap;
 use crate::memory::{Vec, WorldMemory};
 
-/// Virtual time, in picoseconds since the beginning.
+/// Virtual time, in picoseconds since the beginning of the run.
 pub type Time = u64;
 
-/// The state that ranks share, beside time.
+/// The state that ranks share, apart from time.
 ///
 /// ```
 /// use sim::{Clock, Model};
@@ -30,31 +30,32 @@ pub trait Model: Sized {
     /// Handles an event whose time has come. It may wake ranks and schedule further events.
     fn handle(&mut self, event: Self::Event, clock: &mut Clock<Self::Event>);
 
-    /// The rank whose own memory the event reads, if any. If ranks are processes, the event is
-    /// handled in that rank's process.
+    /// The rank whose private memory the event accesses, if any. If ranks are processes, the event
+    /// is handled in the process of that rank.
     fn owner(&self, _: &Self::Event) -> Option<u32> {
         None
     }
 
-    /// Called before a rank continues, in its own process, where its memory can be written to.
+    /// Called before rank `_rank` continues, in its own process, where its private memory can be
+    /// written.
     fn resume(&mut self, _rank: u32, _clock: &mut Clock<Self::Event>) {}
 
-    /// True if ranks may run ahead of each other, up to [`horizon`](Model::horizon). Asked once,
+    /// True if ranks may run ahead of each other, up to [`horizon`](Model::horizon). Called once,
     /// when the world is made.
     fn runs_ahead(&self) -> bool {
         false
     }
 
-    /// The time before which a rank sees nothing new, if the first pending event and the first
-    /// other rank are due at these times.
+    /// The time before which rank `_rank` sees nothing new, if the first pending event is due at
+    /// `event` and the first other rank at `other`.
     fn horizon(&self, _rank: u32, event: Time, other: Time) -> Time {
         event.min(other)
     }
 }
 
-/// A world: time and a model.
+/// A world: a clock and a model.
 pub struct World<M: Model> {
-    /// The events and ranks, by time.
+    /// The events and ranks, in order of time.
     pub clock: Clock<M::Event>,
     /// The state that ranks share.
     pub model: M,
@@ -68,38 +69,41 @@ pub struct Clock<E> {
     asked: u64,
     ready: Heap<Ready>,
     ranks: Vec<Rank>,
-    /// The numbers of pending events and of ranks that are progress: without them all that can
-    /// still happen is idle.
+    /// The number of pending events that are not idle. If this and `busy_ranks` are 0, only idle
+    /// events and idle waits are left: a deadlock.
     busy_events: u64,
+    /// The number of ranks that run, can run, or wait until some time in a wait that is not idle.
     busy_ranks: u32,
     /// The number of ranks that have not left.
     present: u32,
     deadlock: bool,
-    /// Ranks run ahead of each other.
+    /// True if ranks run ahead of each other.
     ahead: bool,
-    /// The time of the present event, or the last time at which the rank whose turn it is let
-    /// others go first or would have done so; and the number of the rank plus one, or 0 for an
-    /// event. Constant unless ranks run ahead.
+    /// The time of the present event, or the last time at which the running rank let others go
+    /// first or would have done so. 0 unless ranks run ahead.
     since: Time,
+    /// The cause of new events: 0 for an event, the rank's number plus one for a rank. 0 unless
+    /// ranks run ahead.
     cause: u64,
-    /// The source of everything random.
+    /// The generator of all random numbers in the world.
     pub random: Random,
-    /// The number of events handled.
+    /// The number of events handled so far.
     pub handled: u64,
 }
 
 #[derive(Clone, Copy)]
 struct Due<E> {
     at: Time,
-    /// The cause of the event, its number, and in the lowest bit whether it is idle. Where ranks
-    /// run ahead, the cause's time and rank give the order in which the events would have been
-    /// scheduled if no rank did.
+    /// The time at which the event was caused. It orders events that are due at one time: they are
+    /// handled in the order in which they would be scheduled if no rank ran ahead.
     since: Time,
+    /// Orders events with equal `since`: the number of the event's cause, then that of the event.
+    /// The lowest bit marks an idle event.
     order: u64,
     event: E,
 }
 
-/// Bits of the number of an event, and of the mark of idle ones.
+/// The number of bits of an event's number together with the mark of idle ones.
 const NUMBER_BITS: u32 = 40;
 
 impl<E> PartialEq for Due<E> {
@@ -133,32 +137,32 @@ struct Ready {
 #[derive(Clone, Copy)]
 struct Rank {
     at: Time,
-    /// It runs, can run, or waits until a time that is progress.
+    /// True if the rank runs, can run, or waits until some time in a wait that is not idle.
     busy: bool,
-    /// The number of the valid entry among the ready; other entries of this rank are stale.
+    /// The number of the rank's valid entry in `ready`; its other entries there are stale.
     ticket: u32,
     state: State,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Running, or able to run.
+    /// The rank runs, or can run.
     Ready,
-    /// Waiting for an event, or for its deadline.
+    /// The rank waits for an event, or for a deadline.
     Waiting,
     Gone,
 }
 
 /// The next step of a world.
 pub(crate) enum Next<E> {
-    /// An event, which the clock no longer holds.
+    /// An event to handle, which the clock no longer holds.
     Event(E),
-    /// An event that only this rank's process can handle.
+    /// An event that only the process of this rank can handle.
     Owned(u32),
     Rank(u32),
-    /// All ranks wait, and nothing is due but idle events and idle waits.
+    /// All ranks wait, and nothing is due except idle events and idle waits.
     Deadlock,
-    /// All ranks have left.
+    /// All ranks have left, so there is no further step.
     Over,
 }
 
@@ -198,12 +202,12 @@ impl<E: Copy> Clock<E> {
         self.memory
     }
 
-    /// The time of the current event, or of the rank whose turn it is.
+    /// The time of the present event, or of the rank whose turn it is.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Schedules an event. An event in the past happens now.
+    /// Schedules an event for the time `at`. An event in the past happens now.
     #[inline]
     pub fn at(&mut self, at: Time, event: E) {
         self.busy_events += 1;
@@ -227,7 +231,7 @@ impl<E: Copy> Clock<E> {
         });
     }
 
-    /// Makes a waiting rank continue now.
+    /// Makes a waiting rank continue now. Does nothing if the rank does not wait.
     #[inline]
     pub fn wake(&mut self, rank: u32) {
         if self.ranks[rank as usize].state == State::Waiting {
@@ -235,12 +239,12 @@ impl<E: Copy> Clock<E> {
         }
     }
 
-    /// True if a rank waits.
+    /// True if the rank waits.
     pub fn is_waiting(&self, rank: u32) -> bool {
         self.ranks[rank as usize].state == State::Waiting
     }
 
-    /// The time of a rank's clock.
+    /// The time of the rank's clock.
     #[inline]
     pub fn of(&self, rank: u32) -> Time {
         self.ranks[rank as usize].at
@@ -254,7 +258,8 @@ impl<E: Copy> Clock<E> {
         self.deadlock
     }
 
-    /// Adds a rank to the ready ones, at a time.
+    /// Adds a rank to the ready ones. It continues at the time `at`, or at the time of its own
+    /// clock if that is later.
     fn enqueue(&mut self, rank: u32, at: Time) {
         let entry = &mut self.ranks[rank as usize];
         entry.ticket = entry.ticket.wrapping_add(1);
@@ -268,12 +273,13 @@ impl<E: Copy> Clock<E> {
         });
     }
 
-    /// Yields a rank's turn; it continues at its own time.
+    /// Ends a rank's turn; the rank is ready again at the time of its own clock.
     pub(crate) fn yield_turn(&mut self, rank: u32) {
         self.enqueue(rank, self.of(rank));
     }
 
-    /// Ends a rank's turn until it is woken, or until a time. An `idle` wait is no progress.
+    /// Ends a rank's turn until an event wakes it, or until the time `until`. An `idle` wait is no
+    /// progress.
     pub(crate) fn suspend(&mut self, rank: u32, until: Option<Time>, idle: bool) {
         let entry = &mut self.ranks[rank as usize];
         if idle || until.is_none() {
@@ -297,7 +303,7 @@ impl<E: Copy> Clock<E> {
         self.present -= 1;
     }
 
-    /// True if a running rank may continue, because nothing is earlier.
+    /// True if the running rank may continue, because no event and no other rank is earlier.
     #[inline]
     pub(crate) fn is_first(&mut self, rank: u32) -> bool {
         let at = self.of(rank);
@@ -308,7 +314,7 @@ impl<E: Copy> Clock<E> {
         first
     }
 
-    /// True if nothing comes before the turn of a rank at `at`.
+    /// True if no event and no other rank comes before the turn of `rank` at the time `at`.
     #[inline]
     fn is_first_at(&self, rank: u32, at: Time) -> bool {
         self.events.peek().is_none_or(|due| due.at > at)
@@ -318,8 +324,9 @@ impl<E: Copy> Clock<E> {
                 .is_none_or(|ready| (ready.at, ready.rank) > (at, rank))
     }
 
-    /// True if a running rank may continue although something is earlier, because it sees nothing
-    /// of that before the time that `horizon` gives for the first event and the first other rank.
+    /// True if the running rank may continue although something is earlier, because it sees no
+    /// effect of that before the time that `horizon` gives for the first event and the first other
+    /// rank.
     #[inline]
     pub(crate) fn may_run_ahead(
         &mut self,
@@ -338,12 +345,12 @@ impl<E: Copy> Clock<E> {
         may
     }
 
-    /// Ranks run ahead of each other.
+    /// True if ranks run ahead of each other.
     pub(crate) fn runs_ahead(&self) -> bool {
         self.ahead
     }
 
-    /// Events of a running rank are from now on caused at the time of its clock.
+    /// Makes this running rank the cause of events from now on, at the time of its clock.
     #[inline]
     pub(crate) fn stand(&mut self, rank: u32) {
         self.now = self.of(rank);
@@ -357,8 +364,8 @@ impl<E: Copy> Clock<E> {
         }
     }
 
-    /// The time to which a running rank must go back so that everything is as it was there. None:
-    /// it need not.
+    /// The time to which a running rank must go back, so that it accesses the world in the state of
+    /// that time. `None`: it need not.
     pub(crate) fn is_behind(&self, rank: u32) -> Option<Time> {
         (self.ahead && !self.is_first_at(rank, self.since)).then_some(self.since)
     }
@@ -376,7 +383,8 @@ impl<E: Copy> Clock<E> {
         }
     }
 
-    /// Takes the next step. `here`: the rank of this process; `None` if all memory is accessible.
+    /// Takes the next step. `here` is the rank of this process, or `None` if the memory of all
+    /// ranks is accessible. `owner` gives the rank whose private memory an event accesses.
     pub(crate) fn next(
         &mut self,
         here: Option<u32>,
@@ -423,7 +431,7 @@ impl<E: Copy> Clock<E> {
         self.stand(rank);
     }
 
-    /// Ends all waits, with a deadlock.
+    /// Ends the waits of all ranks, which then report a deadlock.
     pub(crate) fn end_waiting(&mut self) {
         self.deadlock = true;
         for rank in 0..self.ranks.len() as u32 {
@@ -433,7 +441,7 @@ impl<E: Copy> Clock<E> {
 }
 
 impl<M: Model> World<M> {
-    /// A world of `ranks` ranks.
+    /// Makes a world of `ranks` ranks, all ready at time 0.
     pub(crate) fn new(memory: WorldMemory, ranks: u32, seed: u64, model: M) -> World<M> {
         let mut clock = Clock::new(memory, ranks, seed);
         clock.ahead = model.runs_ahead();

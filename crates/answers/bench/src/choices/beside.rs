@@ -1,8 +1,9 @@
-//! `--beside`: figures of every choice compared with those that were kept earlier, so that no
-//! alternative becomes slower unseen.
+//! `--beside`: compares the figures of every choice with figures of an earlier run, so that no
+//! alternative becomes slower unnoticed.
 //!
-//! A real machine is faster on one day than on another, for all choices alike. So a choice counts
-//! as slower only beyond the median of all figures, which the summary names.
+//! A real machine is faster on one day than on another, for all choices alike. So each figure is
+//! divided by that of the earlier run, and a choice is reported as slower only if its quotient is
+//! worse than the median of all quotients, which the summary names.
 
 use results::sizes::size_label;
 use results::stats::median;
@@ -11,25 +12,29 @@ use serde::Serialize;
 
 use super::kept::{Figure, KeptPoint};
 
-/// The ratio to earlier figures above which a choice counts as slower, without noise.
+/// The ratio of the present time to the earlier one above which a choice counts as slower, without
+/// noise.
 const SLOWER: f64 = 1.05;
-/// Fewer figures do not tell a slow machine from a slow choice.
+/// The fewest figures from which the drift of the machine between two runs is computed. With fewer,
+/// it counts as 1.
 const FEWEST: usize = 4;
 
 /// The comparison of two runs.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Comparison {
-    /// Every choice of every point that both runs have in one state of the cores.
+    /// Every choice of every point that both runs measured with the same proximity of the cores.
     changes: Vec<Change>,
-    /// The median of all ratios of a real machine; 1 for modelled ones, whose figures are exact.
+    /// The median quotient of present and earlier times on real machines; 1 for modelled machines,
+    /// whose figures are exact.
     drift: f64,
-    /// Points whose cores had another state then.
+    /// The number of points that are not compared, because the ranks' cores had another proximity
+    /// in the earlier run.
     other_state: usize,
-    /// Points that the earlier run does not have.
+    /// The number of points of this run that the earlier run did not measure.
     absent: usize,
 }
 
-/// A choice then and now.
+/// The change of a choice's time from the earlier run to this one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Change {
     benchmark: String,
@@ -38,9 +43,9 @@ struct Change {
     ranks: usize,
     size: usize,
     choice: String,
-    /// The time now over the time then.
+    /// The time in this run, divided by that in the earlier one.
     now_over_then: f64,
-    /// The least that the intervals of both allow.
+    /// The least value of that quotient within the confidence intervals of both times.
     #[serde(skip)]
     least: f64,
     #[serde(skip)]

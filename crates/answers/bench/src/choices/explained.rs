@@ -1,5 +1,6 @@
-//! The alternatives that a library lists in its explanation: the choices that it takes by size, and
-//! the settings that force others.
+//! Reads a library's explanation of its choices: the protocols, rail policies and algorithms that
+//! it takes by message size, and the settings that force other ones. `--every-choice` measures
+//! these alternatives.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,31 +18,35 @@ use crate::operation::Collective;
 use crate::plan::WorkerPlan;
 use crate::rounds::Case;
 
-/// Iterations of a job that only explains, in real time: enough for members of a communicator to
-/// agree, and for ranks to learn how their messages meet receives.
+/// The number of iterations of a job that only explains its choices, in real time: enough for
+/// members of a communicator to agree, and for ranks to learn whether receives are posted before
+/// their messages arrive.
 const ITERATIONS: usize = 100;
-/// Most seconds of these iterations.
+/// The most time that these iterations take, in seconds.
 const SECONDS: f64 = 0.1;
-/// The procedure of a message.
+/// The procedure whose alternatives apply to each benchmark without alternatives of its own.
 const MESSAGE: &str = "MPI_Send";
 
-/// The part of an explanation that lists alternatives.
+/// The part of a library's explanation (JSON) that lists alternatives: the choices that the library
+/// makes, and those that settings can force.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Alternatives {
     #[serde(default)]
     alternatives: Vec<Group>,
 }
 
-/// Alternatives of one kind.
+/// A group of alternatives of one kind: protocols, rail policies or algorithms.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Group {
     /// The blocking procedures whose time depends on the choice.
     procedures: Vec<String>,
-    /// `protocol`, `rails` or `algorithm`.
+    /// The kind of choice: `protocol`, `rails` or `algorithm`.
     pub(super) kind: String,
-    /// The choices depend on the messages of the job, so each size has a job of its own.
+    /// True if the choices depend on the messages of the job, so that each size needs a job of its
+    /// own.
     is_learned: bool,
-    /// The bytes from which on each choice is taken, in ascending order.
+    /// The choices that the library makes, each with the number of bytes from which on it is made,
+    /// in ascending order.
     taken: Vec<(usize, String)>,
     /// The choices that settings can force.
     pub(super) forced: Vec<Alternative>,
@@ -55,7 +60,7 @@ pub(super) struct Alternative {
 }
 
 impl Group {
-    /// The choice taken for this number of bytes.
+    /// The choice that the library makes for this number of bytes. `None`: it lists none.
     pub(super) fn taken(&self, bytes: usize) -> Option<&str> {
         let found = self.taken.iter().rfind(|(from, _)| *from <= bytes)?;
         Some(&found.1)
@@ -63,7 +68,8 @@ impl Group {
 }
 
 impl Alternatives {
-    /// The alternatives that a benchmark depends on: those of its procedure, or of messages.
+    /// The groups of alternatives that matter to a benchmark: those of its procedure, or else those
+    /// of messages.
     pub(super) fn of(&self, benchmark: Benchmark) -> Vec<&Group> {
         let of = |name: &str| -> Vec<&Group> {
             let all = self.alternatives.iter();
@@ -83,12 +89,13 @@ impl Alternatives {
         }
     }
 
-    /// The choices for a benchmark depend on the messages of the job.
+    /// True if the choices for a benchmark depend on the messages of the job.
     fn are_learned(&self, benchmark: Benchmark) -> bool {
         self.of(benchmark).iter().any(|group| group.is_learned)
     }
 
-    /// The choice of a kind that a benchmark takes for this number of bytes.
+    /// The choice of a kind that the library makes for a benchmark with this number of bytes.
+    /// `None`: it lists none.
     pub(super) fn taken(&self, benchmark: Benchmark, kind: &str, bytes: usize) -> Option<&str> {
         let groups = self.of(benchmark);
         let group = groups.into_iter().find(|group| group.kind == kind)?;
@@ -96,7 +103,8 @@ impl Alternatives {
     }
 }
 
-/// Asks libraries for their alternatives, by short jobs of a case.
+/// Runs short jobs of a case (a plan with a number of ranks), in which libraries report their
+/// alternatives.
 pub(super) struct Explainer<'a> {
     pub(super) command: &'a Path,
     pub(super) timeout: Duration,
@@ -142,7 +150,7 @@ impl Explainer<'_> {
             sizes: vec![size],
             ..whole.clone()
         };
-        // In virtual time the job is the one that is measured, so its choices are those.
+        // In virtual time the job must equal the one that is measured, so that its choices do too.
         if !whole.modelled {
             plan.iterations = Some(ITERATIONS);
             plan.seconds_per_size = Some(SECONDS);

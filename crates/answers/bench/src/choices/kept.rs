@@ -1,5 +1,6 @@
-//! Points as JSON lines: the output of `--json`, and the file of `--keep` and `--beside`, which has
-//! neither single rounds nor settings.
+//! Writes and reads points as JSON lines; a point has the figures of a benchmark with one number of
+//! ranks and one size. The lines are the output of `--json`, and the file of `--keep` and
+//! `--beside`, which contains neither the values of single rounds nor settings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::point::{Choice, DEFAULT, Point};
 
-/// Significant digits of figures: more than any has.
+/// The significant digits with which figures are written: more than any measurement has.
 const DIGITS: usize = 4;
 
-/// A point.
+/// A measured point as it is written to a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeptPoint {
     pub(super) benchmark: String,
@@ -25,12 +26,13 @@ pub(super) struct KeptPoint {
     pub(super) ranks: usize,
     pub(super) size: usize,
     pub(super) unit: String,
-    /// The state of the cores in the rounds that count: `one-core`, `near` or `far`.
+    /// The proximity of the cores in the rounds that are evaluated: `one-core`, `near` or `far`.
+    /// `None`: rounds of any proximity are evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cores: Option<String>,
-    /// The number of rounds that count.
+    /// The number of rounds that are evaluated.
     pub(super) rounds: usize,
-    /// The default's choice.
+    /// The choice that the default settings made.
     pub(super) taken: String,
     pub(super) default: Figure,
     /// The forced choices, the best first.
@@ -43,26 +45,27 @@ pub(super) struct KeptPoint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figure {
     pub(super) median: f64,
-    /// The interval that holds the median with a confidence of 95 %.
+    /// The interval that holds the median with a confidence of 95 %. `None`: there are fewer than
+    /// two rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) interval: Option<(f64, f64)>,
-    /// The figures of all rounds, in order.
+    /// The values of all rounds, in order. `None` in files.
     #[serde(skip_serializing_if = "Option::is_none")]
     all_rounds: Option<Vec<f64>>,
 }
 
-/// A forced choice.
+/// A choice that settings force, with its figure, as it is written to a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeptChoice {
     pub(super) choice: String,
-    /// Environment variables and their values; absent from files.
+    /// The environment variables that force the choice, with their values; absent from files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     settings: BTreeMap<String, String>,
     #[serde(flatten)]
     pub(super) figure: Figure,
 }
 
-/// The regret of a point.
+/// The regret of a point, as it is written to a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeptRegret {
     best: String,
@@ -77,7 +80,8 @@ pub(super) struct KeptRegret {
 pub(super) type Key<'a> = (&'a str, Option<&'a str>, usize, usize);
 
 impl KeptPoint {
-    /// The figures of a point, with its single rounds and settings or without.
+    /// The form of a point that is written to a file. `with_rounds`: with the values of single
+    /// rounds and with settings.
     pub(super) fn of(point: &Point, with_rounds: bool) -> KeptPoint {
         let figure = |rounds: &[f64]| {
             let short = |value: f64| round_to(value, DIGITS);
@@ -120,7 +124,7 @@ impl KeptPoint {
         }
     }
 
-    /// The point as a line.
+    /// The point as a line of JSON.
     pub(super) fn line(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings are always JSON") + "\n"
     }
@@ -134,13 +138,13 @@ impl KeptPoint {
         )
     }
 
-    /// A larger value is better.
+    /// True if a larger value is better.
     pub(super) fn is_rate(&self) -> bool {
         let rates = [Unit::MegabytesPerSecond, Unit::MessagesPerSecond];
         rates.iter().any(|unit| unit.name() == self.unit)
     }
 
-    /// All figures with the names of their choices, the default's first.
+    /// All figures with the names of their choices; the figure of the default settings first.
     pub(super) fn figures(&self) -> impl Iterator<Item = (&str, &Figure)> {
         let forced = self.choices.iter().map(|one| (&*one.choice, &one.figure));
         std::iter::once((DEFAULT, &self.default)).chain(forced)
@@ -159,7 +163,7 @@ fn parse(text: &str) -> Result<Vec<KeptPoint>> {
     lines.map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// Adds points to a file, in place of those with the same keys.
+/// Adds points to a file, replacing those with the same keys.
 pub(super) fn write(file: &Path, points: &[KeptPoint]) -> Result<()> {
     let named = || format!("--keep: cannot use {}", file.display());
     let known = match fs::read_to_string(file) {

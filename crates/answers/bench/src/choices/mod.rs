@@ -1,9 +1,10 @@
-//! `--every-choice`: the default settings beside every protocol, rail policy and algorithm that a
-//! setting can force, size by size, and the regret of each size.
+//! `--every-choice`: compares the default settings with every protocol, rail policy and algorithm
+//! that a setting can force, for each size, and computes the regret of each size.
 //!
 //! The library itself lists its alternatives with their settings ([`explained`]), so a new protocol
 //! or algorithm is measured without a change here. For each size, the default and the choices that
-//! work there take turns in [`Rounds`], close enough in time to share the state of the machine.
+//! are effective there alternate in [`Rounds`], close enough in time to find the machine in the
+//! same state.
 
 mod beside;
 mod explained;
@@ -32,10 +33,10 @@ use explained::{Alternatives, Explainer};
 use kept::KeptPoint;
 use point::{Choice, DEFAULT, Point};
 
-/// Rounds of a real machine, unless the user chooses another number.
+/// The number of rounds on a real machine, unless the user chooses another one.
 const ROUNDS: usize = 15;
 
-/// Columns of the tables where there is no terminal.
+/// The width of tables that are not written to a terminal, in columns.
 const COLUMNS: usize = 120;
 
 /// Measures every choice, prints the regrets, and keeps or compares figures as the user wants.
@@ -65,7 +66,7 @@ pub(crate) fn run(command: &Path, what: &BenchCommand, options: &MeasureOptions)
     if let Some(file) = &options.every.keep {
         kept::write(file, &kept)?;
     }
-    // A page of a document or a log.
+    // Output that is no terminal is a page of a document or a log.
     results::terminal::limit_elsewhere(COLUMNS);
     let mut text = match options.output.json {
         true => points
@@ -119,8 +120,9 @@ impl Series<'_> {
             .collect()
     }
 
-    /// All choices that settings can force. The first group names the default's choice; of others,
-    /// such as rail policies, the default's own is left out.
+    /// All choices that settings can force, each as a library with these settings. The first group
+    /// includes the choice of the default settings; in other groups, such as rail policies, it is
+    /// left out.
     fn forced(
         &self,
         explainer: &Explainer,
@@ -155,8 +157,8 @@ impl Series<'_> {
         Ok(forced)
     }
 
-    /// The libraries that take part at a size: the default, and those that take their choice there,
-    /// the default's own first.
+    /// The libraries to measure at a size: the default, then those whose settings have an effect
+    /// there, first the one that forces the default's choice.
     fn plan(&self, case: &Case, at: usize, default: &Alternatives, forced: &[Forced]) -> SizePlan {
         let (benchmark, size) = (case.plan.benchmark, case.plan.sizes[at]);
         let bytes = counted_bytes(benchmark, size, case.ranks);
@@ -180,7 +182,7 @@ impl Series<'_> {
         }
     }
 
-    /// Measures the rounds of one size.
+    /// Measures one size in several rounds.
     fn point(&self, case: &Case, plan: SizePlan, console: &mut Console) -> Result<Point> {
         let is_real = self.base.fabric.is_none();
         let place = || is_real.then(Proximity::now).flatten();
@@ -238,22 +240,22 @@ struct Forced {
     library: Library,
     kind: String,
     choice: String,
-    /// The choices that the library takes under these settings, for each size.
+    /// For each size, the choices that the library makes under these settings.
     explained: Vec<Alternatives>,
 }
 
-/// The libraries of one size.
+/// The libraries to measure at one size.
 struct SizePlan {
     size: usize,
-    /// The default first.
+    /// The libraries; the default is the first.
     libraries: Vec<Library>,
-    /// The default's choice.
+    /// The choice of the library with default settings.
     taken: String,
-    /// The label of the library that forces the default's choice.
+    /// The label of the library that forces the default's choice, if one does.
     own: Option<String>,
 }
 
-/// The library under another label, with further settings.
+/// A copy of the library with another label and further settings.
 fn named(base: &Library, label: &str, settings: &BTreeMap<String, String>) -> Library {
     let mut library = base.clone();
     library.label = label.into();
@@ -272,7 +274,7 @@ fn settings(library: &Library, base: &Library) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The bytes by which the library chooses.
+/// The number of bytes by which the library makes its choice.
 fn counted_bytes(benchmark: Benchmark, size: usize, ranks: usize) -> usize {
     match benchmark {
         Benchmark::Collective(collective) => collective.operation.chosen_bytes(size, ranks),

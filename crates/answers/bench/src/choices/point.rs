@@ -1,21 +1,23 @@
 //! One point: a benchmark with a number of ranks and a size, measured with the default settings and
-//! with every forced choice; and its regret. All of it is pure.
+//! with every forced choice; and its regret. All functions are pure.
 //!
-//! Statistics are of the rounds in which the cores had the state that was seen most often, because
-//! ratios of medians over several states say nothing.
+//! Statistics use only the rounds in which the cores had the most frequent proximity, because
+//! ratios of medians over several states are meaningless.
 
 use conditions::Proximity;
 use results::Unit;
 use results::stats::{median, ratio_bound};
 
-/// The label of the library with default settings.
+/// The name of the measurement with the default settings.
 pub(super) const DEFAULT: &str = "default";
-/// Fewer rounds of a state say less than the rounds of all states.
+/// The fewest rounds with one proximity of the cores that are evaluated by themselves. With fewer,
+/// all rounds are evaluated.
 const FEWEST: usize = 3;
-/// The bound of the regret that a point should keep, without noise: of messages and of collectives.
+/// The greatest regret that is accepted after the noise of the measurement has been subtracted: for
+/// messages, and for collectives.
 const LIMITS: [f64; 2] = [1.05, 1.10];
 
-/// One point.
+/// One point: a benchmark with a number of ranks and a size.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) benchmark: String,
@@ -26,24 +28,26 @@ pub(super) struct Point {
     pub(super) is_sized: bool,
     pub(super) is_collective: bool,
     pub(super) unit: Unit,
-    /// The state of the cores in each round; `None`: it changed meanwhile, or was not seen.
+    /// The proximity of the ranks' cores in each round. `None`: it changed during the round, or
+    /// could not be determined.
     pub(super) places: Vec<Option<Proximity>>,
-    /// The default's choice.
+    /// The choice that the default settings made.
     pub(super) taken: String,
-    /// The name among `choices` that forces the default's choice.
+    /// The name of the forced choice that equals the choice of the default settings. `None`: no
+    /// forced choice does.
     pub(super) own: Option<String>,
-    /// The default's figure in each round.
+    /// The value measured with the default settings in each round.
     pub(super) default: Vec<f64>,
     pub(super) choices: Vec<Choice>,
 }
 
-/// A forced choice.
+/// A choice that settings force, with the values that were measured with it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Choice {
     pub(super) name: String,
-    /// Environment variables and their values.
+    /// The environment variables that force the choice, with their values.
     pub(super) settings: Vec<(String, String)>,
-    /// The figure in each round.
+    /// The value measured in each round.
     pub(super) rounds: Vec<f64>,
 }
 
@@ -51,13 +55,15 @@ pub(super) struct Choice {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Regret<'a> {
     pub(super) best: &'a Choice,
-    /// The default's median time over the best choice's. Rates count as the time of a byte.
+    /// The median time with the default settings, divided by that with the best choice. A rate
+    /// counts as the time of a unit.
     pub(super) ratio: f64,
     /// The upper bound of the ratio, with a confidence of 95 %.
     pub(super) bound: f64,
-    /// The default's choice, forced, differs from the default by this fraction.
+    /// The noise of the measurement: the relative difference between the default settings and the
+    /// same choice, forced. `None`: it cannot be forced.
     pub(super) noise: Option<f64>,
-    /// The largest bound that counts as met.
+    /// The greatest `bound` with which the regret is acceptable.
     pub(super) limit: f64,
 }
 
@@ -66,14 +72,15 @@ impl Regret<'_> {
         self.bound <= self.limit
     }
 
-    /// The best choice is not the default's own.
+    /// True if the best choice differs from the choice of the default settings.
     pub(super) fn is_of_choice(&self, point: &Point) -> bool {
         point.own.as_deref() != Some(&*self.best.name)
     }
 }
 
 impl Point {
-    /// The state of the cores in the rounds that count; `None`: several, or none was seen.
+    /// The most frequent proximity of the cores: only its rounds are evaluated. `None`: too few
+    /// rounds have it, so all rounds are evaluated.
     pub(super) fn place(&self) -> Option<Proximity> {
         let count = |place: &Proximity| {
             let same = self.places.iter().filter(|one| **one == Some(*place));
@@ -84,7 +91,7 @@ impl Point {
         (count(&most) >= FEWEST.min(self.places.len())).then_some(most)
     }
 
-    /// The figures of the rounds that count.
+    /// The values of the rounds that are evaluated.
     pub(super) fn counted(&self, rounds: &[f64]) -> Vec<f64> {
         let place = self.place();
         let counts = |at: &usize| place.is_none() || self.places.get(*at) == Some(&place);
@@ -92,7 +99,7 @@ impl Point {
         counted.map(|at| rounds[at]).collect()
     }
 
-    /// The time of a figure, or the time of a unit of it.
+    /// The values of the rounds that are evaluated, as times: a rate becomes the time of a unit.
     fn times(&self, rounds: &[f64]) -> Vec<f64> {
         let counted = self.counted(rounds);
         match self.unit.more_is_better() {
@@ -101,7 +108,7 @@ impl Point {
         }
     }
 
-    /// The default's median time over that of a choice.
+    /// The median time of the default, divided by that of a choice.
     pub(super) fn ratio(&self, choice: &Choice) -> f64 {
         median(&self.times(&self.default)) / median(&self.times(&choice.rounds))
     }
@@ -123,12 +130,12 @@ impl Point {
         })
     }
 
-    /// The limit of the bound, without noise.
+    /// The greatest acceptable bound of the regret, without noise.
     pub(super) fn limit(&self) -> f64 {
         LIMITS[usize::from(self.is_collective)]
     }
 
-    /// The choices from the best to the worst, equal ones in their order.
+    /// The choices from the best to the worst; equal ones keep their order.
     pub(super) fn ranked(&self) -> Vec<&Choice> {
         let mut all: Vec<&Choice> = self.choices.iter().collect();
         all.sort_by(|one, other| self.ratio(other).total_cmp(&self.ratio(one)));
@@ -136,7 +143,8 @@ impl Point {
     }
 }
 
-/// The states of rounds, from those before, between and after them.
+/// The state of the cores in each round, from the states before, between and after the rounds.
+/// `None` if it changed during the round.
 pub(super) fn of_rounds(seen: &[Option<Proximity>]) -> Vec<Option<Proximity>> {
     let same = |pair: &[Option<Proximity>]| pair[0].filter(|_| pair[0] == pair[1]);
     seen.windows(2).map(same).collect()
@@ -210,7 +218,7 @@ pub(super) mod tests {
         assert_eq!(point.place(), Some(OneCore));
         assert_eq!(point.counted(&point.default), [1.0; 3]);
         assert_eq!(point.regret().unwrap().bound, 1.0);
-        // Too few of any state: all rounds count.
+        // No state is frequent enough, so all rounds are evaluated.
         point.places = vec![Some(OneCore), Some(Far), None, None, Some(OneCore)];
         assert_eq!(point.place(), None);
         assert_eq!(point.counted(&point.default).len(), 5);

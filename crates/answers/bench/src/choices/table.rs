@@ -1,4 +1,5 @@
-//! Points as tables: a row for each size, with the default, the best forced choice and the regret.
+//! Shows the points of `--every-choice` as tables: a row for each size, with the choice of the
+//! default settings, the best forced choice, and the regret.
 
 use conditions::{Conditions, Proximity};
 use results::sizes::size_label;
@@ -7,7 +8,7 @@ use results::table::{aligned, distinct, number, ratio};
 
 use super::point::{Point, Regret};
 
-/// The most choices in the last column.
+/// The most choices that the last column lists.
 const OTHERS: usize = 2;
 
 /// One table for each benchmark, machine and number of ranks, and a summary.
@@ -111,7 +112,7 @@ fn legend(points: &[Point]) -> String {
     )
 }
 
-/// The share of points within their limits, and the worst point.
+/// A sentence with the share of points within their limits, and the worst point.
 fn summary(points: &[Point]) -> String {
     let all: Vec<(&Point, Regret)> = points
         .iter()

@@ -9,7 +9,7 @@ use results::arguments::{ANY, POSITIVE, decimal, whole_number};
 
 use crate::library::{Fabrics, Library, LibraryChoice};
 
-/// The usual number of rounds.
+/// The number of rounds, unless the user chooses another.
 pub(crate) const ROUNDS: usize = 5;
 
 // The libraries to measure. (A `///` here would replace the help of the subcommand.)
@@ -52,7 +52,7 @@ pub(crate) struct ChoiceOptions {
 }
 
 impl ChoiceOptions {
-    /// The libraries to measure. `command` is this executable.
+    /// The libraries to measure. `command` is the path of this executable.
     pub(crate) fn libraries(&self, command: &Path) -> Result<Vec<Library>> {
         if self.modelled() {
             let fabrics = Fabrics {
@@ -80,8 +80,8 @@ impl ChoiceOptions {
         !self.fabric.is_empty()
     }
 
-    /// The number of rounds, unless the user has chosen another. In virtual time all rounds would
-    /// be equal, so there is one.
+    /// The number of rounds: the user's, or else `usual`. In virtual time it is 1, since all rounds
+    /// would be equal.
     pub(crate) fn rounds(&self, usual: usize) -> usize {
         match self.rounds {
             _ if self.modelled() => 1,

@@ -31,7 +31,7 @@ pub(crate) struct CollectiveOptions {
 #[derive(Debug)]
 pub(crate) struct CollectiveCommand {
     operation: &'static Operation,
-    /// The form that the name implies.
+    /// The form that the subcommand's name implies, if any.
     implied: Option<Form>,
     pub(crate) options: CollectiveOptions,
 }
@@ -98,7 +98,8 @@ impl Subcommand for CollectiveCommand {
             let name = operation.name(form);
             let command = Command::new(name).about(operation.help);
             let command = match name.contains('-') {
-                // The names of the OSU benchmarks. A process builds its command line once.
+                // The alias is the name of the OSU benchmark. A process builds its command line
+                // once, so it may leak.
                 true => command.alias(&*name.replace('-', "_").leak()),
                 false => command,
             };

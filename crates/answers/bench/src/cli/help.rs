@@ -1,5 +1,5 @@
-//! The help of each benchmark: an example, and only the options that mean something there. All
-//! benchmarks take the same options, and those without a meaning are refused with a reason.
+//! The help of each benchmark: an example, and only the options that apply to it. All benchmarks
+//! accept the same options, and refuse those that do not apply with a reason.
 
 use clap::Command;
 
@@ -9,14 +9,14 @@ use crate::form::Form;
 use crate::operation::Collective;
 use crate::window_access::OneSided;
 
-/// Options of modelled machines.
+/// The options that only modelled machines have.
 const MODELLED: [&str; 5] = ["fabric", "own", "ppn", "seed", "trace"];
-/// Options of `--every-choice`.
+/// The options that belong to `--every-choice`.
 const EVERY: [&str; 3] = ["every_choice", "keep", "beside"];
-/// Options of repeated iterations.
+/// The options that only benchmarks with repeated iterations have.
 const REPEATED: [&str; 4] = ["iterations", "seconds", "warmup", "percentiles"];
 
-/// The subcommands with their examples, and without the options that they refuse.
+/// Adds examples to the help of all subcommands, and hides the options that they refuse.
 pub(super) fn tailored(mut command: Command) -> Command {
     let names = command
         .get_subcommands()
@@ -60,7 +60,7 @@ fn benchmark(name: &str) -> Option<Benchmark> {
 /// The options that a benchmark refuses.
 fn hidden(name: &str) -> Vec<&'static str> {
     let Some(benchmark) = benchmark(name) else {
-        // `table` measures this machine.
+        // `table` measures this machine, and no modelled one.
         return MODELLED.to_vec();
     };
     let mut all = Vec::new();
@@ -81,12 +81,12 @@ fn hidden(name: &str) -> Vec<&'static str> {
             all.extend(REPEATED);
             all.extend(MODELLED);
             all.extend(EVERY);
-            all.extend(["explain", "save_costs"]);
+            all.push("explain");
         }
         Family::File => {
             all.extend(MODELLED);
             all.extend(EVERY);
-            all.extend(["explain", "save_costs"]);
+            all.push("explain");
         }
         Family::FirstTouch => {
             all.extend(REPEATED);
@@ -108,7 +108,7 @@ fn hidden(name: &str) -> Vec<&'static str> {
     all
 }
 
-/// Words after the name of a benchmark.
+/// The arguments of the examples, after the name of a subcommand.
 fn examples(name: &str) -> Vec<&'static str> {
     match benchmark(name) {
         None if name == "limits" => vec!["", " --rounds 1 --json"],

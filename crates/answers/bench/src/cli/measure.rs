@@ -1,6 +1,4 @@
-//! The options of all benchmarks.
-
-use std::path::PathBuf;
+//! The options that all benchmarks share.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -52,10 +50,6 @@ pub(crate) struct MeasureOptions {
     /// times of both and of the choices not taken (our own library only)
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Add the costs to FILE that rank 0 learns from long messages within its host;
-    /// FISHPLATE_COSTS=FILE then uses them, and learns nothing (our own library only)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) save_costs: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) every: EveryOptions,
     #[command(flatten)]
@@ -92,8 +86,8 @@ impl MeasureOptions {
         Ok(cases)
     }
 
-    /// The skews to measure, in microseconds. Without the option there is one case, of iterations
-    /// that follow each other.
+    /// The skews to measure, in microseconds. Without the option there is one case, in which
+    /// iterations follow each other without a barrier.
     fn skews(&self, benchmark: Benchmark) -> Result<Vec<Option<f64>>> {
         let name = benchmark.name();
         match &self.skew[..] {
@@ -143,7 +137,8 @@ impl MeasureOptions {
         Ok(plan)
     }
 
-    /// Refuses options for repeated iterations where every job measures once.
+    /// Refuses options for repeated iterations if every job measures only once, and other options
+    /// that do not apply to the benchmark.
     fn check_single(&self, benchmark: Benchmark) -> Result<()> {
         let name = benchmark.name();
         let iterations =

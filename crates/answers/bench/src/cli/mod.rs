@@ -111,7 +111,7 @@ pub(crate) enum BenchCommand {
 }
 
 impl BenchCommand {
-    /// The options of a benchmark; `None` for `limits` and `table`.
+    /// The options of a benchmark; `None` for `limits` and `table`, which have their own.
     pub(crate) fn options(&self) -> Option<&MeasureOptions> {
         Some(match self {
             BenchCommand::Latency(options)
@@ -137,7 +137,7 @@ impl BenchCommand {
         })
     }
 
-    /// The plans of a benchmark; none for `limits` and `table`.
+    /// The cases that a benchmark measures; empty for `limits` and `table`.
     pub(crate) fn cases(&self) -> Result<Vec<Case>> {
         match self {
             BenchCommand::Latency(options) => options.cases(Benchmark::Latency),

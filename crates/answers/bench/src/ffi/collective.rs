@@ -1,8 +1,8 @@
 //! Collective procedures of a foreign library in their three forms: blocking, nonblocking and
 //! persistent.
 //!
-//! Invariant: a [`CollectiveCall`] owns the buffers that its operation uses, and they are out of
-//! reach while it is in progress.
+//! Invariant: a [`CollectiveCall`] owns the buffers that its operation uses, and gives no access to
+//! them while the operation is in progress.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -26,8 +26,8 @@ struct Layout {
 }
 
 impl Layout {
-    /// Blocks for each of `peers`, of `size` bytes, contiguous; or with [`Share::Part`] the parts
-    /// of one block of `size` bytes.
+    /// The layout of contiguous blocks, one of `size` bytes for each of `peers`; with
+    /// [`Share::Part`], of the parts of one block of `size` bytes.
     fn new(operation: &Operation, size: usize, peers: usize) -> Result<Layout> {
         let elements = size / operation.element();
         let counts: Vec<usize> = match operation.receives {
@@ -52,8 +52,8 @@ impl Layout {
     }
 }
 
-/// The parts of `elements` that the ranks get: equal ones, and one element more for the first ranks
-/// while any remain.
+/// The number of elements in each rank's part: equal numbers, and one more for the first ranks if
+/// `elements` is not a multiple of `ranks`.
 fn parts(elements: usize, ranks: usize) -> impl Iterator<Item = usize> {
     (0..ranks).map(move |rank| elements / ranks + usize::from(rank < elements % ranks))
 }
@@ -74,7 +74,7 @@ pub(crate) struct CollectiveCall<'a> {
     collective: Collective,
     address: Address,
     comm: AbiHandle,
-    /// The ranks of the blocks, in order: all ranks, or the neighbours.
+    /// The ranks of the peers, in the order of the blocks: all ranks, or the neighbours.
     peers: Vec<usize>,
     send: Option<MmapMut>,
     recv: Option<MmapMut>,
@@ -137,7 +137,7 @@ impl<'a> CollectiveCall<'a> {
         &self.peers
     }
 
-    /// The displacement of this rank's part in bytes, and its length.
+    /// The displacement and the length of this rank's part, both in bytes.
     pub(crate) fn part(&self) -> (usize, usize) {
         let (rank, element) = (self.mpi.rank(), self.collective.operation.element());
         let of = |numbers: &[c_int]| numbers[rank] as usize * element;
@@ -159,7 +159,8 @@ impl<'a> CollectiveCall<'a> {
         self.recv.as_mut().expect("present until the end")
     }
 
-    /// Prepares messages of `size` bytes; a persistent operation is planned by the library here.
+    /// Sets the size of messages to `size` bytes, and initializes the request of a persistent
+    /// operation.
     pub(crate) fn prepare(&mut self, size: usize) -> Result<()> {
         self.finish()?;
         self.describe(size)?;
@@ -169,7 +170,7 @@ impl<'a> CollectiveCall<'a> {
         Ok(())
     }
 
-    /// Ends what [`CollectiveCall::prepare`] began.
+    /// Frees the persistent request that [`CollectiveCall::prepare`] initialized.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if self.request == REQUEST_NULL {
             return Ok(());
@@ -211,7 +212,8 @@ impl<'a> CollectiveCall<'a> {
         Ok(())
     }
 
-    /// The operation has completed. A completed one may be waited for.
+    /// True if the operation has completed. It may be called again, and
+    /// [`wait`](CollectiveCall::wait) too, after completion.
     #[inline]
     pub(crate) fn test(&mut self) -> Result<bool> {
         let mut completed = 0;
@@ -222,13 +224,13 @@ impl<'a> CollectiveCall<'a> {
         Ok(completed != 0)
     }
 
-    /// Calls the procedure of the operation's form.
+    /// Calls the procedure of the operation in its form.
     #[inline]
     fn begin(&mut self) -> Result<()> {
         let Collective { operation, form } = self.collective;
         // SAFETY: the standard ABI fixes the prototype behind the procedure's name. `describe` has
-        // set the pointers to the layout and the buffers, which hold the blocks of that size and
-        // stay until the operation is complete.
+        // set the pointers to the layout and to the buffers, which have room for blocks of this
+        // size and exist until the operation is complete.
         let code = unsafe {
             operation
                 .signature
@@ -274,13 +276,14 @@ impl<'a> CollectiveCall<'a> {
 impl Drop for CollectiveCall<'_> {
     fn drop(&mut self) {
         if self.active {
-            // After an error: the library may still access these.
+            // An operation is in progress after an error: the library may still access these, so
+            // leak them.
             std::mem::forget(self.send.take());
             std::mem::forget(self.recv.take());
             std::mem::forget(std::mem::take(&mut self.layout));
             return;
         }
-        // This happens also after an error, which the user has got already.
+        // This also runs after an error; the user already has that error.
         let _ = self.finish();
         if self.comm != COMM_WORLD {
             self.mpi.free(&mut self.comm);

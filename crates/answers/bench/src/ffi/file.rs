@@ -1,6 +1,6 @@
-//! A file that all ranks have open.
+//! A file that ranks have open through the library.
 //!
-//! Invariant: accesses block, so they outlive no buffer.
+//! Invariant: accesses block, so they end before their buffers do.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::Path;
@@ -23,7 +23,7 @@ type Contiguous = unsafe extern "C" fn(c_int, AbiHandle, *mut AbiHandle) -> c_in
 type Resized = unsafe extern "C" fn(AbiHandle, isize, isize, *mut AbiHandle) -> c_int;
 type SetView =
     unsafe extern "C" fn(AbiHandle, i64, AbiHandle, AbiHandle, *const c_char, AbiHandle) -> c_int;
-/// Reads and writes at explicit offsets.
+/// The prototype of reads and writes at explicit offsets.
 type Access<P> = unsafe extern "C" fn(AbiHandle, i64, P, c_int, AbiHandle, *mut c_void) -> c_int;
 
 /// A file that the library has open, and deletes when it is closed.
@@ -37,14 +37,14 @@ pub(crate) struct OpenFile<'a> {
 }
 
 impl Mpi {
-    /// Opens a file on all ranks; `is_own`: on this one alone.
+    /// Opens a file on all ranks; if `is_own`, a file of this rank alone.
     pub(crate) fn open_file(&self, path: &Path, is_own: bool) -> Result<OpenFile<'_>> {
         let open = prototype!(self.procedure("MPI_File_open")?, Open);
         let name = CString::new(path.as_os_str().as_encoded_bytes());
         let name = name.context("the name of a file has a zero byte")?;
         let (mode, mut handle) = (CREATE | READ_WRITE | DELETE_ON_CLOSE, FILE_NULL);
         let comm = if is_own { COMM_SELF } else { COMM_WORLD };
-        // SAFETY: constants of the ABI, a string, and a place for the result.
+        // SAFETY: constants of the ABI, a string, and memory for the result.
         let code = unsafe { open(comm, name.as_ptr(), mode, INFO_NULL, &mut handle) };
         self.check("MPI_File_open", code)
             .with_context(|| format!("{} (TMPDIR names another folder)", path.display()))?;
@@ -60,7 +60,8 @@ impl Mpi {
 }
 
 impl OpenFile<'_> {
-    /// Makes this rank see records of `bytes` bytes, of which each rank has one in turn.
+    /// Sets the view of this rank: every `size`-th record of `bytes` bytes, beginning with the
+    /// record of its own rank, where `size` is the number of ranks.
     pub(crate) fn interleave(&self, bytes: usize) -> Result<()> {
         let mpi = self.mpi;
         let contiguous = prototype!(mpi.procedure("MPI_Type_contiguous")?, Contiguous);
@@ -71,7 +72,7 @@ impl OpenFile<'_> {
         let extent = (bytes * mpi.size()) as isize;
         let displacement = (bytes * mpi.rank()) as i64;
         let (mut record, mut records) = (DATATYPE_NULL, DATATYPE_NULL);
-        // SAFETY: handles of the library, a string, and places for the results.
+        // SAFETY: handles of the library, a string, and memory for the results.
         unsafe {
             let code = contiguous(bytes as c_int, BYTE, &mut record);
             mpi.check("MPI_Type_contiguous", code)?;
@@ -86,7 +87,7 @@ impl OpenFile<'_> {
         }
     }
 
-    /// `MPI_File_read_at`, or `MPI_File_read_at_all`.
+    /// Calls `MPI_File_read_at`, or `MPI_File_read_at_all` if `collective`.
     #[inline]
     pub(crate) fn read(&self, offset: usize, into: &mut [u8], collective: bool) -> Result<()> {
         let (procedure, call) = match collective {
@@ -99,7 +100,7 @@ impl OpenFile<'_> {
         self.mpi.check(procedure, code)
     }
 
-    /// `MPI_File_write_at`, or `MPI_File_write_at_all`.
+    /// Calls `MPI_File_write_at`, or `MPI_File_write_at_all` if `collective`.
     #[inline]
     pub(crate) fn write(&self, offset: usize, from: &[u8], collective: bool) -> Result<()> {
         let (procedure, call) = match collective {

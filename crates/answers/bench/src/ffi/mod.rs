@@ -1,12 +1,12 @@
 //! A safe interface to a foreign MPI library that is opened at run time.
 //!
-//! All `unsafe` of this crate is in this module: nothing can check that a symbol has the prototype
-//! that its name promises.
+//! All `unsafe` of this crate is in this module: it cannot be checked that a symbol has the
+//! prototype that its name promises.
 //!
-//! Invariant: a path given to [`Mpi::open`] is trusted to be an MPI library of the
-//! standard ABI (MPI 5.0, chapter 20). Buffers outlive the operations on them; nonblocking
-//! operations therefore exist only inside [`Mpi::window`] and
-//! [`CollectiveCall`](collective::CollectiveCall), which owns its buffers.
+//! Invariant: a path given to [`Mpi::open`] is trusted to be an MPI library of the standard ABI
+//! (MPI 5.0, chapter 20). Buffers outlive the operations on them; nonblocking operations therefore
+//! exist only inside [`Mpi::window`] and [`CollectiveCall`](collective::CollectiveCall), which owns
+//! its buffers.
 
 /// Makes a procedure of the library callable. The caller names the prototype of the standard ABI.
 macro_rules! prototype {
@@ -40,7 +40,7 @@ use nix::sys::signal::Signal;
 /// A handle of the ABI: a pointer, or one of the small constants.
 type AbiHandle = usize;
 
-/// A procedure of the library, whose prototype its user knows.
+/// The address of a procedure of the library. Its caller must know the prototype.
 type Address = unsafe extern "C" fn();
 
 const COMM_WORLD: AbiHandle = 0x101;
@@ -102,13 +102,14 @@ functions! {
 pub(crate) struct Mpi {
     call: Functions,
     wtime: unsafe extern "C" fn() -> f64,
-    /// The clock is the library's MPI_Wtime instead of this process's.
+    /// True if the clock is the library's MPI_Wtime instead of this process's clock.
     virtual_time: bool,
     opened: Instant,
     rank: usize,
     size: usize,
     path: PathBuf,
-    // The last field: the function pointers are dropped before the code that they point to.
+    // This field is the last one: the function pointers are dropped before the code to which they
+    // point.
     library: Library,
 }
 
@@ -141,7 +142,7 @@ impl Mpi {
         })
     }
 
-    /// A procedure that not every library has.
+    /// The address of a procedure that some libraries lack. An error if this library lacks it.
     fn procedure(&self, name: &str) -> Result<Address> {
         // SAFETY: the address is only called with the prototype that the standard ABI fixes for
         // the name, and no longer than the library is open.
@@ -182,7 +183,7 @@ impl Mpi {
         self.check("MPI_Finalize", unsafe { (self.call.finalize)() })
     }
 
-    /// Calls MPI_Abort, which ends the job. It returns only if the library is broken.
+    /// Calls MPI_Abort, which ends the job. Returns only if the library is broken.
     pub(crate) fn abort(&self, code: i32) {
         // SAFETY: a constant of the ABI and an integer.
         unsafe { (self.call.abort)(COMM_WORLD, code) };
@@ -193,8 +194,8 @@ impl Mpi {
         self.virtual_time = true;
     }
 
-    /// Seconds since a fixed moment, by this process's clock, which is the same for every library;
-    /// in virtual time by MPI_Wtime.
+    /// The time since a fixed moment, in seconds, by this process's clock, which is the same for
+    /// every library; in virtual time by MPI_Wtime.
     #[inline]
     pub(crate) fn seconds(&self) -> f64 {
         if self.virtual_time {
@@ -252,7 +253,7 @@ impl Mpi {
         self.check("MPI_Recv", code)
     }
 
-    /// Starts nonblocking operations and waits for all of them, also if starting one failed.
+    /// Starts nonblocking operations and waits for all of them, even if starting one failed.
     #[inline]
     pub(crate) fn window<'b>(
         &self,
@@ -284,7 +285,7 @@ impl Mpi {
         self.check("MPI_Barrier", unsafe { (self.call.barrier)(COMM_WORLD) })
     }
 
-    /// Sums 32-bit integers at all ranks.
+    /// Sums vectors of 32-bit integers over all ranks.
     #[inline]
     pub(crate) fn allreduce(&self, from: &[i32], to: &mut [i32]) -> Result<()> {
         assert_eq!(from.len(), to.len());
@@ -296,7 +297,7 @@ impl Mpi {
         self.check("MPI_Allreduce", code)
     }
 
-    /// Exchanges blocks between all ranks; both slices hold one block for each rank.
+    /// Exchanges blocks between all ranks; both slices contain one block for each rank.
     #[inline]
     pub(crate) fn alltoall(&self, from: &[u8], to: &mut [u8]) -> Result<()> {
         assert_eq!(from.len(), to.len());
@@ -309,8 +310,8 @@ impl Mpi {
         self.check("MPI_Alltoall", code)
     }
 
-    /// Exchanges parts between all ranks. The parts to and from all ranks are contiguous, with
-    /// sizes in bytes in `to_each` and `of_each`.
+    /// Exchanges parts between all ranks. Parts are contiguous in `from` and `to`; their sizes in
+    /// bytes, one for each rank, are in `to_each` and `of_each`.
     pub(crate) fn alltoallv(
         &self,
         from: &[u8],
@@ -382,7 +383,7 @@ fn displacements(parts: &[i32], room: usize) -> Vec<c_int> {
 #[derive(Default)]
 pub(crate) struct Handles(Vec<AbiHandle>);
 
-/// Nonblocking operations in progress; [`Mpi::window`] waits for them.
+/// Nonblocking operations in progress, for which [`Mpi::window`] waits.
 pub(crate) struct Window<'w, 'b> {
     mpi: &'w Mpi,
     handles: &'w mut Vec<AbiHandle>,
@@ -436,8 +437,7 @@ impl<'b> Window<'_, 'b> {
     }
 }
 
-/// Makes the kernel send SIGTERM to the command's process when this process ends, for whatever
-/// reason.
+/// Makes the kernel send SIGTERM to the command's process when this process ends for any reason.
 pub(crate) fn end_with_parent(command: &mut Command) {
     // SAFETY: between fork and exec only prctl is called, which allocates nothing and takes no
     // lock.

@@ -1,4 +1,4 @@
-//! The argument lists of collective procedures, and calls by them.
+//! The argument lists of collective procedures, and calls with these argument lists.
 
 use std::ffi::c_int;
 
@@ -22,8 +22,8 @@ macro_rules! argument {
     (types) => { *const AbiHandle };
 }
 
-/// Makes [`Signature`] and its call from lists of arguments. After them the standard has the
-/// communicator, then for the persistent form an info object, and a request for the forms that are
+/// Makes [`Signature`] and its `call` from lists of arguments. In the standard these are followed
+/// by the communicator, then by an info object if the form is persistent, and by a request if it is
 /// not blocking.
 macro_rules! signatures {
     ($($name:ident ( $($argument:ident),* );)*) => {
@@ -99,8 +99,8 @@ signatures! {
     NeighborAlltoallw(send, send_counts, send_addresses, types, recv, recv_counts, recv_addresses, types);
 }
 
-/// The arguments of all collective procedures. Pointers lead into the buffers and the counts of
-/// a [`CollectiveCall`](super::collective::CollectiveCall).
+/// The arguments of all collective procedures. Pointers point into the buffers and counts of a
+/// [`CollectiveCall`](super::collective::CollectiveCall).
 pub(super) struct Arguments {
     pub(super) send: *const u8,
     pub(super) recv: *mut u8,

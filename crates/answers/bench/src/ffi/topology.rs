@@ -1,4 +1,4 @@
-//! Communicators with neighbourhoods.
+//! Communicators with process topologies, for neighbourhood collectives.
 
 use std::ffi::c_int;
 
@@ -44,7 +44,7 @@ macro_rules! prototype {
 
 impl Mpi {
     /// A communicator of all ranks with this topology, and this rank's neighbours in the order of
-    /// the blocks.
+    /// their blocks.
     pub(super) fn neighbourhood(&self, topology: Topology) -> Result<(AbiHandle, Vec<usize>)> {
         match topology {
             Topology::Grid(dimensions) => self.grid(dimensions),
@@ -101,7 +101,7 @@ impl Mpi {
         Ok(comm)
     }
 
-    /// Frees a communicator made here.
+    /// Frees a communicator that [`neighbourhood`](Mpi::neighbourhood) has made.
     pub(super) fn free(&self, comm: &mut AbiHandle) {
         // SAFETY: a communicator of the library, which nothing uses any more. An error here would
         // come after the measurement.

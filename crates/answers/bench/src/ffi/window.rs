@@ -1,7 +1,7 @@
-//! Windows of one-sided communication, accessed at rank 1.
+//! Windows of one-sided communication, in which rank 1 is the target.
 //!
-//! Invariant: an access is complete when its method returns, or the [`OpenWindow::stream`] that
-//! begins it, so it outlives no buffer.
+//! Invariant: an access is complete when its method returns, or when the [`OpenWindow::stream`]
+//! that begins it returns, so its buffer outlives it.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -28,7 +28,7 @@ type Free = unsafe extern "C" fn(*mut AbiHandle) -> c_int;
 type LockAll = unsafe extern "C" fn(c_int, AbiHandle) -> c_int;
 type OfWindow = unsafe extern "C" fn(AbiHandle) -> c_int;
 type Flush = unsafe extern "C" fn(c_int, AbiHandle) -> c_int;
-/// `MPI_Put` and `MPI_Get`.
+/// The prototype of `MPI_Put` and `MPI_Get`.
 type Move<P> =
     unsafe extern "C" fn(P, c_int, AbiHandle, c_int, isize, c_int, AbiHandle, AbiHandle) -> c_int;
 type Accumulate = unsafe extern "C" fn(
@@ -75,15 +75,15 @@ type CompareAndSwap = unsafe extern "C" fn(
     AbiHandle,
 ) -> c_int;
 
-/// An access that has begun: its buffer is in use until the flush that follows in
+/// Proves that an access has begun. The buffer is in use until the flush at the end of
 /// [`OpenWindow::stream`].
 pub(crate) struct Begun;
 
-/// A window with memory of the library at each rank.
+/// A window whose memory the library has allocated at each rank.
 pub(crate) struct OpenWindow<'a> {
     mpi: &'a Mpi,
     handle: AbiHandle,
-    /// Bytes at each rank.
+    /// The number of bytes at each rank.
     bytes: usize,
     flush: Flush,
     put: Move<*const u8>,
@@ -95,11 +95,11 @@ pub(crate) struct OpenWindow<'a> {
 }
 
 impl Mpi {
-    /// A new window of all ranks, with `bytes` bytes at each.
+    /// Allocates a window of all ranks, with `bytes` bytes at each.
     pub(crate) fn window_of(&self, bytes: usize) -> Result<OpenWindow<'_>> {
         let create = prototype!(self.procedure("MPI_Win_allocate")?, Create);
         let (mut base, mut handle) = (ptr::null_mut(), WIN_NULL);
-        // SAFETY: constants of the ABI and places for two results.
+        // SAFETY: constants of the ABI, and memory for two results.
         let code = unsafe {
             create(
                 bytes as isize,
@@ -135,7 +135,7 @@ impl OpenWindow<'_> {
         self.mpi.check("MPI_Win_lock_all", code)
     }
 
-    /// Ends that epoch.
+    /// Ends the epoch that [`lock_all`](OpenWindow::lock_all) began.
     pub(crate) fn unlock_all(&self) -> Result<()> {
         let unlock_all = prototype!(self.mpi.procedure("MPI_Win_unlock_all")?, OfWindow);
         // SAFETY: a window of the library.
@@ -151,19 +151,19 @@ impl OpenWindow<'_> {
         self.mpi.check("MPI_Win_free", code)
     }
 
-    /// `MPI_Put`.
+    /// Calls `MPI_Put` and flushes.
     #[inline]
     pub(crate) fn put(&self, from: &[u8]) -> Result<()> {
         self.stream(1, |_| self.begin_put(from, 0))
     }
 
-    /// `MPI_Get`.
+    /// Calls `MPI_Get` and flushes.
     #[inline]
     pub(crate) fn get(&self, to: &mut [u8]) -> Result<()> {
         self.stream(1, |_| self.begin_get(to, 0))
     }
 
-    /// Begins accesses by number, and completes them by one flush.
+    /// Begins `count` accesses, each with its number, and completes them with one flush.
     #[inline]
     pub(crate) fn stream(
         &self,
@@ -176,7 +176,8 @@ impl OpenWindow<'_> {
         self.flush()
     }
 
-    /// `MPI_Put` at a displacement, to be completed by [`stream`](OpenWindow::stream).
+    /// Calls `MPI_Put` at a displacement in bytes; to be completed by
+    /// [`stream`](OpenWindow::stream).
     #[inline]
     pub(crate) fn begin_put(&self, from: &[u8], at: usize) -> Result<Begun> {
         let (count, win) = (self.count(at, from.len(), 1)?, self.handle);
@@ -186,7 +187,8 @@ impl OpenWindow<'_> {
         self.mpi.check("MPI_Put", code).map(|()| Begun)
     }
 
-    /// `MPI_Get` at a displacement, to be completed by [`stream`](OpenWindow::stream).
+    /// Calls `MPI_Get` at a displacement in bytes; to be completed by
+    /// [`stream`](OpenWindow::stream).
     #[inline]
     pub(crate) fn begin_get(&self, to: &mut [u8], at: usize) -> Result<Begun> {
         let (count, win) = (self.count(at, to.len(), 1)?, self.handle);
@@ -196,7 +198,7 @@ impl OpenWindow<'_> {
         self.mpi.check("MPI_Get", code).map(|()| Begun)
     }
 
-    /// `MPI_Accumulate`, which sums 8-byte integers.
+    /// Calls `MPI_Accumulate`, which sums 8-byte integers, and flushes.
     #[inline]
     pub(crate) fn accumulate(&self, from: &[u8]) -> Result<()> {
         let (count, win, ty) = (self.count(0, from.len(), WORD)?, self.handle, INT64);
@@ -206,7 +208,7 @@ impl OpenWindow<'_> {
         self.completed("MPI_Accumulate", code)
     }
 
-    /// `MPI_Get_accumulate`, which sums 8-byte integers.
+    /// Calls `MPI_Get_accumulate`, which sums 8-byte integers, and flushes.
     #[inline]
     pub(crate) fn get_accumulate(&self, from: &[u8], old: &mut [u8]) -> Result<()> {
         assert_eq!(from.len(), old.len());
@@ -221,7 +223,7 @@ impl OpenWindow<'_> {
         self.completed("MPI_Get_accumulate", code)
     }
 
-    /// `MPI_Fetch_and_op`, which sums 8-byte integers.
+    /// Calls `MPI_Fetch_and_op`, which sums 8-byte integers, and flushes.
     #[inline]
     pub(crate) fn fetch_and_op(&self, from: &[u8], old: &mut [u8]) -> Result<()> {
         assert!(from.len() == WORD && old.len() == WORD && self.bytes >= WORD);
@@ -231,7 +233,7 @@ impl OpenWindow<'_> {
         self.completed("MPI_Fetch_and_op", code)
     }
 
-    /// `MPI_Compare_and_swap` of a value with itself.
+    /// Calls `MPI_Compare_and_swap` of a value with itself, and flushes.
     #[inline]
     pub(crate) fn compare_and_swap(&self, value: &[u8], old: &mut [u8]) -> Result<()> {
         assert!(value.len() == WORD && old.len() == WORD && self.bytes >= WORD);
@@ -241,7 +243,8 @@ impl OpenWindow<'_> {
         self.completed("MPI_Compare_and_swap", code)
     }
 
-    /// Elements of an access.
+    /// The number of elements in an access of `bytes` bytes at a displacement. An error if it
+    /// exceeds the window.
     #[inline]
     fn count(&self, at: usize, bytes: usize, element: usize) -> Result<c_int> {
         if at > self.bytes || bytes > self.bytes - at || !bytes.is_multiple_of(element) {
@@ -250,7 +253,7 @@ impl OpenWindow<'_> {
         Ok((bytes / element) as c_int)
     }
 
-    /// Flushes, so that an access which has begun is complete.
+    /// Flushes, so that the access that has just begun is complete.
     #[inline]
     fn completed(&self, procedure: &str, code: c_int) -> Result<()> {
         self.mpi.check(procedure, code)?;

@@ -1,5 +1,5 @@
-//! Latency of a cache line between two cores: a counter in one line, alternately written by both;
-//! and the same with a second line that is written before and read after it.
+//! The latency of a cache line between two cores: a counter in one line, written alternately by
+//! both; and the same with a second line that each writes before the counter and reads after it.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ pub(crate) fn measure() -> Result<Vec<Figure>> {
 
 fn one_way(lines: usize) -> Result<f64> {
     let (flag, data) = (CacheLine::default(), CacheLine::default());
-    // One side answers even numbers, the other odd ones.
+    // One side waits for even numbers, the other for odd ones.
     let turn = |wanted: u64| {
         while flag.0.load(Ordering::Acquire) != wanted {
             spin_loop();

@@ -1,5 +1,5 @@
-//! Bandwidth of copies: within a process, from cached and from uncached memory, and from another
-//! process with `process_vm_readv`.
+//! The bandwidth of copies: within a process, from cached and from uncached memory, and from
+//! another process with `process_vm_readv`.
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, IoSliceMut, Read, Write, stdin, stdout};
@@ -17,11 +17,11 @@ use crate::message::SUBCOMMAND;
 
 const FIRST: usize = 64;
 const LAST: usize = 4 << 20;
-/// Memory that uncached copies walk through, in bytes: larger than any cache.
+/// The memory through which uncached copies go, in bytes: larger than any cache.
 const COLD: usize = 256 << 20;
-/// Measuring time of one figure in one round.
+/// The measuring time of one figure in one round.
 const SLICE: Duration = Duration::from_millis(20);
-/// The argument instead of a library and a plan: hold memory that the parent reads.
+/// The worker's argument instead of a library and a plan: allocate memory for the parent to read.
 pub(crate) const LEND: &str = "lend-memory";
 
 pub(crate) fn memcpy() -> Result<Vec<Figure>> {
@@ -82,7 +82,8 @@ fn time(mut step: impl FnMut() -> Result<()>) -> Result<f64> {
             step()?;
         }
         let took = before.elapsed();
-        // A batch takes a good part of the slice, so that reading the clock does not count.
+        // A batch takes a good part of the slice, so that the time of reading the clock is
+        // negligible.
         if start.elapsed() >= SLICE && took >= SLICE / 4 {
             return Ok(took.as_secs_f64() / f64::from(batch));
         }
@@ -90,7 +91,7 @@ fn time(mut step: impl FnMut() -> Result<()>) -> Result<f64> {
     }
 }
 
-/// The powers of two times `first`, up to `last`.
+/// The sizes `first`, `2 * first`, and so on, up to `last`.
 fn sizes(first: usize, last: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(first), |size| Some(size * 2)).take_while(move |&size| size <= last)
 }
@@ -105,7 +106,7 @@ fn figure(name: &'static str, size: usize, seconds: f64) -> Figure {
     }
 }
 
-/// A child that holds memory for this process to read. It ends when its standard input is closed.
+/// A child process with memory that this process reads. It ends when its standard input is closed.
 struct Lender {
     child: Child,
     address: usize,
@@ -145,7 +146,7 @@ impl Drop for Lender {
     }
 }
 
-/// The child: prints the address of its memory and waits.
+/// The main function of the child: prints the address of its memory and waits.
 pub(crate) fn lend_memory() -> ExitCode {
     let memory = vec![3u8; LAST];
     let printed =

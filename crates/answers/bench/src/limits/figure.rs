@@ -1,8 +1,8 @@
-//! Figures of limits.
+//! The result of a measurement of the machine's limits: the value of one limit at one size.
 
 use results::Unit;
 
-/// One figure: a limit at one size.
+/// The value of one limit of the machine at one size.
 pub(super) struct Figure {
     pub(super) name: &'static str,
     pub(super) size: usize,

@@ -1,7 +1,7 @@
-//! Limits of the machine, without MPI: reference figures for every transport.
+//! The limits of the machine, without MPI: reference figures for every transport.
 //!
-//! All of it is safe Rust. Two threads stand for two ranks where the hardware sees no difference; a
-//! child process is used where only another process will do.
+//! All of it is safe Rust. Two threads stand for two ranks if that makes no difference for the
+//! hardware; a child process is used only if another process is required.
 
 mod cache_line;
 mod copy;
@@ -20,7 +20,7 @@ use crate::measurement::Measurement;
 pub(crate) use copy::{LEND, lend_memory};
 use figure::Figure;
 
-/// The "library" of these measurements.
+/// The name that these measurements have in the column of libraries.
 const MACHINE: &str = "machine";
 
 /// The measurement of one kind of limit.
@@ -39,7 +39,7 @@ const ALL: [(&str, Measure); 7] = [
 /// The number of progress steps in one round of [`measure`].
 pub(crate) const STEPS: usize = ALL.len();
 
-/// Measures one round of all limits. `command` is this executable, for limits that need another
+/// Measures all limits once. `command` is the path of this executable, for limits that need another
 /// process.
 pub(crate) fn measure(command: &Path, console: &mut Console) -> Result<Vec<Measurement>> {
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Two threads, each bound to a different core.
+//! Two threads, each of which is bound to its own core.
 
 use std::fs;
 use std::panic::resume_unwind;
@@ -9,14 +9,14 @@ use anyhow::{Context, Result, bail};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// Runs both at once and returns the result of `first`.
+/// Runs both functions at once, each on its own core, and returns the result of `first`.
 pub(crate) fn pair<T: Send>(
     first: impl FnOnce() -> Result<T> + Send,
     second: impl FnOnce() -> Result<()> + Send,
 ) -> Result<T> {
     let (one, other) = two_cores()?;
     thread::scope(|scope| {
-        // The second waits until the system has given the first its thread, too.
+        // The second thread waits until the system has also started the first.
         let (go, may_go) = mpsc::channel();
         let refused = "cannot start a thread";
         let second = thread::Builder::new().spawn_scoped(scope, move || {
@@ -27,7 +27,7 @@ pub(crate) fn pair<T: Send>(
         let first =
             thread::Builder::new().spawn_scoped(scope, move || pin(one).and_then(|()| first()));
         let first = first.context(refused)?;
-        // It waits for nothing else.
+        // The channel is only a start signal, so an error is ignored.
         let _ = go.send(());
         let value = first.join().unwrap_or_else(|panic| resume_unwind(panic));
         second.join().unwrap_or_else(|panic| resume_unwind(panic))?;
@@ -35,7 +35,7 @@ pub(crate) fn pair<T: Send>(
     })
 }
 
-/// Binds this thread to a CPU.
+/// Binds this thread to a CPU, as the kernel numbers them.
 fn pin(cpu: usize) -> Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu)?;
@@ -56,7 +56,7 @@ fn two_cores() -> Result<(usize, usize)> {
     }
 }
 
-/// The CPUs of a core, as the kernel lists them.
+/// The list of CPUs on the same core, as the kernel writes it; `None` if it cannot be read.
 fn core(cpu: usize) -> Option<String> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     fs::read_to_string(path).ok()

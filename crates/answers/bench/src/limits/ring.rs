@@ -1,8 +1,8 @@
-//! A ring of 64-byte slots between two cores, the core of a shared-memory transport: payload and
+//! A ring of 64-byte slots between two cores, the basis of a shared-memory transport: payload and
 //! lap number share a slot, and the receiver publishes its tail from time to time.
 //!
-//! The rate is measured twice: like MPI's message rate, with an answer to each window, and as a
-//! stream without answers.
+//! The rate is measured in two forms: like MPI's message rate, with an answer to each window of
+//! messages, and as a stream with one answer at the end.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,13 +14,13 @@ use anyhow::Result;
 use results::Unit;
 
 const SLOTS: u64 = 256;
-/// Number of slots after which the receiver publishes its tail.
+/// The number of slots after which the receiver publishes its tail.
 const PUBLISH: u64 = SLOTS / 4;
 const PAYLOAD: usize = 8;
 
 const TURNS: u64 = 50_000;
 const MESSAGES: u64 = 512_000;
-/// Messages of a window, as in `bw`.
+/// The number of messages in a window, as in `bw`.
 const WINDOW: u64 = 64;
 const SKIP: u64 = 1_000;
 
@@ -42,7 +42,7 @@ struct Ring {
     tail: Tail,
 }
 
-/// The state of one side: its position, and the last known position of the other.
+/// The state of one side: its own position, and the last known tail of the receiver.
 #[derive(Default)]
 struct Cursor {
     at: u64,
@@ -129,7 +129,7 @@ pub(crate) fn rate() -> Result<Vec<Figure>> {
         .collect()
 }
 
-/// The sender waits for an answer after every `window` messages.
+/// The rate of a sender that waits for an answer after every `window` messages.
 fn messages_per_second(window: u64) -> Result<f64> {
     let (there, back) = (Ring::new(), Ring::new());
     let windows = MESSAGES / window;

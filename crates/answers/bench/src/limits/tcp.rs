@@ -1,4 +1,4 @@
-//! TCP over loopback, with both sides polling nonblocking sockets.
+//! TCP over the loopback interface, with both sides polling nonblocking sockets.
 
 use std::hint::spin_loop;
 use std::io::{ErrorKind, Read, Write};

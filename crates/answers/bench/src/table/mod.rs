@@ -8,8 +8,8 @@ use results::table::distinct;
 use crate::measurement::Measurement;
 pub(crate) use rows::{best, part_title};
 
-/// One table for each benchmark, in the order of first appearance. The other libraries are compared
-/// with the first.
+/// One table for each benchmark, in the order of first appearance, in which the first library is
+/// compared with the others.
 pub(crate) fn render(all: &[Measurement]) -> String {
     let mut tables = Vec::new();
     for benchmark in distinct(all.iter().map(|m| base(&m.benchmark))) {
@@ -27,7 +27,7 @@ pub(crate) fn render(all: &[Measurement]) -> String {
     tables.join("\n")
 }
 
-/// The benchmark of one of its numbers, such as `init` of `init/private`.
+/// The benchmark to which a figure belongs, such as `init` for `init/private`.
 fn base(benchmark: &str) -> &str {
     benchmark.split('/').next().unwrap_or(benchmark)
 }

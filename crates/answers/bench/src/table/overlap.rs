@@ -7,7 +7,7 @@ use results::table::{lines, number};
 use super::rows::{Keys, legend, one, title};
 use crate::measurement::Measurement;
 
-/// The figures of a nonblocking collective: the part of the benchmark's name, and the title.
+/// The figures of a nonblocking collective: the suffix of the benchmark's name, and the title.
 const FIGURES: [(&str, &str); 4] = [
     ("/overall", "Overall"),
     ("/compute", "Compute"),
@@ -52,7 +52,7 @@ pub(super) fn alone(benchmark: &str, all: &[&Measurement]) -> String {
     format!("{title}\n{rows}{}", legend(all))
 }
 
-/// A table for each figure of a nonblocking collective, with the libraries side by side.
+/// A table for each figure of a nonblocking collective, with a column for each library.
 pub(super) fn compared(benchmark: &str, all: &[&Measurement]) -> Vec<String> {
     let table = |(part, name): (&str, &str)| {
         let is = |m: &&Measurement| m.benchmark.strip_prefix(benchmark) == Some(part);

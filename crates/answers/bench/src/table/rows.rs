@@ -1,5 +1,5 @@
-//! Tables with one figure for a size: one library with its spread, or several side by side with the
-//! ratios of the first to each of the others and to the best of them.
+//! Tables with one figure for a size: of one library with its spread, or of several in columns,
+//! with the ratios of the first to each of the others and to the best of them.
 
 use results::sizes::size_label;
 use results::table::{distinct, lines, number, ratio, ratio_legend};
@@ -38,7 +38,7 @@ pub(super) fn one(heading: &str, all: &[&Measurement]) -> String {
     format!("{title}\n{rows}{}{ratios}", legend(all))
 }
 
-/// The meaning of the columns with ratios.
+/// The explanation of the columns with ratios; empty if there are none.
 fn ratios(labels: &[&str], unit: Unit) -> String {
     if labels.len() < 2 || unit == Unit::Percent {
         return String::new();
@@ -46,7 +46,8 @@ fn ratios(labels: &[&str], unit: Unit) -> String {
     ratio_legend(labels[0], unit)
 }
 
-/// The columns that name a row. A column in which all rows are equal is left out.
+/// The columns that identify a row of a table. A field is true if the table has its column; a
+/// column in which all rows are equal is left out.
 pub(super) struct Keys {
     pub(super) parts: bool,
     pub(super) ranks: bool,
@@ -69,7 +70,7 @@ impl Keys {
         (&measurement.benchmark, measurement.ranks, measurement.size)
     }
 
-    /// The number of columns with text.
+    /// The number of columns with text, which are aligned to the left.
     pub(super) fn left(&self) -> usize {
         usize::from(self.parts)
     }
@@ -104,7 +105,7 @@ impl Keys {
     }
 }
 
-/// The title of one of a benchmark's numbers.
+/// The title of one of a benchmark's figures.
 pub(crate) fn part_title(benchmark: &str) -> String {
     match benchmark {
         "init" => "launcher, Init, Finalize".into(),
@@ -141,7 +142,7 @@ pub(super) fn title(benchmark: &str, all: &[&Measurement], keys: &Keys) -> Strin
     words.join(", ")
 }
 
-/// The libraries that the short labels stand for.
+/// The lines that explain the labels: for each, the name of its library.
 pub(super) fn legend(all: &[&Measurement]) -> String {
     let libraries = distinct(all.iter().map(|m| (m.label.as_str(), m.library.as_str())));
     let lines = libraries.iter().filter(|(label, library)| label != library);
@@ -165,7 +166,8 @@ fn details_header(header: &mut Vec<String>, all: &[&Measurement]) {
     header.extend(all[0].percentiles.iter().map(|(p, _)| format!("p{p}")));
 }
 
-/// The intervals of the medians differ from the least and the most: they need several rounds.
+/// True if an interval of a median differs from the least and greatest value, which needs several
+/// rounds.
 fn shows_interval(all: &[&Measurement]) -> bool {
     all.iter().any(|m| {
         let extremes = (stats::min(&m.rounds), stats::max(&m.rounds));
@@ -217,7 +219,7 @@ fn comparison(cells: &mut Vec<String>, labels: &[&str], row: &[&Measurement]) {
     let unit = row[0].unit;
     cells.extend(medians.iter().map(|&value| number(value, unit)));
     if unit == Unit::Percent {
-        // A ratio of shares says nothing: 0 % is frequent.
+        // A ratio of shares is meaningless, since shares of 0 % are frequent.
         return;
     }
     cells.extend(medians[1..].iter().map(|&peer| ratio(medians[0] / peer)));
@@ -226,7 +228,7 @@ fn comparison(cells: &mut Vec<String>, labels: &[&str], row: &[&Measurement]) {
     }
 }
 
-/// The best value of the other libraries.
+/// The best value among the other libraries.
 pub(crate) fn best(peers: &[f64], unit: Unit) -> f64 {
     if unit.more_is_better() {
         stats::max(peers)

@@ -1,7 +1,8 @@
-//! The agreement of ranks on one number of iterations.
+//! Chooses the number of iterations of a loop, and a cut of each rank with that number. A cut is a
+//! division of the rank's calls into iterations.
 //!
-//! Ranks may do different things in an iteration, so what agrees is the number. Where collective
-//! calls of all ranks are in the loop, boundaries are also between the same ones.
+//! Ranks may do different things in an iteration, so they agree only on the number. If collective
+//! calls of all ranks are in the loop, boundaries must also lie between the same ones.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -10,18 +11,19 @@ use super::calls::Call;
 use super::cuts::Cut;
 use super::regularity::Regularity;
 
-/// A rank may have this many iterations more than another: calls before the loop or after it may
-/// equal those of an iteration.
+/// The most iterations that a rank may have in excess of another: calls before or after the loop
+/// may equal those of an iteration.
 const SLACK: usize = 2;
-/// The most short iterations of one rank that are one iteration of another.
+/// The most short iterations of one rank that together form one iteration of another.
 const MOST_GROUPED: usize = 64;
-/// Thousandths of equal iterations that can be grouped.
+/// The share of equal iterations, in thousandths, from which on several iterations of a cut may be
+/// grouped to one.
 const EQUAL: usize = 980;
-/// Numbers of iterations with at least this many tenths of the most calls are compared by how
-/// regular they are.
+/// Agreements are compared by regularity if they cover at least this many tenths of the calls of
+/// the one that covers most.
 const TENTHS: usize = 8;
 
-/// A number of iterations, with the cut of each rank.
+/// A number of iterations, with a cut of each rank that has it.
 struct Agreement<'a> {
     iterations: usize,
     cuts: Vec<&'a Cut>,
@@ -32,8 +34,9 @@ impl Agreement<'_> {
         self.cuts.iter().map(|cut| cut.quality.covered).sum()
     }
 
-    /// The order of agreements: first how regular; then the shortest iterations, or where these are
-    /// only about equally long, the fewest kinds of them.
+    /// The position of an agreement in the order of preference: first by regularity; then by the
+    /// shortest iterations, or, if iterations are only about equally long, by the fewest kinds of
+    /// them.
     fn rank(&self) -> (Regularity, Reverse<usize>, usize) {
         let qualities = self.cuts.iter().map(|cut| cut.quality);
         let regularity = qualities.clone().map(|quality| quality.regularity).min();
@@ -49,9 +52,9 @@ impl Agreement<'_> {
     }
 }
 
-/// One cut of each rank, all with the same number of iterations. `cuts`: for each rank, those that
-/// it could have; `collectives`: the number of collective calls of all ranks before each of the
-/// boundaries that are given for a rank.
+/// Chooses one cut of each rank, a division of its calls into iterations, so that all have the same
+/// number of iterations. `cuts`: for each rank, the possible cuts; `collectives`: for a rank and
+/// boundaries, the number of collective calls of all ranks before each boundary.
 pub(super) fn agree(
     cuts: &[&[Cut]],
     collectives: impl Fn(usize, &[usize]) -> Vec<usize>,
@@ -77,8 +80,9 @@ pub(super) fn agree(
         .find_map(|agreement| aligned(agreement, &collectives))
 }
 
-/// The best cut of a rank with a number of iterations, or nearly, or of equal iterations that can
-/// be grouped to it.
+/// The best of a rank's cuts (divisions of its calls into iterations) with this number of
+/// iterations, or up to [`SLACK`] more; otherwise a cut of equal iterations that can be grouped to
+/// this number. `None`: the rank has neither.
 fn fitting(cuts: &[Cut], iterations: usize) -> Option<&Cut> {
     let own = cuts.iter().filter(|cut| {
         let more = cut.iterations().checked_sub(iterations);
@@ -97,8 +101,8 @@ fn fitting(cuts: &[Cut], iterations: usize) -> Option<&Cut> {
     })
 }
 
-/// The cuts with as many boundaries, so that the same collective calls are before them on all
-/// ranks. `None` if other ones are: these are different loops.
+/// The cuts, shortened to the same number of boundaries, so that the same collective calls precede
+/// a boundary on all ranks. `None` if this is impossible: then these are different loops.
 fn aligned(
     agreement: &Agreement,
     collectives: &impl Fn(usize, &[usize]) -> Vec<usize>,
@@ -132,7 +136,7 @@ fn aligned(
     cuts.iter().enumerate().map(one).collect()
 }
 
-/// The number of chosen calls before each of some boundaries.
+/// For each boundary, the number of calls before it for which `is_counted` is true.
 pub(super) fn counted_before(
     calls: &[Call],
     boundaries: &[usize],
@@ -170,7 +174,7 @@ mod tests {
 
     fn agreed(ranks: &[Vec<Cut>]) -> Option<Vec<(usize, usize)>> {
         let cuts: Vec<&[Cut]> = ranks.iter().map(Vec::as_slice).collect();
-        // Each fifth call is collective.
+        // Every fifth call is collective.
         let collectives = |_, boundaries: &[usize]| boundaries.iter().map(|at| at / 5).collect();
         let shown = |cut: &Cut| (cut.boundaries[0], cut.iterations());
         Some(agree(&cuts, collectives)?.iter().map(shown).collect())

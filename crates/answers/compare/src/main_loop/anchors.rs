@@ -1,28 +1,30 @@
-//! Short sequences of calls, and where they occur.
+//! Finds the positions of all sequences of a fixed length in the calls of a rank. Each sequence is
+//! a candidate for an anchor, at which an iteration begins.
 
 use std::collections::HashMap;
 
-/// The lengths of anchors: each is twice the one before. Where an iteration repeats one call in
-/// several places, a longer sequence around it occurs once.
+/// The lengths of anchors: each is twice the one before. If an iteration repeats a call at several
+/// positions, a longer sequence around one of them still occurs only once.
 pub(super) const LENGTHS: [usize; 6] = [1, 2, 4, 8, 16, 32];
-/// A sequence that occurs less often is no anchor.
+/// The fewest occurrences of an anchor.
 const LEAST_OCCURRENCES: u32 = 4;
-/// The sequence at a position occurs too rarely.
+/// Marks a position whose sequence occurs too rarely.
 const RARE: u32 = u32::MAX;
 
-/// The sequences of one length.
+/// All sequences of calls of one length, with their positions among the calls of a rank.
 pub(super) struct Anchors {
     length: usize,
     /// For each position the number of the sequence that begins there, or [`RARE`].
     numbers: Vec<u32>,
-    /// For each sequence, the first of its positions in `positions`; then the end.
+    /// For each sequence, the index of its first position in `positions`; at the end, the number of
+    /// all positions.
     firsts: Vec<u32>,
-    /// The positions of each sequence, in order.
+    /// The positions of all sequences, grouped by sequence, in ascending order within each.
     positions: Vec<u32>,
 }
 
 impl Anchors {
-    /// The sequences of one symbol.
+    /// The sequences of one call each.
     pub(super) fn new(symbols: &[u32]) -> Anchors {
         let mut anchors = Anchors {
             length: LENGTHS[0],
@@ -40,7 +42,7 @@ impl Anchors {
         ranges.map(|range| &self.positions[range[0] as usize..range[1] as usize])
     }
 
-    /// Goes on to sequences of twice the length.
+    /// Replaces the sequences by those of twice the length.
     pub(super) fn lengthen(&mut self) {
         let mut known = HashMap::new();
         for at in 0..self.numbers.len() {
@@ -57,8 +59,8 @@ impl Anchors {
         self.collect();
     }
 
-    /// Sorts the positions by sequence, and leaves out sequences that are rare. Numbers of the
-    /// others are in the order of their first positions.
+    /// Sorts the positions by sequence, and drops rare sequences. The others are numbered in the
+    /// order of their first positions.
     fn collect(&mut self) {
         let most = self.numbers.iter().filter(|number| **number != RARE).max();
         let mut counts = vec![0u32; most.map_or(0, |most| *most as usize + 1)];

@@ -12,48 +12,48 @@ use super::regularity::{LEAST, Quality, Regularity};
 use super::search::find_within;
 use super::text::Text;
 
-/// The reason why a loop cannot be named so.
+/// The reason why the user's or the program's choice of a region cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
     /// No rank makes the call.
     NeverComes {
-        /// The call as the user wrote it.
+        /// The name of the call as the user wrote it.
         call: String,
         /// Calls of the program with similar names, the nearest first.
         near: Vec<String>,
     },
     /// Some ranks never make the call.
     OnSomeRanks {
-        /// The call.
+        /// The name of the call.
         call: String,
-        /// A rank that makes it.
+        /// A rank that makes the call.
         with: usize,
-        /// A rank that does not.
+        /// A rank that does not make the call.
         without: usize,
     },
-    /// A rank makes the call less often.
+    /// A rank makes the call fewer times than the number that the user has given.
     ComesLess {
-        /// The call.
+        /// The name of the call.
         call: String,
-        /// The wanted number.
+        /// The number of the call that the user has given.
         wanted: usize,
-        /// The rank that makes the fewest.
+        /// The rank that makes the fewest of these calls.
         rank: usize,
-        /// Its number.
+        /// The number of calls of that rank.
         number: usize,
     },
-    /// Nothing comes after the call.
+    /// On some rank, no call follows the named one.
     NothingAfter {
-        /// The call.
+        /// The name of the call.
         call: String,
-        /// The number of such calls before.
+        /// The number of the named call among the calls of that procedure on the rank.
         number: usize,
-        /// The rank.
+        /// The rank on which no call follows.
         rank: usize,
     },
     /// Ranks have different numbers of regions.
     RegionsDiffer {
-        /// The name of the region.
+        /// The name of the region; `None`: the program gave it no name.
         region: Option<String>,
         /// Two ranks with their numbers of regions.
         ranks: [(usize, usize); 2],
@@ -115,9 +115,9 @@ impl fmt::Display for Unusable {
 
 impl std::error::Error for Unusable {}
 
-/// The loop after a call: within the calls that follow the one with this number on each rank, from
-/// 1 on. Where nothing is repeated there, all that follows is one iteration. The name may lack its
-/// `MPI_`, and upper and lower case are equal.
+/// The loop after a call: searched among the calls after the one named `call` with this number on
+/// each rank, counted from 1. If nothing is repeated there, all calls after it are one iteration.
+/// `call` may lack its `MPI_` and ignores case.
 pub fn after(calls: &Calls, call: &str, number: usize) -> Result<Loop, Unusable> {
     let name = known_name(calls, call)?;
     let number = number.max(1);
@@ -159,7 +159,7 @@ pub fn after(calls: &Calls, call: &str, number: usize) -> Result<Loop, Unusable>
     }
 }
 
-/// The name of a call of the program that the user means.
+/// The name of the program's call that the user means.
 fn known_name<'a>(calls: &'a Calls, call: &str) -> Result<&'a str, Unusable> {
     const MOST: usize = 3;
     let plain = |name: &str| {
@@ -183,9 +183,9 @@ fn known_name<'a>(calls: &'a Calls, call: &str) -> Result<&'a str, Unusable> {
     })
 }
 
-/// The loop that the program names by `MPI_Pcontrol`: regions that come several times are its
-/// iterations, otherwise it is within the longest region. Of regions with several names the longest
-/// one counts. `None` if the program names no region.
+/// The loop that the program marks by `MPI_Pcontrol`. If there are at least [`LEAST`] regions, each
+/// is an iteration; otherwise the loop is searched in the longest region. Of regions with several
+/// names the longest ones count. `None` if the program marks no region.
 pub fn controlled(calls: &Calls) -> Result<Option<Loop>, Unusable> {
     let mut by_name: BTreeMap<Option<&str>, Vec<Vec<Range<usize>>>> = BTreeMap::new();
     for rank in 0..calls.ranks.len() {
@@ -219,8 +219,8 @@ pub fn controlled(calls: &Calls) -> Result<Option<Loop>, Unusable> {
     Ok(Some(within(calls, &parts, by)))
 }
 
-/// The regions of a rank, by name. One that is not ended lasts until the last call; an end without
-/// a beginning is none.
+/// The regions of a rank, by name. A region that is never ended lasts until the last call; an end
+/// without a beginning is ignored.
 fn regions(calls: &Calls, rank: usize) -> BTreeMap<Option<&str>, Vec<Range<usize>>> {
     let mut regions: BTreeMap<Option<&str>, Vec<Range<usize>>> = BTreeMap::new();
     let mut open: BTreeMap<Option<&str>, usize> = BTreeMap::new();
@@ -242,7 +242,7 @@ fn regions(calls: &Calls, rank: usize) -> BTreeMap<Option<&str>, Vec<Range<usize
     regions
 }
 
-/// The loop in a part of the calls, or the part as one iteration.
+/// The loop within a part of each rank's calls, or that part as one iteration.
 fn within(calls: &Calls, parts: &[Range<usize>], by: By) -> Loop {
     match find_within(calls, parts) {
         Ok(found) => Loop { by, ..found },
@@ -255,7 +255,8 @@ fn within(calls: &Calls, parts: &[Range<usize>], by: By) -> Loop {
     }
 }
 
-/// The loop whose iterations begin with regions. The last one ends with its region.
+/// The loop whose iterations begin where the regions begin. The last iteration ends with its
+/// region.
 fn of_regions(calls: &Calls, of_ranks: &[Vec<Range<usize>>], by: By) -> Loop {
     let cut = |(own, regions): (&Vec<Call>, &Vec<Range<usize>>)| {
         let text = Text::new(own.iter().map(|call| call.symbol).collect());
@@ -299,7 +300,7 @@ mod tests {
             number: 4,
         };
         assert_eq!(found.by, by);
-        // Nothing is repeated there.
+        // Nothing is repeated after this call.
         let found = after(&calls, "allreduce", 9).unwrap();
         assert_eq!(found.boundaries, vec![vec![30, 34]; 2]);
         assert_eq!((found.iterations(), found.counted), (1, 0));

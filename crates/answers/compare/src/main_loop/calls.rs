@@ -1,47 +1,50 @@
-//! The calls of a recording as the loop finder reads them: numbers of symbols. A symbol stands for
+//! The calls of a recording, as the loop finder reads them: numbers of symbols. A symbol stands for
 //! the name of a call, its communicator, its size class, and its peer relative to the rank.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A kind of call.
+/// A kind of call: calls with the same procedure, communicator, size class and relative peer are
+/// equal for the search for a loop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Symbol {
     /// The name of the procedure.
     pub name: String,
-    /// The number of the communicator, in the rank's order of creation.
+    /// The number of the communicator, in the rank's order of creation; `None` if the call has
+    /// none.
     pub communicator: Option<u32>,
-    /// The size class of the message.
+    /// The size class of the message; `None` if the call has none.
     pub size: Option<u32>,
-    /// The peer's rank minus the own one.
+    /// The rank of the peer minus that of the calling rank; `None` if the call has no peer.
     pub peer: Option<i32>,
-    /// The call makes or frees a communicator, window, file or topology, or begins or ends MPI.
+    /// True if the call makes or frees a communicator, window, file or topology, or begins or ends
+    /// MPI.
     pub constructs: bool,
-    /// All ranks of the job take part in the call.
+    /// True if all ranks of the job take part in the call.
     pub everywhere: bool,
-    /// The arguments of `MPI_Pcontrol`.
+    /// The arguments of `MPI_Pcontrol`; `None` for other procedures.
     pub control: Option<Control>,
 }
 
-/// The arguments of an `MPI_Pcontrol`.
+/// The arguments of a call of `MPI_Pcontrol`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Control {
-    /// The level: 0 and less end a region.
+    /// The level: a positive one begins a region, 0 and less end it.
     pub level: i32,
-    /// The name of the region, in IPM's form of the call.
+    /// The name of the region, if the call has the form that IPM defines.
     pub region: Option<String>,
 }
 
-/// A call with a result.
+/// A completed call of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The number of the symbol.
+    /// The number of the call's symbol.
     pub symbol: u32,
     /// The computing before the call, in nanoseconds.
     pub nanos: u64,
 }
 
-/// The calls of all ranks. Polls and readings of the clock are left out.
+/// The completed calls of all ranks. Polls and readings of the clock are left out.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Calls {
     /// The symbols, by their numbers.
@@ -56,12 +59,13 @@ impl Calls {
         &self.symbols[call.symbol as usize]
     }
 
-    /// All calls of each rank, as ranges.
+    /// The range of all calls of each rank.
     pub(super) fn whole(&self) -> Vec<Range<usize>> {
         self.ranks.iter().map(|calls| 0..calls.len()).collect()
     }
 
-    /// For each symbol, the number of the first one that is equal after `change`.
+    /// For each symbol, the number of the first symbol that equals it after `change` has been
+    /// applied to both.
     pub(crate) fn merged(&self, change: impl Fn(&mut Symbol)) -> Vec<u32> {
         let mut first = HashMap::new();
         let numbered = self.symbols.iter().enumerate();

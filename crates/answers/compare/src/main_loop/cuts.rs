@@ -1,11 +1,11 @@
-//! The cuts of one rank: its calls divided into iterations.
+//! Divides the calls of one rank into iterations. Each such division is a *cut*.
 //!
 //! An *anchor* is a short sequence of calls; the calls from each of its occurrences to the next are
-//! an iteration. It serves if the iterations are about equally long. A text of n calls has at most
-//! n occurrences of anchors of one length, so the search takes a time of about n log n for each of
-//! [`LENGTHS`] and for each level of folding.
+//! an iteration. An anchor is usable if its iterations are about equally long. A text of n calls
+//! has at most n occurrences of anchors of one length, so the search takes a time of about n log n
+//! for each of [`LENGTHS`] and for each level of folding.
 //!
-//! There is one cut for each number of iterations, since ranks agree by that number.
+//! For each number of iterations only the best cut is kept, since ranks agree by that number.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,17 @@ use super::calls::Call;
 use super::regularity::{LEAST, Quality, Regularity, Segments, longest_run};
 use super::text::Text;
 
-/// The most calls of repetitions that are folded, one level after the other: inner loops first,
-/// because outer ones are equal only then.
+/// For each level of folding, the most calls of a repetition that is folded. Inner loops are folded
+/// first, because outer ones become equal only then.
 const LEVELS: [usize; 4] = [8, 32, 128, 512];
-/// The cuts of a rank that are compared with those of other ranks.
+/// The most cuts of a rank that are compared with those of other ranks.
 const MOST: usize = 16;
-/// A cut covers at least this part of what the best one does.
+/// A cut is kept if it covers at least this fraction (1 / `PART`) of the calls that the best one
+/// covers.
 const PART: usize = 8;
-/// An outer loop has at least this multiple of the calls of an inner iteration outside of the inner
-/// loop. Otherwise the inner one is the loop, and what it is folded with an irregular iteration.
+/// An iteration of an outer loop has, outside of the inner loop, at least this multiple of the
+/// calls of an inner iteration. Otherwise the inner loop is the loop, folded together with one
+/// irregular iteration.
 const OUTER: usize = 2;
 
 /// The calls of a rank, divided into iterations.
@@ -40,7 +42,7 @@ impl Cut {
         self.classes.len()
     }
 
-    /// The cut with `times` of these iterations in each of its own, from the iteration `from` on.
+    /// A cut each of whose iterations is `times` iterations of this one, from iteration `from` on.
     pub(super) fn grouped(&self, times: usize, from: usize) -> Cut {
         let groups = self.classes[from..].chunks_exact(times);
         let classes: Vec<u64> = groups.map(joined).collect();
@@ -53,7 +55,7 @@ impl Cut {
     }
 }
 
-/// One class for several.
+/// A hash for several classes of iterations together.
 pub(super) fn joined(classes: &[u64]) -> u64 {
     let mix = |hash: u64, class: &u64| {
         let mixed = (hash.rotate_left(5) ^ class).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -62,8 +64,8 @@ pub(super) fn joined(classes: &[u64]) -> u64 {
     classes.iter().fold(0, mix)
 }
 
-/// The cuts of a rank, for each number of iterations the best one. `keys`: for each symbol, the one
-/// that it counts as.
+/// The cuts of a rank: the best one for each number of iterations. `keys`: for each symbol, the
+/// number of the symbol that it is treated as.
 pub(super) fn cuts(calls: &[Call], keys: &[u32]) -> Vec<Cut> {
     let symbols = calls.iter().map(|call| keys[call.symbol as usize]);
     let mut text = Text::new(symbols.collect());
@@ -81,7 +83,8 @@ pub(super) fn cuts(calls: &[Call], keys: &[u32]) -> Vec<Cut> {
     for most in LEVELS {
         if let Some(folded) = text.fold(most) {
             text = folded;
-            // Of iterations of many kinds, equal neighbours are folded too.
+            // If iterations are of many kinds, equal neighbours are folded too, so only similar
+            // ones are accepted.
             search(&text, Regularity::Similar);
         }
     }
@@ -98,7 +101,7 @@ impl Rated for Cut {
     }
 }
 
-/// Occurrences of an anchor.
+/// The positions at which an anchor occurs: a cut that has not been extended to the whole loop yet.
 struct Sketch {
     positions: Vec<u32>,
     quality: Quality,
@@ -110,7 +113,8 @@ impl Rated for Sketch {
     }
 }
 
-/// Keeps the better one of two with one number of iterations; of equal ones the first.
+/// Keeps the better one of two cuts with the same number of iterations; of equally good ones the
+/// first.
 fn keep<T: Rated>(best: &mut BTreeMap<usize, T>, iterations: usize, other: T) {
     let known = best.get(&iterations);
     if known.is_none_or(|known| other.quality() > known.quality()) {
@@ -118,7 +122,7 @@ fn keep<T: Rated>(best: &mut BTreeMap<usize, T>, iterations: usize, other: T) {
     }
 }
 
-/// Those that cover the most calls.
+/// The cuts, or sketches of cuts, that cover the most calls; at most [`MOST`].
 fn foremost<T>(mut all: Vec<T>, quality: impl Fn(&T) -> Quality) -> Vec<T> {
     all.sort_by_key(|one| std::cmp::Reverse(quality(one).covered));
     let most = all.first().map_or(0, |one| quality(one).covered);
@@ -127,8 +131,8 @@ fn foremost<T>(mut all: Vec<T>, quality: impl Fn(&T) -> Quality) -> Vec<T> {
     all
 }
 
-/// The cuts of a text. Of equally good ones the last counts, because calls that resemble the loop
-/// may prepare it.
+/// The cuts of a text. Of equally good ones the last is kept, because calls that resemble the loop
+/// may precede it as a preparation.
 fn cuts_of(text: &Text, times: &[u64], least: Regularity) -> Vec<Cut> {
     let mut best: BTreeMap<usize, Sketch> = BTreeMap::new();
     let mut is_outer: BTreeMap<(usize, usize), bool> = BTreeMap::new();
@@ -166,7 +170,7 @@ fn cuts_of(text: &Text, times: &[u64], least: Regularity) -> Vec<Cut> {
     whole.filter(|cut| cut.iterations() >= LEAST).collect()
 }
 
-/// The cut with boundaries at the first call of the loop, and with its last iteration: an anchor
+/// The cut of a sketch, extended to the first call and to the last iteration of the loop: an anchor
 /// may be in the middle of an iteration, and the calls after its last occurrence belong to one too.
 fn extended(text: &Text, times: &[u64], sketch: Sketch) -> Cut {
     let mut positions = sketch.positions;
@@ -190,7 +194,7 @@ fn extended(text: &Text, times: &[u64], sketch: Sketch) -> Cut {
     }
 }
 
-/// The number of equal calls before all positions, less than the shortest iteration.
+/// The number of calls that precede all positions alike; less than the shortest iteration.
 fn common_before(text: &Text, positions: &[u32]) -> usize {
     let lengths = positions.windows(2).map(|pair| pair[1] - pair[0]);
     let shortest = lengths.min().unwrap_or(0);

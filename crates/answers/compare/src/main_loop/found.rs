@@ -11,18 +11,18 @@ use super::regularity::LEAST;
 /// The criterion that chose a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
-    /// By its calls.
+    /// The program's calls, in which the loop was found.
     Calls {
-        /// Calls of different sizes count as equal.
+        /// True if calls with messages of different sizes count as equal.
         any_size: bool,
     },
-    /// By the program's calls of `MPI_Pcontrol`, perhaps with the name of a region.
+    /// The program's calls of `MPI_Pcontrol`, perhaps with the name of a region.
     Control(Option<String>),
-    /// By the user: after some collective call.
+    /// The user's choice of a collective call, after which the region begins.
     After {
-        /// The call.
+        /// The name of the call.
         call: String,
-        /// The number of such calls before the region.
+        /// The number of the call, from 1 on, among the calls with this name on each rank.
         number: usize,
     },
 }
@@ -30,20 +30,22 @@ pub enum By {
 /// Iterations that have the same calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// The first of them.
+    /// The number of the first iteration of the class.
     pub representative: usize,
-    /// Their number.
+    /// The number of iterations of the class.
     pub iterations: usize,
 }
 
 /// The loop of a program, on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// The criterion that chose it.
+    /// The criterion that chose the loop.
     pub by: By,
-    /// For each rank, the calls at which iterations begin, and the end of the last.
+    /// For each rank, the numbers of the calls at which iterations begin, and of the call after the
+    /// last iteration.
     pub boundaries: Vec<Vec<usize>>,
-    /// The first iteration that counts.
+    /// The number of the first iteration whose time is used: earlier ones also make connections and
+    /// the like.
     pub counted: usize,
     /// The classes of iterations, the most frequent first.
     pub classes: Vec<Class>,
@@ -56,7 +58,7 @@ pub struct Loop {
 pub enum NoLoop {
     /// The ranks make too few calls.
     FewCalls {
-        /// The most of any rank.
+        /// The greatest number of calls of a rank.
         most: usize,
     },
     /// No sequence of calls is repeated often enough on some rank.
@@ -68,9 +70,9 @@ pub enum NoLoop {
     RanksDiffer,
     /// Repeated calls are a small part of all calls.
     SmallPart {
-        /// The calls of all ranks in what is repeated.
+        /// The number of calls of all ranks in repeated sequences.
         covered: usize,
-        /// All calls.
+        /// The number of all calls.
         calls: usize,
     },
 }
@@ -109,7 +111,7 @@ impl Loop {
         self.class_of.len()
     }
 
-    /// The calls of all iterations of a rank.
+    /// The range of the calls of a rank that are in iterations.
     pub fn range(&self, rank: usize) -> Range<usize> {
         let boundaries = &self.boundaries[rank];
         boundaries[0]..boundaries[boundaries.len() - 1]
@@ -121,15 +123,15 @@ impl Loop {
         boundaries[iteration + 1] - boundaries[iteration]
     }
 
-    /// The calls in iterations, of all ranks.
+    /// The number of calls in iterations, summed over all ranks.
     pub fn covered(&self) -> usize {
         (0..self.boundaries.len())
             .map(|rank| self.range(rank).len())
             .sum()
     }
 
-    /// Lets an iteration count only from these calls on, one for each rank: what makes connections
-    /// and the like is over there. The first iteration never counts.
+    /// Excludes iterations that begin before these calls, one for each rank: by then connections
+    /// and the like have been made. The time of the first iteration is never used.
     pub fn count_from(&mut self, calls: &[usize]) {
         let ranks = self.boundaries.iter().zip(calls);
         let firsts = ranks.map(|(boundaries, call)| boundaries.partition_point(|at| at < call));
@@ -137,7 +139,7 @@ impl Loop {
         self.counted = first.max(self.counted).min(self.iterations());
     }
 
-    /// A loop from the cuts of all ranks.
+    /// The loop that the cuts of all ranks form.
     pub(super) fn of(by: By, cuts: Vec<Cut>, calls: &Calls) -> Loop {
         let (classes, class_of) = classes(&cuts);
         let mut found = Loop {
@@ -151,8 +153,8 @@ impl Loop {
         found
     }
 
-    /// The first iteration after those that construct objects, if these are in the first half of
-    /// the loop.
+    /// The number of the first iteration after the last one that constructs objects, if that is in
+    /// the first half of the loop; otherwise 0.
     fn constructed(&self, calls: &Calls) -> usize {
         let last = |rank: usize| {
             let range = self.range(rank);
@@ -166,7 +168,8 @@ impl Loop {
     }
 }
 
-/// The classes of iterations that all ranks have together, and the class of each iteration.
+/// The classes of iterations, and the class of each iteration. Two iterations are of one class if
+/// each rank makes the same calls in both.
 fn classes(cuts: &[Cut]) -> (Vec<Class>, Vec<usize>) {
     let iterations = cuts.iter().map(Cut::iterations).min().unwrap_or(0);
     let mut numbers = HashMap::new();

@@ -1,4 +1,5 @@
-//! The regularity of a cut: its iterations are equal, similar, or only about equally long.
+//! Rates the regularity of a cut, which divides a rank's calls into iterations: they are equal,
+//! similar, or only about equally long.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,50 +11,53 @@ use super::text::Text;
 /// The fewest iterations of a loop.
 pub const LEAST: usize = 4;
 
-/// Iterations are about equally long if they have at most this multiple of the usual number of
-/// calls, and at least its inverse.
+/// Iterations are about equally long if their numbers of calls are at most this factor above or
+/// below the usual number.
 const FACTOR: u64 = 2;
-/// Interruptions of a loop, such as a rare checkpoint, belong to it if they are fewer than the
-/// iterations of a loop, and have at most this part of the calls.
+/// Interruptions of a loop, such as a rare checkpoint, belong to it if they are fewer than
+/// [`LEAST`] and have at most this fraction (1 / `INTERRUPTION_PART`) of the calls.
 const INTERRUPTION_PART: u64 = 4;
-/// The shortest run beside an interruption.
+/// The shortest run of iterations before or after an interruption.
 const SHORT_RUN: usize = 8;
-/// Of this many iterations all but one have calls in common with the usual one, if a cut is
-/// similar.
+/// In a similar cut, at most one of this many iterations has too few calls in common with the usual
+/// one.
 const AKIN_OF: usize = 20;
-/// The classes of iterations that are compared with the usual one.
+/// The most classes of iterations that are compared with the usual one.
 const COMPARED: usize = 64;
-/// The usual iterations have at least this part of the computing, otherwise they are parts of an
-/// iteration.
+/// The usual iterations have at least this fraction (1 / `TIME_PART`) of the computing; otherwise
+/// they are only parts of an iteration.
 const TIME_PART: u64 = 4;
 
 /// Degrees of equality of iterations, from the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Regularity {
-    /// No iteration is the usual one.
+    /// Iterations are about equally long, and no sequence of calls is the usual one.
     AboutAsLong,
-    /// Three of five and more are equal. Others have nearly half of the calls in common with these.
+    /// At least three of five iterations are equal. Others have nearly half of their calls in
+    /// common with these.
     Similar,
-    /// All are equal apart from a few additional calls; fewer than a loop has may be different.
+    /// All iterations are equal apart from a few additional calls. Fewer than [`LEAST`] iterations
+    /// may be different.
     Equal,
 }
 
-/// The quality of a cut: first its regularity, then the fewest kinds of iterations, then the most
-/// equal iterations, then the most calls that it covers.
+/// The quality of a cut, a division of calls into iterations. It is compared by regularity first,
+/// then by the fewest kinds of iterations, then by the most equal iterations, then by the most
+/// calls that it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Quality {
     pub(super) regularity: Regularity,
     /// The number of different iterations.
     pub(super) kinds: Reverse<usize>,
-    /// Thousandths of the iterations that are the most frequent one.
+    /// The share of the most frequent kind among the iterations, in thousandths.
     pub(super) equal: usize,
     /// The number of calls in iterations.
     pub(super) covered: usize,
 }
 
 /// The longest run of positions at about equal distances, by the number of calls; of equally long
-/// ones the last, because calls that resemble the loop may prepare it. `None` if there are less
-/// than three iterations.
+/// ones the last, because calls that resemble the loop may precede it as a preparation. `None` if
+/// there are fewer than three iterations.
 pub(super) fn longest_run(positions: &[u32]) -> Option<&[u32]> {
     let runs = usual_distances(positions).into_iter();
     let runs = runs.filter_map(|usual| run_at(positions, usual));
@@ -61,7 +65,8 @@ pub(super) fn longest_run(positions: &[u32]) -> Option<&[u32]> {
     (run.len() + 1 >= LEAST).then(|| &positions[run.start..=run.end])
 }
 
-/// For each power of two, the median of the distances from it to the next one, if they are several.
+/// For each power of two, the median of the distances between it and the next power, if there are
+/// at least three.
 fn usual_distances(positions: &[u32]) -> Vec<u64> {
     let mut distances: Vec<u32> = positions.windows(2).map(|pair| pair[1] - pair[0]).collect();
     distances.sort_unstable();
@@ -94,7 +99,7 @@ fn run_at(positions: &[u32], usual: u64) -> Option<Range<usize>> {
     })
 }
 
-/// One run of all long ones, if few interruptions are between them.
+/// One run that joins all long ones, if only few interruptions are between them.
 fn with_interruptions(positions: &[u32], runs: &[Range<usize>]) -> Option<Range<usize>> {
     let longest = runs.iter().map(Range::len).max()?;
     let is_long = |run: &Range<usize>| run.len() >= SHORT_RUN.max(longest / 20);
@@ -109,7 +114,7 @@ fn with_interruptions(positions: &[u32], runs: &[Range<usize>]) -> Option<Range<
     (is_rare && outside * INTERRUPTION_PART <= calls(&whole)).then_some(whole)
 }
 
-/// Hashes need no further hashing.
+/// A hasher for keys that are hashes already.
 #[derive(Default)]
 struct AsIs(u64);
 
@@ -125,36 +130,37 @@ impl Hasher for AsIs {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // The upper bits choose the group of a table.
+        // The upper bits choose the group of a hash table, so mix the bits.
         self.0 = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
 
 type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsIs>>;
 
-/// Equal iterations.
+/// A class of equal iterations.
 #[derive(Clone, Copy)]
 struct Class {
-    /// The first of them.
+    /// The number of the first of these iterations.
     first: usize,
-    /// Their number.
+    /// The number of these iterations.
     times: usize,
-    /// Their computing, in nanoseconds.
+    /// The sum of their computing, in nanoseconds.
     nanos: u64,
 }
 
-/// The iterations of a cut.
+/// The iterations of a cut, grouped into classes of equal ones.
 pub(super) struct Segments<'a> {
     text: &'a Text,
     positions: &'a [u32],
     /// For each iteration, the hash of its calls.
     pub(super) classes: Vec<u64>,
-    /// In the order of their first iterations.
+    /// The classes, in the order of their first iterations.
     distinct: Vec<Class>,
 }
 
 impl<'a> Segments<'a> {
-    /// `times`: the computing before each call from the first on, summed up.
+    /// `times`: for each call, the sum of the computing before it from the first call on, in
+    /// nanoseconds.
     pub(super) fn new(text: &'a Text, times: &[u64], positions: &'a [u32]) -> Segments<'a> {
         let mut classes = Vec::with_capacity(positions.len() - 1);
         let mut distinct: Vec<Class> = Vec::new();
@@ -195,12 +201,12 @@ impl<'a> Segments<'a> {
             .expect("a cut has iterations")
     }
 
-    /// The first of the most frequent iterations.
+    /// The range of the first iteration of the most frequent class.
     pub(super) fn usual(&self) -> Range<usize> {
         self.range(self.most_frequent().first)
     }
 
-    /// The iterations are repeated: each comes twice on average.
+    /// True if iterations are repeated: each occurs twice on average.
     pub(super) fn are_repeated(&self) -> bool {
         self.distinct.len() * 2 <= self.classes.len()
     }
@@ -251,7 +257,7 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// The calls of all iterations, for further ones.
+    /// The calls of all iterations, to recognize further iterations.
     pub(super) fn bodies(&self) -> Bodies {
         let mut bodies = Bodies::default();
         for class in &self.distinct {
@@ -265,7 +271,8 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// One of two iterations has all calls of the other in their order, and at most a quarter more.
+/// True if one of two iterations has all calls of the other in the same order, and at most a
+/// quarter more.
 fn is_near(one: &[u32], other: &[u32]) -> bool {
     let (short, long) = match one.len() <= other.len() {
         true => (one, other),
@@ -275,7 +282,7 @@ fn is_near(one: &[u32], other: &[u32]) -> bool {
     long.len() * 4 <= short.len() * 5 && short.iter().all(|call| rest.any(|other| other == call))
 }
 
-/// The other iteration has nearly half of the calls, in any order.
+/// True if the other iteration has nearly half of the usual one's calls, in any order.
 fn is_akin(usual: &[u32], other: &[u32]) -> bool {
     let [usual_calls, mut other_calls] = [usual, other].map(|calls| {
         let mut calls = calls.to_vec();
@@ -290,16 +297,16 @@ fn is_akin(usual: &[u32], other: &[u32]) -> bool {
     common * 20 >= usual.len() * 9
 }
 
-/// The calls of iterations.
+/// The calls of known iterations, by which further occurrences of these iterations are recognised.
 #[derive(Default)]
 pub(super) struct Bodies {
-    /// Their lengths, in order.
+    /// The lengths of the iterations, ascending.
     lengths: Vec<usize>,
     hashes: ByHash<()>,
 }
 
 impl Bodies {
-    /// The end of the longest iteration that follows at a position.
+    /// The end of the longest known iteration that begins at position `at`; `None` if none does.
     pub(super) fn end_of_one(&self, text: &Text, at: usize) -> Option<usize> {
         let ends = self.lengths.iter().rev().map(|length| at + length);
         let mut fitting = ends.filter(|end| *end <= text.len());
@@ -316,7 +323,7 @@ mod tests {
         let run = |positions: &[u32]| longest_run(positions).map(<[u32]>::to_vec);
         assert_eq!(run(&[0, 5, 10, 15]), Some(vec![0, 5, 10, 15]));
         assert_eq!(run(&[0, 5, 10]), None);
-        // The start is apart, and of two equally long runs the second counts.
+        // The start is far from the runs, and of two equally long runs the second is chosen.
         let two = [0, 90, 95, 100, 105, 190, 195, 200, 205];
         assert_eq!(run(&two), Some(vec![190, 195, 200, 205]));
         // The distances alternate.
@@ -328,7 +335,7 @@ mod tests {
         let mut positions: Vec<u32> = (0..100).map(|at| at * 5).collect();
         positions.extend((0..100).map(|at| 600 + at * 5));
         assert_eq!(longest_run(&positions), Some(positions.as_slice()));
-        // Too many calls are between them.
+        // Too many calls are between these runs.
         let mut positions: Vec<u32> = (0..100).map(|at| at * 5).collect();
         positions.extend((0..100).map(|at| 6000 + at * 5));
         assert_eq!(longest_run(&positions), Some(&positions[100..]));

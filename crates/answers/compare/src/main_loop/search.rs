@@ -1,4 +1,5 @@
-//! The search for the loop: cuts of each rank on which all ranks agree.
+//! Searches for the loop of a program: a division of each rank's calls into iterations, with the
+//! same number of iterations on all ranks.
 
 use std::ops::Range;
 
@@ -8,10 +9,11 @@ use super::cuts::{self, Cut};
 use super::found::{By, Loop, NoLoop};
 use super::regularity::LEAST;
 
-/// A loop has at least this many calls on each rank on average, or half of all calls.
+/// A loop has at least this many calls on each rank on average, or at least half of all calls.
 const FEW_CALLS: usize = 64;
-/// A loop of calls of equal size is taken if it has as many iterations, even if more calls are
-/// equal without their sizes: of several loops in a row with growing sizes each is a loop.
+/// A loop whose calls have equal sizes is chosen if it has at least this many iterations, even if
+/// more calls are equal when sizes are ignored: of several loops in a row with growing sizes each
+/// is a loop.
 const ENOUGH: usize = 16;
 
 /// Finds the loop of a program.
@@ -40,7 +42,8 @@ pub fn find_within(calls: &Calls, parts: &[Range<usize>]) -> Result<Loop, NoLoop
     Ok(Loop::of(by, cuts, calls))
 }
 
-/// The cuts on which the ranks agree. `keys`: for each symbol, the one that it counts as.
+/// The cuts on which the ranks agree. `keys`: for each symbol (a kind of call), the number of the
+/// symbol that it is treated as.
 fn cuts_of_ranks(calls: &Calls, parts: &[Range<usize>], keys: &[u32]) -> Result<Vec<Cut>, NoLoop> {
     let ranks: Vec<&[Call]> = calls
         .ranks

@@ -1,4 +1,4 @@
-//! Sequences of calls as programs make them, and the loops in them.
+//! Tests: sequences of calls as real programs make them, and the loops found in them.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use std::collections::HashMap;
 
-/// The calls of ranks, each written as words: a call's name without `MPI_`, then perhaps `/` and
-/// a size class, and `@` and a peer. `on` and `off` are `MPI_Pcontrol`, perhaps with `:` and a
+/// The calls of ranks, written as words: the name of a call without `MPI_`, optionally with `/` and
+/// a size class, and `@` and a peer. `on` and `off` are `MPI_Pcontrol`, optionally with `:` and a
 /// region.
 pub(super) fn program(ranks: &[&str]) -> Calls {
     let mut calls = Calls::default();
@@ -91,7 +91,8 @@ fn exact_periods() {
         "put/10@1 put/10@-1 win_fence",
         "irecv@1 irecv@-1 isend@1 isend@-1 waitall",
         "alltoallw/9 alltoallw/9 alltoallw/8 alltoallw/8 allreduce/3 allreduce/3 bcast",
-        // Three equal calls several times in an iteration, as where both neighbours are one.
+        // Three equal calls several times in an iteration, as if both neighbours were the same
+        // rank.
         "isend@1 irecv@1 wait isend@1 irecv@1 wait isend@2 irecv@2 wait isend@2 irecv@2 wait \
          isend@1 irecv@1 wait",
         "isend isend irecv irecv waitall allreduce/3 allreduce/3 irecv irecv isend isend waitall \
@@ -165,7 +166,7 @@ fn rebuilding_steps_are_a_class() {
     }
     text += &format!("{} finalize", step.repeat(5));
     let found = found(&vec![text; 4]).unwrap();
-    // A boundary is in the middle of a step, so one step may be missing.
+    // A boundary may be in the middle of a step, so one step may be missing.
     assert!(
         (steps + 4..=steps + 5).contains(&found.iterations()),
         "{}",
@@ -177,7 +178,7 @@ fn rebuilding_steps_are_a_class() {
 
 #[test]
 fn steps_of_many_kinds_are_about_as_long() {
-    // 11 to 16 calls a step.
+    // Each step has 11 to 16 calls.
     let more = [
         "",
         "allreduce ",
@@ -203,7 +204,8 @@ fn steps_of_many_kinds_are_about_as_long() {
     assert!(found.classes.len() <= 4);
 }
 
-/// Solves with different numbers of inner iterations.
+/// The calls of a program that solves repeatedly, with these numbers of inner iterations; and the
+/// number of solves.
 fn nested(solves: impl IntoIterator<Item = usize>) -> (String, usize) {
     let inner = "irecv@1 isend@1 waitall allreduce/3 irecv@1 isend@1 waitall allreduce/4 ";
     let assembly = "irecv/7@1 isend/7@1 waitall allreduce/5 bcast/2 ";
@@ -309,7 +311,7 @@ fn some_programs_have_no_loop() {
     assert_eq!(few(""), NoLoop::FewCalls { most: 0 });
     let once = "init bcast/2 send bcast/9 recv reduce allreduce/3 gather scatter finalize";
     assert_eq!(few(once), NoLoop::NothingRepeats { rank: 0 });
-    // 26 calls, of which a few are repeated.
+    // The 26 calls contain a few repeated ones.
     let some = format!("init {} {} {}", once, "bcast ".repeat(5), &once[4..]);
     assert!(
         matches!(few(&some), NoLoop::SmallPart { covered: 10, .. }),
@@ -337,7 +339,7 @@ fn a_rare_checkpoint_is_in_the_loop() {
     assert_eq!(of_two(&text), Some((1, 900, 2)));
 }
 
-/// A body of calls of which at least one is only there.
+/// A body of calls, of which at least one occurs nowhere else.
 fn body() -> impl Strategy<Value = Vec<u32>> {
     vec(0u32..6, 1..15).prop_map(|mut body| {
         body.insert(body.len() / 2, 99);
@@ -362,7 +364,7 @@ proptest! {
     #[test]
     fn a_random_body_is_found_as_often_as_it_comes(
         bodies in vec(body(), 1..4),
-        // At most 38 calls, where the loop has 40 or more: it is never a small part.
+        // At most 38 calls, compared with 40 or more in the loop: the loop is never a small part.
         before in vec(0u32..30, 0..20),
         behind in vec(0u32..30, 0..20),
         steps in 20usize..60,
@@ -387,7 +389,7 @@ proptest! {
         rebuilds in vec(any::<bool>(), 30..80),
         before in vec(0u32..30, 0..40),
     ) {
-        // At most a third of the steps, with at most a quarter more calls.
+        // Rebuilds are at most a third of the steps, and add at most a quarter of the calls.
         let steps = rebuilds.len();
         let is_rebuild = |step: usize| step % 3 == 2 && rebuilds[step];
         let body = [&body[..], &[99]].concat();

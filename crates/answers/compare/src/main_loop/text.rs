@@ -1,8 +1,8 @@
 //! The calls of one rank as a text of symbols, in which equal stretches are found by their hashes,
 //! and in which repetitions can be folded.
 //!
-//! A hash of 61 bits stands for a stretch: that two different stretches of one program have the
-//! same hash has a probability below 10⁻⁶ for a million stretches.
+//! A hash of 61 bits stands for a stretch: the probability that two different stretches of a
+//! program have the same hash is below 10⁻⁶ for a million stretches.
 
 use std::ops::Range;
 
@@ -10,35 +10,36 @@ use std::ops::Range;
 const PRIME: u64 = (1 << 61) - 1;
 /// The base of the hashes: any large number.
 const BASE: u64 = 0x12fb_38c1_a96d_e6b5;
-/// No further occurrence.
+/// Marks a symbol that does not occur again.
 const NONE: u32 = u32::MAX;
-/// The periods that are tried at each call. A symbol may occur several times in a period.
+/// The number of periods that are tried at each call. A symbol may occur several times in a period.
 const TRIES: usize = 8;
 
 /// A repetition that has been folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Fold {
-    /// The calls that are repeated, the first time.
+    /// The number of calls of the first repetition.
     pub(super) body: u32,
-    /// The calls of all repetitions.
+    /// The number of calls of all repetitions together.
     pub(super) all: u32,
 }
 
-/// A sequence of symbols.
+/// The calls of a rank as a sequence of symbols, in which repetitions can be folded and equal
+/// stretches are found by hashes.
 pub(super) struct Text {
     pub(super) symbols: Vec<u32>,
-    /// For each symbol, the number of its call; then the number of calls.
+    /// For each symbol, the number of its first call; at the end, the number of calls.
     origin: Vec<u32>,
-    /// The repetition that has been folded at a symbol.
+    /// For each symbol, the repetition that has been folded there.
     folds: Vec<Fold>,
-    /// The hashes of all beginnings.
+    /// The hashes of all prefixes, by length.
     hashes: Vec<u64>,
-    /// The powers of the base.
+    /// The powers of the base, by exponent.
     powers: Vec<u64>,
 }
 
 impl Text {
-    /// The text of the calls with these symbols.
+    /// The unfolded text of calls with these symbols.
     pub(super) fn new(symbols: Vec<u32>) -> Text {
         let origin = (0..=symbols.len() as u32).collect();
         let folds = vec![Fold::default(); symbols.len()];
@@ -70,25 +71,27 @@ impl Text {
         self.symbols.len()
     }
 
-    /// The hash of a stretch.
+    /// The hash of the stretch `range`.
     pub(super) fn hash(&self, range: Range<usize>) -> u64 {
         let before = product(self.hashes[range.start], self.powers[range.len()]);
         reduced(self.hashes[range.end] + PRIME - before)
     }
 
-    /// The number of the call at a position. The position at the end has the number of calls.
+    /// The number of the call at a position. For the end position, the number of calls.
     pub(super) fn origin(&self, at: usize) -> usize {
         self.origin[at] as usize
     }
 
-    /// The repetition with the most calls in its body that has been folded in a stretch.
+    /// Of the repetitions that have been folded within a stretch, the one with the most calls in
+    /// its body.
     pub(super) fn longest_fold(&self, range: Range<usize>) -> Fold {
         self.folds[range].iter().max().copied().unwrap_or_default()
     }
 
-    /// The text in which each immediate repetition of at most this many symbols stands once,
-    /// however often it is repeated. `None` if there is none. The shortest period at the earliest
-    /// position is taken first. So outer loops whose inner numbers differ become equal stretches.
+    /// The text in which each immediate repetition of at most `most` symbols occurs once, however
+    /// often it is repeated. `None` if there are no repetitions. The earliest repetition is folded
+    /// first, by its shortest period. Outer loops whose inner loops differ in their numbers of
+    /// iterations thereby become equal.
     pub(super) fn fold(&self, most: usize) -> Option<Text> {
         let next = self.next_occurrences();
         let (mut symbols, mut origin, mut folds) = (Vec::new(), Vec::new(), Vec::new());
@@ -114,7 +117,7 @@ impl Text {
         (symbols.len() < self.len()).then(|| Text::of(symbols, origin, folds))
     }
 
-    /// For each position, the next one with the same symbol.
+    /// For each position, the next position with the same symbol.
     fn next_occurrences(&self) -> Vec<u32> {
         let symbols = self.symbols.iter().max().map_or(0, |most| most + 1);
         let mut last = vec![NONE; symbols as usize];
@@ -125,7 +128,8 @@ impl Text {
         next
     }
 
-    /// The shortest period with which the text is repeated at once.
+    /// The shortest period with which the text is repeated from position `at` on without a gap;
+    /// `None`: no repetition of at most `most` symbols was found.
     fn period(&self, at: usize, most: usize, next: &[u32]) -> Option<usize> {
         let mut other = next[at];
         for _ in 0..TRIES {
@@ -145,7 +149,7 @@ impl Text {
         None
     }
 
-    /// The end of the last whole period of a run.
+    /// The end of the last complete period of a run that begins at `at`.
     fn end_of_run(&self, at: usize, period: usize) -> usize {
         let body = self.hash(at..at + period);
         let mut end = at + period;
@@ -156,13 +160,13 @@ impl Text {
     }
 }
 
-/// The product modulo the prime.
+/// The product of two numbers modulo [`PRIME`].
 fn product(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     reduced((product as u64 & PRIME) + (product >> 61) as u64)
 }
 
-/// A sum of at most two numbers below the prime, modulo the prime.
+/// The sum of two numbers below [`PRIME`], modulo [`PRIME`].
 fn reduced(sum: u64) -> u64 {
     if sum >= PRIME { sum - PRIME } else { sum }
 }

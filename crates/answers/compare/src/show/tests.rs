@@ -23,8 +23,8 @@ fn the_busiest_resource_is_one_of_the_network_if_any_is_known() {
     assert_eq!(busiest(&using(&[])), None);
 }
 
-/// A comparison with 8 ranks in 2 s, and with 16 in these seconds; all ranks together compute
-/// for 10 s, and with 16 ranks for `computing`.
+/// A comparison of a run with 8 ranks, which takes 2 s, and one with 16 ranks, which takes
+/// `seconds`. The ranks together compute for 10 s, and with 16 ranks for `computing` seconds.
 fn sweep(seconds: f64, computing: f64) -> Comparison {
     let row = |ranks, seconds| Row {
         machine: 0,

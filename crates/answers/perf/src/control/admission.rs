@@ -1,8 +1,8 @@
-//! The proof of the two sides of a control connection, before either reads a word of the other: the
-//! hello of crate `secret`.
+//! The proof of the secret by both sides of a control connection, before either reads anything else
+//! from the other: the hello of crate `secret`.
 //!
-//! The listening side polls all callers in turn (`secret::admission`), so a silent one delays no
-//! other.
+//! The listening side polls all callers one after the other (`secret::admission`), so a silent one
+//! delays no other.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,23 +12,23 @@ use anyhow::{Context, Result, anyhow};
 use secret::Secret;
 use secret::hello::{self, ANSWER};
 
-/// The introduction of every caller.
+/// The introduction with which every caller begins its hello.
 const INTRODUCTION: [u8; 32] = *b"fishplate perf, control of plan\0";
-/// The callers of a listening socket that have not proved themselves yet.
+/// The callers of a listening socket that have not proved the secret yet.
 #[derive(Default)]
 pub(super) struct Callers {
     callers: secret::admission::Callers,
 }
 
 impl Callers {
-    /// Accepts new callers, and reads the messages of all. Returns the first that has proved
-    /// itself. The first stranger is named.
-    pub(super) fn hear(
+    /// Accepts new callers, and reads from all callers. Returns the first that has proved the
+    /// secret, if one has. Reports the first stranger to the user.
+    pub(super) fn accept(
         &mut self,
         socket: &TcpListener,
         secret: &Secret,
     ) -> Result<Option<TcpStream>> {
-        let heard = self.callers.hear(socket, secret, Instant::now());
+        let heard = self.callers.accept(socket, secret, Instant::now());
         let admitted = heard.context("cannot accept a connection")?;
         if let Some((from, why)) = self.callers.take_first_stranger() {
             eprintln!(
@@ -42,24 +42,24 @@ impl Callers {
         Ok(Some(admitted))
     }
 
-    /// The number of callers that were sent away.
+    /// The number of callers that were rejected.
     #[cfg(test)]
     pub(super) fn strangers(&self) -> u64 {
         self.callers.strangers()
     }
 }
 
-/// The calling side's part, on a connection that was just made. A peer that is silent for
-/// `patience` has failed.
+/// Proves the secret as the calling side, on a new connection. Fails if the peer is silent for
+/// `patience`.
 pub(super) fn prove(stream: &mut TcpStream, secret: &Secret, patience: Duration) -> Result<()> {
     let (caller, call) = hello::Caller::call(secret, INTRODUCTION)?;
     stream.write_all(&call)?;
     let answer = answer(stream, patience)?;
-    let proof = caller.hear(&answer)?;
+    let proof = caller.check_answer(&answer)?;
     Ok(stream.write_all(&proof)?)
 }
 
-/// Waits for the listening side's answer.
+/// Waits for the answer of the listening side.
 fn answer(stream: &mut TcpStream, patience: Duration) -> Result<[u8; ANSWER]> {
     let until = Instant::now() + patience;
     let (mut answer, mut len) = ([0; ANSWER], 0);

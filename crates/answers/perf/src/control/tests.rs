@@ -53,7 +53,7 @@ fn connect_with(
     ControlLink::connect((HOST, &[to]), &terms, patience)
 }
 
-/// Two sides with these plans.
+/// Connects two sides with these plans.
 fn ends(
     own: PerfPlan,
     other: PerfPlan,
@@ -65,7 +65,8 @@ fn ends(
     (server.join().unwrap(), client)
 }
 
-/// A stranger who connects and sends this, until the other side closes the connection.
+/// Starts a stranger that connects, sends these bytes, and reads until the other side closes the
+/// connection.
 fn stranger(to: SocketAddr, words: &'static [u8]) -> JoinHandle<Vec<u8>> {
     spawn(move || {
         let mut stream = TcpStream::connect(to).unwrap();
@@ -91,11 +92,11 @@ fn words_arrive_in_order_and_signs_of_life_are_no_words() {
     client.say("one").unwrap();
     client.alive().unwrap();
     client.say("two\n\"three\"").unwrap();
-    assert_eq!(server.hear().unwrap(), "one");
-    assert_eq!(server.hear().unwrap(), "two\n\"three\"");
+    assert_eq!(server.receive().unwrap(), "one");
+    assert_eq!(server.receive().unwrap(), "two\n\"three\"");
     server.say("four").unwrap();
     server.check().unwrap();
-    assert_eq!(client.hear().unwrap(), "four");
+    assert_eq!(client.receive().unwrap(), "four");
 }
 
 #[test]
@@ -141,12 +142,12 @@ fn another_version_is_reported() {
     );
 }
 
-/// A stranger's connection is closed without a word, and the listener still waits for the other
+/// A stranger's connection is closed without an answer, and the listener still waits for the other
 /// side.
 #[test]
 fn strangers_are_sent_away() {
     for words in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"{}\n", b"\xff\xfe\n", b""] {
-        // Long enough for a whole message of a greeting.
+        // Long enough for a complete message of a greeting.
         let words = words.repeat(40).leak();
         let (mut listener, at) = listener();
         let stranger = stranger(at, words);
@@ -162,7 +163,8 @@ fn strangers_are_sent_away() {
     }
 }
 
-/// More silent strangers than the listener keeps delay nobody: the other side is admitted at once.
+/// More silent strangers than the listener keeps do not delay others: the other side is admitted at
+/// once.
 #[test]
 fn silent_strangers_keep_nobody_waiting() {
     let (mut listener, at) = listener();
@@ -187,7 +189,7 @@ fn a_side_with_another_secret_is_sent_away() {
     assert!(client.is_ok() && server.join().unwrap().is_ok());
 }
 
-/// A listener that does not know the secret learns nothing, and is not believed.
+/// A listener that does not know the secret learns nothing from the caller, and is rejected.
 #[test]
 fn a_listener_with_another_secret_is_not_believed() {
     let (mut listener, at) = listener();
@@ -210,7 +212,7 @@ fn endless_lines_end() {
     let (server, client) = ends(plan(), plan(), LONG);
     let (mut server, mut client) = (server.unwrap(), client.unwrap());
     let writer = spawn(move || while client.stream.write_all(&[b'a'; 4096]).is_ok() {});
-    assert!(outcome(server.hear()).contains("a line of more than"));
+    assert!(outcome(server.receive()).contains("a line of more than"));
     drop(server);
     writer.join().unwrap();
 }
@@ -228,7 +230,7 @@ fn nobody_is_waited_for_for_ever() {
         words.contains("cannot connect to 127.0.0.1") && words.contains("refused"),
         "{words}"
     );
-    // A peer that sends nothing.
+    // This peer sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = silent.local_addr().unwrap();
     let words = outcome(connect_with(&secret(1), at, &plan(), SHORT));
@@ -241,14 +243,14 @@ fn death_and_last_words_are_noticed() {
     let (mut server, mut client) = (server.unwrap(), client.unwrap());
     client.say("something").unwrap();
     client.failed("no memory");
-    // Earlier words stay available.
+    // Earlier texts stay available.
     let until = Instant::now() + LONG;
     while server.check().is_ok() && Instant::now() < until {
         sleep(Duration::from_millis(1));
     }
     assert!(outcome(server.check()).contains("failed: no memory"));
-    assert_eq!(server.hear().unwrap(), "something");
-    assert!(outcome(server.hear()).contains("failed: no memory"));
+    assert_eq!(server.receive().unwrap(), "something");
+    assert!(outcome(server.receive()).contains("failed: no memory"));
     drop(client);
-    assert!(outcome(server.hear()).contains("has closed the connection"));
+    assert!(outcome(server.receive()).contains("has closed the connection"));
 }

@@ -10,8 +10,8 @@ use crate::counts::Counts;
 use crate::measure::{Found, Sample};
 use crate::plan::{IpMode, PerfPlan};
 
-/// One object per line for each size of each target, and for bandwidths the size with half of the
-/// peak.
+/// One object per line for each size of each target; for bandwidths also the size at which half of
+/// the peak is reached.
 pub fn json(
     plan: &PerfPlan,
     all: &[TargetResults],
@@ -70,13 +70,14 @@ struct Object<'a> {
     sent: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     received: Option<usize>,
-    /// The rate of received messages, in the unit of the median.
+    /// The rate of received messages, in the unit of the median. `None`: received messages were not
+    /// counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     received_rate: Option<f64>,
-    /// The use of kinds of resources of a modelled machine, the busiest first.
+    /// The use of each kind of resource of a modelled machine, the busiest first.
     #[serde(skip_serializing_if = "Map::is_empty")]
     usage: Map<String, Value>,
-    /// Counts of both sides together.
+    /// The counts, summed over both sides.
     #[serde(skip_serializing_if = "Map::is_empty")]
     counts: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -111,7 +112,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The object with the conditions and disturbances of the run. A modelled machine has none.
+    /// Adds the conditions and disturbances of the run. A modelled machine has none.
     fn under(self, met: Option<&'a Met>) -> Object<'a> {
         match met {
             Some((conditions, disturbances)) => Object {

@@ -23,7 +23,7 @@ pub use table::table;
 pub struct TargetResults {
     /// The name of the modelled machine or of the device.
     pub label: String,
-    /// The results are those of a modelled machine.
+    /// True if the results are those of a modelled machine.
     pub modelled: bool,
     /// The results of all sizes.
     pub samples: Vec<Sample>,

@@ -2,10 +2,11 @@
 
 use conditions::{Conditions, Disturbances};
 
-/// The circumstances of a run: the machine, and the disturbances of this end.
+/// The conditions of a run, and the disturbances of this side.
 pub(crate) type Met = (Conditions, Disturbances);
 
-/// The lines below a table: a remark if this end did not have its core, and the state of the cores.
+/// The lines below a table: a remark if this side did not have its core to itself, and the state of
+/// the cores.
 pub fn remarks(met: Option<&(Conditions, Disturbances)>) -> String {
     let Some((conditions, disturbances)) = met else {
         return String::new();
@@ -15,7 +16,7 @@ pub fn remarks(met: Option<&(Conditions, Disturbances)>) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// The remark on figures of a busy machine.
+/// The remark about figures of a busy machine, if it was busy.
 pub(super) fn on(disturbances: &Disturbances) -> Option<String> {
     let reasons = disturbances.reasons().join(", ");
     disturbances

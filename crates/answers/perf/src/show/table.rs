@@ -1,4 +1,4 @@
-//! Tables of results: all numbers of one target, or several targets side by side.
+//! Tables of results: all figures of one target, or the main figure of several targets in columns.
 
 use results::sizes::size_label;
 use results::table::{distinct, lines, number, ratio, ratio_legend, significant};
@@ -8,7 +8,7 @@ use crate::benchmark::Verb;
 use crate::measure::Found;
 use crate::plan::PerfPlan;
 
-/// A table: all numbers of a single target, or one number of several targets side by side.
+/// A table: all figures of a single target, or the main figure of several targets in columns.
 pub fn table(plan: &PerfPlan, all: &[TargetResults]) -> String {
     let mut text = format!("{}\n", title(plan, all));
     text += &match all {
@@ -27,7 +27,7 @@ pub fn table(plan: &PerfPlan, all: &[TargetResults]) -> String {
     text
 }
 
-/// The busiest resource at the largest size, if it is known.
+/// A line about the busiest resource at the largest size, if it is known.
 fn busiest(outcome: &TargetResults) -> Option<String> {
     let sample = outcome.samples.last()?;
     let most = sample.uses.first()?;

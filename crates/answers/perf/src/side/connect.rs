@@ -1,5 +1,5 @@
-//! The connection of the queue pairs of both sides: each side sends the other a card with its
-//! addresses over the control connection.
+//! The connection of the queue pairs of both sides: each side sends a card with its addresses to
+//! the other over the control connection.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use super::QpState;
 use crate::benchmark::TransportService;
 use crate::plan::PerfPlan;
 
-/// Time within which the other side must connect.
+/// The time within which the other side must connect its queue pairs.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The description of a side for the other, sent before the first message.
+/// The description of a side, sent to the other side before the first message.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Card {
-    /// Ports of its queue pairs, in hexadecimal: they are too long for numbers of JSON.
+    /// The ports of the queue pairs, in hexadecimal: they are too long for JSON numbers.
     pub(super) ports: Vec<String>,
     pub(super) qps: Vec<u32>,
     pub(super) address: u64,
@@ -26,8 +26,8 @@ pub(super) struct Card {
     pub(super) mtu: usize,
 }
 
-/// Creates the completion queues and the shared receive queue; returns the attributes of all queue
-/// pairs.
+/// Creates the completion queues and the shared receive queue. Returns the attributes of the queue
+/// pairs to create.
 pub(super) fn queues(
     device: &mut dyn Device,
     plan: &PerfPlan,
@@ -123,7 +123,7 @@ pub(super) fn connect(
 }
 
 impl Card {
-    /// Refuses the card of a side that differs from this one.
+    /// Refuses the other side's card if its queue pairs or its MTU differ from this side's.
     pub(super) fn check(&self, theirs: &Card) -> Result<()> {
         let qps = self.qps.len();
         if theirs.qps.len() != qps || theirs.ports.len() != qps {

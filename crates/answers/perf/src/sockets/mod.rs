@@ -1,11 +1,11 @@
 //! Benchmarks of sockets: latency and bandwidth of TCP connections and UDP datagrams.
 //!
-//! - *Latency*: a ping-pong, as of sends; TCP sends short messages at once (`TCP_NODELAY`).
-//! - *Streams*: the sender writes messages one after the other, and the receiver reads whatever has
-//!   arrived. The rate of a TCP stream is that of its reader, from the first read to the last,
-//!   because a write ends when the kernel has the bytes. UDP datagrams may be lost, so sent and
-//!   received ones are counted apart. With both directions, each side has a second process (on a
-//!   real machine: a thread) that reads.
+//! - *Latency*: a ping-pong, as for sends; TCP sends short messages at once (`TCP_NODELAY`).
+//! - *Streams*: the sender writes messages one after the other, and the receiver reads all bytes
+//!   that have arrived. The rate of a TCP stream is that of its reader, from the first read to the
+//!   last, because a write ends when the kernel has the bytes. UDP datagrams may be lost, so sent
+//!   and received ones are counted separately. With both directions, each side has a second process
+//!   (on a real machine: a thread) that reads.
 
 pub mod modelled;
 pub mod real;
@@ -23,63 +23,64 @@ use crate::stream::{Stream, Tally};
 
 /// The longest read of a stream, in bytes.
 const READ: usize = 1 << 20;
-/// A stream of at least 16 messages is read in at least 16 parts, however late the reader runs:
-/// without two reads there is no time between them.
+/// The least number of reads of a stream with at least as many messages, however late the reader
+/// runs: with fewer than two reads there is no time between reads.
 const LEAST_READS: usize = 16;
-/// Message of a side that has reached a point of the benchmark.
+/// The text of a side that has reached a barrier.
 const HERE: &str = "here";
 
-/// Sockets of a process: bytes of a connection, or datagrams, as the plan says.
+/// The sockets of a process: a TCP connection or UDP datagrams, according to the plan.
 pub trait Sockets {
-    /// Picoseconds since a fixed moment.
+    /// The time since a fixed moment, in picoseconds.
     fn clock(&mut self) -> u64;
 
-    /// Writes a message.
+    /// Sends a message.
     fn send(&mut self, message: &[u8]) -> Result<()>;
 
-    /// Reads bytes that have arrived, at least one, or a datagram; returns their number. An error
-    /// after so long that nothing can arrive any more.
+    /// Reads at least one byte that has arrived, or one datagram; returns the number of bytes. An
+    /// error after a wait so long that nothing can arrive any more.
     fn receive(&mut self, into: &mut [u8]) -> Result<usize>;
 
-    /// Reads like [`receive`](Sockets::receive). `None`: nothing has come for some time, which is
-    /// short to the user and long to a network.
+    /// Reads like [`receive`](Sockets::receive). `None`: nothing has arrived for a time that is
+    /// short for the user and long for a network.
     fn try_receive(&mut self, into: &mut [u8]) -> Result<Option<usize>>;
 }
 
 /// One of the two sides of a benchmark.
 pub trait SocketSide: Sockets {
-    /// True if this side begins, measures and shows the results.
+    /// True if this side sends first, measures, and shows the results.
     fn is_client(&self) -> bool;
 
     /// True if time is virtual.
     fn is_modelled(&self) -> bool;
 
-    /// Makes the reader of this side, beside this process, read a stream.
+    /// Lets the reader of this side, which runs in parallel to this process, read a stream.
     fn start_reading(&mut self, stream: Incoming) -> Result<()>;
 
-    /// Waits until the reader has read the stream, of which `sent` messages have been sent.
+    /// Waits until the reader has read the stream, of which the other side has sent `sent`
+    /// messages.
     fn finish_reading(&mut self, sent: usize) -> Result<Received>;
 
-    /// Sends words to the other side over the control connection.
+    /// Sends a text to the other side over the control connection.
     fn oob_send(&mut self, words: &str) -> Result<()>;
 
-    /// Waits for the next words of the other side.
-    fn hear(&mut self) -> Result<String>;
+    /// Waits for the next text of the other side.
+    fn receive_oob(&mut self) -> Result<String>;
 
-    /// The times for which resources have been busy, on a model.
+    /// The times for which resources of a modelled machine have been busy; empty on a real one.
     fn busy(&mut self) -> Vec<Busy> {
         Vec::new()
     }
 }
 
-/// The time for which a resource of a modelled machine has been busy, with one kind of work.
+/// The time for which a resource of a modelled machine has been busy with one kind of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Busy {
     /// The kind of resource, or of work.
     pub resource: &'static str,
-    /// The number of the resource among all.
+    /// The number that identifies the resource.
     pub number: u64,
-    /// The time, in picoseconds.
+    /// The busy time, in picoseconds.
     pub time: u64,
 }
 
@@ -90,7 +91,7 @@ pub struct Incoming {
     pub size: usize,
     /// The number of messages.
     pub messages: usize,
-    /// True if all messages arrive.
+    /// True if the transport delivers every message.
     pub is_reliable: bool,
 }
 
@@ -98,16 +99,16 @@ pub struct Incoming {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Received {
-    /// Whole messages.
+    /// The number of complete messages.
     pub messages: usize,
-    /// Bytes of all reads but the first.
+    /// The number of bytes of all reads except the first.
     pub timed: usize,
-    /// Picoseconds from the first read to the last.
+    /// The time from the first read to the last, in picoseconds.
     pub picos: u64,
 }
 
 impl Received {
-    /// Messages of this size per second.
+    /// The rate in messages of `size` bytes per second.
     fn rate(&self, size: usize) -> f64 {
         match self.picos {
             0 => 0.0,
@@ -116,7 +117,7 @@ impl Received {
     }
 }
 
-/// Reads a stream. `sent` returns the number of messages that were sent, once it is known.
+/// Reads a stream. `sent` returns the number of sent messages as soon as it is known.
 pub fn read_stream(
     sockets: &mut dyn Sockets,
     stream: Incoming,
@@ -136,7 +137,7 @@ pub fn read_stream(
             false => sockets.try_receive(&mut buffer)?,
         };
         let Some(count) = count else {
-            // The rest is lost, if all have been sent.
+            // If the number of sent messages is known, the missing ones are lost.
             match sent() {
                 Some(_) => break,
                 None => continue,
@@ -163,7 +164,7 @@ pub fn read_stream(
 }
 
 /// Runs this side of a plan. `step` is called after each size. Both sides return the same figures
-/// of streams; latencies are those of the client.
+/// of streams; the latencies of the client are the valid ones.
 pub fn measure(
     side: &mut dyn SocketSide,
     plan: &PerfPlan,
@@ -173,7 +174,7 @@ pub fn measure(
     let mut samples = Vec::new();
     for size in plan.sizes(0)? {
         let iterations = plan.iterations(size, side.is_modelled());
-        meet(side)?;
+        synchronise(side)?;
         let (busy, start) = (side.busy(), side.clock());
         let found = match plan.benchmark.is_latency() {
             true => Found::Latency(latency(side, size, iterations)?),
@@ -189,13 +190,13 @@ pub fn measure(
         });
         step();
     }
-    meet(side)?;
+    synchronise(side)?;
     Ok(samples)
 }
 
-fn meet(side: &mut dyn SocketSide) -> Result<()> {
+fn synchronise(side: &mut dyn SocketSide) -> Result<()> {
     side.oob_send(HERE)?;
-    match side.hear()? {
+    match side.receive_oob()? {
         words if words == HERE => Ok(()),
         words => bail!("the other side is at another point of the benchmark: it sent {words:?}"),
     }
@@ -243,8 +244,8 @@ fn stream(
             is_reliable: plan.transport.is_reliable(),
         })?;
     }
-    // Nobody sends before the other side's reader is there.
-    meet(side)?;
+    // Sending begins only when the other side's reader is ready.
+    synchronise(side)?;
     let mut own = Tally::default();
     if sends {
         let message = vec![1; size];
@@ -282,14 +283,14 @@ fn stream(
 
 fn swap<T: Serialize + DeserializeOwned>(side: &mut dyn SocketSide, own: &T) -> Result<T> {
     side.oob_send(&serde_json::to_string(own)?)?;
-    let words = side.hear()?;
+    let words = side.receive_oob()?;
     serde_json::from_str(&words).context("cannot read the counts of the other side")
 }
 
-/// The use of each kind of resource within `time`, the busiest first. A processor is of the kind of
-/// work that took most of its time.
+/// The use of each kind of resource during `time` picoseconds, the busiest first. A processor
+/// belongs to the kind of work that took most of its time.
 fn uses(before: &[Busy], after: &[Busy], time: u64) -> Vec<Use> {
-    // By resource: its time, and that of its longest work.
+    // For each resource: its busy time, and the time and kind of its longest work.
     let mut busy: BTreeMap<u64, (u64, u64, &'static str)> = BTreeMap::new();
     for one in after {
         let same = |known: &&Busy| (known.number, known.resource) == (one.number, one.resource);

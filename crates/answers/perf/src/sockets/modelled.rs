@@ -1,6 +1,6 @@
 //! Sockets over IP over InfiniBand on a modelled machine, in virtual time, between the two hosts
-//! that are furthest apart. Each host has two processes, of which one only reads streams, and a
-//! core that takes interrupts.
+//! that are furthest apart. Each host has two processes, of which the second only reads streams,
+//! and a core that handles interrupts.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,13 +19,13 @@ use crate::plan::{IpMode, PerfPlan};
 use crate::target::modelled::{Machine, Stuck};
 
 const STACK: usize = 256 << 10;
-/// Nanoseconds of virtual time without datagrams after which none is in flight: many times the time
-/// of a datagram.
+/// The nanoseconds of virtual time without datagrams after which none is in flight: many times the
+/// time of a datagram.
 const QUIET: u64 = 10_000_000;
-/// Processes of each host: the one that measures, and the reader.
+/// The number of processes of each host: the one that measures, and the reader.
 const PROCESSES: usize = 2;
 
-/// The work of a host's reader, as both of its processes see it.
+/// The state of a host's reader, which both processes of the host share.
 #[derive(Default)]
 struct Reader {
     stream: Cell<Option<Incoming>>,
@@ -43,7 +43,7 @@ struct Modelled {
 }
 
 impl Modelled {
-    /// Reads a message or a part of it; `None`: nothing has come for so many nanoseconds.
+    /// Reads a message or a part of it; `None`: nothing has arrived for this many nanoseconds.
     fn read(&mut self, into: &mut [u8], nanos: u64) -> Result<Option<usize>> {
         let read = match self.transport {
             TransportService::Tcp => self.process.receive(into, nanos),
@@ -52,7 +52,7 @@ impl Modelled {
         read.map_err(explained)
     }
 
-    /// Lets the other process of this host continue.
+    /// Wakes the process `rank`, which is the other one of this host.
     fn wake(&mut self, rank: usize) {
         let turn = self.process.node().turn();
         turn.settle().ok();
@@ -63,7 +63,7 @@ impl Modelled {
         self.process.node().wait(u64::MAX).map_err(explained)
     }
 
-    /// Reads the streams that the other process of this host names.
+    /// Reads the streams that the other process of this host starts, until that one ends.
     fn serve(&mut self) -> Result<()> {
         let reader = self.reader.clone();
         while !reader.is_over.get() {
@@ -72,7 +72,7 @@ impl Modelled {
                 *reader.answer.borrow_mut() = Some(answer);
                 self.wake(self.rank - 2);
             } else if let Err(why) = self.wait() {
-                // Another process reports that it waits in vain.
+                // If this process waits in vain, another one reports it.
                 return if why.is::<Stuck>() { Ok(()) } else { Err(why) };
             }
         }
@@ -143,7 +143,7 @@ impl SocketSide for Modelled {
         node.oob_send(peer, words.as_bytes()).map_err(explained)
     }
 
-    fn hear(&mut self) -> Result<String> {
+    fn receive_oob(&mut self) -> Result<String> {
         loop {
             match self.process.node().oob_recv().map_err(explained)? {
                 Some((_, words)) => return Ok(String::from_utf8(words)?),
@@ -161,7 +161,7 @@ impl SocketSide for Modelled {
     }
 }
 
-/// The time for which a resource has been busy; of a processor, by its work.
+/// The time for which a resource has been busy; for a processor, the time of each kind of work.
 fn busy(machine: &MachineModel, usage: &Usage) -> Vec<Busy> {
     let of = |resource: &'static str, kind: u64, number: u32, time| Busy {
         resource,
@@ -251,7 +251,8 @@ pub fn run(
         },
     )
     .context("cannot create the modelled machine")?;
-    // A process that waits in vain is a consequence; an error of another one is the cause.
+    // The error of a process that waits in vain is a consequence; the error of another one is the
+    // cause.
     let (found, mut failed): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
     failed.sort_by_key(|failed| failed.as_ref().is_err_and(|why| why.is::<Stuck>()));
     match (failed.into_iter().next(), found.into_iter().next()) {

@@ -1,8 +1,9 @@
-//! Sockets of this host's kernel; the other side is another process, behind a [`ControlLink`].
+//! Sockets of this host's kernel; the other side is another process, which a [`ControlLink`]
+//! reaches.
 //!
-//! The side that listened to the control connection also listens for the connection that is
-//! measured, and tells its port. Both sides use the addresses of the control connection, so no name
-//! is resolved again.
+//! The side that listened for the control connection also listens for the measured connection, and
+//! sends its port to the other. Both sides use the addresses of the control connection, so no host
+//! name is resolved again.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -19,15 +20,15 @@ use crate::control::ControlLink;
 use crate::measure::Sample;
 use crate::plan::PerfPlan;
 
-/// Time without datagrams after which none is in flight: no network delays one longer.
+/// The time without datagrams after which none is in flight: no network delays one for longer.
 const QUIET: Duration = Duration::from_millis(200);
-/// Time between two heartbeats.
+/// The time between two heartbeats.
 const ALIVE: Duration = Duration::from_secs(1);
-/// Messages between two readings of the clock for heartbeats.
+/// The number of messages between two readings of the clock for heartbeats.
 const MESSAGES: u32 = 64;
-/// Time between two polls of a listening socket.
+/// The time between two polls of a listening socket.
 const AGAIN: Duration = Duration::from_millis(1);
-/// The number of sent messages while it is not known.
+/// Stands for the number of sent messages while it is unknown.
 const UNKNOWN: usize = usize::MAX;
 
 enum Socket {
@@ -57,17 +58,18 @@ impl Socket {
     }
 }
 
-/// A socket with the clock of its process.
+/// A socket, with a clock that times its reads.
 struct Timed {
     socket: Socket,
     start: Instant,
     patience: Duration,
-    /// Reads end after the time of quiet.
+    /// True if the limit of reads is set to [`QUIET`], otherwise it is `patience`.
     is_short: bool,
 }
 
 impl Timed {
-    /// Reads bytes or a datagram. `None`: nothing has come within `limit`.
+    /// Reads bytes or a datagram. `None`: nothing has arrived within the limit, [`QUIET`] if
+    /// `is_short` and otherwise `patience`.
     fn read(&mut self, into: &mut [u8], is_short: bool) -> Result<Option<usize>> {
         if self.is_short != is_short {
             let limit = if is_short { QUIET } else { self.patience };
@@ -120,7 +122,7 @@ impl Sockets for Timed {
     }
 }
 
-/// The thread that reads streams, and the number of messages that it should find.
+/// The thread that reads a stream, and the number of sent messages, which it needs to stop.
 struct Reader {
     thread: JoinHandle<Result<Received>>,
     sent: Arc<AtomicUsize>,
@@ -185,7 +187,7 @@ impl SocketSide for Real {
             let known = || Some(known.load(Ordering::Acquire)).filter(|sent| *sent != UNKNOWN);
             read_stream(&mut timed, stream, known)
         });
-        // The limits of reads belong to the socket, which the thread now sets.
+        // The limit of reads belongs to the socket, and the thread now sets it.
         self.timed.is_short = !stream.is_reliable;
         self.reader = Some(Reader { thread, sent });
         Ok(())
@@ -202,8 +204,8 @@ impl SocketSide for Real {
         self.link.say(words)
     }
 
-    fn hear(&mut self) -> Result<String> {
-        self.link.hear()
+    fn receive_oob(&mut self) -> Result<String> {
+        self.link.receive()
     }
 }
 
@@ -251,7 +253,7 @@ pub fn run(
     found
 }
 
-/// Connects the sockets of both sides.
+/// Connects the measured sockets of both sides.
 fn connected(
     link: &mut ControlLink,
     client: bool,
@@ -288,7 +290,7 @@ fn connected(
     let until = Instant::now() + patience;
     loop {
         match listener.accept() {
-            // Connections of others are closed.
+            // Close connections from anywhere else.
             Ok((stream, from)) if from == SocketAddr::new(there.ip(), port) => {
                 stream.set_nonblocking(false)?;
                 return Ok(Socket::Tcp(stream));
@@ -307,10 +309,10 @@ fn connected(
     }
 }
 
-/// Tells the other side a port; returns that of the other side.
+/// Sends this side's port to the other side; returns the other side's port.
 fn told(link: &mut ControlLink, port: u16) -> Result<u16> {
     link.say(&port.to_string())?;
-    let words = link.hear()?;
+    let words = link.receive()?;
     words
         .parse()
         .with_context(|| format!("the other side sent no port, but {words:?}"))

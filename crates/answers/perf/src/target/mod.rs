@@ -13,52 +13,53 @@ use model::Traffic;
 /// [`measure`](crate::measure::measure) runs on any implementation; this crate has one in virtual
 /// time ([`modelled`]) and one for two processes ([`remote`]).
 pub trait Target {
-    /// True if this side begins, measures and shows the results.
+    /// True if this side sends first, measures, and shows the results.
     fn is_client(&self) -> bool;
 
     /// The device under test.
     fn device(&mut self) -> &mut dyn Device;
 
-    /// True if time is virtual: all messages of a size take equally long, so few are enough.
+    /// True if time is virtual: all messages of a size take equal times, so a few are enough.
     fn is_modelled(&self) -> bool;
 
-    /// The traffic on the links of a modelled machine until now.
+    /// The traffic on the links of a modelled machine until now; `None` on a real device.
     fn traffic(&mut self) -> Option<Traffic> {
         None
     }
 
-    /// Picoseconds since a fixed moment. In virtual time, reading the clock takes no time.
+    /// The time since a fixed moment, in picoseconds. In virtual time, reading the clock takes no
+    /// time.
     fn clock(&mut self) -> u64;
 
-    /// Makes the other side's writes up to now visible. Required before a poll of memory that it
-    /// writes.
+    /// Makes writes of the other side up to now visible. Required before a poll of memory that the
+    /// other side writes.
     fn sync_memory(&mut self);
 
-    /// Called after a poll without result: lets time pass until something may have changed, at most
-    /// `nanos` nanoseconds. An error after so long that nothing can arrive any more.
+    /// Called after a poll without a result: lets time pass until something may have changed, at
+    /// most `nanos` nanoseconds. An error after a wait so long that nothing can arrive any more.
     fn idle(&mut self, nanos: u64) -> Result<()>;
 
-    /// Called after a poll with a result.
+    /// Called after a poll with a result: from now on, [`idle`](Target::idle) counts its wait anew.
     fn found(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Sends a message to the other side over the control connection.
+    /// Sends a text to the other side over the control connection.
     fn oob_send(&mut self, words: &str) -> Result<()>;
 
-    /// The next message of the other side, if it has arrived.
+    /// The next text of the other side, if it has arrived.
     fn oob_recv(&mut self) -> Result<Option<String>>;
 
-    /// Waits for the other pairs of this side, if the benchmark has several.
-    fn meet_pairs(&mut self) -> Result<()> {
+    /// Waits at a barrier for the other pairs of this side, if the benchmark has several.
+    fn synchronise_pairs(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Time without arrivals after which nothing is in flight any more, in nanoseconds.
+    /// The time without arrivals after which nothing is in flight any more, in nanoseconds.
     fn quiet(&self) -> u64;
 
-    /// Waits for the next message of the other side.
-    fn hear(&mut self) -> Result<String> {
+    /// Waits for the next text of the other side.
+    fn receive_oob(&mut self) -> Result<String> {
         loop {
             if let Some(words) = self.oob_recv()? {
                 self.found()?;
@@ -68,9 +69,9 @@ pub trait Target {
         }
     }
 
-    /// Sends a message and waits for that of the other side.
+    /// Sends a text, and waits for the other side's.
     fn swap(&mut self, words: &str) -> Result<String> {
         self.oob_send(words)?;
-        self.hear()
+        self.receive_oob()
     }
 }

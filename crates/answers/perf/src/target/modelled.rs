@@ -20,20 +20,20 @@ use crate::plan::PerfPlan;
 /// A modelled machine with its faults.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
-    /// The hardware.
+    /// The hardware of the machine.
     pub system: System,
-    /// The faults.
+    /// The faults of the machine.
     pub faults: Faults,
-    /// The seed of everything random.
+    /// The seed for everything random in the model.
     pub seed: u64,
 }
 
-/// Nanoseconds of virtual time without arrivals after which nothing is in flight: many times the
-/// time of a message and of a requester's retry.
+/// The nanoseconds of virtual time without arrivals after which nothing is in flight: many times
+/// the time of a message and of a requester's retry.
 const QUIET: u64 = 1_000_000_000;
 const STACK: usize = 256 << 10;
 
-/// The message of a client to the others that it has reached a barrier of pairs.
+/// The text by which clients report to each other that they have reached a barrier of pairs.
 const PAIR: &[u8] = b"pair";
 
 /// One side of a pair. The first half of the ranks are clients, on one host; the others are their
@@ -42,9 +42,9 @@ struct Modelled {
     node: ModelNode,
     rank: usize,
     pairs: usize,
-    /// Messages of the other side that arrived while the pairs synchronised.
+    /// Texts of the other side that arrived while the pairs synchronised.
     arrived: VecDeque<Vec<u8>>,
-    /// Messages of other pairs that arrived while this one waited for its other side.
+    /// The number of texts of other pairs that arrived while this one waited for its other side.
     met: usize,
 }
 
@@ -53,7 +53,7 @@ impl Modelled {
         (self.rank + self.pairs) % (2 * self.pairs)
     }
 
-    /// Waits for messages of `count` other pairs.
+    /// Waits for the texts of `count` other pairs.
     fn await_pairs(&mut self, count: usize) -> Result<()> {
         while self.met < count {
             match self.node.oob_recv()? {
@@ -116,8 +116,8 @@ impl Target for Modelled {
         Ok(None)
     }
 
-    /// All clients report to the first, which then lets all go on.
-    fn meet_pairs(&mut self) -> Result<()> {
+    /// All clients report to the first, which then lets them all continue.
+    fn synchronise_pairs(&mut self) -> Result<()> {
         match self.rank {
             _ if self.pairs == 1 || !self.is_client() => Ok(()),
             0 => {
@@ -139,7 +139,7 @@ impl Target for Modelled {
     }
 }
 
-/// The error of sides that wait in vain.
+/// The error of a side that waits for a message that was lost.
 #[derive(Debug)]
 pub(crate) struct Stuck;
 
@@ -153,7 +153,7 @@ impl fmt::Display for Stuck {
 
 impl std::error::Error for Stuck {}
 
-/// Runs a plan and returns the client's results.
+/// Runs a plan and returns the clients' results, summed over all pairs.
 pub fn run(
     machine: &Machine,
     plan: &PerfPlan,
@@ -197,7 +197,7 @@ pub fn run(
         },
     )
     .context("cannot create the modelled machine")?;
-    // A side that waits in vain is a consequence; the other side's error is the cause.
+    // The error of a side that waits in vain is a consequence; the other side's error is the cause.
     let (mut clients, mut failed) = (Vec::new(), Vec::new());
     for (rank, end) in ends.into_iter().enumerate() {
         match end {

@@ -1,7 +1,7 @@
-//! One side on a device of this machine; the other side is another process, behind a
-//! [`ControlLink`].
+//! One side on a device of this machine; the other side is another process, which a [`ControlLink`]
+//! reaches.
 //!
-//! Waiting is polling without a pause, as in perftest. From time to time this side sends a
+//! Waiting means polling without a pause, as in perftest. From time to time this side sends a
 //! heartbeat and checks those of the other.
 
 use std::sync::atomic::{Ordering, fence};
@@ -16,14 +16,14 @@ use crate::measure::{Sample, measure};
 use crate::pairs::Seat;
 use crate::plan::PerfPlan;
 
-/// Polls between two readings of the clock.
+/// The number of polls between two readings of the clock.
 const POLLS: u32 = 256;
-/// Polls of the device between two polls of the control connection.
+/// The number of polls of the device between two polls of the control connection.
 const CONTROL: u32 = 64;
-/// Time between two heartbeats.
+/// The time between two heartbeats.
 const ALIVE: Duration = Duration::from_secs(1);
-/// Nanoseconds without arrivals after which nothing is in flight: no network delays a packet
-/// longer.
+/// The nanoseconds without arrivals after which nothing is in flight: no network delays a packet
+/// for longer.
 const QUIET: u64 = 200_000_000;
 
 /// One side of a benchmark between two processes.
@@ -32,13 +32,13 @@ pub struct Remote<'a> {
     link: ControlLink,
     client: bool,
     start: Instant,
-    /// Time without arrivals after which the benchmark fails.
+    /// The time without arrivals after which the benchmark fails.
     patience: Duration,
     polls: u32,
-    /// The start of the time without arrivals, as far as it is known.
+    /// The start of the time without arrivals. `None`: something has just arrived.
     idle_since: Option<Instant>,
     alive_at: Instant,
-    /// The place among the other pairs of this side.
+    /// The membership in the barrier with the other pairs of this side.
     seat: Seat,
 }
 
@@ -55,7 +55,7 @@ pub fn run(
     run_pair(device, link, (client, Seat::alone()), patience, plan, step)
 }
 
-/// Like [`run`] for one of several pairs, with its place among them.
+/// Like [`run`], for one of several pairs, with its membership in their barrier.
 pub fn run_pair(
     device: &mut dyn Device,
     link: ControlLink,
@@ -85,20 +85,21 @@ pub fn run_pair(
 }
 
 impl Remote<'_> {
-    /// Waits for the next words of the other side, whose requests need this side's polls meanwhile.
-    fn hear_and_work(&mut self) -> Result<String> {
+    /// Waits for the next text of the other side, and polls the device meanwhile: requests of the
+    /// other side need these polls.
+    fn receive_oob_and_poll(&mut self) -> Result<String> {
         loop {
             self.device.sync_memory();
             if let Some(words) = self.oob_recv()? {
                 self.idle_since = None;
                 return Ok(words);
             }
-            // The other side sends a heartbeat each second.
+            // Do not count this as silence: the other side sends a heartbeat every second.
             self.found()?;
         }
     }
 
-    /// The rare part of a poll: time limit and heartbeats.
+    /// The rare part of a poll: checks the time limit, and exchanges heartbeats.
     #[cold]
     fn check(&mut self, idle: bool) -> Result<()> {
         let now = Instant::now();
@@ -167,20 +168,20 @@ impl Target for Remote<'_> {
     }
 
     fn oob_recv(&mut self) -> Result<Option<String>> {
-        // A poll of the socket takes longer than a poll of the device, which must not wait for it.
+        // Polling the socket takes longer than polling the device, so do it rarely.
         match self.polls.is_multiple_of(CONTROL) {
             true => self.link.heard(),
             false => Ok(None),
         }
     }
 
-    fn meet_pairs(&mut self) -> Result<()> {
+    fn synchronise_pairs(&mut self) -> Result<()> {
         if !self.client {
             return Ok(());
         }
         self.seat.arrive();
         while !self.seat.is_met()? {
-            // The other side receives heartbeats meanwhile.
+            // Send heartbeats to the other side while waiting.
             self.check(false)?;
             std::thread::yield_now();
         }
@@ -191,11 +192,11 @@ impl Target for Remote<'_> {
         QUIET
     }
 
-    fn hear(&mut self) -> Result<String> {
+    fn receive_oob(&mut self) -> Result<String> {
         if self.device.attributes().polled {
-            return self.hear_and_work();
+            return self.receive_oob_and_poll();
         }
-        let words = self.link.hear();
+        let words = self.link.receive();
         self.idle_since = None;
         words
     }

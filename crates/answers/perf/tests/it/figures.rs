@@ -12,8 +12,8 @@ proptest! {
     ) {
         let found = Latency::of(&picos, parts);
         let ordered = [found.min, found.median, found.p99, found.p999, found.max];
-        // The median of an even count may lie between two values, percentiles are values that were
-        // seen.
+        // The median of an even number of values may lie between two of them; percentiles are
+        // always measured values.
         prop_assert!(ordered.is_sorted() || picos.len() < 3, "{:?}", found);
         prop_assert!((found.min..=found.max).contains(&found.median));
         prop_assert!(found.min <= found.mean * (1.0 + 1e-12) && found.mean <= found.max * (1.0 + 1e-12));

@@ -1,5 +1,5 @@
-//! Tests of the benchmarks of devices: between two processes, on modelled machines, of several
-//! pairs, and of the figures that they show.
+//! Tests of the benchmarks of devices and sockets: between two processes, on modelled machines,
+//! with several pairs, and of the figures that they show.
 
 mod figures;
 mod meeting;

@@ -1,4 +1,4 @@
-//! Two sides in this process that connect over the loopback interface.
+//! Connects two sides in this process over the loopback interface.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -18,12 +18,12 @@ pub(crate) fn listener() -> (Listener, SocketAddr) {
     (listener, (ip, port).into())
 }
 
-/// The side that listens.
+/// Accepts the other side on the listener.
 pub(crate) fn accept(listener: &mut Listener, plan: &PerfPlan) -> Result<ControlLink> {
     with_terms(plan, LONG, |terms| listener.accept(terms, LONG))
 }
 
-/// The side that connects, whose peer may be silent for so long.
+/// Connects to the listener at `to`; the peer may be silent for the time `patience`.
 pub(crate) fn connect(to: SocketAddr, plan: &PerfPlan, patience: Duration) -> ControlLink {
     let link = with_terms(plan, patience, |terms| {
         ControlLink::connect(("127.0.0.1", &[to]), terms, LONG)

@@ -1,4 +1,4 @@
-//! On modelled machines the benchmarks measure what the physics predict.
+//! Tests that on modelled machines the benchmarks measure what the physics predict.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -83,16 +83,16 @@ fn latencies_are_to_the_picosecond_what_the_table_explains() {
                 let found = latency(&system, &of_size(benchmark, size));
                 let rows = explain(&costs, Bytes(size as u64), operation, system.most_hops());
                 let mut expected = total(&rows).picos();
-                // A read in the table ends with its last byte, in perftest with its completion,
-                // which is written later: a poll at the arrival of the byte finds none and is
-                // repeated.
+                // A read in the table ends with its last byte; in perftest it ends with its
+                // completion, which is written later: a poll at the arrival of the byte finds no
+                // completion and is repeated.
                 if operation == Operation::Read {
                     expected += costs.completion().picos().max(CALL);
                 }
                 let found = [found.min, found.median, found.p99, found.max].map(picos);
                 let what = format!("{name}, {benchmark:?} of {size} bytes");
                 // If a read's poll is in progress when the byte arrives, the next one, which finds
-                // the completion, begins sooner.
+                // the completion, begins earlier.
                 let sooner = match operation {
                     Operation::Read => CALL,
                     _ => 0,
@@ -244,7 +244,8 @@ fn what_is_lost_shows_at_the_receiver_alone() {
     }
 }
 
-/// With too few receives for fast datagrams, the rest is lost, and the benchmark does not wait for it.
+/// With too few receives for fast datagrams, the other datagrams are lost, and the benchmark does
+/// not wait for them.
 #[test]
 fn datagrams_without_a_receive_are_lost() {
     let plan = PerfPlan {
@@ -373,7 +374,7 @@ fn what_a_message_costs_is_counted() {
             let packets = fabric::packet::packets(Bytes(size as u64), Bytes(mtu));
             let payload = size as u64 + packets * PLAIN;
             let (packets, acknowledgements, bytes) = match benchmark {
-                // Answers have an extended header in the first packet, and in the last.
+                // Read responses have an extended header in the first packet and in the last.
                 Benchmark::ReadLat => {
                     let ends = packets.min(2) * fabric::packet::AETH;
                     (packets + 1, 0, payload + READ_REQUEST + ends)

@@ -55,7 +55,7 @@ fn pairs_add_up_until_the_chip_or_the_link_is_full() {
     let rate = |pairs| stream(&on("fdr", &plan(Benchmark::MsgRate, pairs, 8))).sent_rate;
     let one = rate(1);
     assert!((rate(4) / (4.0 * one) - 1.0).abs() < 0.02);
-    // The datasheet's rate of the whole ConnectX-3.
+    // The message rate of a whole ConnectX-3 in its datasheet.
     assert!((rate(16) / 35e6 - 1.0).abs() < 0.03, "{}", rate(16));
     let bytes = |pairs| stream(&on("fdr", &plan(Benchmark::WriteBw, pairs, 65536))).sent_rate;
     assert!((bytes(3) / bytes(1) - 1.0).abs() < 0.02);
@@ -83,8 +83,8 @@ fn a_latency_is_of_one_pair() {
 type Nodes = Mutex<Vec<Box<dyn Node + Send>>>;
 type Samples = Result<Vec<Sample>>;
 
-/// The results of both sides; each pair of a side has a device of its own. If `broken`, the client
-/// has one device too few.
+/// The results of both sides; each pair of a side has its own device. If `broken`, the client has
+/// one device too few.
 fn both(plan: &PerfPlan, broken: bool) -> [Samples; 2] {
     let mut clients = nodes(2 * plan.pairs, &Setup::default());
     let servers: Nodes = Mutex::new(clients.split_off(plan.pairs));

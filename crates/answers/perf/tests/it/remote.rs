@@ -1,4 +1,4 @@
-//! Two sides that find each other over TCP, on a device that carries out every request at once.
+//! Tests with two sides that connect over TCP, on a device that carries out every request at once.
 
 use std::thread::spawn;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn every_benchmark_runs_between_two_ends() {
             ..Setup::default()
         };
         for benchmark in Benchmark::OF_DEVICES {
-            // The device at hand has no datagrams.
+            // This device has no datagrams.
             let transports = benchmark
                 .transports()
                 .iter()
@@ -140,7 +140,7 @@ fn why_one_end_gave_up_is_told_at_the_other() {
     );
 }
 
-/// The other side greets, and then says nothing.
+/// The other side sends its greeting, and then nothing more.
 #[test]
 fn silence_ends() {
     let plan = PerfPlan::new(Benchmark::WriteLat, TransportService::Rc);

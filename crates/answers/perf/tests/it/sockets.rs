@@ -1,4 +1,4 @@
-//! Benchmarks of sockets, on modelled machines and between two sides of this host.
+//! Tests of the benchmarks of sockets, on modelled machines and between two sides on this host.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -79,7 +79,7 @@ fn every_benchmark_runs_in_both_modes_and_repeats() {
     }
 }
 
-/// The figures of a modelled machine are possible.
+/// Checks that the figures of a modelled machine are possible.
 fn check(plan: &PerfPlan, sample: &Sample) {
     match &sample.found {
         Found::Latency(found) => assert!(found.min > 5.0 && found.max >= found.min, "{sample:?}"),
@@ -194,7 +194,7 @@ fn interrupts_that_wait_for_packets_cost_latency() {
     assert!((more - 16.0).abs() < 1e-6, "{more}");
 }
 
-/// The results of the server and of the client, between two threads of this process.
+/// The results of the server and of the client, which are two threads of this process.
 fn both(plan: &PerfPlan) -> (Result<Vec<Sample>>, Result<Vec<Sample>>) {
     let (mut listener, to) = listener();
     let own = plan.clone();
@@ -238,7 +238,7 @@ fn every_benchmark_runs_between_two_ends_of_this_host() {
     }
 }
 
-/// Bytes that are all there when the reader begins.
+/// A socket whose bytes have all arrived when the reader begins.
 struct Waiting {
     bytes: usize,
     now: u64,

@@ -7,15 +7,15 @@ use crate::ticks::plain;
 /// An axis of a plot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axis {
-    /// The quantity.
+    /// The quantity that the axis shows.
     pub label: String,
-    /// The symbol of its unit. Values of `B` on a logarithmic axis are shown as sizes, such as
-    /// 4 KiB.
+    /// The symbol of the unit. Values in `B` on a logarithmic axis are shown as sizes, such as 4
+    /// KiB.
     pub unit: String,
-    /// Equal quotients are equally far apart. Values up to 0 have no place on such an axis,
-    /// and are left out.
+    /// True if the axis is logarithmic. Values that are not above 0 cannot be drawn on such an axis
+    /// and are omitted.
     pub log2: bool,
-    /// Names of the values 0, 1, 2, …, if the axis has no numbers.
+    /// The names of the values 0, 1, 2 and so on, if the axis has names instead of numbers.
     pub names: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ impl Axis {
         Axis::logarithmic(label, "B")
     }
 
-    /// An axis with equal quotients equally far apart.
+    /// A logarithmic axis.
     pub fn logarithmic(label: impl Into<String>, unit: impl Into<String>) -> Axis {
         Axis {
             log2: true,
@@ -33,7 +33,7 @@ impl Axis {
         }
     }
 
-    /// An axis with equal differences equally far apart.
+    /// A linear axis.
     pub fn linear(label: impl Into<String>, unit: impl Into<String>) -> Axis {
         Axis {
             label: label.into(),
@@ -42,7 +42,7 @@ impl Axis {
         }
     }
 
-    /// An axis without numbers: a name for each place.
+    /// An axis with names instead of numbers, at the positions 0, 1, 2 and so on.
     pub fn named(label: impl Into<String>, names: Vec<String>) -> Axis {
         Axis {
             names,
@@ -50,7 +50,7 @@ impl Axis {
         }
     }
 
-    /// The label with the unit, unless the ticks have units.
+    /// The label with the unit, unless the ticks have units themselves.
     pub fn title(&self) -> String {
         match self.unit.is_empty() || self.has_sizes() {
             true => self.label.clone(),
@@ -58,12 +58,12 @@ impl Axis {
         }
     }
 
-    /// The ticks are sizes with units, such as 4 KiB.
+    /// True if the ticks are sizes with units, such as 4 KiB.
     pub fn has_sizes(&self) -> bool {
         self.unit == "B" && self.log2
     }
 
-    /// A value has a place on the axis.
+    /// True if the value can be drawn on the axis.
     pub fn has_place(&self, value: f64) -> bool {
         value.is_finite() && (value > 0.0 || !self.log2)
     }
@@ -78,7 +78,7 @@ impl Axis {
         }
     }
 
-    /// A value of four digits with its unit.
+    /// The text of a value: four significant digits with the unit.
     pub fn text(&self, value: f64) -> String {
         match self.has_sizes() || !self.names.is_empty() {
             true => self.tick(value),

@@ -1,4 +1,4 @@
-//! One plot on a drawing area.
+//! Draws one plot on a drawing area.
 
 use std::ops::Range;
 
@@ -13,24 +13,26 @@ use super::scale::Scale;
 use crate::ticks::plain;
 
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
-/// Width and height of one plot without its title, legend and caption, before scaling.
+/// The width and height of one plot without its title, legend and caption, in pixels before
+/// scaling.
 pub(super) const SIZE: (u32, u32) = (800, 470);
-/// Height of a line of the caption.
+/// The height of a line of the caption, in pixels before scaling.
 pub(super) const LINE: u32 = 17;
-/// Margins of a plot, and those of its axes with labels.
+/// The margin around a plot, in pixels before scaling.
 const MARGIN: u32 = 14;
-/// Width of a letter of the caption, and of one of the title, on average.
+/// The average width of a letter of the caption, in pixels before scaling.
 const LETTER: u32 = 6;
+/// The average width of a letter of the title, in pixels before scaling.
 const TITLE_LETTER: u32 = 9;
-/// Height of a line of the title.
+/// The height of a line of the title, in pixels before scaling.
 const TITLE_LINE: u32 = 26;
-/// Width of title, legend and caption.
+/// The width of title, legend and caption, in pixels before scaling.
 const WIDE: u32 = SIZE.0 - 6 * MARGIN;
 
-/// A coordinate system of places.
+/// A coordinate system of the positions that [`Scale::place`] returns.
 pub(super) type Places<'a, B> = ChartContext<'a, B, Cartesian2d<Line, Line>>;
 
-/// Draws a plot with its title and its legend above, and its caption below.
+/// Draws a plot with its title and legend above it and its caption below it.
 pub(super) fn chart<B: DrawingBackend>(
     plot: &Plot,
     area: &DrawingArea<B, Shift>,
@@ -76,23 +78,23 @@ pub(super) fn chart<B: DrawingBackend>(
     Ok(())
 }
 
-/// Height of the title and the legend of a plot, before scaling.
+/// The height of the title and the legend of a plot, in pixels before scaling.
 pub(super) fn head_height(plot: &Plot) -> u32 {
     let lines = title_lines(&plot.title).len() as u32;
     MARGIN + TITLE_LINE * lines + legend::height(plot, WIDE)
 }
 
-/// The title in lines that fit above a plot.
+/// The lines of a title, which fit above a plot.
 fn title_lines(title: &str) -> Vec<String> {
     broken(title, (WIDE / TITLE_LETTER) as usize)
 }
 
-/// The caption in lines that fit below a plot.
+/// The lines of a caption, which fit below a plot.
 pub(super) fn caption_lines(caption: &str) -> Vec<String> {
     broken(caption, (WIDE / LETTER) as usize)
 }
 
-/// Text in lines of at most `most` characters.
+/// A text, broken into lines of at most `most` characters.
 fn broken(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -135,7 +137,7 @@ fn mesh<B: DrawingBackend>(
         .draw()
 }
 
-/// Shades the ranges from the lower to the upper end of the vertical axis.
+/// Shades ranges of the horizontal axis over the whole height of the plot.
 fn shade<B: DrawingBackend>(
     plot: &Plot,
     chart: &mut Places<B>,
@@ -153,7 +155,7 @@ fn shade<B: DrawingBackend>(
     Ok(())
 }
 
-/// The drawing of one series.
+/// The context for drawing one series.
 struct Drawing<'a> {
     plot: &'a Plot,
     at: usize,
@@ -166,7 +168,7 @@ impl Drawing<'_> {
         (self.scales[0].place(x), self.scales[1].place(y))
     }
 
-    /// Draws the range of values at the end of each bar.
+    /// Draws the range of values at the end of each bar as a thin line.
     fn ranges_of_bars<B: DrawingBackend>(&self, chart: &Places<B>, series: &Series) -> Drawn<B> {
         let style = BLACK.stroke_width(self.pen.scale);
         for (x, least, most) in self.plot.placed_band(series) {
@@ -179,7 +181,7 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// Draws the range of values as an area.
+    /// Draws the range of values around a line as an area.
     fn band<B: DrawingBackend>(&self, chart: &Places<B>, series: &Series) -> Drawn<B> {
         if series.kind.is_bars() {
             return Ok(());
@@ -213,8 +215,8 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// Draws a bar with its value for each point. Bars at one position stand beside each other, or
-    /// on each other.
+    /// Draws a bar with its value for each point. Several bars at one position are next to each
+    /// other, or stacked.
     fn bars<B: DrawingBackend>(&self, chart: &Places<B>, points: &[(f64, f64)]) -> Drawn<B> {
         let ends = self.scales[1].ends;
         let floor = match self.scales[1].is_logarithmic {
@@ -245,7 +247,7 @@ impl Drawing<'_> {
     }
 }
 
-/// A linear scale of places with given ticks.
+/// A linear scale of positions with given ticks.
 pub(super) struct Line {
     range: Range<f64>,
     ticks: Vec<f64>,

@@ -3,18 +3,18 @@
 use super::axis::Axis;
 use crate::style::Palette;
 
-/// Series over two axes.
+/// A plot: series on two axes.
 #[derive(Clone, Debug, Default)]
 pub struct Plot {
-    /// The line above the plot.
+    /// The title above the plot.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// The series, in the order of the legend. A later one is drawn above an earlier one.
+    /// The series, in the order of the legend. A later one is drawn on top of earlier ones.
     pub series: Vec<Series>,
-    /// The text below: conditions, and hints for the reader.
+    /// The text below the plot: conditions, and hints for the reader.
     pub caption: String,
     /// The choice of colours.
     pub palette: Palette,
@@ -31,36 +31,37 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// The drawing of the points.
     pub kind: SeriesKind,
-    /// The range of the values at each position: position, least, greatest. An area behind a line,
-    /// a thin line at the end of a bar.
+    /// The range of the values at each position, if it is known: position, least value, greatest
+    /// value. It is drawn as an area around a line, or as a thin line at the end of a bar.
     pub band: Option<Vec<(f64, f64, f64)>>,
-    /// The name of another series, whose colour this one has too.
+    /// The name of another series that has the same colour. `None`: the series has a colour of its
+    /// own.
     pub colour_of: Option<String>,
 }
 
-/// The drawing of a series.
+/// The form in which a series is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SeriesKind {
     /// A line with a mark at each point.
     #[default]
     Line,
-    /// Marks without a line, above all lines: published or measured values.
+    /// Marks without a line, on top of all lines: published or measured values.
     Marks,
-    /// Bars from 0.
+    /// Bars that begin at 0.
     Bars,
-    /// Bars that each begin where the one of the series before ends.
+    /// Stacked bars: each begins at the end of the bar of the stacked series before.
     Stacked,
 }
 
 impl SeriesKind {
-    /// The points are drawn as bars.
+    /// True if the points are drawn as bars.
     pub fn is_bars(self) -> bool {
         matches!(self, SeriesKind::Bars | SeriesKind::Stacked)
     }
 }
 
 impl Series {
-    /// A line with a mark at each point.
+    /// A series that is drawn as a line with a mark at each point.
     pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
         Series {
             name: name.into(),
@@ -69,7 +70,7 @@ impl Series {
         }
     }
 
-    /// Marks without a line.
+    /// A series that is drawn as marks without a line.
     pub fn marks(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
         Series {
             kind: SeriesKind::Marks,
@@ -77,7 +78,7 @@ impl Series {
         }
     }
 
-    /// Bars from 0.
+    /// A series that is drawn as bars from 0.
     pub fn bars(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
         Series {
             kind: SeriesKind::Bars,
@@ -85,7 +86,7 @@ impl Series {
         }
     }
 
-    /// Bars on those of the stacked series before.
+    /// A series that is drawn as bars, stacked on those of the stacked series before.
     pub fn stacked(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
         Series {
             kind: SeriesKind::Stacked,
@@ -93,13 +94,13 @@ impl Series {
         }
     }
 
-    /// The value at a position.
+    /// The value at a position; `None` if the series has no point there.
     fn value(&self, x: f64) -> Option<f64> {
         let mut points = self.points.iter();
         points.find(|point| point.0 == x).map(|point| point.1)
     }
 
-    /// The series in the colour of the one that has this name.
+    /// Gives the series the colour of the series with this name.
     pub fn with_colour_of(self, name: impl Into<String>) -> Series {
         Series {
             colour_of: Some(name.into()),
@@ -107,7 +108,7 @@ impl Series {
         }
     }
 
-    /// The series with a range of values at each position: position, least, greatest.
+    /// Adds a range of values at each position: position, least value, greatest value.
     pub fn with_band(self, band: Vec<(f64, f64, f64)>) -> Series {
         Series {
             band: Some(band),
@@ -121,15 +122,15 @@ impl Series {
 pub struct Shade {
     /// The lower end, a value of the horizontal axis.
     pub from: f64,
-    /// The upper end.
+    /// The upper end, a value of the horizontal axis.
     pub to: f64,
-    /// The name in the legend. Ranges of one name have one entry.
+    /// The name in the legend. Ranges with the same name share one entry.
     pub name: String,
 }
 
 impl Plot {
-    /// The number of the colour of each series, and the number of colours. Series with a colour of
-    /// their own are numbered in their order.
+    /// The number of the colour of each series, and the number of colours. Series that do not take
+    /// the colour of another one are numbered in their order.
     pub fn colours(&self) -> (Vec<usize>, usize) {
         let mut own: Vec<&str> = Vec::new();
         for series in &self.series {
@@ -148,8 +149,8 @@ impl Plot {
         (self.series.iter().map(number).collect(), own.len())
     }
 
-    /// The name of the series that gives its colour to this one: another one with a colour of its
-    /// own.
+    /// The name of the series whose colour this one takes: another series, with a colour of its
+    /// own. `None`: there is no such series.
     fn colour_giver<'a>(&self, series: &'a Series) -> Option<&'a str> {
         let name = series.colour_of.as_deref()?;
         let mut all = self.series.iter();
@@ -157,14 +158,16 @@ impl Plot {
         all.any(gives).then_some(name)
     }
 
-    /// The numbers of the series in the order of drawing: marks without lines lie above lines.
+    /// The indices of the series in the order of drawing: marks without lines are drawn on top of
+    /// lines.
     pub fn drawing_order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.series.len()).collect();
         order.sort_by_key(|&at| self.series[at].kind == SeriesKind::Marks);
         order
     }
 
-    /// The ends of the bar of series `at` at a position, among the bars of all series there.
+    /// The left and the right end of the bar of series `at` at position `x`, next to the bars of
+    /// other series.
     pub fn bar(&self, at: usize, x: f64) -> (f64, f64) {
         if self.series[at].kind == SeriesKind::Stacked {
             return (x - 0.35, x + 0.35);
@@ -181,7 +184,7 @@ impl Plot {
         (left, left + width)
     }
 
-    /// The value at which the bar of series `at` begins, and the one at which it ends.
+    /// The values at which the bar of series `at` begins and ends.
     pub fn reach(&self, at: usize, (x, value): (f64, f64)) -> (f64, f64) {
         if self.series[at].kind != SeriesKind::Stacked {
             return (0.0, value);
@@ -190,16 +193,16 @@ impl Plot {
         (below, below + value)
     }
 
-    /// The value to write at the end of the bar of series `at`: that of all bars below it and its
-    /// own, if no other is on top of it.
+    /// The value to write at the end of the bar of series `at`: the sum of the bar and all bars
+    /// below it. `None` if another bar is on top of it.
     pub fn total(&self, at: usize, (x, value): (f64, f64)) -> Option<f64> {
         let is_covered = self.series[at].kind == SeriesKind::Stacked
             && self.stacked_at(&self.series[at + 1..], x).next().is_some();
         (!is_covered).then(|| self.reach(at, (x, value)).1)
     }
 
-    /// The value above which the one at the end of the bar of series `at` is written: its end, or
-    /// that of its range.
+    /// The value above which the text of the bar of series `at` is written: the end of the bar, or
+    /// of its range.
     pub fn label_foot(&self, at: usize, (x, value): (f64, f64)) -> f64 {
         let (_, end) = self.reach(at, (x, value));
         let mut ranges = self.series[at].band.iter().flatten();
@@ -214,14 +217,14 @@ impl Plot {
         stacked.filter_map(move |series| series.value(x))
     }
 
-    /// The points of a series that have a place on the axes.
+    /// The points of a series that can be drawn on both axes.
     pub fn placed(&self, series: &Series) -> Vec<(f64, f64)> {
         let points = series.points.iter().copied();
         let placed = points.filter(|&(x, y)| self.x.has_place(x) && self.y.has_place(y));
         placed.collect()
     }
 
-    /// The band of a series, without positions that have no place on the axes.
+    /// The band of a series, without positions that cannot be drawn on both axes.
     pub fn placed_band(&self, series: &Series) -> Vec<(f64, f64, f64)> {
         let band = series.band.iter().flatten().copied();
         let has_place = |&(x, least, most): &(f64, f64, f64)| {

@@ -1,4 +1,4 @@
-//! Pages of plots as SVG or PNG, by the suffix of the file's name.
+//! Draws pages of plots as SVG or PNG; the suffix of the file's name selects the format.
 //!
 //! The font is part of this crate (`assets/`), so a PNG has text on a machine without fonts.
 
@@ -18,9 +18,9 @@ use super::pen::{Drawn, FAMILY};
 use crate::output::OutputFile;
 
 const FONT: &[u8] = include_bytes!("../../assets/roboto-subset.ttf");
-/// Pixels of a bitmap for each unit of length: more than one, for smooth letters.
+/// The number of pixels of a bitmap for each unit of length: more than one, for smooth letters.
 pub(super) const PIXELS: u32 = 2;
-/// Bytes of a pixel.
+/// The number of bytes of a pixel.
 const RGB: usize = 3;
 
 /// The format of a plot's file.
@@ -33,8 +33,8 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
-    /// The format that the suffix of `path` names. Callers ask before they measure, so that a wrong
-    /// name fails at once.
+    /// The format that the suffix of `path` selects. Callers call it before they measure, so that a
+    /// wrong name fails at once.
     pub fn of(path: &Path) -> Result<ImageFormat> {
         match path.extension().and_then(|end| end.to_str()) {
             Some("svg") => Ok(ImageFormat::Svg),
@@ -52,7 +52,7 @@ impl ImageFormat {
 pub struct PlotFile(OutputFile);
 
 impl PlotFile {
-    /// Opens the file. An error says which name or folder is wrong.
+    /// Opens the file. An error names the wrong suffix or folder.
     pub fn create(path: &Path) -> Result<PlotFile> {
         ImageFormat::of(path)?;
         OutputFile::open("--plot", path)
@@ -88,7 +88,8 @@ where
     draw_in_columns(plots.iter().map(Into::into).collect(), 1, path)
 }
 
-// Not generic: every crate that draws would compile the whole drawing again.
+// This function is not generic: otherwise every crate that draws would compile all of the drawing
+// again.
 fn draw_in_columns(plots: Vec<Plot>, columns: usize, path: &Path) -> Result<()> {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {

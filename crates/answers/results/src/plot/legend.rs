@@ -1,4 +1,5 @@
-//! The legend of a plot: entries in rows between its title and its axes, where they cover nothing.
+//! The legend of a plot: entries in rows between its title and its axes, where they cover nothing
+//! else.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -7,19 +8,23 @@ use super::content::{Plot, SeriesKind};
 use super::pen::{Drawn, Pen, SHADE, font};
 use crate::table::distinct;
 
-/// Sizes before scaling: height of a row, width of a swatch, space around it.
+/// The height of a row of the legend, in pixels before scaling.
 const ENTRY: u32 = 20;
+/// The width of a swatch, in pixels before scaling.
 const SWATCH: u32 = 30;
+/// The space around a swatch, in pixels before scaling.
 const SPACE: u32 = 7;
-/// Width of a letter, on average and in a wide font: the reader's own draws an SVG.
+/// The average width of a letter in a wide font, in pixels before scaling: an SVG is drawn with a
+/// font of the reader's computer.
 const LETTER: f64 = 7.8;
 
-/// Height of the legend of a plot, before scaling.
+/// The height of a plot's legend, in pixels before scaling.
 pub(super) fn height(plot: &Plot, width: u32) -> u32 {
     rows(&names(plot), width).len() as u32 * ENTRY
 }
 
-/// The names of series, then those of shaded ranges. Bars with names on their axis need none.
+/// The names of the series, then those of the shaded ranges. Empty if each series is a bar that the
+/// axis names.
 fn names(plot: &Plot) -> Vec<&str> {
     if !plot.x.names.is_empty() && has_one_bar_each(plot) {
         return Vec::new();
@@ -29,7 +34,7 @@ fn names(plot: &Plot) -> Vec<&str> {
     series.chain(shades).collect()
 }
 
-/// The rows of a legend of this width: the number of each entry, and its left end.
+/// The rows of a legend of this width: for each entry its number and its left end.
 fn rows(names: &[&str], width: u32) -> Vec<Vec<(usize, u32)>> {
     let mut rows: Vec<Vec<(usize, u32)>> = Vec::new();
     let mut used = 0;
@@ -48,7 +53,7 @@ fn rows(names: &[&str], width: u32) -> Vec<Vec<(usize, u32)>> {
     rows
 }
 
-/// Draws the legend, from this place on.
+/// Draws the legend, with its upper left corner at `(left, top)`.
 pub(super) fn draw<B: DrawingBackend>(
     plot: &Plot,
     area: &DrawingArea<B, Shift>,
@@ -77,7 +82,7 @@ pub(super) fn draw<B: DrawingBackend>(
     Ok(())
 }
 
-/// Each series has a single bar, so that the axis names it.
+/// True if each series has a single bar, so that the axis names it.
 fn has_one_bar_each(plot: &Plot) -> bool {
     let mut all = plot.series.iter();
     all.all(|series| series.kind == SeriesKind::Bars && series.points.len() == 1)
@@ -96,7 +101,7 @@ mod tests {
             rows(&names, 2 * one + 100),
             [vec![(0, 0), (1, one)], vec![(2, 0)]]
         );
-        // An entry that never fits has a row of its own.
+        // An entry that is wider than the legend gets a row of its own.
         assert_eq!(rows(&names, 10).len(), 3);
         assert_eq!(rows(&[], 10), Vec::<Vec<(usize, u32)>>::new());
     }

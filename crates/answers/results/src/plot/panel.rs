@@ -1,4 +1,4 @@
-//! Plots of measurements: values in a known unit over sizes, ranks, or nothing.
+//! Plots of measurements: values in a known unit, by size or by number of ranks, or single bars.
 
 use super::axis::Axis;
 use super::content::{Plot, Series, SeriesKind, Shade};
@@ -7,7 +7,7 @@ use crate::unit::Unit;
 
 /// A plot of measurements.
 pub struct Panel {
-    /// The text above it.
+    /// The title above the plot.
     pub title: String,
     /// The unit of the values.
     pub unit: Unit,
@@ -15,7 +15,7 @@ pub struct Panel {
     pub across: Across,
     /// The label of the horizontal axis.
     pub quantity: String,
-    /// The scale of the values of curves; bars have a linear one.
+    /// The scale of the values of curves; bars always have a linear one.
     pub values: Values,
     /// Ranges of the horizontal axis that are shaded behind curves.
     pub bands: Vec<Band>,
@@ -26,10 +26,10 @@ pub struct Panel {
 /// The scale of a panel's vertical axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Values {
-    /// Equal quotients are equally far apart.
+    /// A logarithmic scale.
     #[default]
     Logarithmic,
-    /// Equal differences are equally far apart. The axis begins at 0.
+    /// A linear scale that begins at 0.
     Linear,
 }
 
@@ -43,7 +43,7 @@ pub enum Across {
     Sizes,
     /// Numbers of ranks, on a linear scale.
     Ranks,
-    /// None: each series is a single bar.
+    /// No axis: each series is a single bar.
     Nothing,
 }
 
@@ -76,7 +76,7 @@ impl From<&Panel> for Plot {
     }
 }
 
-/// One bar for each series, beside each other.
+/// One bar for each series, next to each other.
 fn bars(all: &[Series]) -> Vec<Series> {
     let bar = |(at, series): (usize, &Series)| {
         let place = |&(_, value): &(f64, f64)| (at as f64, value);

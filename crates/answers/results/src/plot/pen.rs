@@ -1,4 +1,4 @@
-//! Colours, lines, marks and letters of a plot on a drawing area.
+//! The colours, lines, marks and letters of a plot on a drawing area.
 
 use plotters::coord::CoordTranslate;
 use plotters::coord::Shift;
@@ -15,7 +15,7 @@ pub(super) const INK: RGBColor = RGBColor(50, 50, 50);
 /// The result of drawing on a backend.
 pub(super) type Drawn<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
 
-/// Colour, dashes and mark of a series.
+/// The colour, the dashes and the mark of a series.
 pub(super) struct Pen {
     pub(super) colour: RGBColor,
     dash: Dash,
@@ -40,7 +40,7 @@ impl Pen {
         }
     }
 
-    /// Draws a line through these places.
+    /// Draws a line through these positions.
     pub(super) fn line<B: DrawingBackend, C: CoordTranslate>(
         &self,
         area: &DrawingArea<B, C>,
@@ -103,7 +103,7 @@ impl Pen {
         }
     }
 
-    /// The width of an outline before scaling.
+    /// The width of a mark's outline, in pixels before scaling.
     fn outline(&self) -> u32 {
         match self.kind {
             SeriesKind::Marks => 2,
@@ -111,7 +111,7 @@ impl Pen {
         }
     }
 
-    /// Draws line and mark, or a bar, around the middle of a legend's swatch.
+    /// Draws the line and the mark of a series, or a bar, around the middle of a legend's swatch.
     pub(super) fn swatch<B: DrawingBackend>(
         &self,
         area: &DrawingArea<B, Shift>,

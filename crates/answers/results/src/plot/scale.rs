@@ -5,23 +5,23 @@ use super::content::Plot;
 use crate::table::distinct;
 use crate::ticks::{around_doublings, between, decades, doublings, steps};
 
-/// Most different positions of a linear axis that are all labelled.
+/// The most different positions on a linear axis that are all labelled.
 const MOST_LABELLED: usize = 12;
 
 /// The ends and ticks of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Equal quotients are equally far apart.
+    /// True if the axis is logarithmic.
     pub is_logarithmic: bool,
-    /// The places of both ends. The place of a value is its common logarithm on a logarithmic axis,
-    /// and the value itself on a linear one.
+    /// The positions of both ends. The position of a value is its common logarithm on a logarithmic
+    /// axis, and the value itself on a linear one.
     pub ends: (f64, f64),
     /// The values of the ticks.
     pub ticks: Vec<f64>,
 }
 
 impl Scale {
-    /// The place of a value.
+    /// The position of a value.
     pub fn place(&self, value: f64) -> f64 {
         match self.is_logarithmic {
             true => value.log10(),
@@ -31,7 +31,7 @@ impl Scale {
 }
 
 impl Plot {
-    /// The horizontal scale.
+    /// The scale of the horizontal axis.
     pub fn across(&self) -> Scale {
         let places = self.series.iter().flat_map(|series| self.placed(series));
         let mut places: Vec<f64> = places.map(|point| point.0).collect();
@@ -70,7 +70,7 @@ impl Plot {
         }
     }
 
-    /// The vertical scale.
+    /// The scale of the vertical axis.
     pub fn upward(&self) -> Scale {
         let all = self.series.iter().enumerate();
         let ends = all.flat_map(|(at, series)| {
@@ -85,7 +85,7 @@ impl Plot {
         let values: Vec<f64> = ends.chain(bands).collect();
         let (low, high) = range(&values, &self.y);
         if !self.y.log2 {
-            // Bars have their values above them.
+            // Leave room for the values above bars.
             let room = if self.has_bars() { 1.15 } else { 1.06 };
             let ends = (low.min(0.0) * room, high.max(0.0) * room);
             let ticks = match ends.0 < 0.0 {
@@ -100,7 +100,7 @@ impl Plot {
         }
         let (low, high) = (low.log10(), high.log10());
         let room = (high - low) * 0.06 + 0.02;
-        // Bars of a logarithmic axis begin below the least value.
+        // On a logarithmic axis bars begin below the least value.
         let below = if self.has_bars() { 0.3 } else { 0.0 };
         let ends = (low - room - below, high + room);
         Scale {
@@ -110,14 +110,14 @@ impl Plot {
         }
     }
 
-    /// Some series has bars.
+    /// True if any series has bars.
     pub fn has_bars(&self) -> bool {
         let mut all = self.series.iter();
         all.any(|series| series.kind.is_bars())
     }
 }
 
-/// The least and the greatest value; for none, a range that any axis can show.
+/// The least and the greatest value; without values, a range that any axis can show.
 fn range(values: &[f64], axis: &Axis) -> (f64, f64) {
     let ends = |(low, high): (f64, f64), value: &f64| (low.min(*value), high.max(*value));
     let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
@@ -129,7 +129,7 @@ fn range(values: &[f64], axis: &Axis) -> (f64, f64) {
     }
 }
 
-/// Ends with a margin, different even for a single value.
+/// The ends with a margin; they differ even for a single value.
 fn widened(first: f64, last: f64) -> (f64, f64) {
     let margin = match last > first {
         true => (last - first) * 0.02,

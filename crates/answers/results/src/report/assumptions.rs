@@ -1,4 +1,5 @@
-//! The assumptions about machines: values that no document states.
+//! Makes the section of a page that lists the assumptions about machines: values that no document
+//! states.
 
 use fabric::catalogue::UncertainValue;
 
@@ -12,8 +13,9 @@ struct Row<'a> {
     value: &'a UncertainValue,
 }
 
-/// A section with a table of the inferred and the assumed values of these machines, each a name
-/// with [`fabric::catalogue::Sheet::uncertain`]. A value of several machines has one row.
+/// A section with a table of the inferred and the assumed values of these machines. Each machine
+/// has its name and the values of [`fabric::catalogue::Sheet::uncertain`]. A value that several
+/// machines share has one row.
 pub fn assumptions(machines: &[(String, Vec<UncertainValue>)]) -> Section {
     let mut rows: Vec<Row> = Vec::new();
     for (name, values) in machines {
@@ -27,7 +29,7 @@ pub fn assumptions(machines: &[(String, Vec<UncertainValue>)]) -> Section {
             }
         }
     }
-    // Equal keys stand together: they show how machines differ.
+    // Equal keys are neighbours, so that the table shows how machines differ.
     rows.sort_by(|one, other| one.value.path.cmp(&other.value.path));
     let text = "The machines are models. Most of their values come from specifications, datasheets and published figures. No document \
                 states the values below: an inferred value was computed from figures of other experiments, and an assumed value is a choice.";

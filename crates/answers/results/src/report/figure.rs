@@ -1,6 +1,6 @@
-//! A plot as SVG. Places are shares of the axes, so a plot has the width of its window, while
-//! letters, marks and lines keep their size. Colours are variables of the figure, and follow the
-//! light or dark theme.
+//! A plot as SVG. Coordinates are percentages of the axes, so a plot fills the width of its window,
+//! while letters, marks and lines keep their size. Colours are CSS variables of the figure, and
+//! follow the light or dark theme.
 
 use crate::plot::{Plot, Scale, Series, SeriesKind};
 use crate::style::Ground;
@@ -13,19 +13,20 @@ use crate::report::labels::{
 use crate::report::marks;
 use crate::report::markup::Markup;
 
-/// Most letters of a name on an axis.
+/// The most letters of a name on an axis.
 const LONGEST: usize = 20;
 
-/// A coordinate system in percent of the axes, downward from the upper left corner.
+/// The coordinate system of a plot in percent of the axes, downward from the upper left corner.
 struct Figure<'a> {
     plot: &'a Plot,
     across: Scale,
     upward: Scale,
-    /// Bars have their values beside them, by class of windows.
+    /// For each class of browser windows: true if bars have their values next to them.
     has_values: [bool; 3],
 }
 
-/// Appends the plot with its title, legend and caption, as the figure of this number on its page.
+/// Appends the plot with its title, legend and caption. `number` is the number of the figure on its
+/// page.
 pub(crate) fn figure(out: &mut Markup, plot: &Plot, number: usize) {
     let across = plot.across();
     let figure = Figure {
@@ -51,7 +52,7 @@ pub(crate) fn figure(out: &mut Markup, plot: &Plot, number: usize) {
     out.raw("</figure>\n");
 }
 
-/// The colour of each series, as a variable.
+/// Appends the colour of each series, as a CSS variable.
 fn colours(out: &mut Markup, plot: &Plot) {
     let (numbers, count) = plot.colours();
     for (at, number) in numbers.into_iter().enumerate() {
@@ -78,7 +79,7 @@ fn legend(out: &mut Markup, plot: &Plot) {
 }
 
 impl Figure<'_> {
-    /// The drawing: shaded ranges, axes, then bands below all lines, and marks above them.
+    /// Appends the drawing: shaded ranges and axes first, then bands, lines, and marks on top.
     fn draw(&self, out: &mut Markup) {
         let ticks = [self.ticks_across(), self.ticks_upward()];
         let width = |label: &Label| label.text.chars().count();
@@ -112,13 +113,13 @@ impl Figure<'_> {
         out.raw("</svg>\n</div>\n");
     }
 
-    /// A place of the horizontal scale, in percent.
+    /// A position on the horizontal scale, in percent from the left.
     fn left(&self, place: f64) -> f64 {
         let (low, high) = self.across.ends;
         (place - low) / (high - low) * 100.0
     }
 
-    /// A place of the vertical scale, in percent from above.
+    /// A position on the vertical scale, in percent from the top.
     fn top(&self, place: f64) -> f64 {
         let (low, high) = self.upward.ends;
         (high - place) / (high - low) * 100.0
@@ -147,8 +148,8 @@ impl Figure<'_> {
         self.upward.ticks.iter().map(label).collect()
     }
 
-    /// The names of the horizontal axis are slanted, by class of windows: none is left out
-    /// for want of width.
+    /// For each class of browser windows: true if the names of the horizontal axis are slanted,
+    /// because some would otherwise be omitted for lack of width.
     fn slanted(&self, ticks: &[Label]) -> [bool; 3] {
         WINDOWS.each_ref().map(|window| {
             let is_shown = shown_across(ticks, window.axes.0);
@@ -189,7 +190,7 @@ impl Figure<'_> {
         }
     }
 
-    /// Shades the ranges from the lower to the upper end of the vertical axis.
+    /// Appends the shaded ranges of the horizontal axis, over the whole height of the plot.
     fn shades(&self, out: &mut Markup) {
         for shade in &self.plot.shades {
             let end = |value: f64| self.left(self.across.place(value)).clamp(0.0, 100.0);
@@ -201,7 +202,7 @@ impl Figure<'_> {
         }
     }
 
-    /// The range of values at the end of each bar of series `at`.
+    /// Appends the range of values at the end of each bar of series `at`.
     fn ranges_of_bars(&self, out: &mut Markup, at: usize, series: &Series) {
         for (x, least, most) in self.plot.placed_band(series) {
             let (from, to) = self.plot.bar(at, x);
@@ -214,7 +215,7 @@ impl Figure<'_> {
         }
     }
 
-    /// The range of values of a series, as an area.
+    /// Appends the range of values of series `at`, as an area.
     fn band(&self, out: &mut Markup, at: usize, series: &Series) {
         if series.kind.is_bars() {
             return;
@@ -268,7 +269,7 @@ impl Figure<'_> {
         out.raw("</g>\n");
     }
 
-    /// Begins a path through these points, in a box that stretches with the axes.
+    /// Begins a path through these points, in a box that is stretched to the size of the axes.
     fn path(&self, out: &mut Markup, points: &[(f64, f64)]) {
         out.raw("<svg viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\"><path d=\"");
         for (at, &point) in points.iter().enumerate() {
@@ -277,7 +278,7 @@ impl Figure<'_> {
         }
     }
 
-    /// A bar of series `at` with its value.
+    /// Appends a bar of series `at` with its value.
     fn bar(&self, out: &mut Markup, at: usize, (x, value): (f64, f64)) {
         let (from, to) = self.plot.bar(at, x);
         let (left, right) = (self.left(from), self.left(to));
@@ -317,7 +318,8 @@ impl Figure<'_> {
         out.text(text).raw("</text>\n");
     }
 
-    /// The title of a mark or bar: series, position and value, each a line.
+    /// Appends the tooltip of a mark or bar: the series, the position and the value, each on a
+    /// line.
     fn value(&self, out: &mut Markup, series: &Series, (x, y): (f64, f64)) {
         out.raw("<title>").text(&series.name);
         out.raw("\n").text(self.plot.x.text(x));
@@ -325,7 +327,7 @@ impl Figure<'_> {
     }
 }
 
-/// The values of all bars have room, by class of windows.
+/// For each class of browser windows: true if there is room for the values of all bars.
 fn values_fit(plot: &Plot, across: &Scale) -> [bool; 3] {
     let all = plot.series.iter().enumerate();
     let bars = all.filter(|(_, series)| series.kind.is_bars());
@@ -334,7 +336,7 @@ fn values_fit(plot: &Plot, across: &Scale) -> [bool; 3] {
         points.filter_map(move |(x, value)| {
             let (left, right) = plot.bar(at, x);
             let text = plain(plot.total(at, (x, value))?);
-            // A bar has a quarter of its width beside it.
+            // The text may be wider than its bar by a quarter.
             Some(text.chars().count() as f64 * LETTER / (1.25 * (right - left)))
         })
     });
@@ -342,14 +344,14 @@ fn values_fit(plot: &Plot, across: &Scale) -> [bool; 3] {
     WINDOWS.each_ref().map(|window| needed <= window.axes.0)
 }
 
-/// Begins the group of elements of series `at`.
+/// Appends the beginning of the group of elements of series `at`.
 fn group(out: &mut Markup, at: usize, class: &'static str) {
     out.raw("<g class=\"").raw(class);
     out.raw("\" data-series=\"").text(at);
     out.raw("\" style=\"color:var(--s").text(at).raw(")\">");
 }
 
-/// A name without its middle, if it is too long for an axis.
+/// A name, with an ellipsis in its middle if it is too long for an axis.
 fn shortened(name: String) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= LONGEST {

@@ -12,9 +12,9 @@ use crate::report::strip;
 const STYLES: &str = include_str!("../../assets/page.css");
 const SCRIPT: &str = include_str!("../../assets/page.js");
 
-/// Most letters of a cell that needs no width of its own.
+/// The most letters of a table cell that needs no minimum width.
 const SHORT: usize = 30;
-/// Least number of sections with a list of them above.
+/// The fewest sections for which the page has a list of sections.
 const MANY: usize = 3;
 
 const HEAD: &str = r#"<!doctype html>
@@ -110,7 +110,7 @@ fn append(out: &mut Markup, block: &Block, plots: &mut usize) {
     }
 }
 
-/// A table in a part of the page that scrolls by itself.
+/// Appends a table, in a part of the page that scrolls separately.
 fn append_table(out: &mut Markup, table: &Table) {
     out.raw("<div class=\"wide\" tabindex=\"0\"><table>\n<thead><tr>");
     cells(out, table, &table.header, ["<th", "</th>"]);
@@ -197,8 +197,8 @@ mod tests {
         let html = page().html();
         assert!(!html.contains("<script>alert"), "markup of a user");
         assert_eq!(html.matches("</script>").count(), 1, "the page's own");
-        // Ten outside the plot; the plot's title twice and both axes, the series in legend and
-        // marks, the unit in marks, the shade twice, the caption; four of the origin.
+        // Ten outside the plot. In the plot: the title twice, both axes, the series in the legend
+        // and in marks, the unit in marks, the shade twice, and the caption. In the origin: four.
         let text = "&lt;/script&gt;&lt;script&gt;alert(&#39;a&amp;b&#39;)&lt;/script&gt;";
         assert_eq!(html.matches(text).count(), 26);
     }

@@ -1,19 +1,19 @@
-//! Labels of axes. A plot has the width of its window, and its letters keep their size: the style
-//! sheet hides labels and slants names by the class of the window's width.
+//! The labels of axes. A plot has the width of its window, and its letters keep their size: the
+//! style sheet hides labels and slants names, depending on the class of the window's width.
 
 use crate::report::markup::Markup;
 
-/// A class of windows, by their width.
+/// A class of browser windows with similar widths.
 pub(crate) struct Window {
-    /// The class of what windows of this class hide.
+    /// The CSS class of elements that are hidden in windows of this class.
     pub(crate) hides: &'static str,
-    /// The class of a plot whose names are slanted in windows of this class.
+    /// The CSS class of plots whose names are slanted in windows of this class.
     pub(crate) slants: &'static str,
-    /// Width and height of the axes in the narrowest window of the class, in pixels.
+    /// The width and height of the axes in the narrowest window of this class, in pixels.
     pub(crate) axes: (f64, f64),
 }
 
-/// The classes of windows, as the style sheet has them: up to 40 rem, up to 60 rem, wider.
+/// The classes of browser windows, as in the style sheet: up to 40 rem wide, up to 60 rem, wider.
 pub(crate) const WINDOWS: [Window; 3] = [
     Window {
         hides: "n",
@@ -32,15 +32,16 @@ pub(crate) const WINDOWS: [Window; 3] = [
     },
 ];
 
-/// Width of a letter on average, height of a line with its distance, and width of a slanted one,
-/// in pixels.
+/// The average width of a letter, in pixels.
 pub(crate) const LETTER: f64 = 7.3;
+/// The height of a line with its distance to the next, in pixels.
 const LINE: f64 = 18.0;
+/// The width that a slanted line needs, in pixels.
 const SLANTED: f64 = 14.0;
-/// Distance of labels beside each other.
+/// The distance between labels that are next to each other, in pixels.
 const GAP: f64 = 12.0;
 
-/// A label of an axis: its place in percent, and its letters.
+/// A label of an axis: its position in percent, and its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Label {
     pub(crate) place: f64,
@@ -53,7 +54,7 @@ impl Label {
     }
 }
 
-/// Appends the classes of windows that hide an element.
+/// Appends the CSS classes that hide an element in the classes of windows where it is not shown.
 pub(crate) fn hide(out: &mut Markup, is_shown: [bool; 3]) {
     for (window, is_shown) in WINDOWS.iter().zip(is_shown) {
         if !is_shown {
@@ -62,23 +63,23 @@ pub(crate) fn hide(out: &mut Markup, is_shown: [bool; 3]) {
     }
 }
 
-/// The labels that a horizontal axis of this width shows.
+/// For each label: true if a horizontal axis of this width in pixels shows it.
 pub(crate) fn shown_across(labels: &[Label], pixels: f64) -> Vec<bool> {
     shown(labels, pixels, Label::width)
 }
 
-/// The slanted labels that a horizontal axis of this width shows.
+/// For each slanted label: true if a horizontal axis of this width in pixels shows it.
 pub(crate) fn shown_slanted(labels: &[Label], pixels: f64) -> Vec<bool> {
     shown(labels, pixels, |_| SLANTED)
 }
 
-/// The labels that a vertical axis of this height shows.
+/// For each label: true if a vertical axis of this height in pixels shows it.
 pub(crate) fn shown_upward(labels: &[Label], pixels: f64) -> Vec<bool> {
     shown(labels, pixels, |_| LINE)
 }
 
-/// The labels that fit on an axis of this length: each n-th of equally distant ones, else as many
-/// as fit, beginning with the last.
+/// The labels that fit on an axis of this length in pixels. Of equally distant labels every n-th is
+/// shown; of others as many as fit, beginning with the last.
 fn shown(labels: &[Label], pixels: f64, length: impl Fn(&Label) -> f64) -> Vec<bool> {
     let fit = |one: &Label, other: &Label| {
         let distance = (one.place - other.place).abs() / 100.0 * pixels;
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!(shown_upward(&all, 150.0), [true; 5]);
     }
 
-    /// Numbers of ranks on a linear axis stand close together at its lower end.
+    /// On a linear axis, numbers of ranks are close together at the lower end.
     #[test]
     fn of_crowded_labels_the_last_stay() {
         let all = labels(&[

@@ -1,22 +1,24 @@
-//! Lines and marks of series in SVG. A page defines each kind of mark once.
+//! The lines and marks of series in SVG. Each kind of mark is defined once on a page.
 
 use crate::plot::SeriesKind;
 use crate::style::{Dash, Mark};
 
 use crate::report::markup::Markup;
 
-/// The forms of marks, in the order of series.
+/// The number of forms of marks.
 const FORMS: usize = 7;
-/// Sizes of a mark: a disc of a line, an outline of a line, a mark without a line.
+/// The sizes of marks: of a filled mark on a line, of an outline on a line, and of a mark without a
+/// line.
 const RADII: [f64; 3] = [3.5, 4.0, 6.0];
 
-/// The definitions of all marks. A style sheet can scale them, where a window is narrow.
+/// Appends the definitions of all marks. A style sheet can scale them in narrow windows.
 pub(crate) fn definitions(out: &mut Markup) {
     out.raw("<svg id=\"marks\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>");
     for at in 0..FORMS {
         for (style, radius) in RADII.into_iter().enumerate() {
             out.raw("\n<path id=\"m").text(at * RADII.len() + style);
-            // A reference does not see what is around a definition, so each has its class.
+            // A reference does not inherit the context of the definition, so each definition has
+            // its own class.
             out.raw("\" class=\"mark")
                 .raw(["-solid", "", "-bold"][style]);
             out.raw("\" d=\"");
@@ -27,11 +29,11 @@ pub(crate) fn definitions(out: &mut Markup) {
     out.raw("\n</defs></svg>\n");
 }
 
-/// The outline of a mark around 0, as the data of a path.
+/// Appends the outline of a mark around the origin, as the data of an SVG path.
 fn outline(out: &mut Markup, mark: Mark, radius: f64) {
     let place = |(x, y): (f64, f64)| (x * radius, y * radius);
     if mark == Mark::Circle {
-        // Two halves.
+        // A circle consists of two half circles.
         for (command, x) in [("M", -radius), ("A", radius), ("A", -radius)] {
             out.raw(command);
             if command == "A" {
@@ -54,7 +56,7 @@ fn outline(out: &mut Markup, mark: Mark, radius: f64) {
     }
 }
 
-/// The reference to the mark of series `at`.
+/// Appends the reference to the mark of series `at`.
 pub(crate) fn reference(out: &mut Markup, kind: SeriesKind, at: usize) {
     let style = match kind {
         SeriesKind::Marks => 2,
@@ -64,16 +66,16 @@ pub(crate) fn reference(out: &mut Markup, kind: SeriesKind, at: usize) {
     out.raw("\"");
 }
 
-/// The dashes of the line of series `at`, as an attribute.
+/// Appends the dashes of the line of series `at`, as an attribute.
 pub(crate) fn dashes(out: &mut Markup, at: usize) {
-    // A line has a width of 2.
+    // A line is 2 pixels wide.
     if let Some((dash, gap)) = Dash::of(at).lengths() {
         out.raw(" stroke-dasharray=\"").text(2 * dash).raw(" ");
         out.text(2 * gap).raw("\"");
     }
 }
 
-/// Line and mark of series `at`, around 0 in a box of 32 by 12.
+/// Appends the line and the mark of series `at`, around the origin, in a box of 32 by 12.
 pub(crate) fn swatch(out: &mut Markup, kind: SeriesKind, at: usize) {
     out.raw("<svg class=\"swatch\" viewBox=\"-16 -6 32 12\" style=\"color:var(--s");
     out.text(at).raw(")\" aria-hidden=\"true\">");

@@ -1,10 +1,10 @@
 //! HTML and SVG under construction.
 //!
-//! Invariant: markup is part of the program, so text of users is never markup.
+//! Invariant: all markup is part of the program; texts of users are always escaped.
 
 use std::fmt::{self, Display, Write};
 
-/// Markup under construction.
+/// HTML or SVG under construction.
 #[derive(Default)]
 pub(crate) struct Markup(String);
 
@@ -15,18 +15,18 @@ impl Markup {
         self
     }
 
-    /// Appends text: no character of it begins markup or ends an attribute.
+    /// Appends text, escaped so that no character begins markup or ends an attribute.
     pub(crate) fn text(&mut self, text: impl Display) -> &mut Markup {
         write!(Escaped(&mut self.0), "{text}").expect("a string grows");
         self
     }
 
-    /// Appends a share of a length in percent, of two decimals.
+    /// Appends a length in percent, with at most two decimals.
     pub(crate) fn percent(&mut self, share: f64) -> &mut Markup {
         self.share(share).raw("%")
     }
 
-    /// Appends a place in a box of 100 by 100, of two decimals.
+    /// Appends coordinates in a box of 100 by 100, with at most two decimals.
     pub(crate) fn place(&mut self, (x, y): (f64, f64)) -> &mut Markup {
         self.share(x).raw(" ").share(y)
     }
@@ -38,13 +38,13 @@ impl Markup {
         self
     }
 
-    /// The markup as text.
+    /// The finished markup.
     pub(crate) fn finish(self) -> String {
         self.0
     }
 }
 
-/// A writer that replaces the characters of markup.
+/// A writer that escapes the characters that have a meaning in markup.
 struct Escaped<'a>(&'a mut String);
 
 impl Write for Escaped<'_> {

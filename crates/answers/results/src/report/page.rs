@@ -1,4 +1,4 @@
-//! The parts of a page.
+//! The parts of a page of results.
 
 use std::path::Path;
 
@@ -14,25 +14,25 @@ use crate::report::strip::Strips;
 pub struct Page {
     /// The heading of the page, and its title in a browser.
     pub title: String,
-    /// The answer in a few words, which stands large below the heading; empty if there is none.
+    /// The answer in a few words, in large letters below the heading; empty if there is none.
     pub answer: String,
-    /// The certainty of the answer in a word or two, which stands beside it; empty if there is
-    /// none.
+    /// The certainty of the answer in a word or two, next to the answer; empty if there is none.
     pub certainty: String,
-    /// The paragraph below the heading: the answer in short, or what belongs to it.
+    /// The paragraph below the heading: the answer in a few sentences, with comments.
     pub lead: String,
     /// The sections, in order.
     pub sections: Vec<Section>,
-    /// The origin of the page. It becomes the last section.
+    /// The origin of the page, which becomes the last section; `None`: the page has no such
+    /// section.
     pub made: Option<Made>,
 }
 
 /// A part of a page with a heading.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// The heading.
+    /// The heading of the section.
     pub heading: String,
-    /// The content, in order.
+    /// The content of the section, in order.
     pub blocks: Vec<Block>,
 }
 
@@ -53,11 +53,11 @@ pub enum Block {
     Text(String),
     /// A table.
     Table(Table),
-    /// A closed table, and the line that opens it.
+    /// A table that the reader can open, and the line that opens it.
     Folded(String, Table),
     /// A plot.
     Plot(Plot),
-    /// Strips of ranges.
+    /// Strips with ranges in which one side is better.
     Strips(Strips),
 }
 

@@ -1,4 +1,4 @@
-//! A strip for each row of a comparison: the ranges of positions in which one of two sides is
+//! Strips: for each row of a comparison, the ranges of positions in which one of two sides is
 //! better.
 
 use crate::style::{Ground, Palette};
@@ -6,44 +6,44 @@ use crate::style::{Ground, Palette};
 use crate::report::labels::{LETTER, Label, WINDOWS, hide, shown_across};
 use crate::report::markup::Markup;
 
-/// Strips below each other, over the same positions.
+/// Strips with the same positions, one below the other.
 #[derive(Clone, Debug, Default)]
 pub struct Strips {
-    /// The line above.
+    /// The title above the strips.
     pub title: String,
-    /// The quantity of the positions.
+    /// The quantity on the horizontal axis.
     pub across: String,
-    /// The names of the positions, such as sizes of messages.
+    /// The names of the positions, such as message sizes.
     pub positions: Vec<String>,
     /// The names of the two sides.
     pub sides: [String; 2],
     /// The strips.
     pub rows: Vec<Strip>,
-    /// The text below.
+    /// The text below the strips.
     pub caption: String,
 }
 
-/// One strip.
+/// One strip: a row of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Strip {
-    /// Its name.
+    /// The name of the strip.
     pub name: String,
-    /// Its ranges. Positions in none of them stay empty.
+    /// The ranges of the strip. Positions that are in no range stay empty.
     pub ranges: Vec<StripRange>,
 }
 
 /// A range of a strip.
 #[derive(Clone, Debug)]
 pub struct StripRange {
-    /// The numbers of its first and its last position.
+    /// The numbers of the first and of the last position of the range.
     pub positions: [usize; 2],
-    /// The better side; `None`: both are equally good.
+    /// The number of the better side; `None`: both are equally good.
     pub better: Option<usize>,
-    /// More about the range.
+    /// Further text about the range.
     pub note: String,
 }
 
-/// Appends the strips.
+/// Appends all strips, with title, names of positions and caption.
 pub(crate) fn strips(out: &mut Markup, strips: &Strips) {
     out.raw("<figure class=\"strips\" style=\"");
     for at in 0..2 {
@@ -81,7 +81,7 @@ pub(crate) fn strips(out: &mut Markup, strips: &Strips) {
     out.raw("</figure>\n");
 }
 
-/// A range as a rectangle, with the name of the better side where it has room.
+/// Appends a range as a rectangle, with the name of the better side if there is room.
 fn part(out: &mut Markup, strips: &Strips, range: &StripRange) {
     let count = strips.positions.len().max(1) as f64;
     let [from, to] = range.positions;
@@ -122,7 +122,7 @@ fn part(out: &mut Markup, strips: &Strips, range: &StripRange) {
     out.raw("\n");
 }
 
-/// The names of the positions below the last strip.
+/// Appends the names of the positions below the last strip.
 fn positions(out: &mut Markup, strips: &Strips) {
     let count = strips.positions.len().max(1) as f64;
     let named = strips.positions.iter().enumerate();
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_narrow_range_has_no_name_in_it() {
-        // 10 % of the narrowest window are 24 pixels, and five letters need 44.
+        // 10 % of the narrowest axis are 24 pixels, and five letters need 44.
         assert!(
             drawn().contains("<text class=\" n\" y=\"50%\" dy=\".35em\" x=\"45%\">equal</text>")
         );

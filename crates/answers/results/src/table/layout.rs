@@ -1,32 +1,32 @@
 //! The arrangement of a table's columns on a page of limited width.
 //!
 //! Numbers never break, but their headings do. First the columns of text and of wide headings
-//! become narrower, and their cells take several lines; the widest column gives first. Where that
-//! is not enough, the table is folded: the columns that do not fit stand below, with the column
-//! repeated that names the rows. Nothing is left out.
+//! become narrower, and their cells take several lines; the widest column is narrowed first. If
+//! that is not enough, the table is folded: the columns that do not fit are placed below, with a
+//! copy of the column that names the rows. Nothing is omitted.
 
-/// Columns of the page that a column takes beside its cells: a space on each side, and a separator
-/// from the next column, which the last one has not.
+/// The columns of the page between the cells of two columns of the table: a space on each side, and
+/// a separator.
 const GAP: usize = 3;
-/// The narrowest column of text in which words are broken apart into lines.
+/// The least width of a column of text; words that are longer keep their width.
 const NARROW: usize = 12;
 
-/// Columns of a table that stand beside each other, with their widths.
+/// The columns of a table that are next to each other, each with its number and its width.
 pub(super) type Block = Vec<(usize, usize)>;
 
-/// A column before its arrangement.
+/// A column before the arrangement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Column {
-    /// The width of its longest line.
+    /// The width of the column's longest line.
     pub(super) natural: usize,
-    /// The width of its longest word; a number with its unit is one.
+    /// The width of the column's longest word; a number with its unit is one word.
     pub(super) longest_word: usize,
-    /// The column's cells are text, which may break between words.
+    /// True if the column's cells are text, which may break between words.
     pub(super) is_text: bool,
 }
 
 impl Column {
-    /// The least width at which it can be read.
+    /// The least width at which the column is readable.
     fn least(&self) -> usize {
         match self.is_text {
             true => self.longest_word.max(NARROW).min(self.natural),
@@ -36,7 +36,7 @@ impl Column {
 }
 
 /// The blocks of a table, from top to bottom, for a page of `width` columns. Column `key`, which
-/// names the rows, stands in all blocks.
+/// names the rows, is in all blocks.
 pub(super) fn blocks(columns: &[Column], key: usize, width: Option<usize>) -> Vec<Block> {
     let natural = |columns: &[Column]| columns.iter().map(|column| column.natural).collect();
     let Some(width) = width else {
@@ -48,7 +48,7 @@ pub(super) fn blocks(columns: &[Column], key: usize, width: Option<usize>) -> Ve
     let mut blocks: Vec<Block> = Vec::new();
     let mut from = 0;
     loop {
-        // The first block has its columns in their order.
+        // In the first block all columns keep their order.
         let mut chosen = match blocks.is_empty() {
             true => Vec::new(),
             false => vec![key],
@@ -85,8 +85,8 @@ fn numbered(numbers: impl Iterator<Item = usize>, widths: Vec<usize>) -> Block {
     numbers.zip(widths).collect()
 }
 
-/// The widths of columns beside each other: the widest column that can gives until all fit, or
-/// until none can give more.
+/// The widths of columns that are next to each other: the widest column is narrowed until all fit,
+/// or until none can become narrower.
 fn narrowed(columns: &[Column], width: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.natural).collect();
     let padding = GAP * columns.len() - 1;

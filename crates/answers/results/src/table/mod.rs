@@ -47,14 +47,14 @@ impl Table {
     }
 }
 
-/// A table as lines of text without trailing blanks. The first `left` columns are aligned to the
-/// left, all others to the right.
+/// A table as lines of text without trailing blanks, as wide as the terminal allows. The first
+/// `left` columns are aligned to the left, all others to the right.
 pub fn lines(header: Vec<String>, rows: Vec<Vec<String>>, left: usize) -> String {
     aligned(header, rows, |column| column < left)
 }
 
-/// A table as lines of text without trailing blanks, as wide as the terminal allows. `is_left` says
-/// which columns, counted from 0, are aligned to the left.
+/// A table as lines of text without trailing blanks, as wide as the terminal allows. `is_left` is
+/// true for the columns, counted from 0, that are aligned to the left.
 pub fn aligned(
     header: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -63,7 +63,8 @@ pub fn aligned(
     arranged(&header, &rows, is_left, terminal::width())
 }
 
-/// A table for a page of `width` columns. Parts of a folded table are separated by empty lines.
+/// A table as text for a page of `width` columns. The parts of a folded table are separated by
+/// empty lines.
 fn arranged(
     header: &[String],
     rows: &[Vec<String>],
@@ -89,7 +90,7 @@ fn arranged(
         }
     };
     let columns: Vec<Column> = header.iter().enumerate().map(column).collect();
-    // A row is named by the first column in which all rows differ.
+    // The first column in which all rows differ names the rows.
     let names = |at: &usize| {
         let cells: Vec<_> = rows.iter().map(|row| row.get(*at)).collect();
         distinct(cells.iter()).len() == cells.len()
@@ -119,7 +120,7 @@ fn part(
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line));
     table.set_content_arrangement(ContentArrangement::Dynamic);
-    // Widths come from the constraints alone.
+    // The constraints alone determine the widths.
     table.set_width(u16::MAX);
     for (column, (at, wide)) in table.column_iter_mut().zip(block) {
         column.set_cell_alignment(match is_left(*at) {
@@ -133,12 +134,12 @@ fn part(
     lines.collect()
 }
 
-/// `value` with three significant digits, in the unit of [`Unit::shown`].
+/// `value` as text with three significant digits, in the unit of [`Unit::shown`].
 pub fn number(value: f64, unit: Unit) -> String {
     significant(unit.scaled(value))
 }
 
-/// A quotient with two decimals, fewer from 10 on; a dash where there is none.
+/// A quotient as text with two decimals, fewer from 10 on; a dash if it is not finite.
 pub fn ratio(value: f64) -> String {
     match value.is_finite() && value < 9.995 {
         true => format!("{value:.2}"),
@@ -146,7 +147,7 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// The line below a table that says what its ratios divide, and when the first is better.
+/// The line below a table that explains its ratios, and in which case the first column is better.
 pub fn ratio_legend(first: &str, unit: Unit) -> String {
     let side = match unit.more_is_better() {
         true => "above",
@@ -156,7 +157,8 @@ pub fn ratio_legend(first: &str, unit: Unit) -> String {
     terminal::fitted(&text) + "\n"
 }
 
-/// `value` with three significant digits, as a whole number from 100 on; a dash for NaN.
+/// `value` as text with three significant digits, as a whole number from 100 on; a dash if it is
+/// not finite.
 pub fn significant(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "–".into(),

@@ -1,8 +1,8 @@
-//! A machine of one's own from figures that were measured on it: a known system whose values, as
-//! far as no document states them, move towards the figures ([`fabric::fit`]).
+//! Calibration: builds a machine from figures that a user has measured on it. The values of a known
+//! system that no document states are changed towards the figures ([`fabric::fit`]).
 //!
-//! Predictions are those of `fishplate study score`: jobs of the benchmark that repeats the tool,
-//! in virtual time.
+//! Predictions are made as by `fishplate study score`: by jobs that run the same benchmark as the
+//! measuring tool, in virtual time.
 
 mod near;
 mod runs;
@@ -24,13 +24,13 @@ use results::Console;
 use crate::score::figures::PublishedFigure;
 use runs::{Change, Runs};
 
-/// Figures of a machine, and the system that it is like.
+/// A request for a calibration: figures of a machine, and the system that it resembles.
 pub struct CalibrateRequest<'a> {
-    /// Figures, each with its place, such as `osu.txt:7`.
+    /// The figures, each with the file and line that contains it, such as `osu.txt:7`.
     pub figures: Vec<(String, Reading)>,
-    /// The largest packet, if the outputs name one, and the place.
+    /// The largest packet in bytes, if the tools' outputs contain it, with the file and line.
     pub mtu: Option<(u64, String)>,
-    /// The system that has all other values; none: the nearest of the catalogue.
+    /// The system that supplies all other values. `None`: the nearest system of the catalogue.
     pub like: Option<Base>,
     /// The name of the calibrated system.
     pub name: &'a str,
@@ -38,14 +38,14 @@ pub struct CalibrateRequest<'a> {
     pub hops: Option<u32>,
 }
 
-/// A system to start from.
+/// The system from which a calibration starts.
 #[derive(Clone)]
 pub struct Base {
-    /// The catalogue that has it.
+    /// The catalogue that contains the system.
     pub catalogue: Catalogue,
     /// The name of the system in the catalogue.
     pub name: String,
-    /// The text of the file that defines it; empty for a system of this project.
+    /// The text of the file that defines the system; empty for a built-in system.
     pub text: String,
 }
 
@@ -56,20 +56,20 @@ impl Base {
     }
 }
 
-/// A calibrated machine.
+/// A machine that was calibrated with measured figures, and the results of the calibration.
 pub struct CalibratedMachine {
     name: String,
     base: Base,
-    /// Systems of the catalogue, by their distance, if the nearest was searched.
+    /// The nearest systems of the catalogue with their distances, if the nearest was searched.
     nearest: Vec<(String, f64)>,
     changes: Vec<Change>,
     moved: Vec<Moved>,
     rows: Vec<Row>,
-    /// Figures that contradict the hardware.
+    /// Warnings about figures that contradict the hardware.
     pub warnings: Vec<String>,
 }
 
-/// A value that moved.
+/// A value that the calibration has changed.
 struct Moved {
     free: FreeValue,
     value: Raw,
@@ -83,7 +83,7 @@ pub(crate) struct Row {
     pub(crate) measured: f64,
     pub(crate) before: f64,
     pub(crate) after: f64,
-    /// The prediction if the other figures alone determine the values.
+    /// The prediction with values that are fitted to the other figures only.
     pub(crate) left_out: f64,
 }
 
@@ -93,7 +93,7 @@ impl Row {
     }
 }
 
-/// Calibrates a machine. `command` is the executable that starts jobs and workers.
+/// Calibrates a machine. `command` is the path of the executable that starts jobs and workers.
 pub fn calibrate(command: &Path, request: &CalibrateRequest) -> Result<CalibratedMachine> {
     let mut console = Console::without_libraries(0);
     let figures: Vec<PublishedFigure> = request.figures.iter().map(published).collect();
@@ -160,8 +160,8 @@ pub fn calibrate(command: &Path, request: &CalibrateRequest) -> Result<Calibrate
     })
 }
 
-/// Fits a machine to some of its figures, its anchors. Returns the values that moved, and the
-/// errors of all figures before and after.
+/// Fits a machine to some of its figures, the anchors. Returns the changed values, and for every
+/// figure its errors before and after.
 pub(crate) fn fitted(
     command: &Path,
     base: &Base,
@@ -197,7 +197,7 @@ pub(crate) fn fitted(
     Ok((moved.collect(), errors.collect::<Result<_>>()?))
 }
 
-/// The fit, with a bar for each of its parts.
+/// Runs the fit, with a progress bar for each of its phases.
 fn search(
     runs: &Runs,
     free: &[Movement],
@@ -213,7 +213,7 @@ fn search(
     })
 }
 
-/// The changes of a machine with these coordinates.
+/// The changed values of a machine with these coordinates.
 fn changes_of(free: &[Movement], trial: &[(usize, f64)]) -> Vec<Change> {
     let each = trial.iter().flat_map(|(place, at)| free[*place].at(*at));
     let changes = each.map(|(path, raw)| Change {
@@ -224,7 +224,7 @@ fn changes_of(free: &[Movement], trial: &[(usize, f64)]) -> Vec<Change> {
     changes.collect()
 }
 
-/// The values that moved.
+/// The values that the calibration has changed.
 fn moved(free: &[Movement], coordinates: &[(usize, f64)]) -> Vec<Moved> {
     let each = coordinates.iter().flat_map(|(place, at)| {
         free[*place].values.iter().map(|one| Moved {
@@ -235,7 +235,7 @@ fn moved(free: &[Movement], coordinates: &[(usize, f64)]) -> Vec<Moved> {
     each.collect()
 }
 
-/// A figure in the form of published ones.
+/// A measured figure in the form of a published one.
 fn published((place, reading): &(String, Reading)) -> PublishedFigure {
     PublishedFigure {
         id: place.clone(),
@@ -249,8 +249,9 @@ fn published((place, reading): &(String, Reading)) -> PublishedFigure {
     }
 }
 
-/// A figure with its deviation: that of measurements, and of the model where the values that move
-/// cannot change its shape. Chosen with the anchors of the published figures in view.
+/// A figure with its standard deviation, as a share: that of measurements, and that of the model
+/// where the fitted values cannot change the shape of its curve. The deviations were chosen with
+/// the anchors of the published figures in view.
 pub(crate) fn observed(figure: &PublishedFigure) -> Result<Observation> {
     let value = figure
         .number()
@@ -261,7 +262,7 @@ pub(crate) fn observed(figure: &PublishedFigure) -> Result<Observation> {
     let deviation = match (figure.unit.as_str(), size) {
         ("us", ..=128) => 0.03,
         ("us", ..8192) => 0.05,
-        // Several packets or a rendezvous: stages overlap, and the model's shape counts.
+        // Several packets or a rendezvous: phases overlap, so the model's shape matters.
         ("us", ..65536) => 0.1,
         ("us", _) => 0.04,
         (_, 65536..) => 0.05,
@@ -271,7 +272,8 @@ pub(crate) fn observed(figure: &PublishedFigure) -> Result<Observation> {
     Ok(Observation { value, deviation })
 }
 
-/// The bandwidth of the longest messages: the highest measured one in MB/s, or that of the system.
+/// The bandwidth of the longest messages: the highest measured one, `most` in MB/s, but at most
+/// that of the system.
 fn longest(system: &System, most: Option<f64>) -> GbPerSec {
     let own = Figures::of(system, 0).peak;
     most.map_or(own, |most| {
@@ -280,7 +282,7 @@ fn longest(system: &System, most: Option<f64>) -> GbPerSec {
     })
 }
 
-/// A figure of no use is an error that names its place.
+/// An error if a figure cannot be predicted; it names the figure's location.
 fn refused(figures: &[PublishedFigure], reasons: &[Option<String>]) -> Result<()> {
     for (figure, reason) in figures.iter().zip(reasons) {
         if let Some(why) = reason {

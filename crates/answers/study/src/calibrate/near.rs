@@ -1,4 +1,4 @@
-//! The system of the catalogue that is nearest to figures.
+//! The search for the system of the catalogue that is nearest to some figures.
 
 use std::path::Path;
 
@@ -15,13 +15,14 @@ use super::runs::predict;
 use super::{Base, observed, refused};
 use crate::score::figures::{PublishedFigure, groups};
 
-/// A system whose bandwidth differs from the highest measured one by more than this factor is no
-/// candidate.
+/// A system is a candidate only if its bandwidth and the highest measured one differ by at most
+/// this factor.
 const APART: f64 = 1.6;
-/// Most systems that are measured.
+/// The most candidates for which predictions are computed.
 const MOST: usize = 24;
 
-/// The nearest system, and the distances of the nearest few: the median of the figures' errors.
+/// The nearest system, and the distances of the nearest few. A distance is the median of the
+/// figures' errors.
 pub(super) fn nearest(
     command: &Path,
     figures: &[PublishedFigure],
@@ -46,7 +47,7 @@ pub(super) fn nearest(
     for (name, found) in candidates.into_iter().zip(&found) {
         all.push((name, distance(found)?));
     }
-    // Equal distances stay in the catalogue's order.
+    // Systems at equal distances keep the catalogue's order.
     all.sort_by(|one, other| one.1.total_cmp(&other.1));
     all.truncate(3);
     let name = all
@@ -60,7 +61,8 @@ pub(super) fn nearest(
     Ok((base, all))
 }
 
-/// Systems with equal rails whose bandwidth is near the highest measured one, the nearest first.
+/// The systems with equal rails whose bandwidth is near the highest measured one, the nearest
+/// first.
 fn candidates(catalogue: &Catalogue, figures: &[PublishedFigure]) -> Vec<String> {
     let one_way = figures
         .iter()
@@ -79,7 +81,8 @@ fn candidates(catalogue: &Catalogue, figures: &[PublishedFigure]) -> Vec<String>
         let Rails::Equal(rails) = system.rails else {
             continue;
         };
-        // Sockets are calibrated by measurements over links of known rates.
+        // Skip machines of sockets: they are calibrated by measurements over links with known
+        // rates.
         if system.hca.polled {
             continue;
         }

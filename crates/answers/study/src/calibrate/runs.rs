@@ -1,4 +1,4 @@
-//! Predictions of figures by a machine with changed values.
+//! Predicts figures by runs on a machine with changed values, for the fit of a calibration.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::check::factor;
 use crate::experiments::{Points, at_once};
 use crate::score::figures::{Group, PublishedFigure, groups};
 
-/// A value of a machine in place of the catalogue's.
+/// A value of a machine that replaces the catalogue's.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) path: String,
@@ -21,7 +21,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// The line of a file of machines.
+    /// The change as a line of a machine file.
     pub(super) fn line(&self) -> String {
         let source = self.source.replace(['"', '\\', '\n'], " ");
         format!(
@@ -31,21 +31,21 @@ impl Change {
     }
 }
 
-/// The runs that predict figures.
+/// The figures to predict, and the runs that predict them on trial machines.
 pub(super) struct Runs<'a> {
     command: &'a Path,
     base: &'a Base,
     figures: &'a [PublishedFigure],
     groups: Vec<Group>,
-    /// Changes that all machines have.
+    /// The changes that all trial machines share.
     fixed: Vec<Change>,
     folder: WatchedFolder,
 }
 
-/// The name of the system of a trial.
+/// The name of the system in a trial's file.
 const TRIAL: &str = "fishplate-trial";
 
-/// The text of a file with a system that differs from `base` by changes.
+/// The text of a file that defines a system by its changes to `base`.
 pub(super) fn machine(base: &Base, name: &str, changes: &[Change]) -> String {
     let lines = changes.iter().map(Change::line);
     let gap = if base.text.is_empty() { "" } else { "\n" };
@@ -63,7 +63,7 @@ impl<'a> Runs<'a> {
         figures: &'a [PublishedFigure],
         fixed: Vec<Change>,
     ) -> Result<Runs<'a>> {
-        // The word that names the machine is set for each trial.
+        // The machine's name is set for each trial.
         let (groups, reasons) = groups(figures, &|_: &str| Ok(String::new()));
         refused(figures, &reasons)?;
         let folder = WatchedFolder::new(command).context("cannot make a folder for machines")?;
@@ -77,7 +77,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// The predictions of all figures for each machine, several runs at once.
+    /// For each machine, the predictions of all figures; several runs are made at once.
     pub(super) fn predict(
         &self,
         machines: &[Vec<Change>],
@@ -102,7 +102,8 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The predictions of all figures for each machine, which command lines name by `words`.
+/// For each machine, the predictions of all figures. `words` are the machines' names on command
+/// lines.
 pub(super) fn predict(
     command: &Path,
     figures: &[PublishedFigure],
@@ -127,7 +128,7 @@ pub(super) fn predict(
     predictions.collect()
 }
 
-/// The values of a group's figures in their units, with their places.
+/// The predicted values of a group's figures in the figures' units, each with the figure's number.
 fn values(
     figures: &[PublishedFigure],
     group: &Group,

@@ -1,4 +1,4 @@
-//! A calibrated machine as a file, as JSON, and in a few lines.
+//! A calibrated machine as a file, as JSON, and as a few lines of text.
 
 use results::stats::{digits, median};
 use results::table::significant;
@@ -18,7 +18,7 @@ fn shown(raw: &str) -> String {
 }
 
 impl CalibratedMachine {
-    /// The file of the machine. It begins with the figures and their errors, as comments.
+    /// The file that defines the machine. It begins with comments: the figures and their errors.
     pub fn toml(&self) -> String {
         let mut text = format!("# Calibrated on the base of {}", self.base.name);
         if let [_, others @ ..] = self.nearest.as_slice() {
@@ -87,8 +87,8 @@ impl CalibratedMachine {
         text
     }
 
-    /// The median and the greatest of the errors without signs: before, after, and with each figure
-    /// left out.
+    /// The median and the greatest of the absolute errors: before, after, and with each figure left
+    /// out.
     fn summed(&self) -> [[f64; 3]; 2] {
         let errors = [0, 1, 2].map(|which| {
             let all = self.rows.iter().map(|row| row.errors()[which].abs());
@@ -101,7 +101,7 @@ impl CalibratedMachine {
         ]
     }
 
-    /// One JSON object per line: the figures, the values, and the machine with its file.
+    /// JSON, one object per line: the figures, the changed values, and the machine with its file.
     pub fn json(&self) -> String {
         let mut lines: Vec<Value> = self.rows.iter().map(Row::json).collect();
         lines.extend(self.moved.iter().map(|one| {

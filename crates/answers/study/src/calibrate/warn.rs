@@ -1,14 +1,14 @@
-//! Figures that contradict the hardware: faster than its links or slots carry.
+//! Warnings about figures that contradict the hardware: they are faster than links or slots allow.
 
 use fabric::limits::limits;
 use fabric::outputs::{Reading, ReadingUnit};
 use fabric::{Bytes, Costs, Resource, System};
 
-/// A figure may exceed a limit by this share: rounding, and clocks.
+/// The factor by which a figure may exceed a limit because of rounding and clocks.
 const SLACK: f64 = 1.02;
 
-/// A line for each figure that exceeds what the link or the slot of the system carry: one for each
-/// tool, with the worst.
+/// Warnings about figures that exceed the limits of the system's link or slot: one line for each
+/// tool, about its worst figure.
 pub(super) fn contradictions(
     name: &str,
     system: &System,
@@ -33,7 +33,8 @@ pub(super) fn contradictions(
     worst.into_iter().map(|(_, _, said)| said).collect()
 }
 
-/// The factor by which a figure exceeds a limit, and the limit.
+/// The factor by which a figure exceeds a limit, and a description of the limit. `None`: it exceeds
+/// none.
 fn excess(system: &System, one: &Reading) -> Option<(f64, String)> {
     let rails = f64::from(system.rails.count());
     let costs = Costs::of(system, 0);
@@ -57,7 +58,7 @@ fn excess(system: &System, one: &Reading) -> Option<(f64, String)> {
             (over > SLACK).then(|| (over, format!("{part} carries {most:.0} MB/s")))
         }
         ReadingUnit::Microseconds => {
-            // Bytes by megabytes a second are microseconds.
+            // Bytes divided by megabytes per second are microseconds.
             let least = one.size as f64 / most;
             let over = least / one.value;
             (over > SLACK).then(|| (over, format!("{part} needs {least:.2} us")))

@@ -1,4 +1,4 @@
-//! Checks of figures: predicted beside published.
+//! Checks of figures: compares the predicted figure with the published one.
 
 use results::Unit;
 use results::sizes::size_label;
@@ -7,32 +7,33 @@ use results::table::significant;
 use super::{At, Check, Evidence, Finding};
 use crate::curves::Curves;
 
-/// Greatest error of a figure that is reproduced, as a share. Nine in ten of one machine's figures
-/// come out within 7.6 % when another build or benchmark measures them again, and those of machines
-/// of one class within 8 % (long streams) to 14 % (short latencies).
+/// The greatest error of a reproduced figure, as a share. Nine in ten of one machine's figures are
+/// repeated within 7.6 % by another build or benchmark, and those of machines of one class within 8
+/// % (long streams) to 14 % (short latencies).
 pub(crate) const CLOSE: f64 = 0.1;
-/// Least difference that counts as one, as a share: two measurements of one machine and size differ
-/// by 2.9 % in the median.
+/// The least relative difference of two figures with which they count as different: two
+/// measurements of one machine and size differ by 2.9 % in the median.
 pub(crate) const APART: f64 = 0.03;
 
-/// A published figure and the predicted one.
+/// A published figure and its prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) published: f64,
     pub(crate) predicted: f64,
     pub(crate) unit: String,
-    /// The published figure is a lower bound.
+    /// True if the published figure is a lower bound.
     pub(crate) is_bound: bool,
-    /// Half a unit of the last digit that the document prints, where it is known.
+    /// Half a unit of the last digit that the document prints; 0 if it is unknown.
     pub(crate) precision: f64,
 }
 
 impl Figure {
-    /// A quotient, or its gain in percent if the published one is nearer to 1 than [`CLOSE`].
+    /// A quotient as a figure; as a gain in percent if the published quotient is nearer to 1 than
+    /// [`CLOSE`].
     fn quotient(published: f64, predicted: f64) -> Figure {
         let gain = |quotient: f64| (quotient - 1.0) * 100.0;
         let (published, predicted, unit) = match (published - 1.0).abs() < CLOSE {
-            // Differences of binary fractions have no digits of a document.
+            // Round: the difference of binary fractions has more digits than the document.
             true => ((gain(published) * 1e6).round() / 1e6, gain(predicted), "%"),
             false => (published, predicted, "x"),
         };
@@ -45,8 +46,8 @@ impl Figure {
         }
     }
 
-    /// The error of the prediction as a share of the published figure. A value above a lower bound
-    /// has none.
+    /// The error of the prediction, as a share of the published figure. It is 0 for a value above a
+    /// lower bound.
     pub(crate) fn error(&self) -> f64 {
         let error = self.predicted / self.published - 1.0;
         match self.is_bound {
@@ -55,7 +56,7 @@ impl Figure {
         }
     }
 
-    /// A finding that holds if the error is at most [`CLOSE`], or the document's precision.
+    /// A finding that holds if the error is at most [`CLOSE`] or the document's precision.
     pub(super) fn finding(self) -> Finding {
         let limit = CLOSE.max(self.precision / self.published.abs());
         let holds = self.error().abs() <= limit;
@@ -72,7 +73,7 @@ impl Figure {
     }
 }
 
-/// A unit of JSON, as people read it.
+/// The unit of a JSON value, as text for people.
 fn for_people(unit: &str) -> &str {
     match unit {
         "us" => Unit::Microseconds.symbol(),
@@ -80,7 +81,8 @@ fn for_people(unit: &str) -> &str {
     }
 }
 
-/// The factor from the unit of a measurement to the unit of a publication.
+/// The factor that converts the unit of a measurement to the unit of a publication; `None` if no
+/// conversion is known.
 pub(crate) fn factor(from: Unit, to: &str) -> Option<f64> {
     match (from, to) {
         (Unit::MegabytesPerSecond, "Gb/s") => Some(0.008),
@@ -98,7 +100,7 @@ fn place(curves: &Curves, of: &str, curve: &str, at: At) -> Option<f64> {
     }
 }
 
-/// A value of a measurement in the unit of a publication; none: in its own.
+/// The value of a measurement in the unit of a publication; without one in the measurement's unit.
 fn scaled(
     curves: &Curves,
     of: &str,
@@ -118,8 +120,8 @@ fn scaled(
 }
 
 impl Check {
-    /// The finding of a check of a figure that must be close. None: it is no such check, or was not
-    /// measured.
+    /// The finding of a check whose figure must be close to the published one. `None`: the check is
+    /// of another kind, or its curves were not measured.
     // Over 80 lines: an arm for each kind of check.
     pub(super) fn figure(&self, evidence: &Evidence) -> Option<Finding> {
         let curves = evidence.curves;
@@ -208,7 +210,8 @@ impl Check {
         Some(figure.finding())
     }
 
-    /// The finding of a check of a figure with a condition of its own.
+    /// The finding of a check whose figure must reach a bound. `None`: the check is of another
+    /// kind, or its curve was not measured.
     pub(super) fn bounded(&self, curves: &Curves) -> Option<Finding> {
         match self {
             Check::AtLeast {
@@ -230,7 +233,8 @@ impl Check {
         }
     }
 
-    /// The finding of a check of a quotient without a published figure.
+    /// The finding of a check of a quotient for which there is no published figure. `None`: the
+    /// check is of another kind, or its curves were not measured.
     pub(super) fn quotients(&self, found: &Curves) -> Option<Finding> {
         match self {
             Check::SweptRatio {
@@ -274,7 +278,7 @@ impl Check {
                 at,
                 above,
             } => {
-                // Megabytes a second times microseconds: bytes.
+                // Megabytes per second times microseconds are bytes.
                 let bytes = found.at(of, curve, *at)? * found.at(latency, curve, *at)?;
                 let messages = bytes / *at as f64;
                 let size = size_label(*at);
@@ -286,7 +290,8 @@ impl Check {
     }
 }
 
-/// The smallest size or swept value whose result is within a share of the highest one.
+/// The smallest size or swept value whose result is below the highest one by at most the share
+/// `within`. `None`: the curve was not measured.
 fn plateau(curves: &Curves, of: &str, curve: &str, within: f64) -> Option<usize> {
     let curve = curves.curve(of, curve)?;
     let enough = curve.peak()? * (1.0 - within);
@@ -295,7 +300,8 @@ fn plateau(curves: &Curves, of: &str, curve: &str, within: f64) -> Option<usize>
     Some(first.0)
 }
 
-/// The size at half of the highest value, on the line between the measured sizes around it.
+/// The size at which the curve reaches half of its highest value, interpolated linearly. `None`:
+/// the curve was not measured.
 fn half(curves: &Curves, of: &str, curve: &str) -> Option<f64> {
     let curve = curves.curve(of, curve)?;
     let wanted = curve.peak()? / 2.0;

@@ -1,5 +1,6 @@
-//! Checks of statements: figures, orderings, crossovers, steps and dips of measured curves, and
-//! values of the catalogue. Pure functions of both.
+//! Checks of the statements of a published document: figures, orderings, crossovers, steps and dips
+//! of measured curves, and values of the catalogue. They are pure functions of curves and
+//! catalogue.
 
 mod figures;
 mod parts;
@@ -13,13 +14,14 @@ use crate::curves::Curves;
 use crate::document::Machine;
 pub(crate) use figures::{APART, CLOSE, Figure, factor};
 
-/// A condition on measured curves, or on parts of the catalogue. `of` is the measurement, `from`
-/// and `to` are message sizes in bytes, both included.
+/// A condition on measured curves, or on parts of the catalogue. `of` is the name of the
+/// measurement, `curve` and `over` are names of curves, `from` and `to` are message sizes in bytes,
+/// both included.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Check {
-    /// A value is the published one, within the limit of figures ([`CLOSE`]). `precision`: half a
-    /// unit of the last digit that the document prints, where that is more.
+    /// A value differs from the published one by at most [`CLOSE`]. `precision`: half a unit of the
+    /// last digit that the document prints, if that is more.
     Value {
         of: String,
         curve: String,
@@ -39,8 +41,9 @@ pub(crate) enum Check {
         #[serde(default)]
         unit: Option<String>,
     },
-    /// The quotient of two curves is that close to the published one. A quotient that is nearer to
-    /// 1 than the limit is compared by its gain: else it could not fail.
+    /// The quotient of two curves, `curve / over`, differs from the published one by at most
+    /// [`CLOSE`]. If the published quotient is nearer to 1 than that, the gains in percent are
+    /// compared: otherwise the check could not fail.
     Quotient {
         of: String,
         curve: String,
@@ -48,7 +51,8 @@ pub(crate) enum Check {
         at: At,
         published: f64,
     },
-    /// The quotient of two measurements of a curve is that close to the published one.
+    /// The quotient of one curve in two measurements, `of / over`, is as close to the published one
+    /// as for `Quotient`.
     Against {
         of: String,
         over: String,
@@ -56,7 +60,8 @@ pub(crate) enum Check {
         at: At,
         published: f64,
     },
-    /// The difference of two curves is that close to the published one.
+    /// The difference of two curves, `curve - over`, differs from the published one by at most
+    /// [`CLOSE`], or by `precision`.
     Difference {
         of: String,
         curve: String,
@@ -66,7 +71,8 @@ pub(crate) enum Check {
         #[serde(default)]
         precision: f64,
     },
-    /// The value for a value of the swept parameter is that close to the published one.
+    /// The result for one value of the swept parameter differs from the published one by at most
+    /// [`CLOSE`].
     Swept {
         of: String,
         curve: String,
@@ -75,21 +81,23 @@ pub(crate) enum Check {
         #[serde(default)]
         unit: Option<String>,
     },
-    /// The smallest size or swept value whose result is within this share of the highest one is
-    /// that close to the published one.
+    /// The smallest size or swept value whose result is below the highest one by at most the share
+    /// `within` differs from the published one by at most [`CLOSE`].
     Plateau {
         of: String,
         curve: String,
         within: f64,
         published: f64,
     },
-    /// The size that reaches half of the highest value is that close to the published one.
+    /// The size at which the curve reaches half of its highest value differs from the published one
+    /// by at most [`CLOSE`].
     Half {
         of: String,
         curve: String,
         published: f64,
     },
-    /// The quotient of two values of swept parameters, of any measurements, is above a bound.
+    /// The quotient of the results for two values of swept parameters, perhaps of two measurements,
+    /// is above a bound.
     SweptRatio {
         of: String,
         curve: String,
@@ -98,7 +106,7 @@ pub(crate) enum Check {
         than: String,
         above: f64,
     },
-    /// The quotient of two curves lies between bounds at every measured size.
+    /// The quotient of two curves, `curve / over`, lies between bounds at every measured size.
     Ratio {
         of: String,
         curve: String,
@@ -110,7 +118,8 @@ pub(crate) enum Check {
         #[serde(default)]
         below: Option<f64>,
     },
-    /// The quotient of two measurements of a curve lies between bounds at every measured size.
+    /// The quotient of one curve in two measurements, `of / over`, lies between bounds at every
+    /// measured size.
     Between {
         of: String,
         over: String,
@@ -122,7 +131,7 @@ pub(crate) enum Check {
         #[serde(default)]
         below: Option<f64>,
     },
-    /// The quotient of the highest values of two curves lies between bounds.
+    /// The quotient of the highest values of two curves, `curve / over`, lies between bounds.
     PeakRatio {
         of: String,
         curve: String,
@@ -132,14 +141,14 @@ pub(crate) enum Check {
         #[serde(default)]
         below: Option<f64>,
     },
-    /// At some size, a curve is better than the same machine in another measurement.
+    /// At some size, the value of a curve in the measurement `of` is higher than in `over`.
     AnyAbove {
         of: String,
         curve: String,
         over: String,
     },
-    /// The smallest size from which one curve is better than another at every larger one is the
-    /// published size, or one of its neighbours by a factor of two.
+    /// The smallest size from which on one curve is better than another at all measured sizes
+    /// differs from the published size by at most a factor of two.
     Crossover {
         of: String,
         curve: String,
@@ -147,7 +156,7 @@ pub(crate) enum Check {
         at: usize,
     },
     /// One curve is better than another at the powers of two from `from` to below `to`, and not
-    /// from `to` on. Documents draw curves through powers of two.
+    /// from `to` on. Other sizes are ignored: documents draw curves through powers of two.
     Window {
         of: String,
         curve: String,
@@ -156,7 +165,7 @@ pub(crate) enum Check {
         to: usize,
     },
     /// The difference of two curves is greater at every size above `at` than at every size up to
-    /// it.
+    /// `at`.
     Widens {
         of: String,
         curve: String,
@@ -177,7 +186,7 @@ pub(crate) enum Check {
         above: f64,
     },
     /// After some whole number of packets of this size, the value at the next larger measured size
-    /// is lower by at least this share.
+    /// is lower by at least the share `deeper`.
     Steps {
         of: String,
         curve: String,
@@ -198,7 +207,7 @@ pub(crate) enum Check {
         curve: String,
         above: f64,
     },
-    /// Between two sizes, the curve falls by at least this share below an earlier value.
+    /// Between two sizes, the curve falls by at least the share `deeper` below an earlier value.
     Dip {
         of: String,
         curve: String,
@@ -215,7 +224,8 @@ pub(crate) enum Check {
         from: usize,
         to: usize,
     },
-    /// Bandwidth times latency: at least this many messages are in flight.
+    /// Bandwidth times latency, divided by the message size, is at least `above`: this many
+    /// messages are in flight.
     InFlight {
         of: String,
         latency: String,
@@ -223,7 +233,7 @@ pub(crate) enum Check {
         at: usize,
         above: f64,
     },
-    /// A value of a system of the catalogue: as text, or close to the published number.
+    /// A value of a system of the catalogue equals a text, or is close to a published number.
     Catalogue {
         system: String,
         key: String,
@@ -234,13 +244,13 @@ pub(crate) enum Check {
         #[serde(default)]
         unit: Option<String>,
     },
-    /// A machine of the document is refused, with this word in the reason.
+    /// A machine of the document is refused, and the reason contains this text.
     Refused { machine: String, because: String },
     /// A machine of the document is not refused.
     Accepted { machine: String },
 }
 
-/// A size, or the highest value.
+/// The point of a curve: a size, or the highest value.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum At {
@@ -254,7 +264,7 @@ pub(crate) enum Peak {
     Peak,
 }
 
-/// The result of a check: whether the condition holds, and the figures that decide it.
+/// The result of a check: whether the condition holds, and a text with the deciding figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Finding {
     pub(crate) holds: bool,
@@ -263,16 +273,16 @@ pub(crate) struct Finding {
     pub(crate) figure: Option<Figure>,
 }
 
-/// All that checks may read.
+/// The results that checks may read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) curves: &'a Curves,
     pub(crate) machines: &'a [Machine],
-    /// Measurements without results, and the reasons.
+    /// The measurements without results, and the reasons.
     pub(crate) missing: &'a Missing,
 }
 
-/// Measurements without results, by their names, and the reasons.
+/// For each measurement without results, by its name, the reason.
 pub(crate) type Missing = BTreeMap<String, String>;
 
 impl Finding {
@@ -285,7 +295,7 @@ impl Finding {
     }
 }
 
-/// The bounds of a quotient, both excluded.
+/// The lower and the upper bound of a quotient, both excluded.
 #[derive(Clone, Copy)]
 struct Bounds(Option<f64>, Option<f64>);
 
@@ -296,7 +306,7 @@ impl Bounds {
 }
 
 impl Check {
-    /// The names of the curves that the check reads.
+    /// The names of the curves that the check reads, for replacement.
     pub(crate) fn curves(&mut self) -> Vec<&mut String> {
         use Check::*;
         match self {
@@ -362,7 +372,7 @@ impl Check {
         }
     }
 
-    /// The check with one curve in place of another. None: it does not read that curve.
+    /// The check with one curve replaced by another. `None`: it does not read that curve.
     pub(crate) fn with(&self, old: &str, new: &str) -> Option<Check> {
         let mut changed = self.clone();
         let mut found = false;
@@ -375,7 +385,7 @@ impl Check {
         found.then_some(changed)
     }
 
-    /// Decides the condition.
+    /// Decides whether the condition holds.
     pub(crate) fn decide(&self, evidence: &Evidence) -> Finding {
         let found = self
             .figure(evidence)

@@ -1,4 +1,5 @@
-//! Checks of the catalogue: values of systems, and machines that it accepts or refuses.
+//! Checks of statements about the catalogue: values of its systems, and machines that it accepts or
+//! refuses.
 
 use fabric::System;
 use fabric::catalogue::{Catalogue, FieldValue, Sheet};
@@ -9,8 +10,8 @@ use super::{Check, Evidence, Figure, Finding};
 use crate::document::Machine;
 
 impl Check {
-    /// The finding of a check of the catalogue. None: it is no such check, or the system or the key
-    /// does not exist.
+    /// The finding of a check of the catalogue. `None`: the check is of another kind, or the system
+    /// or the key does not exist.
     pub(super) fn part(&self, evidence: &Evidence) -> Option<Finding> {
         match self {
             Check::Catalogue {
@@ -55,25 +56,26 @@ impl Check {
     }
 }
 
-/// The catalogue, with a machine of the document if it has one of this name.
+/// The built-in catalogue, extended by the machine of the document with this name, if there is one.
 fn with(machines: &[Machine], name: &str) -> Catalogue {
     let mut catalogue = Catalogue::builtin();
     if let Some(own) = machines.iter().find(|machine| machine.name == name) {
-        // A machine that is refused is not found afterwards.
+        // A refused machine is then missing in the catalogue.
         let _ = catalogue.add(name, &own.text);
     }
     catalogue
 }
 
-/// The reason for which a machine of the document is refused; the outer none: there is no such
-/// machine.
+/// The reason why a machine of the document is refused; `Some(None)` if it is accepted, `None` if
+/// there is no such machine.
 fn refusal(machines: &[Machine], name: &str) -> Option<Option<String>> {
     let machine = machines.iter().find(|machine| machine.name == name)?;
     let added = Catalogue::builtin().add(name, &machine.text);
     Some(added.err().map(|why| why.to_string()))
 }
 
-/// A value of a system: by its path in the catalogue, or one that follows from several.
+/// A value of a system: by its path in the catalogue, or computed from several values. `None`: the
+/// system or the value does not exist.
 fn value(catalogue: &Catalogue, name: &str, key: &str) -> Option<String> {
     let sheet = catalogue.sheet(System::KIND, name).ok()?;
     let system: System = sheet.build().ok()?;
@@ -90,7 +92,7 @@ fn value(catalogue: &Catalogue, name: &str, key: &str) -> Option<String> {
     Some(shown)
 }
 
-/// A value as the catalogue writes it; for a part its name.
+/// A value as the catalogue writes it, or the name of a part; `None` if the path leads to neither.
 fn written(sheet: &Sheet, path: &str) -> Option<String> {
     let (first, rest) = match path.split_once('.') {
         Some((first, rest)) => (first, Some(rest)),
@@ -106,7 +108,7 @@ fn written(sheet: &Sheet, path: &str) -> Option<String> {
     }
 }
 
-/// The number at the beginning of a value with a unit.
+/// The number at the beginning of a text with a unit; `None` if there is none.
 fn number(value: &str) -> Option<f64> {
     value.split_whitespace().next()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Checks of the shapes of curves.
+//! Checks of statements about the shapes of curves.
 
 use results::sizes::size_label;
 use results::table::significant;
@@ -7,7 +7,8 @@ use super::{APART, Bounds, Check, Finding};
 use crate::curves::Curves;
 
 impl Check {
-    /// The finding of a check of a shape. None: it is no such check, or was not measured.
+    /// The finding of a check of a curve's shape. `None`: the check is of another kind, or its
+    /// curves were not measured.
     // Over 80 lines: an arm for each kind of check.
     pub(super) fn shape(&self, found: &Curves) -> Option<Finding> {
         match self {
@@ -113,7 +114,8 @@ impl Check {
     }
 }
 
-/// True if quotients lie between bounds at every size from one to another.
+/// The finding whether quotients lie between bounds at every size from `from` to `to`. `None`: no
+/// such size was measured.
 fn within(
     mut ratios: Vec<(usize, f64)>,
     [from, to]: [usize; 2],
@@ -127,7 +129,8 @@ fn within(
     Some(Finding::of(bounds.hold(least.1, most.1), measured))
 }
 
-/// True if two curves are further apart at every size above `at` than at every size up to it.
+/// The finding whether two curves are further apart at every size above `at` than at every size up
+/// to it. `None`: the curves were not measured on both sides of `at`.
 fn widens(found: &Curves, of: &str, [curve, over]: [&str; 2], at: usize) -> Option<Finding> {
     let other = found.curve(of, over)?;
     let points = found.curve(of, curve)?.points.iter();
@@ -149,7 +152,8 @@ fn widens(found: &Curves, of: &str, [curve, over]: [&str; 2], at: usize) -> Opti
     ))
 }
 
-/// The deepest fall after a whole number of packets.
+/// The finding about the deepest fall after a whole number of packets. `None`: the curve was not
+/// measured there.
 fn steps(found: &Curves, of: &str, curve: &str, packet: usize, deeper: f64) -> Option<Finding> {
     let points = &found.curve(of, curve)?.points;
     let pairs = points.windows(2).filter(|pair| pair[0].0 % packet == 0);
@@ -162,7 +166,7 @@ fn steps(found: &Curves, of: &str, curve: &str, packet: usize, deeper: f64) -> O
     Some(Finding::of(deepest.depth() >= deeper, measured))
 }
 
-/// A range of quotients with their sizes.
+/// A range of quotients, with their sizes, as text.
 fn span(least: (usize, f64), most: (usize, f64)) -> String {
     let shown = |(size, ratio): (usize, f64)| format!("{ratio:.3} at {}", size_label(size));
     match least.0 == most.0 {
@@ -225,7 +229,7 @@ fn window(
         .all(|&(size, ratio)| wins(ratio) == (size < to));
     let inside = ratios.iter().filter(|(size, _)| (from..to).contains(size));
     let (peak, most) = *inside.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    // The window around its largest ratio, over all measured sizes.
+    // Extend the window from its largest ratio over all measured sizes.
     let middle = ratios.iter().position(|(size, _)| *size == peak)?;
     let before = ratios[..middle].iter().rev();
     let after = ratios[middle..].iter();
@@ -291,7 +295,8 @@ impl Fall {
     }
 }
 
-/// The deepest fall between two sizes. If the curve only rises, the depth is not positive.
+/// The deepest fall of a curve between two sizes. If the curve only rises, the depth is not
+/// positive. `None`: fewer than two points were measured there.
 fn dip(found: &Curves, of: &str, curve: &str, [from, to]: [usize; 2]) -> Option<Fall> {
     let points = found.curve(of, curve)?.points.iter();
     let points: Vec<_> = points

@@ -1,10 +1,11 @@
-//! Machines that are calibrated by a few figures of theirs, and the errors of the others.
+//! Calibrates machines with a few of their published figures, the *anchors*, and reports the errors
+//! of the predictions of the other figures.
 //!
 //! The anchors of a machine are three figures: its shortest latency, the latency nearest to 16 KiB,
-//! and the bandwidth of the longest messages; or four: the bandwidth nearest to 8 KiB too. A figure
-//! of an anchor's quantity within a factor of four of its size is near it, and not scored. With the
-//! fourth anchor, streams are scored unless they are an anchor: within a factor of four of 8 KiB
-//! lie nearly all of them.
+//! and the bandwidth of the longest messages; or four: also the bandwidth nearest to 8 KiB. A
+//! figure is near an anchor if both are latencies, or both bandwidths, and the sizes differ by at
+//! most a factor of four. Near latencies are not scored. With the fourth anchor, streams are scored
+//! unless they are an anchor: nearly all of them lie within a factor of four of 8 KiB.
 
 use std::path::Path;
 
@@ -18,23 +19,28 @@ use super::figures::{self, PublishedFigure};
 use super::machines::FigureMachines;
 use crate::calibrate::{Base, fitted};
 
-/// A figure within this factor of an anchor's size is near it.
+/// The greatest factor between the sizes of a figure and of an anchor that is near it.
 const NEAR: usize = 4;
-/// The sizes that the second and the fourth anchor are nearest to, and how far they may be.
+/// The size in bytes to which the second anchor is nearest.
 const MIDDLE: usize = 16 << 10;
+/// The size in bytes to which the fourth anchor is nearest.
 const STREAM: usize = 8 << 10;
+/// The greatest factor between the size of the second anchor and [`MIDDLE`], and between that of
+/// the fourth anchor and [`STREAM`].
 const AWAY: usize = 2;
-/// The shortest of long messages.
+/// The size of the shortest long message, in bytes.
 const LONG: usize = 64 << 10;
 
-/// A group of figures with its limits.
+/// A group of figures, and the limits for its errors.
 struct Limits {
     name: &'static str,
     /// True if a figure with this size in bytes belongs to the group.
     has: fn(&PublishedFigure, usize) -> bool,
-    /// Greatest median, and greatest 90th percentile.
+    /// The greatest acceptable median of the errors, as a share.
     median: f64,
+    /// The greatest acceptable 90th percentile of the errors, as a share.
     percentile: f64,
+    /// True if the figures are predicted with four anchors, otherwise with three.
     fourth: bool,
 }
 
@@ -55,19 +61,20 @@ const LIMITS: [Limits; 2] = [
     },
 ];
 
-/// An error of a figure that is no anchor.
+/// A figure that is not an anchor, with the errors of its prediction before and after the
+/// calibration.
 struct Other {
     system: String,
     figure: PublishedFigure,
     size: usize,
     fourth: bool,
-    /// The size is near that of an anchor.
+    /// True if the figure's size is near that of an anchor.
     is_near: bool,
     before: f64,
     after: f64,
 }
 
-/// The errors of machines with anchors.
+/// The errors of machines that were calibrated with anchors.
 pub(crate) struct Anchored {
     others: Vec<Other>,
     systems: Vec<(String, bool, Vec<String>)>,
@@ -77,7 +84,7 @@ fn is_latency(figure: &PublishedFigure) -> bool {
     figure.unit == "us"
 }
 
-/// Calibrates each machine that has anchors, and predicts its other figures.
+/// Calibrates each machine that has all anchors, and predicts its other figures.
 pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Anchored> {
     let all = figures::read(request.figures, super::FIGURES)?;
     let machines = FigureMachines::read(request.fabrics, super::MACHINES)?;
@@ -108,7 +115,8 @@ pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Anchored> {
     Ok(found)
 }
 
-/// The places of the anchors; none: the machine has not all of them.
+/// The indices of the anchors among the figures of a machine. `None`: the machine lacks some of
+/// them.
 fn anchors(own: &[(PublishedFigure, usize)], fourth: bool) -> Option<Vec<usize>> {
     let of = |wanted: fn(&PublishedFigure) -> bool| {
         own.iter()
@@ -122,7 +130,7 @@ fn anchors(own: &[(PublishedFigure, usize)], fourth: bool) -> Option<Vec<usize>>
             .min_by(|(_, one), (_, other)| apart(one.1, middle).total_cmp(&apart(other.1, middle)));
         found.map(|(at, _)| at)
     };
-    // Reads take a round trip more, so that they are no anchors beside writes.
+    // Reads take a round trip more than writes, so they are not used as anchors.
     let latency: fn(&PublishedFigure) -> bool =
         |figure| is_latency(figure) && !figure.test.contains("read");
     let bandwidth: fn(&PublishedFigure) -> bool =
@@ -176,7 +184,8 @@ impl Anchored {
         Ok(())
     }
 
-    /// The errors, before and after, of a group's figures of a machine, or of all.
+    /// The errors, before and after the calibration, of a group's figures: of one machine, or of
+    /// all.
     fn errors(&self, limits: &Limits, system: Option<&str>) -> [Vec<f64>; 2] {
         let wanted = self.others.iter().filter(|other| {
             other.fourth == limits.fourth
@@ -195,7 +204,8 @@ impl Anchored {
         both
     }
 
-    /// Rows of the table: group, machine, figures, and the errors before and after.
+    /// The header and the rows of the table: group, machine, number of figures, and the errors
+    /// before and after.
     pub(crate) fn rows(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let mut rows = Vec::new();
@@ -247,7 +257,7 @@ impl Anchored {
         (header, rows)
     }
 
-    /// The moved values of each machine.
+    /// The lines with the values that the calibration has changed, for each machine.
     fn moved(&self) -> String {
         let lines = self.systems.iter().map(|(name, fourth, moved)| {
             let anchors = if *fourth { "four" } else { "three" };
@@ -260,7 +270,7 @@ impl Anchored {
         lines.collect()
     }
 
-    /// A table of errors, and the values that moved.
+    /// The table of errors, and the changed values.
     pub(crate) fn text(&self) -> String {
         let (header, rows) = self.rows();
         let header = header.into_iter().map(String::from).collect();
@@ -268,7 +278,7 @@ impl Anchored {
         format!("{table}\n{}", self.moved())
     }
 
-    /// One JSON object per line: the figures, then the groups.
+    /// JSON, one object per line: the figures, then the groups.
     pub(crate) fn json(&self) -> String {
         let mut lines: Vec<Value> = Vec::new();
         let percent = |share: f64| (share * 1e4).round() / 100.0;

@@ -1,4 +1,4 @@
-//! Errors of predictions by kind of figure.
+//! Sums up the errors of predictions by kind of figure.
 
 use results::stats::{median, percentile, round_to};
 use results::table::aligned;
@@ -19,14 +19,14 @@ pub(crate) const CLASSES: [&str; 10] = [
     "collective operation",
     "quotient of machines",
 ];
-/// The name of all kinds together.
+/// The name of the row about figures of all kinds.
 pub(super) const ALL: &str = "all";
 
-/// Errors as shares, without signs, in ascending order.
+/// Absolute errors as shares, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Errors(Vec<f64>);
 
-/// The errors of each kind that has figures, and of all together.
+/// The errors of each kind that has figures, and then of figures of all kinds.
 pub(super) fn by_class(
     all: impl Iterator<Item = (&'static str, f64)> + Clone,
 ) -> Vec<(&'static str, Errors)> {

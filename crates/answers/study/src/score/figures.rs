@@ -1,4 +1,4 @@
-//! Published figures from a file, and the runs that predict them.
+//! Reads published figures from a file, and plans the runs that predict them.
 
 use std::path::Path;
 
@@ -13,37 +13,39 @@ use crate::benchmark::Benchmark;
 use crate::document::Reads;
 use crate::experiments::Run;
 
-/// One row of a file of figures. Columns of other names are ignored.
+/// A published figure: one row of a file of figures. Columns with other names are ignored.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct PublishedFigure {
     pub(crate) id: String,
-    /// The tool that measured it, by the name of its command.
+    /// The tool that measured the figure, by the name of its command.
     pub(crate) test: String,
-    /// The name of a system.
+    /// The name of the system that stands for the measured machine.
     pub(crate) model_cfg: String,
-    /// A size in bytes, or a word for a short or a long message.
+    /// The message size in bytes, or a word for a short or a long message.
     pub(crate) msg_size: String,
     pub(crate) value: String,
     pub(crate) unit: String,
-    /// Pairs of processes between two hosts, for rates of many; none: one.
+    /// The number of pairs of processes between two hosts, for the message rate of several pairs.
+    /// `None`: 1.
     #[serde(default)]
     pub(crate) pairs: Option<usize>,
-    /// Processes of a collective operation; none: two.
+    /// The number of processes of a collective operation. `None`: 2.
     #[serde(default)]
     pub(crate) ranks: Option<usize>,
-    /// Processes of a collective operation on each host; none: one.
+    /// The number of processes of a collective operation on each host. `None`: 1.
     #[serde(default)]
     pub(crate) ppn: Option<usize>,
-    /// Another system, over whose figure that of `model_cfg` is given as a quotient.
+    /// The system in the denominator. With it, the row is the figure of `model_cfg` divided by that
+    /// of this system; `None`: the figure of `model_cfg` alone.
     #[serde(default)]
     pub(crate) over: Option<String>,
-    /// The publication.
+    /// The publication that contains the figure.
     #[serde(default)]
     pub(crate) source: String,
-    /// The installation that the machine stands for, where several machines stand for one.
+    /// The name of the measured installation, if several systems stand for it.
     #[serde(default)]
     pub(crate) system: String,
-    /// The part that the figure had in the model, for tables.
+    /// The use of the figure in building the model, for tables.
     #[serde(default)]
     pub(crate) role: String,
 }
@@ -57,18 +59,18 @@ pub(crate) struct Group {
     pub(crate) members: Vec<Member>,
 }
 
-/// The part of a run in a figure.
+/// The part of a run's results that predicts a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// The figure's place in its file.
+    /// The index of the figure in its file.
     pub(crate) figure: usize,
-    /// The message size.
+    /// The message size, in bytes.
     pub(crate) size: usize,
-    /// The run is that of the machine below the line of a quotient.
+    /// True if the run is that of the machine in the denominator of a quotient.
     pub(crate) is_below: bool,
 }
 
-/// The figures of a file, or of `own` if none is named.
+/// Reads the figures of a file, or those of `own` if no file is named.
 pub(super) fn read(file: Option<&Path>, own: &str) -> Result<Vec<PublishedFigure>> {
     match file {
         None => parse("published.csv", own),
@@ -113,7 +115,8 @@ impl PublishedFigure {
         (value.is_finite() && value > 0.0).then_some(value)
     }
 
-    /// The size in bytes; a word stands for a short or a long message.
+    /// The size in bytes; a word stands for a short or a long message. `None`: it is neither a size
+    /// nor such a word.
     pub(crate) fn size(&self) -> Option<usize> {
         match self.msg_size.trim() {
             "small" | "smallest" | "min" => Some(8),
@@ -127,7 +130,7 @@ impl PublishedFigure {
         self.benchmark().is_some_and(|(of, ..)| of.is_collective())
     }
 
-    /// The installation that it was measured on.
+    /// The installation on which the figure was measured.
     pub(super) fn system(&self) -> &str {
         match self.system.as_str() {
             "" => &self.model_cfg,
@@ -141,7 +144,7 @@ impl PublishedFigure {
         of.is_some_and(|(of, ..)| of.is_of_devices())
     }
 
-    /// The kind of figure that intervals are known for.
+    /// The kind of figure for which intervals are known. `None`: there are none for such a figure.
     pub(super) fn kind(&self) -> Option<FigureKind> {
         let size = self.size().unwrap_or(8) as u64;
         match self.unit.as_str() {
@@ -159,7 +162,7 @@ impl PublishedFigure {
         of.is_some_and(|(of, ..)| of.unit() == results::Unit::Microseconds)
     }
 
-    /// The kind of figure, one of [`CLASSES`].
+    /// The kind of figure for tables, one of [`CLASSES`].
     pub(super) fn class(&self) -> &'static str {
         let size = self.size().unwrap_or(8);
         let place = match (self.unit.as_str(), size) {
@@ -177,7 +180,8 @@ impl PublishedFigure {
         CLASSES[place]
     }
 
-    /// The benchmark that repeats the test, its options, and what the machine's name ends in.
+    /// The benchmark that repeats the test, its options, and the suffix of the machine's name.
+    /// `None`: no benchmark repeats it.
     fn benchmark(&self) -> Option<(Benchmark, Vec<String>, &'static str)> {
         use Benchmark::*;
         let (benchmark, options, end): (_, &[&str], _) = match self.test.as_str() {
@@ -211,11 +215,11 @@ impl PublishedFigure {
     }
 }
 
-/// The end of the name of a machine with both ports of its HCA in use.
+/// The suffix of the name of a machine with both ports of its HCA in use.
 const DUAL_PORT: &str = "-dual-port";
 
-/// The runs that predict the figures, one for each test, machine and number of processes; and for
-/// each figure that no run predicts the reason. `word` names a machine on command lines.
+/// The runs that predict the figures: one for each test, machine and number of processes. For each
+/// figure without a run there is a reason. `word` returns the name of a machine on command lines.
 pub(crate) fn groups(
     figures: &[PublishedFigure],
     word: &dyn Fn(&str) -> Result<String, String>,
@@ -258,7 +262,7 @@ pub(crate) fn groups(
     (all, refused)
 }
 
-/// The size of a figure and the run that predicts it, or the reason that there is none.
+/// The message size of a figure and the run that predicts it, or the reason why there is none.
 fn planned(
     figure: &PublishedFigure,
     machine: &str,
@@ -293,12 +297,12 @@ fn planned(
 }
 
 impl PublishedFigure {
-    /// The system below the line of a quotient.
+    /// The system in the denominator of a quotient; `None` for other figures.
     pub(super) fn below(&self) -> Option<&String> {
         self.over.as_ref().filter(|name| !name.is_empty())
     }
 
-    /// The processes of the test, and those of each host.
+    /// The number of processes of the test, and the number on each host.
     fn processes(&self, benchmark: Benchmark) -> Result<(usize, usize), String> {
         let (ranks, ppn) = match benchmark {
             Benchmark::MbwMr => {
@@ -317,7 +321,7 @@ impl PublishedFigure {
     }
 }
 
-/// Most processes of a run.
+/// The most processes of a run.
 const MOST_PROCESSES: usize = 1024;
 
 #[cfg(test)]

@@ -1,50 +1,56 @@
-//! Intervals of predictions: by kind of figure and what is known of the machines, from the errors
-//! of systems of which the catalogue knows nothing.
+//! Intervals of predictions, by the kind of figure and by the knowledge of the machines, from
+//! errors on systems of which the catalogue has no values.
 //!
-//! An interval is two factors, down and up. Nine in ten figures shall lie between them, on systems
-//! that the errors do not come from. So each system is left out once, and the errors of all others
-//! give the interval that its own figures are compared with. For ratios both systems are left out.
+//! An interval is a pair of factors, below and above 1. Nine in ten published figures should lie
+//! between them, on systems that did not contribute to the errors. Therefore each system is left
+//! out once, and its own figures are compared with the interval that follows from all others. For
+//! ratios both systems are left out.
 
 use fabric::accuracy::{Accuracy, Case, FigureKind, HEADER};
 use results::stats::median;
 
-/// The share of figures that intervals are for.
+/// The share of figures that should lie inside an interval.
 const COVERED: f64 = 0.9;
-/// The share of other systems' figures that an interval holds. Figures of one system are alike, so
-/// a system that is left out finds fewer of its own inside: with 0.9 it is 80 %, with this share 88
-/// %.
+/// The share of other systems' figures that an interval must contain. Figures of one system
+/// resemble each other, so fewer figures of a left-out system lie inside: 80 % with a share of 0.9,
+/// 88 % with this one.
 const SHARE: f64 = 0.94;
-/// No interval is narrower than this, up or down: two runs of one benchmark differ as much.
+/// The least distance of an interval's ends from 1, as a factor: two runs of one benchmark differ
+/// by as much.
 const LEAST: f64 = 1.02;
-/// The least and the greatest share that intervals of left-out systems hold.
+/// The least and the greatest share of figures of left-out systems that should lie inside.
 pub(super) const COVERAGE: [f64; 2] = [0.8, 0.97];
-/// The greatest median width, in multiples of the narrowest interval that covers.
+/// The greatest acceptable median width, divided by the width of the narrowest interval.
 pub(super) const WIDTH: f64 = 1.5;
-/// Fewest systems that give an interval.
+/// The fewest systems from whose errors an interval is computed.
 const FEWEST: usize = 2;
 
-/// An error with its origin.
+/// The error of a prediction, with the kind of figure, the case and the systems that it belongs to.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     pub(super) kind: FigureKind,
     pub(super) case: Case,
-    /// The system, or the two of a ratio; for a quotient, its document.
+    /// The system, or both systems of a ratio; for a published quotient, its document.
     pub(super) systems: Vec<String>,
-    /// The published figure over its prediction.
+    /// The published figure divided by its prediction.
     pub(super) quotient: f64,
 }
 
-/// The intervals of a kind in a case.
+/// The interval of predictions for one kind of figure and one [`Case`] of machines, and a test of
+/// this interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KindIntervals {
-    /// From all errors.
+    /// The interval that follows from the errors on all systems.
     pub(super) accuracy: Accuracy,
-    /// Figures that lie within the interval of the other systems, and figures that have one.
+    /// The number of figures inside the interval that follows from the errors on other systems than
+    /// their own.
     pub(super) inside: usize,
+    /// The number of figures for which errors on other systems give an interval.
     pub(super) held: usize,
-    /// The median of the widths, up to down, of the intervals that the figures are compared with.
+    /// The median of the widths, as differences of the ends, of the intervals with which figures
+    /// are compared.
     pub(super) width: f64,
-    /// The width of the narrowest interval that holds nine in ten of all figures.
+    /// The width of the narrowest interval that contains nine in ten of all figures.
     pub(super) narrowest: f64,
 }
 
@@ -53,7 +59,7 @@ impl KindIntervals {
         self.width <= WIDTH * self.narrowest
     }
 
-    /// True if enough figures are inside, and some outside where there are many.
+    /// True if enough figures are inside, and, of many figures, some are outside.
     pub(super) fn covers(&self) -> bool {
         let (inside, held) = (self.inside as f64, self.held as f64);
         let outside = ((1.0 - COVERAGE[1]) * held).floor();
@@ -61,7 +67,7 @@ impl KindIntervals {
     }
 }
 
-/// The intervals of each case and kind that has errors of several systems.
+/// The intervals of each case and kind that have errors of several systems.
 pub(super) fn by_kind(all: &[Origin]) -> Vec<KindIntervals> {
     let cases = Case::ALL.into_iter();
     let each = cases.flat_map(|case| FigureKind::ALL.map(|kind| (case, kind)));
@@ -69,7 +75,8 @@ pub(super) fn by_kind(all: &[Origin]) -> Vec<KindIntervals> {
         .collect()
 }
 
-/// The interval from errors of a case and kind that come from none of these systems; none: too few.
+/// The interval from errors of a case and kind on all systems except these. `None`: there are too
+/// few.
 pub(super) fn without(
     all: &[Origin],
     case: Case,
@@ -126,7 +133,7 @@ fn of(all: &[Origin], case: Case, kind: FigureKind) -> Option<KindIntervals> {
     })
 }
 
-/// The number of systems of these errors.
+/// The number of systems in these errors.
 fn systems(own: &[&Origin]) -> usize {
     let mut all: Vec<&String> = own.iter().flat_map(|one| &one.systems).collect();
     all.sort_unstable();
@@ -134,10 +141,11 @@ fn systems(own: &[&Origin]) -> usize {
     all.len()
 }
 
-/// The interval that is used for errors like these; none: too few systems.
+/// The interval for figures with errors like these; `None`: there are too few systems.
 ///
-/// Ratios are of pairs, so few systems make many of them, and none has the error that the next
-/// system brings. The interval of a ratio is as much wider, in logarithms, as one system is of all.
+/// Ratios are of pairs, so a few systems make many of them, and none has the error that the next
+/// system brings. The logarithms of a ratio's interval are therefore increased by the factor 1 +
+/// 1/n for n systems.
 fn interval(own: &[&Origin]) -> Option<[f64; 2]> {
     let count = systems(own);
     if count < FEWEST {
@@ -150,8 +158,8 @@ fn interval(own: &[&Origin]) -> Option<[f64; 2]> {
     narrowest(own, COVERED).map(|ends| ends.map(|end| end.powf(wider)))
 }
 
-/// The narrowest interval that holds this share of the errors, and no error at all. That of a ratio
-/// is as wide down as up, because a ratio may be turned over.
+/// The narrowest interval around 1 that contains this share of the errors. For a ratio its ends are
+/// inverses of each other, because a ratio may be inverted.
 fn narrowest(own: &[&Origin], share: f64) -> Option<[f64; 2]> {
     let least = LEAST.ln();
     let is_ratio = own.first()?.case.is_ratio();
@@ -173,7 +181,7 @@ fn narrowest(own: &[&Origin], share: f64) -> Option<[f64; 2]> {
     narrowest.map(|ends| ends.map(f64::exp))
 }
 
-/// The table that crate `fabric` keeps.
+/// The text of the table of errors in crate `fabric`.
 pub(super) fn table(all: &[KindIntervals]) -> String {
     let lines = all.iter().map(|one| format!("{}\n", one.accuracy.line()));
     format!("{HEADER}\n{}", lines.collect::<String>())
@@ -208,7 +216,8 @@ mod tests {
         let found = by_kind(&all);
         assert_eq!(found.len(), 1);
         let one = &found[0];
-        // c is outside of what a and b say. b and c hold 1 to 2, which a's 0.9 is not in.
+        // c is outside the interval of a and b. The interval of b and c is 1 to 2, so a's 0.9 is
+        // outside.
         assert_eq!((one.inside, one.held), (5, 7));
         assert_eq!((one.accuracy.figures, one.accuracy.systems), (7, 3));
         assert!((one.accuracy.low - 0.9).abs() < 1e-9, "{one:?}");
@@ -242,7 +251,7 @@ mod tests {
             without(&all, Case::RatioNamed, FigureKind::ShortStream, &systems)
         };
         assert_eq!(wide(&["a", "c"]), None);
-        // Of three and of three systems, so a third wider.
+        // Three systems remain in each case, so the interval is wider by a third.
         let wider = |error: f64| error.powf(4.0 / 3.0);
         let [low, high] = wide(&["d"]).unwrap();
         assert!((low * high - 1.0).abs() < 1e-9 && (high - wider(2.0)).abs() < 1e-9);

@@ -14,9 +14,10 @@ use fabric::components::Part;
 use super::figures::PublishedFigure;
 use crate::calibrate::Base;
 
-/// Systems by name.
+/// The systems of a file and of the catalogue, by name.
 pub(super) struct FigureMachines {
-    /// The file with systems; it lasts as long as this value if it was written here.
+    /// The name of the file with systems. A built-in one is written to `written`, and exists as
+    /// long as this value.
     file: String,
     written: Option<File>,
     in_file: Vec<String>,
@@ -26,7 +27,7 @@ pub(super) struct FigureMachines {
 }
 
 impl FigureMachines {
-    /// The systems of a file, or of `own` if none is named.
+    /// Reads the systems of a file, or those of `own` if no file is named.
     pub(super) fn read(file: Option<&Path>, own: &str) -> Result<FigureMachines> {
         let (name, text) = match file {
             None => ("published.toml".to_owned(), own.to_owned()),
@@ -57,7 +58,7 @@ impl FigureMachines {
         })
     }
 
-    /// A system as one to start from; none: there is no such system.
+    /// A system as the base of a calibration; `None`: there is no such system.
     pub(super) fn base(&self, system: &str) -> Option<Base> {
         let has = |names: &[String]| names.iter().any(|name| name == system);
         let text = match has(&self.in_file) {
@@ -72,8 +73,9 @@ impl FigureMachines {
         })
     }
 
-    /// The knowledge of the machine of a figure, or of the two of a quotient. `own`: this library
-    /// is predicted in place of the one that the machine names.
+    /// The case of a figure's machine, or of both machines of a quotient: libraries are named or
+    /// assumed, or messages travel by TCP. `own`: our library is predicted instead of the one that
+    /// the machine names. `None`: there is no such machine.
     pub(super) fn case(&self, figure: &PublishedFigure, own: bool) -> Option<Case> {
         let of = |machine: &Sheet| {
             let is_named = figure.is_of_devices() || !own && accuracy::names_library(machine);
@@ -88,7 +90,7 @@ impl FigureMachines {
         Some(Case::of_ratio(of(&machine)?, of(&below)?, are_equal))
     }
 
-    /// True if hosts and MPI libraries of two systems cost the same.
+    /// True if hosts and MPI libraries of two systems have the same costs.
     pub(super) fn have_equal_hosts(&self, one: &str, other: &str) -> bool {
         let both = self.sheet(one).zip(self.sheet(other));
         both.is_some_and(|(one, other)| accuracy::have_equal_hosts(&one, &other))
@@ -98,14 +100,14 @@ impl FigureMachines {
         self.catalogue.sheet(System::KIND, system).ok()
     }
 
-    /// The word that names a system on command lines, or the reason that there is none.
+    /// The name of a system on command lines, or the reason why there is none.
     pub(super) fn word(&self, system: &str) -> Result<String, String> {
         let has = |names: &[String]| names.iter().any(|name| name == system);
         if has(&self.in_file) {
             let written = self.written.as_ref().map(path);
             let file = written.unwrap_or_else(|| PathBuf::from(&self.file));
             let file = file.display();
-            // A name without a folder or suffix would be one of the catalogue.
+            // Without a folder or a suffix the name would mean a system of the catalogue.
             let folder = match file.to_string().contains('/') {
                 true => "",
                 false => "./",
@@ -127,14 +129,14 @@ fn systems(catalogue: &Catalogue) -> Vec<String> {
     entries.map(|entry| entry.name.to_owned()).collect()
 }
 
-/// A file without a name of its own, so that nothing is left of it.
+/// A file without a name, so that it disappears with this process.
 fn written(text: &str) -> std::io::Result<File> {
     let mut file = tempfile::tempfile()?;
     file.write_all(text.as_bytes())?;
     Ok(file)
 }
 
-/// A path by which commands that this one starts open the file.
+/// A path by which child processes open the file.
 fn path(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }

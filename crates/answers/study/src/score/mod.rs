@@ -1,5 +1,5 @@
-//! Any published figures beside predicted ones: a file of figures, a file of machines, and the
-//! errors by kind of figure.
+//! Scores: compares published figures with predicted ones, given a file of figures and a file of
+//! machines, and sums up the errors by kind of figure.
 
 pub(crate) mod anchors;
 mod errors;
@@ -25,8 +25,9 @@ use errors::Errors;
 use figures::{PublishedFigure, groups};
 use machines::FigureMachines;
 
-/// The figures of this project, and their machines.
+/// The published figures of this project.
 const FIGURES: &str = include_str!("../../data/published.csv");
+/// The machines of these figures.
 const MACHINES: &str = include_str!("../../data/published.toml");
 
 /// Published figures with their predictions.
@@ -36,25 +37,26 @@ pub(crate) struct Scores(Vec<Scored>);
 #[derive(Clone)]
 struct Scored {
     figure: PublishedFigure,
-    /// The knowledge of the machine, or of the two of a quotient; none: there is no such machine.
+    /// The case of the machine, or of both machines of a quotient: libraries are named or assumed,
+    /// or messages travel by TCP. `None`: there is no such machine.
     case: Option<Case>,
-    /// The prediction in the figure's unit, or the reason that there is none.
+    /// The prediction in the figure's unit, or the reason why there is none.
     predicted: Result<f64, String>,
 }
 
-/// The figures to predict, and their machines.
+/// A request for predictions: the figures and their machines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScoreRequest<'a> {
-    /// A file of figures; none: those of this project.
+    /// The file of figures. `None`: the figures of this project.
     pub(crate) figures: Option<&'a Path>,
-    /// A file of machines; none: those of this project.
+    /// The file of machines. `None`: the machines of this project.
     pub(crate) fabrics: Option<&'a Path>,
-    /// Predict this library in place of the one that a machine names.
+    /// True to predict our library instead of the one that a machine names.
     pub(crate) own: bool,
 }
 
 impl ScoreRequest<'_> {
-    /// The figures of this project, with this library in place of the one that a machine names.
+    /// The request for all figures of this project with our own library.
     const OWN: ScoreRequest<'static> = ScoreRequest {
         figures: None,
         fabrics: None,
@@ -62,14 +64,14 @@ impl ScoreRequest<'_> {
     };
 }
 
-/// Predicts figures.
+/// Predicts the figures of a request.
 pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Scores> {
     let figures = figures::read(request.figures, FIGURES)?;
     let machines = FigureMachines::read(request.fabrics, MACHINES)?;
     predict(command, figures, &machines, request.own)
 }
 
-/// Predicts figures. `own`: this library in place of the one that a machine names.
+/// Predicts figures. `own`: of our library instead of the one that a machine names.
 fn predict(
     command: &Path,
     figures: Vec<PublishedFigure>,
@@ -83,7 +85,7 @@ fn predict(
     let runs: Vec<Run> = groups.iter().map(|group| group.run.clone()).collect();
     let mut console = Console::without_libraries(runs.len());
     let points = at_once(command, &runs, &mut console)?;
-    // The value of each figure, and the one below the line of a quotient.
+    // For each figure, its value, and for a quotient also the value in the denominator.
     let mut found: Vec<[Option<f64>; 2]> = vec![[None; 2]; figures.len()];
     for (group, points) in groups.iter().zip(&points) {
         for member in &group.members {
@@ -129,14 +131,14 @@ fn predict(
 const QUOTIENT: &str = "x";
 
 impl Scored {
-    /// The error as a share of the published value.
+    /// The error of the prediction, as a share of the published value; `None` without a prediction.
     fn error(&self) -> Option<f64> {
         let predicted = self.predicted.as_ref().ok()?;
         Some(predicted / self.figure.number()? - 1.0)
     }
 
-    /// The interval around the prediction that holds nine in ten published figures; none: too few
-    /// of this kind are published.
+    /// The interval around the prediction in which nine of ten published figures lie. `None`: too
+    /// few figures of this kind are published.
     fn interval(&self) -> Option<[f64; 2]> {
         let accuracy = self.figure.kind()?.accuracy(self.case?)?;
         Some(accuracy.interval(*self.predicted.as_ref().ok()?))
@@ -144,7 +146,7 @@ impl Scored {
 }
 
 impl Scores {
-    /// Machines with their kinds of figures, in the order of the file.
+    /// The pairs of a machine and a kind of its figures, in the order of the file.
     fn machines(&self) -> Vec<(String, &'static str)> {
         let predicted = self.0.iter().filter(|scored| scored.error().is_some());
         let mut all: Vec<(String, &'static str)> = Vec::new();
@@ -154,7 +156,7 @@ impl Scores {
                 all.push(one);
             }
         }
-        // Kinds of one machine stand together.
+        // Sort, so that the kinds of one machine are neighbours.
         let place = |name: &str| all.iter().position(|(own, _)| own == name);
         let mut sorted = all.clone();
         sorted.sort_by_key(|(name, class)| {
@@ -196,7 +198,7 @@ impl Scores {
         errors::by_class(all)
     }
 
-    /// A table of the figures, the reasons of those without prediction, and the errors by kind.
+    /// A table of the figures, the reasons for missing predictions, and the errors by kind.
     pub(crate) fn text(&self) -> String {
         let mut rows = Vec::new();
         let mut reasons = Vec::new();
@@ -247,7 +249,7 @@ impl Scores {
         text + &format!("\n{}", errors::table(&self.errors()))
     }
 
-    /// One JSON object per line: the figures, then the errors by kind.
+    /// JSON, one object per line: the figures, then the errors by kind.
     pub(crate) fn json(&self) -> String {
         let mut lines = Vec::new();
         for scored in &self.0 {

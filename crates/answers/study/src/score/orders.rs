@@ -1,7 +1,9 @@
-//! Orders of two machines: how sure a comparison is of them, and how often it is wrong.
+//! Tests the order in which predictions put two machines: how certain `compare` calls that order,
+//! and how often it is wrong.
 //!
-//! Two machines with a figure of one test and size are a pair. Its predicted order gets the word
-//! that `compare` would give it, by the errors of ratios that come from other systems than the two.
+//! Two machines with figures of one test and size form a pair. The predicted order of a pair gets
+//! the certainty that `compare` would state, by the errors of ratios on systems other than these
+//! two.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +12,40 @@ use fabric::accuracy::{Case, Certainty, FigureKind, Side, certainty};
 use super::Scored;
 use super::intervals::{self, Origin};
 
-/// The least share of clear orders that are called sure or fairly sure. An order is clear where the
-/// published ratio is beyond twice its interval.
+/// The least acceptable share of clear orders that are called sure or fairly sure. An order is
+/// clear if the published ratio is beyond the square of its interval.
 pub(super) const SAID: f64 = 0.9;
 
-/// Figures of two machines by one test.
+/// The figures of two machines in one test, as ratios.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     kind: FigureKind,
     case: Case,
     systems: Vec<String>,
-    /// The time, or the inverse of the bandwidth, of one over that of the other.
+    /// The predicted time, or inverse bandwidth, of the first machine divided by that of the
+    /// second.
     predicted: f64,
     published: f64,
 }
 
-/// The words of the orders of a kind in a case.
+/// The numbers of predicted orders of two machines by their certainty, for one kind of figure and
+/// one [`Case`] of machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Words {
     pub(super) pairs: usize,
     pub(super) sure: usize,
-    /// Called sure, while the published order is the other one.
+    /// The number of orders that are called sure while the published order is the opposite.
     pub(super) sure_wrong: usize,
     pub(super) fairly_sure: usize,
     pub(super) fairly_sure_wrong: usize,
-    /// Pairs whose published ratio is beyond twice the interval.
+    /// The number of pairs whose published ratio is beyond the square of the interval.
     pub(super) clear: usize,
-    /// Those of them that are called sure or fairly sure.
+    /// The number of clear pairs whose order is called sure or fairly sure.
     pub(super) said: usize,
 }
 
-/// The pairs of figures. `are_equal`: hosts and libraries of two machines of one system.
+/// All pairs of figures. `are_equal`: true if two machines have equal hosts and libraries; it is
+/// called only for machines of the same installation.
 pub(super) fn pairs(all: &[Scored], are_equal: impl Fn(&str, &str) -> bool) -> Vec<Pair> {
     let mut by_test: BTreeMap<(&str, usize), Vec<&Scored>> = BTreeMap::new();
     for scored in all.iter().filter(|scored| scored.figure.kind().is_some()) {
@@ -90,14 +95,15 @@ impl Pair {
         self.case
     }
 
-    /// The error of the ratio. Few systems have equal hosts, so such a ratio counts for all kinds
-    /// of its quantity: latencies, streams, or long bandwidths.
+    /// The error of the pair's ratio. Few systems have equal hosts, so such an error is used for
+    /// all kinds of its quantity: latencies, streams, or long bandwidths.
     pub(super) fn origins(&self) -> Vec<Origin> {
         let quotient = self.published / self.predicted;
         spread(self.kind, self.case, self.systems.clone(), quotient)
     }
 
-    /// The word for the predicted order, by errors of ratios that come from neither system.
+    /// The certainty of the predicted order, by errors of ratios on other systems, and the factor
+    /// of their interval.
     fn word(&self, origins: &[Origin]) -> (Certainty, f64) {
         let interval = intervals::without(origins, self.case, self.kind, &self.systems);
         let factor = interval.map_or(f64::INFINITY, |[_, high]| high);
@@ -108,7 +114,7 @@ impl Pair {
     }
 }
 
-/// The error of a ratio, for each kind that it counts for.
+/// The error of a ratio, once for each kind for which it is used.
 pub(super) fn spread(
     kind: FigureKind,
     case: Case,
@@ -131,7 +137,7 @@ pub(super) fn spread(
 }
 
 impl Words {
-    /// The words of the pairs of each case and kind.
+    /// The numbers of orders by certainty, for each case and kind.
     pub(super) fn by_kind(pairs: &[Pair], origins: &[Origin]) -> Vec<(Case, FigureKind, Words)> {
         let mut found: BTreeMap<(Case, FigureKind), Words> = BTreeMap::new();
         for pair in pairs {
@@ -163,7 +169,7 @@ impl Words {
         }
     }
 
-    /// All together.
+    /// The sums over all cases and kinds.
     pub(super) fn sum(all: &[(Case, FigureKind, Words)]) -> Words {
         all.iter().fold(Words::default(), |sum, (_, _, one)| Words {
             pairs: sum.pairs + one.pairs,
@@ -176,8 +182,8 @@ impl Words {
         })
     }
 
-    /// True if no order that is called sure is wrong, and clear orders are called sure or fairly
-    /// sure.
+    /// True if no order that is called sure is wrong, and enough clear orders are called sure or
+    /// fairly sure.
     pub(super) fn hold(&self) -> bool {
         self.sure_wrong == 0 && self.said as f64 >= SAID * self.clear as f64
     }
@@ -213,7 +219,7 @@ mod tests {
             .map(|pair| (pair.case, pair.systems.len(), pair.published))
             .collect();
         let wanted = [
-            // Times are inverse bandwidths; both machines are of one system.
+            // For bandwidths the ratio is of inverses; both machines belong to one installation.
             (Case::RatioEqual, 1, 2.0),
             (Case::RatioNamed, 2, 0.5),
             (Case::RatioNamed, 2, 2.0 / 1.1),
@@ -232,7 +238,8 @@ mod tests {
             predicted,
             published,
         };
-        // Two systems widen it to 1.2; a is one of the pair.
+        // Two systems widen the interval of c and d to 1.2; the error of a is left out, since a is
+        // in the pair.
         let errors = [("c", 1.2_f64.powf(2.0 / 3.0)), ("d", 1.1), ("a", 9.0)];
         let origins: Vec<Origin> = errors
             .iter()

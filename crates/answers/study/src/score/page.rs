@@ -1,4 +1,4 @@
-//! The page of scores: all errors of the model against published figures, in one place.
+//! The page of scores: all errors of the model against published figures, in one document.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::{ScoreRequest, Scores, anchors, intervals, unseen};
 use crate::experiments::Effort;
 use crate::scoreboard::Scoreboard;
 
-/// Quotients of machines that one document has both of.
+/// Quotients of two machines' figures that are in the same document.
 const PAIRS: &str = include_str!("../../data/pairs.csv");
 
 /// A part of the page.
@@ -26,7 +26,7 @@ pub(crate) enum Part {
     Statements,
 }
 
-/// The parts of the page, in its order.
+/// All parts of the page, in its order.
 pub(crate) const PARTS: [Part; 4] = [Part::Figures, Part::Unseen, Part::Anchors, Part::Statements];
 
 const HEAD: &str = "\
@@ -60,7 +60,7 @@ pub(crate) fn page(command: &Path, parts: &[Part]) -> Result<String> {
     Ok(text.trim_end().to_owned() + "\n")
 }
 
-/// The table of errors that crate `fabric` keeps.
+/// The table of errors that crate `fabric` includes.
 pub(crate) fn accuracy(command: &Path) -> Result<String> {
     let found = unseen::run(command, &pairs(command)?)?;
     Ok(intervals::table(&intervals::by_kind(&found.origins())))
@@ -75,11 +75,11 @@ fn pairs(command: &Path) -> Result<Scores> {
     )
 }
 
-/// The predictions of figures of which the catalogue has values.
+/// The predictions of seen figures: those from which values of the catalogue were inferred.
 #[derive(Default)]
 struct Seen {
     named: Scores,
-    /// With this library in place of the named one.
+    /// The predictions with our library instead of the named one.
     own: Scores,
     pairs: Scores,
 }
@@ -94,7 +94,7 @@ impl Seen {
     }
 }
 
-/// A table in the form of documents; columns of numbers are aligned to the right.
+/// A Markdown table; columns of numbers are aligned to the right.
 pub(super) fn markdown(header: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut text = line(header.iter().map(|cell| (*cell).to_owned()).collect());
@@ -115,7 +115,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Count, median, 90th percentile and share within 10 % of errors.
+/// The number, the median, the 90th percentile, and the share within 10 % of errors.
 fn summed(mut errors: Vec<f64>) -> Vec<String> {
     errors.sort_by(f64::total_cmp);
     let close = errors
@@ -191,7 +191,7 @@ fn figures(seen: &Seen) -> String {
     text + &ratios(pairs)
 }
 
-/// The quotients of machines.
+/// The section about ratios between machines.
 fn ratios(pairs: &Scores) -> String {
     let rows: Vec<Vec<String>> = pairs
         .0

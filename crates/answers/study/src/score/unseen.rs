@@ -1,8 +1,8 @@
-//! Figures of systems from which no value of the catalogue comes: the errors to expect of a machine
-//! that nobody has compared with the model.
+//! Figures of unseen systems, from which no value of the catalogue was inferred: the errors to
+//! expect for a machine that has never been compared with the model.
 //!
-//! Each is predicted twice: with the MPI library that its source names, and with this project's in
-//! its place, as `compare` predicts a machine whose library is assumed.
+//! Each figure is predicted twice: with the MPI library that its source names, and with our library
+//! instead, as `compare` predicts a machine whose library is assumed.
 
 use std::path::Path;
 
@@ -17,20 +17,22 @@ use super::page::{markdown, percent};
 use super::{Scored, Scores, figures, predict};
 
 const FIGURES: &str = include_str!("../../data/unseen.csv");
-/// The machines of the figures, as their sources describe them.
+/// The machines of the figures, described as in their sources.
 pub(super) const MACHINES: &str = include_str!("../../data/unseen.toml");
 
 /// The figures with both predictions.
 pub(super) struct Unseen {
     named: Scores,
-    /// With this library; figures of devices as they are, those over TCP left out.
+    /// The predictions with our library. Figures of devices are the same as in `named`; figures
+    /// over TCP are left out.
     assumed: Scores,
-    /// Quotients that one document has, as far as no value of the catalogue used them.
+    /// Quotients of two machines' figures in one document, except those from which a value was
+    /// inferred.
     quotients: Scores,
     machines: FigureMachines,
 }
 
-/// Predicts the figures. `quotients`: those of [`super::page::pairs`].
+/// Predicts the figures. `quotients` are the scores of `super::page::pairs`.
 pub(super) fn run(command: &Path, quotients: &Scores) -> Result<Unseen> {
     let machines = FigureMachines::read(None, MACHINES)?;
     let all = figures::parse("unseen.csv", FIGURES)?;
@@ -57,7 +59,8 @@ impl Scored {
 }
 
 impl Scores {
-    /// Figures of devices, which no library changes, for the case that the library is assumed.
+    /// The figures of devices, which do not depend on a library, for the case that the library is
+    /// assumed.
     fn of_devices_as_assumed(&self) -> Vec<Scored> {
         let own = self.0.iter().filter(|one| one.figure.is_of_devices());
         own.map(|one| Scored {
@@ -78,7 +81,7 @@ impl Scores {
         })
     }
 
-    /// Errors without signs and with them, of the figures that `wanted` takes.
+    /// The absolute and the signed errors of the figures for which `wanted` is true, summed up.
     fn summed(&self, wanted: impl Fn(&Scored) -> bool) -> Summed {
         let own = self.0.iter().filter(|one| wanted(one));
         let mut signed: Vec<f64> = own.filter_map(Scored::error).collect();
@@ -94,7 +97,7 @@ impl Scores {
     }
 }
 
-/// Errors in short.
+/// A summary of the errors of several figures: medians and the 90th percentile.
 struct Summed {
     figures: usize,
     median: f64,
@@ -112,7 +115,7 @@ impl Summed {
 }
 
 impl Unseen {
-    /// The errors that intervals come from.
+    /// The errors from which intervals are computed.
     pub(super) fn origins(&self) -> Vec<Origin> {
         let mut all: Vec<Origin> = self.named.origins().chain(self.assumed.origins()).collect();
         let pairs = self.pairs(&self.named.0, &self.assumed.0);
@@ -134,18 +137,19 @@ impl Unseen {
         all
     }
 
-    /// The pairs of named machines, and those of machines with assumed libraries.
+    /// The pairs of machines with named libraries, and those of machines with assumed libraries.
     fn pairs(&self, named: &[Scored], assumed: &[Scored]) -> Vec<Pair> {
         let are_equal = |one: &str, other: &str| self.machines.have_equal_hosts(one, other);
         let mut all = orders::pairs(named, are_equal);
-        // Equal hosts are equal with either library, and count once.
+        // Machines with equal hosts are equal with either library, so they are counted only once.
         let of_assumed = orders::pairs(assumed, are_equal).into_iter();
         all.extend(of_assumed.filter(|pair| pair.case() == Case::RatioAssumed));
         all
     }
 
-    /// The part of the page. `seen`: figures of which the catalogue has values, with the library
-    /// that their machines name and with this one.
+    /// The part of the page about unseen figures, those of systems from which no value was
+    /// inferred. `seen` and `seen_assumed`: the predictions of seen figures, with the library that
+    /// the machines name and with ours.
     pub(super) fn markdown(&self, seen: &Scores, seen_assumed: &Scores) -> String {
         let origins = self.origins();
         let own_devices = seen.of_devices_as_assumed();
@@ -253,7 +257,7 @@ fn verdict(holds: bool) -> &'static str {
     }
 }
 
-/// The intervals, with the bounds that they shall keep.
+/// The section about intervals, with the limits that they should keep.
 fn shown(all: &[KindIntervals]) -> String {
     let row = |one: &KindIntervals| {
         let Accuracy {
@@ -319,7 +323,7 @@ fn shown(all: &[KindIntervals]) -> String {
     )
 }
 
-/// The words for orders of machines.
+/// The section about orders of machines and their certainty.
 fn words(all: &[(Case, FigureKind, Words)]) -> String {
     let row = |case: &str, kind: &str, words: &Words| {
         vec![

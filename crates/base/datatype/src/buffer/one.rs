@@ -1,4 +1,4 @@
-//! One number of the user's memory.
+//! Accesses one aligned number in the user's memory.
 
 /// A number in a buffer, aligned and within its bounds.
 #[derive(Clone, Copy)]
@@ -7,12 +7,12 @@ pub(crate) struct One<T>(pub(super) *mut T);
 impl<T: Copy> One<T> {
     #[inline(always)]
     pub(crate) fn load(self) -> T {
-        // SAFETY: readable by the promise of `Buffer::new`; `Buffer::one` has checked the place.
+        // SAFETY: readable by the promise of `Buffer::new`; `Buffer::one` has checked the address.
         // Every pattern of bits is a number.
         unsafe { self.0.read() }
     }
 
-    /// The place of an atomic.
+    /// The address of the number, for an atomic operation on it.
     #[inline(always)]
     pub(crate) fn place(self) -> *mut T {
         self.0
@@ -20,7 +20,7 @@ impl<T: Copy> One<T> {
 
     #[inline(always)]
     pub(crate) fn store(self, value: T) {
-        // SAFETY: writable by the promise of `Buffer::new`; `Buffer::one` has checked the place.
+        // SAFETY: writable by the promise of `Buffer::new`; `Buffer::one` has checked the address.
         unsafe { self.0.write(value) }
     }
 }

@@ -1,11 +1,12 @@
-//! Runs of memory, joined where they are adjacent.
+//! Lists the contiguous runs of memory that elements of a type occupy. Adjacent runs are joined.
 
+use super::Buffer;
 use crate::types::Type;
 use crate::walk::{Flow, Visit, copies};
 
 impl Type {
-    /// The runs of bytes of `count` elements, at most `max` of them, as offsets from their address
-    /// with lengths. Adjacent runs are joined.
+    /// The runs of bytes of `count` elements, at most `max` of them, as (offset from the elements'
+    /// address, length). Adjacent runs are joined.
     pub fn runs(&self, count: usize, max: usize) -> Vec<(isize, usize)> {
         let mut segments = Segments::new(max);
         let bytes = count.saturating_mul(self.size());
@@ -21,14 +22,49 @@ impl Type {
     }
 }
 
-/// A list of runs that a walk visits, as addresses or offsets with lengths.
+impl Buffer {
+    /// The number of runs of memory. Adjacent runs are joined. `None`: there are more than `most`.
+    pub fn runs(&self, most: usize) -> Option<usize> {
+        if self.as_dense().is_some() {
+            return (most > 0).then_some(1);
+        }
+        let mut count = Count {
+            end: None,
+            runs: 0,
+            most,
+        };
+        let is_over = self.walk(0, self.len(), &mut count).is_break();
+        (!is_over).then_some(count.runs)
+    }
+}
+
+/// A visitor that counts the runs of a walk.
+struct Count {
+    /// The end of the last run.
+    end: Option<usize>,
+    runs: usize,
+    most: usize,
+}
+
+impl Visit for Count {
+    fn run(&mut self, address: usize, len: usize) -> Flow {
+        self.runs += usize::from(self.end != Some(address));
+        self.end = Some(address.wrapping_add(len));
+        match self.runs > self.most {
+            true => Flow::Break(()),
+            false => Flow::Continue(()),
+        }
+    }
+}
+
+/// A visitor that lists the runs of a walk, as (address or offset, length).
 pub(super) struct Segments {
     pub(super) list: Vec<(usize, usize)>,
     max: usize,
 }
 
 impl Segments {
-    /// An empty list, which takes at most `max` runs.
+    /// An empty list with room for `max` runs.
     pub(super) fn new(max: usize) -> Segments {
         Segments {
             list: Vec::new(),

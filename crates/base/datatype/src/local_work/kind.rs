@@ -1,4 +1,4 @@
-//! Kinds of work: as numbers for records, and as words for files.
+//! Kinds of local work, with their codes for records and their names for files.
 
 use crate::op::Op;
 use crate::predefined::Predefined;
@@ -16,21 +16,22 @@ pub enum LocalWork {
         /// Bytes from the start of a run to the start of the next one.
         stride: u32,
     },
-    /// A predefined operation on elements of a predefined type.
+    /// A predefined reduction operation on elements of a predefined type.
     Combine(Op, Predefined),
     /// A conversion to or from external32.
     Convert,
-    /// The program's operation with this number, in the order in which it makes its operations.
+    /// The user-defined operation with this number; operations are numbered in the order of
+    /// `MPI_Op_create`.
     Function(u32),
 }
 
-/// Bits of a number within the code of a kind.
+/// The number of bits of a number within the code of a kind.
 const BITS: u32 = 30;
-/// The greatest number within the code of a kind; greater ones become this one.
+/// The greatest number within the code of a kind; it also stands for greater ones.
 const MOST: u32 = (1 << BITS) - 1;
 
 impl LocalWork {
-    /// The kind as a number.
+    /// The code of the kind.
     pub fn encode(self) -> u64 {
         let (kind, first, second) = match self {
             LocalWork::Copy => (0, 0, 0),
@@ -43,7 +44,7 @@ impl LocalWork {
         kind << (2 * BITS) | word(first) << BITS | word(second)
     }
 
-    /// The kind of a number. `None`: it stands for none.
+    /// The kind with this code. `None`: no kind has it.
     pub fn decode(code: u64) -> Option<LocalWork> {
         let word = |shift: u32| (code >> shift) as u32 & MOST;
         let (first, second) = (word(BITS), word(0));
@@ -64,7 +65,7 @@ impl LocalWork {
         })
     }
 
-    /// The kind of a word that [`Display`](std::fmt::Display) has written.
+    /// The kind with this name, as [`Display`](std::fmt::Display) writes it; `None` for other text.
     pub fn parse(word: &str) -> Option<LocalWork> {
         match word {
             "copy" => return Some(LocalWork::Copy),
@@ -103,7 +104,8 @@ impl std::fmt::Display for LocalWork {
     }
 }
 
-/// The class of a length: all lengths from a power of two to the next have one rate.
+/// The class of a length: the lengths from one power of two up to the next are one class, and have
+/// one rate.
 pub fn class(length: usize) -> u32 {
     length.max(1).ilog2()
 }

@@ -1,4 +1,5 @@
-//! The meter of a rank on a modelled machine.
+//! The time that a rank of a modelled machine needs for work on its own memory (packing,
+//! reductions, copies), added up until the machine charges it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,33 +8,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::kind::{LocalWork, class};
 use super::rates::{AMOUNT, Rates};
 
-/// Bytes that the memory moves for a shorter run: a cache line.
+/// The size of a cache line in bytes: the memory moves at least one for a short run.
 const LINE: u64 = 64;
 
 /// Adds up the time of a rank's work on its own memory.
 #[derive(Debug)]
 pub struct Meter {
-    /// The sum that the machine has not charged yet, in picoseconds.
+    /// The time that the machine has not charged yet, in picoseconds.
     owed: Arc<AtomicU64>,
-    /// Measured rates.
+    /// The rates of each kind of work, as this computer was measured.
     rates: Rates,
-    /// The picoseconds of 1,024 bytes of work whose rate is not known: the machine's.
+    /// The time of 1,024 bytes of work whose rate is not known, in picoseconds: a property of the
+    /// machine.
     usual: u64,
-    /// The work that was done, if that is kept, by code and class: of the program's functions the
-    /// elements and their picoseconds.
+    /// The kinds of work that were done, by code and class; `None` if they are not recorded. The
+    /// sums are 0 except those of the program's functions.
     pub(super) used: Option<Mutex<Sums>>,
 }
 
-/// The amount and the picoseconds of work, by the kind's code and the class of its length.
+/// The amount of work and its time in picoseconds, by the kind's code and the class of its length.
 type Sums = BTreeMap<(u64, u32), [u64; 2]>;
 
-/// Work that a rank has done: the kind's code, the class of its length, and an amount with its time
-/// in picoseconds.
+/// One kind of work that a rank has done: the kind's code, the class of its length, an amount, and
+/// the time of that amount in picoseconds.
 pub type Row = [u64; 4];
 
 impl Meter {
     /// A meter that adds to `owed`. Work of a kind that `rates` does not know takes `usual`
-    /// picoseconds for 1,024 bytes. `keeps`: the meter keeps the kinds of work that were done.
+    /// picoseconds for 1,024 bytes. `keeps`: the meter records the kinds of work that were done.
     pub fn new(owed: Arc<AtomicU64>, usual: u64, rates: Rates, keeps: bool) -> Meter {
         Meter {
             owed,
@@ -43,7 +45,8 @@ impl Meter {
         }
     }
 
-    /// Adds work on `amount` bytes or elements, a part of a vector of `of` ones.
+    /// Adds work on `amount` bytes or elements, which are a part of a vector of `of` bytes or
+    /// elements.
     pub fn add(&self, work: LocalWork, amount: usize, of: usize) {
         if amount == 0 {
             return;
@@ -52,7 +55,8 @@ impl Meter {
         self.owe(self.time(work, amount, of));
     }
 
-    /// Adds a copy to or from runs, beyond a copy of as many bytes in one run.
+    /// Adds the extra time of a copy to or from separate runs, compared with a copy of as many
+    /// bytes in one run.
     pub(crate) fn add_gaps(&self, work: LocalWork, amount: usize, of: usize) {
         if amount == 0 {
             return;
@@ -63,7 +67,8 @@ impl Meter {
         self.owe(self.time(work, amount, of).saturating_sub(copy));
     }
 
-    /// Adds a call of the program's function that took `picos` for `elements`.
+    /// Adds a call of the program's function, whose work on `elements` elements took `picos`
+    /// picoseconds.
     pub fn add_measured(&self, function: u32, elements: usize, picos: u64) {
         let took = [elements as u64, picos];
         self.keep(LocalWork::Function(function), elements, took);
@@ -86,7 +91,7 @@ impl Meter {
         self.owed.fetch_add(picos, Ordering::Relaxed);
     }
 
-    /// The picoseconds of work: by its rate, or by the usual one.
+    /// The time of work in picoseconds: by the rate of its kind, or by the usual rate.
     fn time(&self, work: LocalWork, amount: usize, of: usize) -> u64 {
         self.rates.time(work, amount, of).unwrap_or_else(|| {
             let moved = match work {
@@ -99,7 +104,8 @@ impl Meter {
     }
 }
 
-/// The bytes that the memory moves for `bytes` in runs: whole cache lines, but each one once.
+/// The number of bytes that the memory moves for `bytes` bytes in runs: whole cache lines, each
+/// line once.
 fn moved(bytes: u64, run: u32, stride: u32) -> u64 {
     let run = u64::from(run.max(1));
     let lines = run.next_multiple_of(LINE).min(u64::from(stride)).max(run);

@@ -1,44 +1,44 @@
-//! Rates of work, as a recording keeps them.
+//! Rates of local work, as a recording stores them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::kind::{LocalWork, class};
 
-/// The amount of work that a rate is the time of.
+/// The amount of work, in bytes or elements, whose time a rate is.
 pub(super) const AMOUNT: u64 = 1024;
-/// The class of the longest vector that a line may name.
+/// The class of the longest vector that a line of [`Rates::read`] may name.
 const LONGEST: u32 = 62;
 
-/// The times of 1,024 bytes or elements of work, in picoseconds, by kind and by class of the length
-/// of the vector: a long one is not in a cache.
+/// The times of 1,024 bytes or elements of work, in picoseconds, by kind of work and by class of
+/// the vector's length: a long vector is not in a cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rates(BTreeMap<(u64, u32), u64>);
 
 impl Rates {
-    /// No rate is known.
+    /// Rates of no kind.
     pub const fn none() -> Rates {
         Rates(BTreeMap::new())
     }
 
-    /// No rate is known.
+    /// True if the rate of no kind is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Sets the picoseconds of 1,024 bytes or elements.
+    /// Sets the time of 1,024 bytes or elements, in picoseconds.
     pub fn set(&mut self, work: LocalWork, class: u32, picos: u64) {
         self.0.insert((work.encode(), class), picos);
     }
 
-    /// Sets the rate of `amount` bytes or elements that took `picos`.
+    /// Sets the rate by a measurement: `amount` bytes or elements took `picos` picoseconds.
     pub fn set_sum(&mut self, work: LocalWork, class: u32, amount: u64, picos: u64) {
         let each = u128::from(picos) * u128::from(AMOUNT) / u128::from(amount.max(1));
         self.set(work, class, u64::try_from(each).unwrap_or(u64::MAX));
     }
 
-    /// The picoseconds of `amount` bytes or elements of a vector of `of` ones, by the rate of the
-    /// nearest length. `None`: no rate of this kind is known.
+    /// The time in picoseconds of work on `amount` bytes or elements, a part of a vector of `of`
+    /// ones, by the rate of the nearest length. `None`: no rate of this kind is known.
     pub fn time(&self, work: LocalWork, amount: usize, of: usize) -> Option<u64> {
         let (code, wanted) = (work.encode(), class(of));
         let known = self.0.range((code, 0)..=(code, u32::MAX));
@@ -47,7 +47,7 @@ impl Rates {
         Some(u64::try_from(time).unwrap_or(u64::MAX))
     }
 
-    /// The rates of a computer that takes `thousandths` / 1000 of the time.
+    /// The rates of a computer that needs `thousandths` / 1000 of the time.
     pub fn scaled(&self, thousandths: u64) -> Rates {
         let scaled = |picos: u64| {
             let picos = u128::from(picos) * u128::from(thousandths) / 1000;
@@ -61,7 +61,7 @@ impl Rates {
         )
     }
 
-    /// The median of each rate, among those that know it.
+    /// The median of each rate over all members of `all` that have it.
     pub fn median<'a>(all: impl IntoIterator<Item = &'a Rates>) -> Rates {
         let mut known: BTreeMap<(u64, u32), Vec<u64>> = BTreeMap::new();
         for (key, picos) in all.into_iter().flat_map(|rates| &rates.0) {
@@ -79,19 +79,20 @@ impl Rates {
         )
     }
 
-    /// The rates as lines: the kind, the least length of the class, the picoseconds.
+    /// The rates as lines of text: the kind, the least length of the class, the time of 1,024 bytes
+    /// or elements in picoseconds.
     pub fn lines(&self) -> String {
         let mut text = String::new();
         for ((code, class), picos) in &self.0 {
             if let Some(work) = LocalWork::decode(*code) {
-                // A String takes every text.
+                // Writing to a String does not fail.
                 let _ = writeln!(text, "{work} {} {picos}", 1u64 << class);
             }
         }
         text
     }
 
-    /// Adds the rate of a line. `None`: it is none.
+    /// Adds the rate that a line has. `None`: the line is invalid.
     pub fn read(&mut self, line: &str) -> Option<()> {
         let mut words = line.split(' ');
         let (work, length, picos) = (words.next()?, words.next()?, words.next()?);

@@ -1,4 +1,4 @@
-//! The time of work on this computer, for a recording.
+//! Measurements of local work on this computer, for a recording.
 
 use std::sync::PoisonError;
 
@@ -11,22 +11,23 @@ use crate::predefined::Predefined;
 use crate::reduce::reduce_bytes;
 use crate::types::Type;
 
-/// The longest vector that is worked on, in bytes: beyond that, lengths make no difference.
+/// The length of the longest vector that is measured, in bytes: beyond it, rates do not change.
 const LONGEST: usize = 32 << 20;
-/// The most memory that runs are spread over, in bytes.
+/// The greatest span of runs that are packed, in bytes.
 const WIDEST: usize = 128 << 20;
-/// The time of one sample, at least, in nanoseconds: many times that of reading a clock.
+/// The least duration of one sample, in nanoseconds: many times that of reading a clock.
 const SAMPLE: u64 = 50_000;
-/// Samples of each kind and class, at least and at most, and the nanoseconds after which there are
-/// enough.
+/// The least and the greatest number of samples of each kind and class, and the total time in
+/// nanoseconds after which no more are taken.
 const SAMPLES: (usize, usize, u64) = (5, 33, 4_000_000);
 
-/// Nanoseconds of this processor's work so far.
+/// A function that returns the processor time of this process so far, in nanoseconds.
 pub type Clock = fn() -> u64;
 
 impl Meter {
-    /// The work that was done, if it is kept: the functions of the program with their times, and
-    /// each other kind that `is_new` with its time on this computer, which is measured now.
+    /// The recorded kinds of work: the functions of the program with their measured times, and each
+    /// other kind for which `is_new` is true, with its time on this computer, which is measured
+    /// now. Empty if the meter does not record.
     pub fn rows(&self, clock: Clock, mut is_new: impl FnMut(u64, u32) -> bool) -> Vec<Row> {
         let Some(used) = &self.used else {
             return Vec::new();
@@ -48,8 +49,8 @@ impl Meter {
     }
 }
 
-/// The picoseconds of 1,024 bytes of work on a vector in the middle of a class. `None`: only the
-/// program knows its functions.
+/// The time in picoseconds of 1,024 bytes of work on a vector with a length in the middle of a
+/// class. `None` for a function, which only the program knows.
 fn measure(work: LocalWork, class: u32, clock: Clock) -> Option<u64> {
     let length = 1usize.checked_shl(class).unwrap_or(LONGEST);
     let length = (length + length / 2).min(LONGEST);
@@ -63,7 +64,7 @@ fn measure(work: LocalWork, class: u32, clock: Clock) -> Option<u64> {
         }
         LocalWork::Combine(op, ty) => {
             let length = length.next_multiple_of(ty.bytes());
-            // Zeros are numbers of every type, and remain what they are.
+            // Zeros are valid numbers of every type, and the operations do not change them.
             let (input, mut inout) = (touched(length), touched(length));
             Some(per_amount(length, clock, || {
                 let done = reduce_bytes(op, ty, std::hint::black_box(&input), &mut inout);
@@ -90,7 +91,7 @@ fn measure(work: LocalWork, class: u32, clock: Clock) -> Option<u64> {
     }
 }
 
-/// The picoseconds of 1,024 bytes that are packed from runs.
+/// The time in picoseconds of packing 1,024 bytes from runs.
 fn strided(length: usize, (run, stride): (usize, usize), clock: Clock) -> Option<u64> {
     let (run, stride) = (run.max(1), stride.max(run).max(1));
     let count = (length / run).clamp(1, (WIDEST / stride).max(1));
@@ -106,21 +107,22 @@ fn strided(length: usize, (run, stride): (usize, usize), clock: Clock) -> Option
     }))
 }
 
-/// Zeros in memory whose pages are there.
+/// Memory full of zeros. All its pages have been touched.
 fn touched(length: usize) -> Vec<u8> {
     let mut bytes = vec![1; length];
     std::hint::black_box(&mut bytes).fill(0);
     bytes
 }
 
-/// The picoseconds of 1,024 bytes of `work`, which works on `length` bytes: the median of samples.
+/// The time in picoseconds of 1,024 bytes of `work`, which works on `length` bytes: the median of
+/// samples.
 fn per_amount(length: usize, clock: Clock, mut work: impl FnMut()) -> u64 {
     let mut time = |times: u64| {
         let before = clock();
         (0..times).for_each(|_| work());
         clock().saturating_sub(before)
     };
-    // The first time is that of cold caches.
+    // The first call warms the caches.
     time(1);
     let times = SAMPLE.div_ceil(time(1).max(1)).clamp(1, 1 << 14);
     let (least, most, enough) = SAMPLES;

@@ -1,13 +1,14 @@
-//! C's long double on x86-64: 80 bits of the x87 unit in 16 bytes, of which the last six are
+//! C's long double on x86-64: the 80 bits of the x87 unit in 16 bytes, of which the last six are
 //! padding. Each operation is a few x87 instructions on all 64 bits of the significand, as in C.
 
 use super::long_double::LongDouble;
 use std::arch::asm;
 
-/// The index of the byte whose upper bit is the sign.
+/// The index of the byte whose highest bit is the sign.
 pub(super) const SIGN: usize = 9;
 
-/// Loads both operands, runs one instruction that leaves the result on the top, and stores it.
+/// Loads both operands, runs one instruction that leaves the result on top of the x87 stack, and
+/// stores the result.
 macro_rules! x87 {
     ($a:expr, $b:expr, $instruction:literal) => {{
         let mut result = LongDouble([0; 16]);

@@ -1,6 +1,7 @@
-//! The loops, one for each operation and kind of number. Elements are loaded and stored as bytes,
-//! so alignment does not matter, and the compiler vectorises the simple ones: with the vectors that
-//! every processor has, and with AVX2 for long operands where the processor has that.
+//! The loops of reductions, one for each operation and kind of number. Elements are loaded and
+//! stored as bytes, so alignment does not matter, and the compiler vectorises the simple loops:
+//! with the vectors that every processor has, and with AVX2 for long operands if the processor has
+//! it.
 
 use crate::op::Op;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};
@@ -8,7 +9,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};
 /// A value that is stored packed in bytes.
 pub(super) trait Element: Copy {
     const SIZE: usize;
-    /// `bytes` is `SIZE` long.
+    /// The value of `bytes`, which is `SIZE` long.
     fn load(bytes: &[u8]) -> Self;
     fn store(self, bytes: &mut [u8]);
 }
@@ -16,7 +17,7 @@ pub(super) trait Element: Copy {
 pub(super) trait Integer:
     Element + Ord + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + From<bool>
 {
-    /// Integers wrap, as two's complement does in practice in C.
+    /// Addition. Integers wrap, as two's complement does in practice in C.
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     fn is_true(self) -> bool;
@@ -30,20 +31,20 @@ pub(super) trait Float:
 #[derive(Clone, Copy)]
 struct Complex<T>(T, T);
 
-/// A value and its index.
+/// A value with its index: an operand of MINLOC and MAXLOC.
 #[derive(Clone, Copy)]
 struct Located<V, I>(V, I);
 
-/// Packed operands and the place of the result, all of one length.
+/// Packed operands and the memory for the result, all of one length.
 pub(super) trait Operands {
-    /// Bytes of an operand. Only the kernels of AVX2 depend on it.
+    /// The length of an operand in bytes. Only the choice of AVX2 depends on it.
     #[cfg(target_arch = "x86_64")]
     fn len(&self) -> usize;
-    /// Combines element by element.
+    /// Combines the operands element by element.
     fn each<T: Element>(self, combine: impl Fn(T, T) -> T);
 }
 
-/// The result replaces the second operand.
+/// Operands whose result replaces the second operand.
 pub(super) struct InPlace<'a> {
     pub(super) input: &'a [u8],
     pub(super) inout: &'a mut [u8],
@@ -65,7 +66,7 @@ impl Operands for InPlace<'_> {
     }
 }
 
-/// The result goes elsewhere.
+/// Operands whose result is written to separate memory.
 pub(super) struct Apart<'a> {
     pub(super) first: &'a [u8],
     pub(super) second: &'a [u8],
@@ -128,7 +129,7 @@ pub(super) fn complex<T: Float>(op: Op, operands: impl Operands) {
     }
 }
 
-/// MINLOC and MAXLOC: of equal values, the one with the lower index wins.
+/// MINLOC and MAXLOC: of equal values, the one with the lower index is the result.
 pub(super) fn located<V: Element + PartialOrd, I: Element + PartialOrd>(
     op: Op,
     operands: impl Operands,
@@ -147,7 +148,8 @@ pub(super) fn located<V: Element + PartialOrd, I: Element + PartialOrd>(
     }
 }
 
-/// Bytes of an operand from which on wider vectors pay for the question whether there are any.
+/// The least length of an operand, in bytes, for which wider vectors are worth the check whether
+/// the processor has them.
 #[cfg(target_arch = "x86_64")]
 const LONG: usize = 1 << 10;
 
@@ -161,14 +163,14 @@ fn each<T: Element>(operands: impl Operands, combine: impl Fn(T, T) -> T) {
     operands.each(combine);
 }
 
-/// [`each`], compiled for AVX2. No operation changes its result: nothing is contracted.
+/// [`each`], compiled for AVX2. No result changes: the compiler contracts no operations.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn each_by_avx2<T: Element>(operands: impl Operands, combine: impl Fn(T, T) -> T) {
     operands.each(combine);
 }
 
-/// Panics: `Op::permits` is checked before any loop starts, so this is a mistake in this crate.
+/// Panics. `Op::permits` is checked before any loop starts, so a call is a bug in this crate.
 #[cold]
 fn not_for(kind: &str, op: Op) {
     unreachable!(

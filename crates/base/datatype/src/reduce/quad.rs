@@ -6,10 +6,10 @@ use super::long_double::LongDouble;
 use std::arch::aarch64::{uint8x16_t, vld1q_u8, vst1q_u8};
 use std::arch::asm;
 
-/// The index of the byte whose upper bit is the sign.
+/// The index of the byte whose highest bit is the sign.
 pub(super) const SIGN: usize = 15;
 
-// The declarations have no arguments, because no call goes through them.
+// The declarations have no arguments, because these functions are called only by inline assembly.
 unsafe extern "C" {
     fn __addtf3();
     fn __multf3();

@@ -1,4 +1,4 @@
-//! Operations on one number of four or eight bytes, in registers.
+//! Operations on one number of four or eight bytes, in registers, and by atomics.
 
 use super::kernel::{Element, Operands, float, integer};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,9 @@ use crate::op::Op;
 use crate::predefined::{Format, Predefined};
 
 /// Combines one element of 4 or 8 bytes that is aligned to its size: inout = input op inout. `old`
-/// gets the contents before it. False, without a change: the type is another, or a buffer is not
-/// one run of such an element. The operation is one of the type.
+/// gets the previous contents of inout. Returns false, without a change, if the type has another
+/// size or no such operation here, or if a buffer is not one run with an aligned element. The
+/// operation must be defined for the type.
 ///
 /// # Panics
 /// If one of the buffers is shorter than the element.
@@ -29,8 +30,8 @@ pub fn reduce_word(
     }
 }
 
-/// Adds to an aligned integer of 8 bytes by an atomic of the processor; the value before it.
-/// `None`: it is not aligned, or not in one run.
+/// Adds to an aligned integer of 8 bytes by an atomic instruction. Returns the value before.
+/// `None`: the integer is not aligned, or the buffer is not one run.
 ///
 /// # Panics
 /// If the buffer is too short.
@@ -41,8 +42,9 @@ pub fn add_atomically((place, position): (&Buffer, usize), operand: u64) -> Opti
     Some(unsafe { AtomicU64::from_ptr(place) }.fetch_add(operand, Ordering::SeqCst))
 }
 
-/// Swaps an aligned integer of 8 bytes for `new`, if it is `expected`, by an atomic of the
-/// processor; the value before it. `None`: it is not aligned, or not in one run.
+/// Replaces an aligned integer of 8 bytes by `new` if it equals `expected`, by an atomic
+/// instruction. Returns the value before. `None`: the integer is not aligned, or the buffer is not
+/// one run.
 ///
 /// # Panics
 /// If the buffer is too short.
@@ -61,9 +63,9 @@ pub fn swap_atomically(
     }
 }
 
-/// Replaces an aligned number of 4 or 8 bytes by `new` if it has the bytes of `expected`; `old`
-/// gets those before. False, without a change: the length is another, or a buffer is not one run of
-/// such a number.
+/// Replaces an aligned number of 4 or 8 bytes by `new` if its bytes equal those of `expected`.
+/// `old` gets the previous bytes. Returns false, without a change, if the number has another
+/// length, or if a buffer is not one run with an aligned number.
 ///
 /// # Panics
 /// If one of the buffers is shorter than the number.
@@ -123,7 +125,7 @@ fn apply<T: Copy>(
     if let Some(kept) = kept {
         kept.store(before);
     }
-    // Others may change what is only read.
+    // NO_OP only reads: a store could undo a change by another.
     if op != Op::NoOp {
         place.store(combined);
     }
@@ -132,7 +134,7 @@ fn apply<T: Copy>(
 
 #[inline(always)]
 fn long(op: Op, ty: Predefined, new: u64, old: u64) -> Option<u64> {
-    // The most common ones.
+    // The most common operations.
     let format = ty.format();
     match (op, format) {
         (Op::Sum, Format::I64 | Format::U64) => Some(new.wrapping_add(old)),
@@ -171,7 +173,7 @@ fn short(op: Op, ty: Predefined, new: u32, old: u32) -> Option<u32> {
     Some(result)
 }
 
-/// Two operands in registers, and the result.
+/// Two operands in registers, and the variable for the result.
 struct Word<'a, T, const BYTES: usize>([u8; BYTES], [u8; BYTES], &'a mut T);
 
 macro_rules! words {

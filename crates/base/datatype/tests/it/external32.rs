@@ -1,4 +1,4 @@
-//! The portable representation: known bytes, known sizes, and the way back.
+//! The portable representation: known bytes, known sizes, and the conversion back.
 
 use datatype::{Buffer, Error, Predefined, Type, external32};
 
@@ -126,7 +126,7 @@ fn too_little_room() {
     assert_eq!(external32::pack(&ty, &buffer, &mut [0; 9]), Ok(8));
 }
 
-/// Members in the order of the typemap, gaps left alone.
+/// Members are converted in the order of the typemap, and gaps stay unchanged.
 #[test]
 fn derived_types() {
     let inside = Type::struct_(
@@ -158,7 +158,7 @@ fn derived_types() {
     assert!(memory[24..48].iter().all(|byte| *byte == 0xaa));
 }
 
-/// The two formats of long double, by their parts.
+/// The two formats of long double, built from sign, exponent and fraction.
 #[cfg(target_arch = "x86_64")]
 mod long_double {
     use super::*;
@@ -231,7 +231,7 @@ mod long_double {
             extended(false, 0x7fff, ONE)
         );
         assert_eq!(unpack(&TY, &quad(false, 0, all)), extended(false, 1, ONE));
-        // The smallest number that is not one must not turn into infinity.
+        // The smallest NaN must not become infinity.
         assert_eq!(
             unpack(&TY, &quad(false, 0x7fff, 1)),
             extended(false, 0x7fff, ONE | 1 << 62)

@@ -23,7 +23,7 @@ fn a_structure_is_padded() {
     // An empty block does not align.
     let chars = Type::struct_(&[3, 0], &[0, 8], &[CHAR, DOUBLE]).unwrap();
     assert_eq!(bounds(&chars), (0, 3, 0, 3));
-    // The alignment inside a derived type counts, and a resize inside ends padding.
+    // The alignment within a derived type has an effect; a resized type within prevents padding.
     let nested = Type::struct_(&[1, 1], &[0, 16], &[ty, CHAR]).unwrap();
     assert_eq!(bounds(&nested), (0, 24, 0, 17));
     let resized = Type::resized(0, 9, &DOUBLE).unwrap();
@@ -145,7 +145,7 @@ fn predefined_pairs_as_types() {
     assert_eq!(double_int.elements_in(12 + 7), 2);
 }
 
-/// One element whose bytes are in a row is dense wherever it lies; with gaps between, it is not.
+/// One element whose bytes are consecutive is dense wherever it lies; one with gaps is not.
 #[test]
 fn single_runs_are_dense_buffers() {
     let mut memory = [0u8; 64];
@@ -176,7 +176,7 @@ fn single_runs_are_dense_buffers() {
     }
 }
 
-/// Absolute addresses in the type, and no base.
+/// MPI_BOTTOM: a null base, and absolute addresses in the type.
 #[test]
 fn bottom() {
     let mut values = [1i32, 2, 3];
@@ -574,14 +574,14 @@ fn deep_nesting_ends_in_an_error() {
     assert!(matches!(error, Error::Nesting { .. }));
 }
 
-/// A walk that visits each element would not end.
+/// A walk that visited each element would not end.
 #[test]
 fn elements_without_gaps_are_one_run_in_one_step() {
     const COUNT: usize = 1 << 56;
     assert_eq!(CHAR.runs(COUNT, 2), [(0, COUNT)]);
     let pair = Type::contiguous(2, &INT).unwrap();
     assert_eq!(pair.runs(COUNT / 8, 2), [(0, COUNT)]);
-    // With gaps the walk ends when the list is full.
+    // With gaps, the walk ends when the list is full.
     let spread = Type::resized(0, 16, &DOUBLE).unwrap();
     assert_eq!(spread.runs(COUNT / 16, 2), [(0, 8), (16, 8)]);
 }

@@ -1,4 +1,4 @@
-//! The datatype crate from outside: one test binary, a module for each subject.
+//! Tests of the datatype crate through its public interface: one binary, a module for each subject.
 
 mod external32;
 mod facts;

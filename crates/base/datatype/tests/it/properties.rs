@@ -5,7 +5,7 @@ use crate::reference::{Recipe, Reference, recipe};
 use datatype::{Buffer, Class, Direction, Predefined, Type};
 use proptest::prelude::*;
 
-/// Memory that holds some elements, and where in it each byte of data lies.
+/// Memory that holds some elements, and the offset in it of each byte of data.
 struct Memory {
     bytes: Vec<u8>,
     base: usize,
@@ -36,8 +36,8 @@ impl Memory {
 
     fn buffer(&mut self, count: usize, ty: &Type) -> Buffer {
         let base = self.bytes.as_mut_ptr().wrapping_add(self.base);
-        // SAFETY: the vector covers all bytes of the elements, by the reference; each test uses
-        // the buffer while the vector lives, and looks at the vector only between uses.
+        // SAFETY: the vector covers all bytes of the elements, by the reference; each test uses the
+        // buffer while the vector exists, and reads the vector only between uses.
         unsafe { Buffer::new(base, count, ty) }
     }
 
@@ -46,7 +46,7 @@ impl Memory {
     }
 }
 
-/// Cuts a length into pieces, the sizes taken from the list in turn.
+/// Cuts a length into (position, size) pieces, whose sizes are taken from the list cyclically.
 fn pieces(len: usize, sizes: &[usize]) -> Vec<(usize, usize)> {
     let mut list = Vec::new();
     let mut at = 0;
@@ -256,7 +256,8 @@ fn long_lists_from_any_position() {
     }
 }
 
-/// Every alignment and every length around the lines in which the ways of packing write.
+/// Packing past the cache or backward copies the same bytes, for every alignment and every length
+/// around the cache lines.
 #[test]
 fn packing_past_the_cache_or_backward_is_packing() {
     let source: Vec<u8> = (0..2000u32).map(|at| (at * 7 + at / 251) as u8).collect();

@@ -1,14 +1,14 @@
-//! Every predefined operation on every predefined type, against arithmetic on wide scalars.
+//! Every predefined operation on every predefined type, compared with arithmetic on wide scalars.
 
 use datatype::reduce::{reduce_buffers, reduce_bytes, reduce_into, reduce_pair};
 use datatype::{Buffer, Class, Error, Op, Predefined, Type};
 use std::collections::BTreeMap;
 
-/// Elements in each test: enough for vector code and a rest.
+/// The number of elements in each test: enough for vector code and a remainder.
 const COUNT: usize = if cfg!(miri) { 3 } else { 37 };
 
-/// C's long double: its exponent begins at bit `EXPONENT`, `POINT` bits of its significand come
-/// after the leading one, and that is stored on x86-64 alone.
+/// The format of C's long double: the exponent begins at bit `EXPONENT`; `POINT` bits of the
+/// significand follow the leading one, which is stored on x86-64 only.
 const EXPONENT: u32 = if cfg!(target_arch = "x86_64") {
     64
 } else {
@@ -34,7 +34,7 @@ enum Wide {
     Extended(i64),
 }
 
-/// Storage of a scalar member of a type.
+/// The format in which a scalar member of a type is stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Store {
     Signed(usize),
@@ -116,7 +116,7 @@ fn members(ty: Predefined) -> Vec<Store> {
     }
 }
 
-/// Numbers in a fixed order that looks random.
+/// A generator of pseudo-random numbers, always in the same order.
 struct Numbers(u64);
 
 impl Numbers {
@@ -238,7 +238,7 @@ fn element(op: Op, ty: Predefined, a: &[u8], b: &[u8]) -> Vec<u8> {
     }
 }
 
-/// All combinations that work here: x87 instructions are beyond Miri.
+/// All permitted combinations that run here: Miri cannot run x87 instructions.
 fn permitted() -> impl Iterator<Item = (Op, Predefined)> {
     Op::ALL
         .into_iter()
@@ -270,7 +270,7 @@ fn bytes_at_any_alignment() {
             input_at.extend(&input);
             let mut inout_at = vec![0x55; 2 * shift + 1];
             inout_at.extend(&inout);
-            // A rest that is no whole element must stay as it is.
+            // A remainder that is no whole element must stay unchanged.
             input_at.push(0xff);
             inout_at.push(0x77);
             reduce_bytes(op, ty, &input_at[shift..], &mut inout_at[2 * shift + 1..]).unwrap();
@@ -287,8 +287,8 @@ fn bytes_at_any_alignment() {
     }
 }
 
-/// Long vectors are combined by wider instructions where the processor has them: each element gets
-/// the bits that it gets in a short one.
+/// Long vectors are combined by wider instructions if the processor has them: each element gets the
+/// same bits as in a short vector.
 #[test]
 fn long_vectors_get_the_bits_of_short_ones() {
     const TIMES: usize = if cfg!(miri) { 3 } else { 400 };
@@ -316,7 +316,8 @@ fn long_vectors_get_the_bits_of_short_ones() {
     }
 }
 
-/// Into elements with gaps between them, from a packed buffer and from another with gaps.
+/// Reductions into elements with gaps between them, from a packed buffer and from another with
+/// gaps.
 #[test]
 fn buffers_of_any_shape() {
     let mut numbers = Numbers(2);
@@ -341,7 +342,7 @@ fn buffers_of_any_shape() {
             let mut out = vec![0; expected.len()];
             target.pack(0, &mut out);
             assert_eq!(out, expected, "{op:?} {ty:?}");
-            // The result goes elsewhere, and replaces one of the operands.
+            // The result goes to separate memory, and then replaces one of the operands.
             assert_eq!(target.unpack(0, &input), input.len());
             reduce_pair(op, ty, &input, &inout, target).unwrap();
             target.pack(0, &mut out);
@@ -366,7 +367,7 @@ fn more_than_one_chunk() {
     let mut values: Vec<i32> = (0..2 * len).collect();
     let every_second = Type::vector(len.into(), 1, 2, &Predefined::INT.into()).unwrap();
     let input: Vec<u8> = (0..len).flat_map(|i| (3 * i).to_ne_bytes()).collect();
-    // SAFETY: the vector has room for the type, and is looked at again after the last use.
+    // SAFETY: the vector has room for the type, and is read again only after the last use.
     let buffer = unsafe { Buffer::new(values.as_mut_ptr().cast(), 1, &every_second) };
     reduce_into(Op::Sum, Predefined::INT, &input, &buffer, 0).unwrap();
     assert!(values.iter().enumerate().all(|(i, value)| *value
@@ -377,7 +378,7 @@ fn more_than_one_chunk() {
         }));
 }
 
-/// A user's mistake that must stay harmless: both arguments the same memory.
+/// A user's mistake that must stay harmless: both operands are the same memory.
 #[test]
 fn the_same_memory_twice() {
     let mut values = [1i32, 2, 3, 4];

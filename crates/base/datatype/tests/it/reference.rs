@@ -1,5 +1,6 @@
-//! Datatypes the slow way: every byte and every bound of every copy in a list, straight from the
-//! definitions of MPI 5.0, section 5.1. Shares nothing with the crate but the predefined types.
+//! A slow reference for datatypes: every byte and every bound of every copy in a list, straight
+//! from the definitions of MPI 5.0, section 5.1. It shares only the predefined types with the
+//! crate.
 
 use datatype::{Dimension, Distribution, Order, Predefined, Type};
 use proptest::prelude::*;
@@ -24,14 +25,14 @@ pub(crate) enum Recipe {
     Resized(isize, isize, Box<Recipe>),
 }
 
-/// What a type is by definition.
+/// The typemap and bounds of a type, by definition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reference {
-    /// Offset of every byte of data, in order.
+    /// The offset of every byte of data, in the order of the typemap.
     pub(crate) bytes: Vec<isize>,
-    /// Offset and type of every basic element, in order.
+    /// The offset and type of every basic element, in the order of the typemap.
     pub(crate) basics: Vec<(isize, Predefined)>,
-    /// lb, ub and "set by hand" of every part.
+    /// lb, ub and "set by the user" of every part.
     spans: Vec<(isize, isize, bool)>,
 }
 
@@ -73,7 +74,7 @@ impl Reference {
         );
     }
 
-    /// Bounds set by hand win.
+    /// The bounds that decide: those that the user set, if there are any; otherwise all.
     fn deciding(&self) -> impl Iterator<Item = &(isize, isize, bool)> {
         let by_hand = self.spans.iter().any(|span| span.2);
         self.spans.iter().filter(move |span| span.2 == by_hand)
@@ -221,7 +222,8 @@ impl Recipe {
 }
 
 impl Reference {
-    /// To the largest alignment of a basic element, unless bounds were set by hand.
+    /// Pads the upper bound to the largest alignment of a basic element, unless the user set
+    /// bounds.
     fn pad(&mut self) {
         if self.spans.is_empty() || self.spans.iter().any(|span| span.2) {
             return;
@@ -240,7 +242,7 @@ impl Reference {
     }
 }
 
-/// Every element of the whole array in memory order, those inside kept.
+/// Lists every element of the whole array in memory order, and keeps those inside the subarray.
 fn subarray(dims: &[(i64, i64, i64)], order: Order, old: &Reference) -> Reference {
     let mut slowest_first = dims.to_vec();
     if order == Order::Fortran {
@@ -263,7 +265,7 @@ fn subarray(dims: &[(i64, i64, i64)], order: Order, old: &Reference) -> Referenc
     sum
 }
 
-/// The process of a dimension's grid that holds the element at this index.
+/// The process of a dimension's grid that holds the element with this index.
 fn owner(dim: &Dimension, index: i64) -> i64 {
     match dim.distribution {
         Distribution::None { .. } => 0,
@@ -275,7 +277,7 @@ fn owner(dim: &Dimension, index: i64) -> i64 {
     }
 }
 
-/// Every element of the whole array in memory order, those of the process kept.
+/// Lists every element of the whole array in memory order, and keeps those of process `rank`.
 fn darray(rank: i64, dims: &[Dimension], order: Order, old: &Reference) -> Reference {
     let total: i64 = dims.iter().map(|dim| dim.gsize).product();
     let mut sum = Reference::default();

@@ -1,4 +1,4 @@
-//! Types that travel as descriptions, and elements within a run of memory.
+//! Tests of types that are described to another rank, and of elements within a run of memory.
 
 use crate::reference::recipe;
 use datatype::{Buffer, Kind, Predefined, Type, UNDEFINED};
@@ -19,7 +19,7 @@ proptest! {
         prop_assert_eq!((ty.size(), ty.lb(), ty.extent()), (other.size(), other.lb(), other.extent()));
         prop_assert_eq!((ty.true_lb(), ty.true_extent()), (other.true_lb(), other.true_extent()));
         prop_assert_eq!(ty.basic(), other.basic());
-        // Both place every byte of their elements alike.
+        // Both types have every byte of their elements at the same address.
         let mut memory = vec![0u8; 1 << 16];
         let places = |ty: &Type, memory: &mut [u8]| {
             // SAFETY: the segments are only listed, no byte is touched.
@@ -66,7 +66,7 @@ proptest! {
     }
 }
 
-/// Types of Fortran's kinds travel with what a program asked for.
+/// Types of Fortran's kinds keep the precision and range that a program requested.
 #[test]
 fn a_described_kind_is_the_same_kind() {
     let (p, r) = (12, UNDEFINED);
@@ -83,7 +83,7 @@ fn a_described_kind_is_the_same_kind() {
     }
 }
 
-/// A peer may name a length that no system has memory for.
+/// A peer may send a length for which no system has memory.
 #[test]
 fn memory_beyond_the_address_space_is_refused() {
     assert!(datatype::is_granted(1) && datatype::granted(100).is_some());
@@ -92,7 +92,7 @@ fn memory_beyond_the_address_space_is_refused() {
     }
 }
 
-/// Elements keep the memory that they lie in, though the buffer of the whole is gone.
+/// Elements keep the owner of their memory, even after the buffer of the whole memory is gone.
 #[test]
 fn elements_keep_the_owner_of_their_memory() {
     let memory = std::sync::Arc::new(std::sync::Mutex::new(vec![1u8; 64]));
@@ -114,7 +114,7 @@ fn elements_keep_the_owner_of_their_memory() {
     assert_eq!(std::sync::Arc::strong_count(&memory), 1);
 }
 
-/// Elements may lie in several runs, but no byte outside of all.
+/// Elements may lie in several runs; no byte may lie outside of all of them.
 #[test]
 fn elements_over_several_runs_are_in_them() {
     let mut memory = [0u8; 64];

@@ -1,4 +1,4 @@
-//! Settings, as a user sees them: variables in, values or an error out.
+//! Tests of settings as a user sees them: variables in, values or an error out.
 
 mod rails;
 

@@ -1,4 +1,4 @@
-//! The settings of several rails, under our names and under those of MVAPICH.
+//! Tests of the settings for several rails, by the names of this library and those of MVAPICH.
 
 use knobs::{Bytes, Knobs, MV2_ALIASES, QueuePairs, RailPolicy, TABLE};
 
@@ -144,7 +144,7 @@ fn a_bad_value_is_named_by_the_variable_that_was_typed() {
         );
         assert!(words.contains(expected), "{words}");
     }
-    // Even where a variable of ours wins.
+    // An invalid value is an error even where a variable of this library overrides it.
     let words = message(&[("FISHPLATE_RAILS", "2"), ("MV2_NUM_HCAS", "x")]);
     assert!(words.starts_with("MV2_NUM_HCAS=x: "), "{words}");
 }

@@ -1,4 +1,4 @@
-//! Compute records.
+//! Fuzz target: the parser of compute records, and their replay.
 //!
 //! The promises: a record that is read is written so that it is read again as the same; a replay of
 //! any calls says where they differ from those of the record.

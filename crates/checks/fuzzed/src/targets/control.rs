@@ -1,5 +1,5 @@
-//! The lines between a rank and its launcher, the status of a rank, and the places of a job's
-//! ranks.
+//! Fuzz target: the parsers of the lines between a rank and its launcher, of the status of a rank,
+//! and of the list of hosts of a job's ranks.
 //!
 //! The promises: a line that is read is written so that it is read again as the same; texts have
 //! one line and no control characters.

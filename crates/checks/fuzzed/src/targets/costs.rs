@@ -1,27 +1,21 @@
-//! Files of costs, for FISHPLATE_COSTS.
+//! Fuzz target: the parser of the file in which a user's cache keeps the costs of a host.
 //!
-//! The promise: a table that is read has costs, its text is the table again, and an error names a
-//! line of the file.
+//! The promise: the costs that are read are written as the same file, and a file that is cut or of
+//! another kind of host has none.
 
-use knobs::{CoreDistance, CostTable};
+use cost_cache::CostLines;
+
+const HOST: &str = "a host";
 
 pub(crate) fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    match CostTable::parse(&text) {
-        Ok(table) => {
-            assert!(!table.is_empty());
-            let again = CostTable::parse(&table.to_string());
-            assert_eq!(again.as_ref(), Ok(&table));
-            for others_wait in [false, true] {
-                for cores in [CoreDistance::Near, CoreDistance::Far] {
-                    let longest = table.costs(usize::MAX, cores, others_wait);
-                    if let Some(costs) = longest {
-                        assert!(costs.fastest(|_| true).is_some(), "{costs:?}");
-                    }
-                }
-            }
-            assert_eq!(table.clone().over(table.clone()), table);
-        }
-        Err(why) => assert!((1..=text.lines().count().max(1)).contains(&why.line), "{why}"),
-    }
+    let Some(lines) = CostLines::parse(&text, HOST) else {
+        return;
+    };
+    let written = lines.text(HOST);
+    assert!(written.len() <= CostLines::LONGEST);
+    assert_eq!(CostLines::parse(&written, HOST), Some(lines));
+    assert_eq!(CostLines::parse(&text, "another host"), None);
+    let cut = &written[..written.len() - 2];
+    assert_eq!(CostLines::parse(cut, HOST), None);
 }

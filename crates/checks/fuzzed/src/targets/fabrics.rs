@@ -1,4 +1,4 @@
-//! Files of modelled machines, with the catalogue beside them.
+//! Fuzz target: the parser of files of modelled machines, with the catalogue beside them.
 //!
 //! The promise: a system of a file that is read comes back as it was from the form that ranks get.
 

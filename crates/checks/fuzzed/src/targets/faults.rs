@@ -1,4 +1,4 @@
-//! Files of faults, and faults of ports on a command line.
+//! Fuzz target: the parsers of files of faults, and of faults of ports on a command line.
 //!
 //! The promise: faults that are read come back as they were from the form that ranks get, unless
 //! the machine has no such port.

@@ -1,6 +1,6 @@
-//! The hello by which two processes prove that they know the secret of their job, with either end
-//! under attack: a message arrives as it was sent, with changed bytes, as another message of
-//! this or an earlier hello, or is made up.
+//! Fuzz target: the hello by which two processes prove that they know the secret of their job, with
+//! either end under attack. A message arrives as it was sent, with changed bytes, as another
+//! message of this or an earlier hello, or is made up.
 //!
 //! The promise: an end believes the other if and only if each message has arrived as it was sent,
 //! and both know one secret.
@@ -31,14 +31,14 @@ pub(crate) fn run(bytes: &[u8]) {
 
     let heard = attacked(answer, &earlier, &mut next);
     let is_whole = whole && heard == answer;
-    let Ok(proof) = caller.hear(&heard) else {
+    let Ok(proof) = caller.check_answer(&heard) else {
         assert!(!is_whole, "a listener was refused");
         return;
     };
     assert!(is_whole, "a stranger was believed to be a listener");
 
     let heard = attacked(proof, &earlier, &mut next);
-    match listener.hear(&heard) {
+    match listener.check_proof(&heard) {
         Ok(introduction) => {
             assert!(heard == proof, "a stranger was believed");
             assert_eq!(introduction, INTRODUCTION);
@@ -51,7 +51,7 @@ pub(crate) fn run(bytes: &[u8]) {
 fn messages(secret: &Secret) -> ([u8; CALL], [u8; ANSWER], [u8; PROOF]) {
     let (caller, call) = Caller::call(secret, INTRODUCTION).expect("random bytes");
     let (_, answer) = Listener::answer(secret, &call).expect("a call with the secret");
-    let proof = caller.hear(&answer).expect("an answer with the secret");
+    let proof = caller.check_answer(&answer).expect("an answer with the secret");
     (call, answer, proof)
 }
 

@@ -1,4 +1,4 @@
-//! The settings of the environment: lines of `NAME=VALUE`.
+//! Fuzz target: the parser of the settings of the environment, as lines of `NAME=VALUE`.
 //!
 //! The promise: settings that are read can be shown, and an error names its variable.
 

@@ -1,4 +1,4 @@
-//! Outputs of benchmarks of other tools, and tables of figures.
+//! Fuzz target: the parsers of the outputs of other benchmark tools, and of tables of figures.
 //!
 //! The promise: what is read has figures, each a number above 0 of a line of the text.
 

@@ -1,5 +1,5 @@
-//! The description of a modelled machine, as a rank gets it: any bytes, or a description of which
-//! some are changed.
+//! Fuzz target: the parser of the description of a modelled machine, as a rank gets it. The input
+//! is any bytes, or a description of which some bytes are changed.
 //!
 //! The promise: a description that is read is written so that it is read again as the same.
 

@@ -1,8 +1,8 @@
-//! The condition of one cable.
+//! The state of the simulated cable at one port of a strict device.
 
 use device::PortChange;
 
-/// The kind of a cut.
+/// The effect of a cut on a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Nothing arrives in either direction, and the port does not notice it.
@@ -18,18 +18,20 @@ pub enum Cut {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cable {
     pub cut: Option<Cut>,
-    /// The duration of each request, in nanoseconds.
+    /// The duration of each request, in nanoseconds; 0 at full speed.
     pub request_ns: u64,
-    /// The time at which the port has executed all requests that it has begun, in nanoseconds.
+    /// The time at which the port will have executed all requests that it has begun, in nanoseconds
+    /// since the machine was made.
     pub free_at: u64,
     pub requests: u64,
     pub bytes: u64,
-    /// A cut to come, once the port has executed this many requests.
+    /// A planned cut: the number of executed requests at which it happens, and its kind. `None`: no
+    /// cut is planned.
     pub later: Option<(u64, Cut)>,
 }
 
 impl Cable {
-    /// Cuts it; returns the port's report.
+    /// Cuts the cable. Returns the change that the port reports, if any.
     pub(super) fn cut(&mut self, how: Cut) -> Option<PortChange> {
         self.later = None;
         match (self.cut.replace(how), how) {

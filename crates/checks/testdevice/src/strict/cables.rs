@@ -1,4 +1,5 @@
-//! The cables of a strict machine, which tests cut, mend and slow down while ranks run.
+//! The simulated cables between strict devices, which tests cut, mend and slow down while ranks
+//! run.
 
 use std::sync::Arc;
 
@@ -9,12 +10,12 @@ use super::queues::Request;
 use super::world::{Outcome, World};
 use device::{Address, Operation, PortChange, PortEvent, Qp, Status, Transport};
 
-/// The cables of a machine: one at each port. A clone names the same cables, and every thread may
-/// use one.
+/// The cables of a machine, one at each port. Clones share the same cables, and any thread may use
+/// a clone.
 ///
 /// A reliable request over a cut cable fails with [`Status::RetryExceeded`] after
-/// [`Setup::timeout_ns`](super::Setup), and the requests behind it are flushed; one whose cable is
-/// mended before goes on. A datagram is lost.
+/// [`Setup::timeout_ns`](super::Setup), and the requests behind it are flushed. If the cable is
+/// mended before, the request continues. A datagram is lost.
 #[derive(Clone)]
 pub struct Cables {
     pub(super) shared: Arc<StrictMachine>,
@@ -26,7 +27,7 @@ impl Cables {
         self.change(rank, rail, |cable| cable.cut(how));
     }
 
-    /// Cuts the cable at a rank's port once the port has executed `requests` more requests at
+    /// Cuts the cable at a rank's port after the port has executed `requests` more requests at
     /// peers.
     pub fn cut_after(&self, rank: usize, rail: usize, requests: u64, how: Cut) {
         self.change(rank, rail, |cable| {
@@ -35,7 +36,7 @@ impl Cables {
         });
     }
 
-    /// Mends the cable at a rank's port, and cancels a cut to come. A port that was down reports
+    /// Mends the cable at a rank's port, and cancels a planned cut. A port that was down reports
     /// that it is up.
     pub fn mend(&self, rank: usize, rail: usize) {
         self.change(rank, rail, |cable| {
@@ -45,8 +46,8 @@ impl Cables {
         });
     }
 
-    /// Makes each later request of a rank's port take `request_ns` nanoseconds, one after the
-    /// other. Zero restores the full speed.
+    /// Makes each later request of a rank's port take `request_ns` nanoseconds, one after another.
+    /// Zero restores the full speed.
     pub fn slow(&self, rank: usize, rail: usize, request_ns: u64) {
         self.change(rank, rail, |cable| {
             cable.request_ns = request_ns;
@@ -123,7 +124,8 @@ impl World {
         outcome
     }
 
-    /// Executes the requests behind one whose acknowledgement is lost: they are in flight too.
+    /// Executes the requests behind a request whose acknowledgement is lost: they are already in
+    /// flight.
     pub(super) fn send_behind(&mut self, device: usize, qp: Qp, peer: Option<Address>) {
         let Some(far) = peer.map(|peer| peer.port as usize) else {
             return;
@@ -161,7 +163,7 @@ impl World {
         }
     }
 
-    /// A request without its acknowledgement: it fails after the time-out.
+    /// The outcome of a request that is not acknowledged: it fails after the time-out.
     fn not_acknowledged(&self, request: &mut Request) -> Outcome {
         let until = *request.until.get_or_insert(self.now + self.timeout_ns);
         match self.now < until {
@@ -170,7 +172,8 @@ impl World {
         }
     }
 
-    /// True once a slow port has executed all that it began before, and this request.
+    /// True if the port has had the time to execute all earlier requests and this one. A port at
+    /// full speed needs none.
     fn is_due(&mut self, device: usize, request: &mut Request) -> bool {
         let cable = &mut self.cables[device];
         if cable.request_ns == 0 && request.due.is_none() {

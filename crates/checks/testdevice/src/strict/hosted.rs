@@ -1,4 +1,5 @@
-//! Strict devices as rails of a real host's node, beside devices of other kinds.
+//! Strict devices, which are simulated in memory, as rails of a real host's node, together with
+//! devices of other kinds.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -10,12 +11,12 @@ use super::machine::shared;
 use super::rail::{StrictDevice, devices};
 use super::setup::Setup;
 
-/// The longest time between two polls, in nanoseconds: a strict device has no descriptor that tells
-/// of events.
+/// The longest time between two polls, in nanoseconds: a strict device has no descriptor for its
+/// events.
 const WATCH_NS: u64 = 200_000;
 
 /// The devices of each of `ranks` ranks, and the cables between them. The cards and protection
-/// domains of `setup` do not count: a node numbers those of its devices.
+/// domains of `setup` have no effect: a node numbers those of its devices.
 ///
 /// ```
 /// use testdevice::strict::{Setup, hosted};

@@ -1,4 +1,5 @@
-//! The machine that all ranks share: its world behind a lock, and the events that ranks wait for.
+//! The simulated machine of strict devices, which all ranks share: its state behind a lock, and the
+//! events that ranks wait for.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -8,7 +9,7 @@ use std::time::Instant;
 use super::setup::Setup;
 use super::world::{Signs, World};
 
-/// The machine behind the devices of `ranks` ranks.
+/// Makes the simulated machine behind the strict devices of `ranks` ranks.
 pub(super) fn shared(ranks: usize, setup: &Setup) -> Arc<StrictMachine> {
     let signs = Arc::new(Signs::new(ranks, ranks * setup.rails));
     Arc::new(StrictMachine {
@@ -22,28 +23,29 @@ pub(super) fn shared(ranks: usize, setup: &Setup) -> Arc<StrictMachine> {
 }
 
 pub(super) struct StrictMachine {
-    /// The most rails of a rank.
+    /// The greatest number of rails of a rank.
     pub rails: usize,
     pub world: Mutex<World>,
-    /// A summary of the world, so that a rank's poll that finds nothing does not lock out others.
+    /// Counters and versions that a rank polls without the lock of the machine's state, so that its
+    /// unsuccessful polls do not lock out others.
     pub signs: Arc<Signs>,
-    /// Signaled when something has changed that a rank may wait for.
+    /// Signaled when a change occurs for which a rank may wait.
     pub news: Condvar,
-    /// The armed descriptors that ranks wait for.
+    /// The armed event descriptors of ranks that wait.
     pub events: Mutex<Vec<Armed>>,
     pub start: Instant,
 }
 
-/// A rank's events, raised once there is something new for it.
+/// An event descriptor of a rank, made readable once there is a change for the rank.
 pub(super) struct Armed {
     pub file: Arc<OwnedFd>,
     pub rank: usize,
-    /// The number of its devices' completions when it was armed.
+    /// The number of completions of the rank's devices when it armed the descriptor.
     pub completed: u64,
 }
 
 impl StrictMachine {
-    /// The number of a rank's device among all.
+    /// The index of a rank's device among all devices of the machine.
     pub(super) fn index(&self, rank: usize, rail: usize) -> usize {
         rank * self.rails + rail
     }
@@ -70,7 +72,7 @@ impl StrictMachine {
         answer
     }
 
-    /// Raises the events of ranks with something new.
+    /// Signals the armed descriptors of the ranks for which there is a change.
     pub(super) fn raise(&self) {
         self.events().retain(|armed| {
             let something = self.has_news(armed);
@@ -106,6 +108,6 @@ impl StrictMachine {
 }
 
 pub(super) fn signal(file: &OwnedFd) {
-    // A failure means that it is readable already.
+    // A write fails only if the descriptor is readable already.
     let _ = rustix::io::write(file, &1u64.to_ne_bytes());
 }

@@ -1,5 +1,5 @@
 //! Accesses to registered memory as a device makes them: concurrent with the processor's. Loads
-//! acquire and stores release, so whoever sees a store also sees what its writer had seen.
+//! acquire and stores release: a reader that sees a store also sees what its writer had seen.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -56,7 +56,7 @@ pub(super) unsafe fn store_one(address: u64, byte: u8) {
     unsafe { &*(address as usize as *const AtomicU8) }.store(byte, Ordering::Release);
 }
 
-/// Writes bytes to the slices in order, as far as they fit.
+/// Writes bytes to the slices in order, as far as they fit. Returns false if they do not.
 pub(super) fn scatter(to: &[Slice], bytes: &[u8]) -> bool {
     let mut rest = bytes;
     for slice in to {

@@ -1,12 +1,12 @@
 //! A strict device in memory: the ranks are threads of one process, and their requests are executed
 //! at once, in its memory.
 //!
-//! It is strict where real devices fail late: a send queue holds exactly the requested number of
-//! requests and has room again only after completions are polled; completion queues overflow; keys
-//! and bounds are checked; a write to an unconnected queue pair fails. It can be made awkward:
-//! requests are delayed at random, and bytes become visible in any order. Any rank that calls
-//! executes all requests, so no rank needs its peers to call. Tests cut and slow down its cables
-//! ([`Cables`]).
+//! It is strict in cases where real devices fail late: a send queue holds exactly the requested
+//! number of requests, and has room again only after completions are polled; completion queues
+//! overflow; keys and bounds are checked; a write to an unconnected queue pair fails. Its settings
+//! make it awkward: requests are delayed at random, and bytes become visible in any order. A call
+//! of any rank executes the requests of all ranks, so no rank needs its peers to call. Tests cut
+//! and slow down its cables ([`Cables`]).
 
 mod cable;
 mod cables;
@@ -34,7 +34,7 @@ pub fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     machine(ranks, setup).0
 }
 
-/// Makes a node for each of `ranks` ranks, and returns the cables between them too.
+/// Makes a node for each of `ranks` ranks, and returns the cables between the ranks too.
 ///
 /// ```
 /// use testdevice::strict::{Cut, Setup, machine};

@@ -1,4 +1,5 @@
-//! A rank's place in a strict machine.
+//! The node of a rank whose devices are strict ones: simulated in memory, and failing at once where
+//! real devices fail late.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,9 +16,9 @@ use device::{Device, Error, Node, PortEvent, Result};
 pub(super) struct StrictNode {
     pub shared: Arc<StrictMachine>,
     pub rank: usize,
-    /// The version of the world that this rank has polled.
+    /// The version of the machine's state at the rank's latest poll.
     pub seen: u64,
-    /// Readable after an event, once the rank has asked for events.
+    /// The descriptor that is readable after an event; `None` until the rank requests events.
     pub events: Option<Arc<OwnedFd>>,
     pub devices: Vec<StrictDevice>,
 }
@@ -67,7 +68,7 @@ impl Node for StrictNode {
         events.retain(|armed| armed.rank != self.rank);
         events.push(armed);
         drop(events);
-        // Something may have arrived meanwhile.
+        // An event may have happened since the last poll.
         self.shared.raise();
         Ok(())
     }
@@ -79,7 +80,7 @@ impl Node for StrictNode {
             None => {
                 let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
                 let file = eventfd(0, flags).map_err(|why| system(why.into()))?;
-                // It starts readable: something may have happened before.
+                // The descriptor is readable at first: an event may have happened before.
                 signal(&file);
                 self.events.insert(Arc::new(file))
             }

@@ -1,4 +1,5 @@
-//! A rank's device: its regions and queues.
+//! The state of one strict device: its memory regions, queue pairs, completion queues and shared
+//! receive queues.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,19 +14,20 @@ use device::{
 
 const MOST_COMPLETIONS: usize = 1 << 20;
 
-/// The most regions that a protection domain registers in its lifetime.
+/// The greatest number of regions that a protection domain registers in its lifetime.
 const KEYS: u32 = 1 << 22;
 
-/// A protection domain: its regions by local key.
+/// A protection domain: its regions, by local key.
 #[derive(Default)]
 pub(super) struct Domain {
     regions: HashMap<u32, (Region, Access)>,
-    /// The last key. No other domain has it.
+    /// The last key that was given out. No other domain has it.
     last: u32,
 }
 
 impl Domain {
-    /// Domain `number` of all.
+    /// The protection domain with this number among those of the machine, which determines its
+    /// keys.
     pub(super) fn new(number: usize) -> Arc<Mutex<Domain>> {
         Arc::new(Mutex::new(Domain {
             regions: HashMap::new(),
@@ -48,29 +50,30 @@ pub(super) struct QpState {
     pub wanted: QpWanted,
     pub peer: Option<Address>,
     pub work: VecDeque<Request>,
-    /// The number of requests that hold a place in the send queue.
+    /// The number of requests that occupy the send queue.
     pub held: usize,
-    /// The number of these that are done and freed by the next completion.
+    /// The number of these that are executed and unsignaled: the next completion frees their
+    /// entries.
     pub silent: usize,
     pub receives: VecDeque<Posted>,
     pub drain: Drain,
 }
 
-/// The end of a queue pair's use of its shared receive queue, after its failure.
+/// The last uses of a shared receive queue by a failed queue pair.
 #[derive(Default)]
 pub(super) struct Drain {
-    /// Receives that it has consumed and not completed.
+    /// Receives that the queue pair has consumed and not completed.
     pub taken: Vec<Posted>,
-    /// The time of Last WQE Reached, in nanoseconds.
+    /// The time of the event Last WQE Reached, in nanoseconds since the machine was made.
     pub at: u64,
-    /// The owner knows of it.
+    /// True if the owner of the queue pair knows that it is drained.
     pub confirmed: bool,
 }
 
 pub(super) struct CqState {
     pub depth: usize,
     pub completions: VecDeque<(Completion, usize)>,
-    /// The number of completions so far.
+    /// The number of completions that the queue ever had.
     pub total: u64,
     pub overrun: bool,
 }
@@ -86,18 +89,21 @@ pub(super) struct Request {
     pub local: Vec<Slice>,
     pub inline: Option<Vec<u8>>,
     pub signaled: bool,
-    /// The destination of a datagram.
+    /// The destination of a datagram; `None` for other requests.
     pub to: Option<Address>,
-    /// Some of its bytes are already visible.
+    /// True if some of the bytes of the write are already visible.
     pub begun: bool,
-    /// It has taken effect at the peer and moved these bytes; its acknowledgement is in flight.
+    /// The number of bytes that the request has moved, if it has taken effect at the peer while its
+    /// acknowledgement is in flight.
     pub arrived: Option<u32>,
-    /// The answer to an atomic stays in flight.
+    /// True if the answer to an atomic is kept back in `answer`, and is not written yet.
     pub withheld: bool,
     pub answer: Vec<u8>,
-    /// The time of its failure without an acknowledgement, in nanoseconds.
+    /// The time at which the request fails without an acknowledgement, in nanoseconds. `None`: no
+    /// acknowledgement has been lost.
     pub until: Option<u64>,
-    /// The time of its execution by a slow port, in nanoseconds.
+    /// The time at which a slow port executes the request, in nanoseconds. `None`: it has not been
+    /// scheduled.
     pub due: Option<u64>,
 }
 
@@ -117,7 +123,7 @@ impl DeviceState {
         }
     }
 
-    /// Removes everything.
+    /// Removes all regions, queues and queue pairs of the device.
     pub(super) fn forget(&mut self) {
         self.domain().regions.clear();
         *self = DeviceState::new(self.setup.clone(), self.domain.clone());
@@ -272,7 +278,7 @@ impl DeviceState {
             .is_some_and(|receives| !receives.is_empty())
     }
 
-    /// Consumes a receive for a message or a write with immediate. False: it did not fit.
+    /// Consumes a receive for a message or a write with immediate. Returns false if it did not fit.
     pub(super) fn received(
         &mut self,
         qp: Qp,
@@ -303,15 +309,16 @@ impl DeviceState {
         fits
     }
 
-    /// Flushes the receives of a queue pair in ERROR.
+    /// Flushes the receives of a queue pair in state ERROR.
     pub(super) fn flush_receives(&mut self, qp: Qp) {
         let Ok(state) = self.qp_mut(qp) else { return };
         let receives = std::mem::take(&mut state.receives);
         self.flushed(qp, receives);
     }
 
-    /// Begins the end of a failed queue pair's use of its shared receive queue: Last WQE Reached
-    /// comes at `at`, and the completion of one receive before it if `takes`.
+    /// Begins the last uses of the shared receive queue by a failed queue pair. Last WQE Reached
+    /// occurs at the time `at`; if `takes`, the queue pair consumes one more receive, which
+    /// completes before.
     pub(super) fn begin_drain(&mut self, qp: Qp, at: u64, takes: bool) {
         let taken = match takes {
             true => self.receives(qp).and_then(VecDeque::pop_front),
@@ -326,14 +333,14 @@ impl DeviceState {
         }
     }
 
-    /// Completes the receives that a failed queue pair has consumed.
+    /// Flushes the receives that a failed queue pair has consumed.
     pub(super) fn end_drain(&mut self, qp: Qp) {
         let Ok(state) = self.qp_mut(qp) else { return };
         let taken = std::mem::take(&mut state.drain.taken);
         self.flushed(qp, taken);
     }
 
-    /// Removes the completions that a reset forgets.
+    /// Removes the completions of a queue pair that a reset discards.
     pub(super) fn forget_completions(&mut self, qp: Qp) {
         let shares = self.qp(qp).is_ok_and(|state| state.wanted.srq.is_some());
         let stays = |one: &Completion| {
@@ -361,7 +368,7 @@ impl DeviceState {
         }
     }
 
-    /// The payload of a request, with its local keys checked.
+    /// The payload of a request, after a check of its local keys.
     pub(super) fn payload(&self, request: &Request) -> std::result::Result<Vec<u8>, Status> {
         if let Some(bytes) = &request.inline {
             return Ok(bytes.clone());

@@ -1,4 +1,5 @@
-//! A rail: the device of one port of a rank.
+//! One port of a strict machine as the [`Device`] of a rank, which is one rail. A strict machine
+//! does only what a device must do, and that as late as it may.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,35 +1,37 @@
-//! The properties of a strict machine: of all its devices, and of those of single rails.
+//! The properties that a test chooses for strict devices: those of all devices, and those of single
+//! rails.
 
 use device::{LinkLayer, Placement};
 
 pub(super) const MTU: usize = 4096;
 pub(super) const LONGEST: u64 = 1 << 30;
 
-/// The properties of the devices.
+/// The properties of the strict devices of all ranks.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The number of rails.
+    /// The number of rails of each rank.
     pub rails: usize,
-    /// The number of rails of single ranks, by rank, at most `rails`; ranks behind the end have
-    /// `rails`.
+    /// The number of rails of single ranks, at most `rails`, indexed by rank. Ranks beyond the end
+    /// have `rails` rails.
     pub rails_of: Vec<usize>,
-    /// The properties of single rails, by rail; those behind the end follow from the fields below.
+    /// The properties of single rails, indexed by rail. Those of rails beyond the end follow from
+    /// the fields below.
     pub of_rails: Vec<RailSetup>,
     /// The order in which the bytes of a write become visible.
     pub placement: Placement,
     /// The largest inline payload, in bytes.
     pub inline: usize,
-    /// Requests are delayed, and the order of queue pairs is random.
+    /// True if requests are delayed at random, and queue pairs are served in random order.
     pub delays: bool,
-    /// A request that needs a receive of the peer waits for one; otherwise it fails at once without
-    /// one.
+    /// True if a request that needs a receive of the peer waits for one. Otherwise it fails at once
+    /// if there is none.
     pub patient: bool,
-    /// The devices have immediates.
+    /// True if the devices have immediates.
     pub immediates: bool,
     /// The value of [`Attributes::answered`](device::Attributes::answered). Requests to an
     /// unreachable peer fail in any case.
     pub answered: bool,
-    /// A connection is made only once both ends have asked for it.
+    /// True if a connection is made only after both ends have requested it.
     pub ties_both: bool,
     /// The time after which a request over a cut cable fails, in nanoseconds.
     pub timeout_ns: u64,
@@ -44,21 +46,23 @@ pub struct Setup {
 pub struct RailSetup {
     /// The order in which the bytes of a write become visible.
     pub placement: Placement,
-    /// The devices have immediates.
+    /// True if the devices have immediates.
     pub immediates: bool,
-    /// A queue pair can go back to RESET.
+    /// True if a queue pair can return to RESET.
     pub resets: bool,
     /// The technology of the link.
     pub link_layer: LinkLayer,
-    /// The network. Requests between ports of different networks or technologies fail.
+    /// The subnet of the port. Requests between ports of different subnets or link technologies
+    /// fail.
     pub subnet: u64,
-    /// The bandwidth that the attributes name, in bytes per second.
+    /// The bandwidth in the device's attributes, in bytes per second.
     pub bandwidth: u64,
-    /// The latency that the attributes name, in nanoseconds.
+    /// The latency in the device's attributes, in nanoseconds.
     pub latency_ns: u64,
-    /// The card of the port.
+    /// The number of the card to which the port belongs.
     pub card: usize,
-    /// The protection domain. Regions of one domain of a rank are valid on all its devices.
+    /// The number of the protection domain. Regions of one domain of a rank are valid on all its
+    /// devices.
     pub domain: usize,
 }
 

@@ -1,10 +1,11 @@
-//! The states of queue pairs: connections, failures, Last WQE Reached and resets.
+//! The states of the queue pairs of strict devices: connections, failures, Last WQE Reached and
+//! resets.
 
 use super::queues::{QpState, invalid};
 use super::world::World;
 use device::{Address, Ending, Qp, Result, State};
 
-/// The longest delay of Last WQE Reached, in nanoseconds.
+/// The longest delay of the event Last WQE Reached after a failure, in nanoseconds.
 const DRAIN: u64 = 300_000;
 
 impl World {
@@ -18,7 +19,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes the connections that both ends have asked for.
+    /// Makes the connections that both ends have requested.
     pub(super) fn tie(&mut self) {
         for (device, qp, until) in std::mem::take(&mut self.tying) {
             let Ok(state) = self.devices[device].qp(qp) else {
@@ -102,7 +103,8 @@ impl World {
         Ok(true)
     }
 
-    /// Completes the receives of failed queue pairs that no longer use their shared receive queue.
+    /// Flushes the consumed receives of failed queue pairs that no longer use their shared receive
+    /// queue.
     pub(super) fn drain(&mut self) {
         for (device, qp) in std::mem::take(&mut self.draining) {
             match self.devices[device].qp(qp) {
@@ -116,7 +118,7 @@ impl World {
         }
     }
 
-    /// Takes a queue pair to ERROR.
+    /// Moves a queue pair to state ERROR.
     pub(super) fn break_qp(&mut self, device: usize, qp: Qp) {
         if let Ok(state) = self.devices[device].qp_mut(qp) {
             let was = std::mem::replace(&mut state.state, State::Error);
@@ -132,7 +134,7 @@ impl World {
 }
 
 /// True if a queue pair consumes no further receive of its shared receive queue, and its owner
-/// knows it.
+/// knows that.
 fn may_reset(state: &QpState) -> bool {
     match state.state {
         State::Reset => true,

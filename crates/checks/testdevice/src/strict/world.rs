@@ -1,4 +1,4 @@
-//! The state that all devices share: their queues, and the execution of requests.
+//! The state that the strict devices of all ranks share, and the execution of their requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,17 +18,19 @@ pub(super) struct World {
     pub devices: Vec<DeviceState>,
     /// The out-of-band messages for each rank.
     words: Vec<VecDeque<(usize, Vec<u8>)>>,
-    /// Queue pairs with work, by device.
+    /// Queue pairs with work, as (index of the device, queue pair).
     pub busy: VecDeque<(usize, Qp)>,
-    /// Queue pairs whose connection is being made, and the time of its failure over a cut cable.
+    /// Queue pairs whose connection is being made, as (index of the device, queue pair, time of its
+    /// failure over a cut cable).
     pub tying: Vec<(usize, Qp, u64)>,
-    /// Failed queue pairs that still use their shared receive queue.
+    /// Failed queue pairs that still use their shared receive queue, as (index of the device, queue
+    /// pair).
     pub draining: Vec<(usize, Qp)>,
-    /// The cable at each device.
+    /// The cable at each device's port.
     pub cables: Vec<Cable>,
-    /// The changes of ports that each rank has not taken yet.
+    /// The port changes that each rank has not taken yet.
     pub port_events: Vec<Vec<PortEvent>>,
-    /// Nanoseconds since the machine was made.
+    /// The time in nanoseconds since the machine was made.
     pub now: u64,
     pub timeout_ns: u64,
     delays: bool,
@@ -38,18 +40,19 @@ pub(super) struct World {
     signs: Arc<Signs>,
 }
 
-/// A summary of the world that is read without its lock.
+/// Counters and versions of the machine's state, which ranks read without its lock.
 pub(super) struct Signs {
     /// The number of requests that wait for execution.
     pub due: AtomicUsize,
     /// The number of out-of-band messages for each rank.
     pub words: Vec<AtomicUsize>,
-    /// The number of changes of ports for each rank.
+    /// The number of port changes for each rank.
     pub port_events: Vec<AtomicUsize>,
-    /// The number of completions that each device holds, and the number that it ever had.
+    /// The number of completions that each device holds.
     pub completions: Vec<AtomicUsize>,
     pub completed: Vec<AtomicU64>,
-    /// Grows with every change that a rank could wait for.
+    /// The version of the machine's state, which grows with every change for which a rank could
+    /// wait.
     pub version: AtomicU64,
 }
 
@@ -70,12 +73,12 @@ impl Signs {
 /// The result of an attempt to execute a request.
 pub(super) enum Outcome {
     NotYet,
-    /// Done, with the number of bytes moved.
+    /// The request was executed, and moved this many bytes.
     Done(u32),
     Failed(Status),
-    /// Failed at the peer.
+    /// The request failed at the peer.
     Lost(Status),
-    /// The peer has no receive for it.
+    /// The peer has no receive for the message.
     NotReceived,
 }
 
@@ -160,12 +163,12 @@ impl World {
         let (from, _) = self.words[rank].front()?;
         match self.has_path(*from, rank) {
             true => self.words[rank].pop_front(),
-            // It is sent again and again until a cable is mended.
+            // It is sent repeatedly until a cable is mended.
             false => None,
         }
     }
 
-    /// A cable that carries datagrams leads from one rank to another.
+    /// True if datagrams can pass from one rank to another over some cable.
     fn has_path(&self, from: usize, to: usize) -> bool {
         let rails = self.cables.len() / self.port_events.len();
         let carries = |rail: usize| {
@@ -175,7 +178,7 @@ impl World {
         from == to || (0..rails).any(carries)
     }
 
-    /// Removes everything of a device.
+    /// Removes all state of a device.
     pub(super) fn forget(&mut self, index: usize) {
         self.devices[index].forget();
         self.busy.retain(|(device, _)| *device != index);
@@ -258,7 +261,7 @@ impl World {
                 return;
             };
             if self.delays && self.chance(2) {
-                // It goes behind the other queue pairs; its own requests stay in order.
+                // The queue pair moves behind the others; its own requests stay in order.
                 self.busy.push_back((device, qp));
                 continue;
             }
@@ -268,7 +271,7 @@ impl World {
         }
     }
 
-    /// Executes the first request of a queue pair. False: not yet.
+    /// Executes the first request of a queue pair. Returns false if it cannot be executed yet.
     fn step(&mut self, device: usize, qp: Qp) -> bool {
         let Ok(state) = self.devices[device].qp_mut(qp) else {
             return true;
@@ -282,7 +285,7 @@ impl World {
             _ => peer,
         };
         let outcome = match self.attempt((device, qp), transport, peer, &mut request) {
-            // A loss or refusal is not reported without a reliable connection.
+            // Without a reliable connection, a loss or refusal is not reported.
             Outcome::Lost(_) | Outcome::NotReceived if transport != Transport::Rc => {
                 Outcome::Done(0)
             }
@@ -313,7 +316,7 @@ impl World {
         true
     }
 
-    /// Refuses a request at the peer, whose end of a reliable connection breaks.
+    /// Refuses a request at the peer. The peer's end of a reliable connection breaks.
     fn refused(&mut self, far: usize, far_qp: Qp, status: Status) -> Outcome {
         let reliable = |state: &QpState| state.wanted.transport == Transport::Rc;
         if self.devices[far].qp(far_qp).is_ok_and(reliable) {
@@ -358,7 +361,7 @@ impl World {
         device.cqs[cq.0 as usize].push(completion, retires);
     }
 
-    /// Executes a request at its peer, which is reached.
+    /// Executes a request at its peer, which the cables reach.
     pub(super) fn carry_out(
         &mut self,
         device: usize,
@@ -468,7 +471,7 @@ impl World {
         Outcome::Done(8)
     }
 
-    /// Makes bytes visible. False: only some of them yet.
+    /// Makes the bytes of a write visible. Returns false if only some of them are visible yet.
     fn place(&mut self, far: usize, address: u64, bytes: &[u8], begun: &mut bool) -> bool {
         if self.devices[far].setup.placement == Placement::Completion && !*begun {
             *begun = true;

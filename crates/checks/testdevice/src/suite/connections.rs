@@ -7,10 +7,10 @@ pub fn a_peer_that_has_failed_is_given_up(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
             node.rail(0).modify(end.qp, Ending::Error).unwrap();
-            meet(node, 0);
+            synchronise(node, 0);
             return;
         }
-        meet(node, 1);
+        synchronise(node, 1);
         end.write(node, 0, 8, true);
         end.write_signaled(node, 0, 8, true, true);
         let expected = [(0, Status::RetryExceeded), (0, Status::Flushed)];
@@ -48,19 +48,20 @@ pub fn a_queue_pair_comes_back_from_reset(maker: &dyn Maker) {
         assert_eq!(node.rail(0).address(end.qp).unwrap(), address);
         let refused = end.post(node, 0, write_to(end, 0), &[end.slice(0, 8)], true, true);
         assert!(matches!(refused, Err(Error::Invalid(_))));
-        // Neither end connects before the other has been reset.
-        meet(node, 1 - rank);
+        // No end connects before the other one has been reset.
+        synchronise(node, 1 - rank);
         let peer = end.peer;
         node.rail(0).connect(end.qp, Some(peer)).unwrap();
-        meet(node, 1 - rank);
-        // Requests flushed before may still be found; forgotten ones never complete.
+        synchronise(node, 1 - rank);
+        // Completions of requests flushed before the reset may still arrive; discarded ones never
+        // do.
         end.poll(node);
         if rank == 0 {
             end.fill(0, &[6]);
             end.write_signaled(node, 0, 8, true, true);
             assert_eq!(end.completion(node).status, Status::Success);
         }
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         if rank == 1 {
             node.sync_memory();
             assert_eq!(end.byte(0), 6);
@@ -68,21 +69,21 @@ pub fn a_queue_pair_comes_back_from_reset(maker: &dyn Maker) {
     });
 }
 
-/// A destroyed queue pair gives no completions.
+/// A destroyed queue pair has no completions.
 pub fn a_queue_pair_that_is_gone_says_nothing(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         if rank == 0 {
             for _ in 0..8 {
                 end.write_signaled(node, 0, 8, true, true);
             }
         }
         node.rail(0).destroy_qp(end.qp).unwrap();
-        // Earlier completions may be found.
+        // Earlier completions may still arrive.
         while !end.poll(node).is_empty() {}
         let wish = Wish::default();
         let new = connect_any(node, &wish, 1 - rank);
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         if rank == 0 {
             new.post(node, 9, write_to(&new, 0), &[new.slice(0, 8)], true, true)
                 .unwrap();
@@ -93,7 +94,7 @@ pub fn a_queue_pair_that_is_gone_says_nothing(maker: &dyn Maker) {
             );
         }
         assert_eq!(end.poll(node).len(), 0);
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         node.rail(0).destroy_qp(new.qp).unwrap();
         node.rail(0).deregister(new.own).unwrap();
     });
@@ -113,13 +114,13 @@ pub fn an_unreliable_connection_carries_writes_and_sends(maker: &dyn Maker) {
         if rank == 1 {
             end.see(node, 9_999, 3);
             end.receive(node, 2, &[end.slice(0, 100)]).unwrap();
-            meet(node, 0);
+            synchronise(node, 0);
             let done = end.completion(node);
             assert_eq!((done.bytes, done.immediate), (7, Some(5)));
             return;
         }
         end.fill(9_999, &[3]);
-        // No receive is posted for it: it is lost, and the loss is not reported.
+        // No receive is posted for this message: it is lost, and the loss is not reported.
         end.post(node, 1, SEND, &[end.slice(0, 5)], true, true)
             .unwrap();
         end.write_signaled(node, 0, 10_000, false, true);
@@ -127,7 +128,7 @@ pub fn an_unreliable_connection_carries_writes_and_sends(maker: &dyn Maker) {
             statuses(node, end, 2),
             [(1, Status::Success), (0, Status::Success)]
         );
-        meet(node, 1);
+        synchronise(node, 1);
         let send = Operation::Send { immediate: Some(5) };
         end.post(node, 2, send, &[end.slice(0, 7)], true, true)
             .unwrap();

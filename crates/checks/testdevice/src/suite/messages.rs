@@ -9,14 +9,14 @@ pub fn no_bytes_are_a_message_too(maker: &dyn Maker) {
         if rank == 1 {
             end.receive(node, 5, &[]).unwrap();
             end.receive(node, 6, &[end.slice(0, 8)]).unwrap();
-            meet(node, 0);
+            synchronise(node, 0);
             for (id, of) in [(5, Completed::ReceiveWrite), (6, Completed::Receive)] {
                 let done = end.completion(node);
                 assert_eq!((done.id, done.of, done.bytes), (id, of, 0));
             }
             return;
         }
-        meet(node, 1);
+        synchronise(node, 1);
         let write = Operation::Write {
             to: end.remote(0),
             immediate: Some(0),
@@ -47,7 +47,7 @@ pub fn sends_find_receives_in_order_and_wait_for_them(maker: &dyn Maker) {
                 end.post(node, id.into(), send, &[end.slice(0, 60)], true, true)
                     .unwrap();
             }
-            // The receives are posted only now: the first send may have got an RNR NAK.
+            // The receives are posted only now: the first send may have got an RNR NAK meanwhile.
             node.oob_send(1, b"sent").unwrap();
             for id in 0..3 {
                 let done = end.completion(node);
@@ -56,7 +56,7 @@ pub fn sends_find_receives_in_order_and_wait_for_them(maker: &dyn Maker) {
             }
             return;
         }
-        assert_eq!(hear(node), b"sent");
+        assert_eq!(receive_oob(node), b"sent");
         for id in 0..3 {
             let into = [
                 end.slice(1000 + 200 * id, 20),
@@ -86,15 +86,15 @@ pub fn a_receive_that_is_too_small_fails_at_both_ends(maker: &dyn Maker) {
         if rank == 1 {
             end.receive(node, 1, &[end.slice(0, 8)]).unwrap();
             end.receive(node, 2, &[end.slice(0, 8)]).unwrap();
-            meet(node, 0);
+            synchronise(node, 0);
             let done = statuses(node, end, 2);
-            // Soft-RoCE has other words for it, here and below.
+            // Soft-RoCE reports another status, here and below.
             let said = [Status::LocalLength, Status::LocalQpOperation];
             assert!(done[0].0 == 1 && said.contains(&done[0].1), "{done:?}");
             assert_eq!(done[1], (2, Status::Flushed));
             return;
         }
-        meet(node, 1);
+        synchronise(node, 1);
         end.post(node, 5, SEND, &[end.slice(0, 9)], true, false)
             .unwrap();
         let done = end.completion(node);
@@ -107,7 +107,7 @@ pub fn a_receive_that_is_too_small_fails_at_both_ends(maker: &dyn Maker) {
 pub fn a_write_with_immediate_uses_up_a_receive(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 0 {
-            meet(node, 1);
+            synchronise(node, 1);
             end.fill(0, &[4; 64]);
             let write = Operation::Write {
                 to: end.remote(0),
@@ -120,7 +120,7 @@ pub fn a_write_with_immediate_uses_up_a_receive(maker: &dyn Maker) {
             return;
         }
         end.receive(node, 9, &[]).unwrap();
-        meet(node, 0);
+        synchronise(node, 0);
         let done = end.completion(node);
         assert_eq!((done.id, done.immediate, done.bytes), (9, Some(0xabcd), 64));
         assert_eq!(
@@ -154,11 +154,11 @@ pub fn many_messages_keep_their_order(maker: &dyn Maker) {
             )
         };
         if rank == 0 {
-            meet(node, 1);
+            synchronise(node, 1);
             let mut posted = 0;
             let mut done = 0;
             while done < MESSAGES {
-                // The receiver has posted 32, and posts one more for each that it takes.
+                // The receiver has posted 32 receives, and posts one more for each message.
                 while posted < MESSAGES && posted < done + 24 {
                     send(node, posted).unwrap();
                     posted += 1;
@@ -172,7 +172,7 @@ pub fn many_messages_keep_their_order(maker: &dyn Maker) {
         for id in 0..32 {
             end.receive(node, id, &[end.slice(100, 16)]).unwrap();
         }
-        meet(node, 0);
+        synchronise(node, 0);
         for number in 0..MESSAGES {
             let one = end.completion(node);
             assert_eq!((one.immediate, one.id), (Some(number), u64::from(number)));
@@ -182,7 +182,7 @@ pub fn many_messages_keep_their_order(maker: &dyn Maker) {
     });
 }
 
-/// Datagrams deliver their payload without a header.
+/// Datagrams deliver their payload without the header of the datagram.
 pub fn datagrams_bring_their_payload_and_nothing_else(maker: &dyn Maker) {
     if !maker.has_datagrams() {
         return is_refused(maker, Transport::Ud);
@@ -196,7 +196,7 @@ pub fn datagrams_bring_their_payload_and_nothing_else(maker: &dyn Maker) {
             end.receive(node, 1, &[end.slice(0, 30), end.slice(100, 30)])
                 .unwrap();
             end.receive(node, 2, &[end.slice(200, 60)]).unwrap();
-            meet(node, 0);
+            synchronise(node, 0);
             for id in 1..3 {
                 let done = end.completion(node);
                 assert_eq!(
@@ -210,8 +210,8 @@ pub fn datagrams_bring_their_payload_and_nothing_else(maker: &dyn Maker) {
             assert_eq!(seen, [1, 1, 1, 1, 2, 2, 0]);
             return;
         }
-        meet(node, 1);
-        // No receive is posted for the third: it is lost, and the loss is not reported.
+        synchronise(node, 1);
+        // No receive is posted for the third datagram: it is lost, and the loss is not reported.
         for id in 1..=3u8 {
             end.fill(0, &[id; 60]);
             let local = [end.slice(0, 60)];
@@ -254,7 +254,7 @@ pub fn a_shared_receive_queue_serves_every_queue_pair(maker: &dyn Maker) {
             connect_any(node, &wish, 1 - rank),
             connect_any(node, &wish, 1 - rank),
         ];
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         if rank == 0 {
             for round in 0..3 {
                 for (number, end) in ends.iter().enumerate() {
@@ -277,7 +277,7 @@ pub fn a_shared_receive_queue_serves_every_queue_pair(maker: &dyn Maker) {
             ids.sort();
             assert_eq!(ids, [50, 51, 52, 53, 54, 55]);
         }
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         for one in ends {
             node.rail(0).destroy_qp(one.qp).unwrap();
             node.rail(0).deregister(one.own).unwrap();
@@ -297,7 +297,7 @@ pub fn words_arrive_in_order_and_whole(maker: &dyn Maker) {
             node.oob_send(1 - rank, &word(rank, number)).unwrap();
         }
         for number in 0..30 {
-            assert_eq!(hear(node), word(1 - rank, number), "{number}");
+            assert_eq!(receive_oob(node), word(1 - rank, number), "{number}");
         }
         assert!(node.oob_send(2, b"nobody").is_err());
     });
@@ -306,9 +306,9 @@ pub fn words_arrive_in_order_and_whole(maker: &dyn Maker) {
 /// A waiting rank is woken.
 pub fn whoever_waits_is_woken(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
-        // Back and forth; each rank waits for the other, and polls only after a wake-up.
+        // Messages back and forth: each rank waits for the other, and polls only after a wake-up.
         end.receive(node, 0, &[]).unwrap();
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         for round in 0..20u32 {
             if round % 2 == rank as u32 {
                 let send = Operation::Send {
@@ -335,7 +335,7 @@ pub fn what_comes_after_arming_raises_an_event(maker: &dyn Maker) {
             return assert!(node.is_virtual());
         };
         end.receive(node, 0, &[]).unwrap();
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         // Sleeps until `look` finds something; only an event ends a sleep.
         let sleep_until = |node: &mut dyn Node, look: &dyn Fn(&mut dyn Node) -> bool| {
             loop {

@@ -33,7 +33,7 @@ fn write_to(end: &End, at: usize) -> Operation {
     }
 }
 
-/// The numbers and statuses of the next `count` completions.
+/// The ids and statuses of the next `count` completions.
 fn statuses(node: &mut dyn Node, end: &End, count: usize) -> Vec<(u64, Status)> {
     let next = |_| {
         let one = end.completion(node);

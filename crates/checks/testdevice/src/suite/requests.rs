@@ -70,9 +70,9 @@ pub fn bytes_land_where_they_should(maker: &dyn Maker) {
         for at in 0..end.memory.len() {
             end.fill(at, &[if rank == 0 { at as u8 } else { 255 }]);
         }
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         if rank == 1 {
-            meet(node, 0);
+            synchronise(node, 0);
             node.sync_memory();
             let expected = |at: usize| match at {
                 3..8 => (at + 7) as u8,
@@ -86,7 +86,7 @@ pub fn bytes_land_where_they_should(maker: &dyn Maker) {
         end.post(node, 1, write_to(end, 3), &local, false, true)
             .unwrap();
         assert_eq!(end.completion(node).status, Status::Success);
-        // A read of the same.
+        // A read of the bytes that the write has written.
         let read = Operation::Read {
             from: end.remote(3),
         };
@@ -103,7 +103,7 @@ pub fn bytes_land_where_they_should(maker: &dyn Maker) {
             assert_eq!(end.byte(12_000 + at), expected(at));
             assert_eq!(end.byte(16_000 + at), expected(3000 + at));
         }
-        meet(node, 1);
+        synchronise(node, 1);
     });
 }
 
@@ -119,7 +119,7 @@ pub fn long_messages_are_whole(maker: &dyn Maker) {
         for at in 0..LEN {
             end.fill(at, &[pattern(at, rank)]);
         }
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         // Rank 0 writes to rank 1; rank 1 reads from rank 0.
         let operation = match rank {
             0 => write_to(end, LEN),
@@ -132,7 +132,7 @@ pub fn long_messages_are_whole(maker: &dyn Maker) {
             end.post(node, 1, operation, &local, false, true).unwrap();
             assert_eq!(end.completion(node).status, Status::Success);
         }
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         if rank == 1 {
             let seen = |end: &End| (0..LEN).all(|at| end.byte(LEN + at) == pattern(at, 0));
             node.sync_memory();
@@ -160,7 +160,7 @@ pub fn inline_payload_has_been_read_when_it_is_posted(maker: &dyn Maker) {
             }
             assert_eq!(end.completion(node).status, Status::Success);
         }
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         if rank == 1 {
             node.sync_memory();
             for id in 0..32 {
@@ -230,24 +230,24 @@ pub fn what_is_deregistered_is_left_alone(maker: &dyn Maker) {
             let own = end.own;
             node.rail(0).deregister(own).unwrap();
             assert!(node.rail(0).deregister(own).is_err(), "once is enough");
-            meet(node, 0);
-            meet(node, 0);
+            synchronise(node, 0);
+            synchronise(node, 0);
             assert_eq!(end.byte(0), 0);
             return;
         }
-        meet(node, 1);
+        synchronise(node, 1);
         end.fill(0, &[1]);
         end.write_signaled(node, 0, 8, true, true);
         assert_eq!(end.completion(node).status, Status::RemoteAccess);
-        meet(node, 1);
+        synchronise(node, 1);
     });
 }
 
-/// A wrong local key fails at the requester.
+/// A request with a wrong local key fails at the requester.
 pub fn a_wrong_local_key_fails_here(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
-            meet(node, 0);
+            synchronise(node, 0);
             node.sync_memory();
             assert_eq!(end.byte(0), 5, "what was posted before has gone its way");
             assert_eq!(node.rail(0).state(end.qp).unwrap(), State::Rts);
@@ -265,11 +265,11 @@ pub fn a_wrong_local_key_fails_here(maker: &dyn Maker) {
         end.post(node, 8, write_to(end, 0), &[end.slice(0, 8)], true, false)
             .unwrap();
         let done = statuses(node, end, 2);
-        // Soft-RoCE has one word for all that goes wrong here.
+        // Soft-RoCE has one status for all local errors here.
         let said = [Status::LocalProtection, Status::LocalQpOperation];
         assert!(done[0].0 == 7 && said.contains(&done[0].1), "{done:?}");
         assert_eq!(done[1], (8, Status::Flushed));
-        meet(node, 1);
+        synchronise(node, 1);
     });
 }
 
@@ -278,14 +278,14 @@ pub fn atomics_change_memory_once_and_bring_the_old_value(maker: &dyn Maker) {
     two(maker, Wish::default(), |node, end, rank| {
         if rank == 1 {
             end.fill(8, &100u64.to_ne_bytes());
-            meet(node, 0);
-            meet(node, 0);
+            synchronise(node, 0);
+            synchronise(node, 0);
             node.sync_memory();
             let expected = 112u64.to_ne_bytes();
             assert!((0..8).all(|at| end.byte(8 + at) == expected[at]));
             return;
         }
-        meet(node, 1);
+        synchronise(node, 1);
         let at = end.remote(8);
         let post = |node: &mut dyn Node, operation| {
             end.post(node, 1, operation, &[end.slice(0, 8)], false, true)
@@ -299,12 +299,12 @@ pub fn atomics_change_memory_once_and_bring_the_old_value(maker: &dyn Maker) {
         let swap = |compare, swap| Operation::CompareAndSwap { at, compare, swap };
         assert_eq!(post(node, swap(5, 6)), 111);
         assert_eq!(post(node, swap(111, 112)), 111);
-        meet(node, 1);
+        synchronise(node, 1);
         let odd = Operation::FetchAndAdd {
             at: end.remote(9),
             add: 1,
         };
-        // Some devices check before it leaves.
+        // Some devices check the request before they send it.
         match end.post(node, 1, odd, &[end.slice(0, 8)], false, true) {
             Ok(()) => assert_eq!(end.completion(node).status, Status::RemoteInvalidRequest),
             Err(error) => assert!(matches!(error, Error::Invalid(_)), "{error}"),

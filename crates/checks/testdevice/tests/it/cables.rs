@@ -1,4 +1,4 @@
-//! The strict machine's cables, and its rails of different kinds.
+//! Tests of the strict machine's cables, and of rails of different kinds.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use device::{
     Completed, Device, Ending, LinkLayer, Node, Operation, Placement, PortChange, PortEvent, Qp,
     QpWanted, ReceiveQueue, Remote, State, Status, Transport, Work, with_immediates,
 };
-use testdevice::ends::{End, Wish, connect_any, meet, wait_for};
+use testdevice::ends::{End, Wish, connect_any, synchronise, wait_for};
 use testdevice::strict::{Cables, Cut, RailSetup, Setup, machine};
 
 /// Connects two ranks over each of `rails` rails, and runs a body in both.
@@ -24,10 +24,10 @@ fn two(setup: &Setup, body: impl Fn(&mut dyn Node, &mut [End], usize, &Cables) +
                         ..Wish::default()
                     };
                     ends.push(connect_any(&mut *node, &wish, 1 - rank));
-                    meet(&mut *node, 1 - rank);
+                    synchronise(&mut *node, 1 - rank);
                 }
                 body(&mut *node, &mut ends, rank, cables);
-                meet(&mut *node, 1 - rank);
+                synchronise(&mut *node, 1 - rank);
                 drop(node);
                 drop(ends);
             });
@@ -52,7 +52,7 @@ fn a_cut_cable_fails_its_requests_and_no_others() {
     for cut_at in [0, 1] {
         two(&rails(), |node, ends, rank, cables| {
             if rank == 1 {
-                meet(node, 0);
+                synchronise(node, 0);
                 node.sync_memory();
                 assert_eq!((ends[0].byte(0), ends[1].byte(0)), (0, 7));
                 return;
@@ -69,7 +69,7 @@ fn a_cut_cable_fails_its_requests_and_no_others() {
             assert_eq!(cables.carried(0, 0).0, 0);
             assert_eq!(cables.carried(0, 1), (2, 16));
             assert!(node.port_events().is_empty());
-            meet(node, 1);
+            synchronise(node, 1);
         });
     }
 }
@@ -119,7 +119,7 @@ fn a_request_survives_a_cable_that_is_mended_in_time() {
 fn without_acknowledgements_requests_take_effect_and_fail() {
     two(&rails(), |node, ends, rank, cables| {
         if rank == 1 {
-            meet(node, 0);
+            synchronise(node, 0);
             node.sync_memory();
             assert_eq!((ends[0].byte(0), ends[0].byte(8)), (5, 5));
             return;
@@ -131,7 +131,7 @@ fn without_acknowledgements_requests_take_effect_and_fail() {
         }
         let expected = [Status::RetryExceeded, Status::Flushed];
         assert_eq!(statuses(node, &ends[0], 2), expected);
-        meet(node, 1);
+        synchronise(node, 1);
     });
 }
 
@@ -143,7 +143,7 @@ fn an_atomic_without_its_answer_is_executed_once() {
     };
     two(&setup, |node, ends, rank, cables| {
         if rank == 1 {
-            meet(node, 0);
+            synchronise(node, 0);
             node.sync_memory();
             assert_eq!(ends[0].byte(0), 3);
             return;
@@ -164,7 +164,7 @@ fn an_atomic_without_its_answer_is_executed_once() {
         cables.mend(0, 0);
         assert_eq!(ends[0].completion(node).status, Status::Success);
         assert_eq!(ends[0].byte(64), 0);
-        meet(node, 1);
+        synchronise(node, 1);
     });
 }
 
@@ -219,7 +219,8 @@ fn a_slow_port_takes_its_time_for_each_request() {
     });
 }
 
-/// A queue pair of rank 0 that takes its receives from a shared queue, with `count` of them posted.
+/// Makes a queue pair of rank 0 that takes its receives from a shared queue, and posts `count` of
+/// them.
 fn sharing(node: &mut dyn Node, count: u64) -> (device::Cq, Qp) {
     let device = node.rail(0);
     let cq = device.create_cq(64).unwrap();
@@ -265,7 +266,7 @@ fn a_queue_pair_with_a_shared_queue_is_drained_before_its_reset() {
             node.rail(0).is_drained(qp).unwrap().then_some(())
         });
         node.rail(0).modify(qp, Ending::Reset).unwrap();
-        // A consumed receive has been completed, and stays reported after the reset.
+        // The receive that was consumed has been completed, and its completion survives the reset.
         let mut some = [device::Completion {
             id: 0,
             qp,
@@ -316,13 +317,14 @@ fn rails_of_different_kinds_lie_side_by_side() {
             let attributes = node.rail(rail).attributes();
             (attributes.subnet, attributes.inline, attributes.immediates)
         });
-        // Immediates of rail 0 are emulated, which takes eight bytes inline; rail 1 has its own.
+        // Rail 0 emulates immediates, which needs eight bytes inline; rail 1 has immediates of its
+        // own.
         assert_eq!(kinds, [(5, 56, true), (0, 64, true)]);
         for (rail, end) in ends.iter_mut().enumerate() {
             let immediate = Some(7 + rail as u32);
             if rank == 1 {
                 end.receive(node, 3, &[]).unwrap();
-                meet(node, 0);
+                synchronise(node, 0);
                 let done = end.completion(node);
                 assert_eq!(
                     (done.of, done.immediate),
@@ -330,7 +332,7 @@ fn rails_of_different_kinds_lie_side_by_side() {
                 );
                 continue;
             }
-            meet(node, 1);
+            synchronise(node, 1);
             let write = Operation::Write {
                 to: end.remote(0),
                 immediate,

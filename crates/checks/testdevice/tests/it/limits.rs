@@ -1,4 +1,4 @@
-//! Limits of growth for all crates: long files, circles of modules, types with many functions. Each
+//! Limits of growth for all crates: long files, cycles of modules, types with many functions. Each
 //! list has today's exceptions and only gets shorter.
 
 use std::collections::BTreeMap;
@@ -9,20 +9,21 @@ use testdevice::layers::Modules;
 
 use crate::tidy::{crates, root, sources};
 
-/// Most lines of a file, its tests at the end included.
+/// The most lines of a file, including the tests at its end.
 const MOST_LINES: usize = 500;
-/// Most modules that import each other, directly or through others.
+/// The most modules that import each other, directly or through others.
 const MOST_IN_CIRCLE: usize = 4;
-/// Most functions that have all of a type: its own methods, and functions that take it by `&mut`.
+/// The most functions that have access to all of a type: its own methods, and functions that take
+/// it by `&mut`.
 const MOST_METHODS: usize = 60;
 
-/// Longer files.
+/// Files that exceed [`MOST_LINES`].
 const LONG_FILES: &[&str] = &[];
 
-/// Crates with larger circles, and the size of the largest.
+/// Crates with larger cycles, and the number of modules in the largest cycle.
 const CIRCLES: &[(&str, usize)] = &[];
 
-/// Types with more functions, by crate.
+/// Types that exceed [`MOST_METHODS`], by crate.
 const BROAD_TYPES: &[(&str, &str)] = &[
     ("mpi", "Messages"),
     ("mpi", "Rank"),
@@ -77,7 +78,7 @@ fn few_functions_have_all_of_a_type() {
         for text in &own {
             count_functions(text, &mut counts);
         }
-        // Types of other crates are theirs.
+        // Types of other crates do not count here.
         let is_here = |of: &str| {
             let definitions = [format!("struct {of}"), format!("enum {of}")];
             let mut texts = own.iter();
@@ -149,7 +150,7 @@ fn is_library(folder: &Path) -> bool {
     folder.join("src/lib.rs").exists()
 }
 
-/// The findings are those of the list.
+/// Checks that the findings are exactly those of the list.
 fn same(found: &[String], known: &[&str], what: &str) {
     let new: Vec<&String> = found
         .iter()

@@ -1,6 +1,7 @@
-//! The suite of all devices, on the strict device; and the rules of the workspace's sources.
+//! The suite of all devices, run on the strict device; and the rules for the workspace's sources.
 
 mod cables;
+mod constants;
 mod limits;
 mod tidy;
 mod words;

@@ -6,25 +6,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Most lines of a function, from its name to its last brace, unless [`REASON`] stands above it.
+/// The most lines of a function, from its name to its last brace, unless [`REASON`] stands above
+/// it.
 const MOST_LINES: usize = 80;
-/// Most bytes of `ARCHITECTURE.md`: what a newcomer reads in one sitting.
+/// The most bytes of `ARCHITECTURE.md`, which a newcomer reads in one sitting.
 const MOST_OF_MAP: usize = 12_000;
-/// Begins the comment that says why a function is longer.
+/// The beginning of the comment that says why a function is longer.
 const REASON: &str = "// Over 80 lines: ";
-/// Most columns of a comment.
+/// The most columns of a comment.
 const MOST_COLUMNS: usize = 100;
 
-/// Most public functions of `channel::Router` beside its traits: what every transport must serve
-/// belongs to a trait, and what one subject needs to a view (`report`, `machine`).
+/// The most public functions of `channel::Router` outside its traits. A function that every
+/// transport must serve belongs to a trait; functions for one subject belong to a view (`report`,
+/// `machine`).
 const MOST_OF_ROUTER: usize = 12;
 
-/// The place of each crate: its floor, and its number in the order of `crates/FLOORS`.
+/// For each crate: its floor, and its position in the order of `crates/FLOORS`.
 type Floors = BTreeMap<String, (String, usize)>;
-/// The dependencies of each crate on others of the workspace, without those of its tests.
+/// For each crate, the other crates of the workspace that it depends on, except for its tests.
 type Dependencies = BTreeMap<String, BTreeSet<String>>;
 
-/// Most floors: a newcomer learns them by heart.
+/// The most floors: a newcomer learns them by heart.
 const MOST_FLOORS: usize = 10;
 
 #[test]
@@ -175,7 +177,7 @@ pub(crate) fn root() -> PathBuf {
         .to_owned()
 }
 
-/// The lines `floor crate crate...`.
+/// The floors of lines of the form `floor crate crate...`.
 fn floors(text: &str) -> Floors {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let words = lines.map(|line| line.split_whitespace());
@@ -227,7 +229,7 @@ fn dependencies() -> Dependencies {
     graph.collect()
 }
 
-/// The names in the sections of a manifest that list dependencies, those of tests aside.
+/// The names in the sections of a manifest that list dependencies, except those of tests.
 fn dependencies_of(manifest: &str) -> impl Iterator<Item = &str> {
     let mut is_list = false;
     manifest.lines().filter_map(move |line| {
@@ -256,7 +258,7 @@ pub(crate) fn crates() -> Vec<PathBuf> {
     folders
 }
 
-/// The source files of all crates, with their names, but for generated ones.
+/// The source files of all crates, as (name, text), except generated ones.
 pub(crate) fn sources() -> Vec<(String, String)> {
     let root = root();
     let mut found = Vec::new();
@@ -278,7 +280,7 @@ pub(crate) fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// Results of `find` in each source file of a crate, with the file's name.
+/// The results of `find` for each source file of a crate, each with the file's name.
 fn findings(find: impl Fn(&str) -> Vec<String>) -> Vec<String> {
     let mut found = Vec::new();
     for (name, text) in sources() {
@@ -301,8 +303,8 @@ pub(crate) fn is_comment(line: &str) -> bool {
     line.trim_start().starts_with("//")
 }
 
-/// First line and length of each function that is too long and gives no reason. The text is
-/// formatted: a function ends at the first brace that stands below its first word.
+/// The first line and the length of each function that is too long and gives no reason. The text is
+/// formatted: a function ends at the first brace with the indent of its first line.
 fn long_functions(text: &str) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let is_long = |&at: &usize| {
@@ -337,7 +339,7 @@ fn is_function(line: &str) -> bool {
         .all(|word| words.contains(&word) || word.starts_with("pub("))
 }
 
-/// Number of lines of the function that begins here.
+/// The number of lines of the function that begins at the first of `lines`.
 fn length(lines: &[&str]) -> usize {
     let indent = &lines[0][..lines[0].len() - lines[0].trim_start().len()];
     let mut in_body = false;
@@ -357,17 +359,18 @@ fn length(lines: &[&str]) -> usize {
     0
 }
 
-/// One of the comments and attributes at the end of these lines gives the reason.
+/// True if one of the comments and attributes directly above the function gives the reason.
 fn gives_reason(above: &[&str]) -> bool {
     let of_item = |line: &&&str| is_comment(line) || line.trim_start().starts_with("#[");
     let mut comments = above.iter().rev().take_while(of_item);
     comments.any(|line| line.trim_start().starts_with(REASON))
 }
 
-/// Folders of the repository whose files a crate may contain: programs that people read and run.
+/// The folders of the repository whose files a crate may include: programs that people read and
+/// run.
 const SHARED_FOLDERS: [&str; 1] = ["examples"];
 
-/// A crate uses another by a dependency, and its data by a function of it.
+/// A crate uses another crate by a dependency, and its data by one of its functions.
 #[test]
 fn no_crate_contains_files_of_another() {
     let root = root();
@@ -406,7 +409,8 @@ fn an_included_file_is_found() {
     assert_eq!(found, ["/c/x.rs", "/c/src/y", "/w"].map(PathBuf::from));
 }
 
-/// The files that a source in a folder names as its modules or contents, generated ones aside.
+/// The files that a source in a folder names as its modules or included contents, except generated
+/// ones.
 fn included(text: &str, folder: &Path, of_crate: &Path) -> Vec<PathBuf> {
     let lines = text.lines().filter(|line| !is_comment(line));
     let text = lines.collect::<Vec<_>>().join("\n");

@@ -1,7 +1,7 @@
-//! The machines of a comparison, as the command line names them: systems, the hosts of all, changed
+//! The machines of a comparison, from the command line: systems, hosts for all of them, changed
 //! values, and speeds of processors.
 //!
-//! Invariant: a word that is wrong is an error before any run, with the option that has it.
+//! Invariant: an invalid word is an error before any run, and the error names the option.
 
 use ::compare::Machine;
 use ::compare::machine::Change;
@@ -38,10 +38,10 @@ pub(super) struct MachineArguments {
     speed: Vec<OfMachine<f64>>,
 }
 
-/// A part of an option for one machine, or for all.
+/// The value of an option, for one machine or for all machines.
 #[derive(Clone)]
 struct OfMachine<T> {
-    /// `None`: all machines.
+    /// The machine that the value is for. `None`: all machines.
     machine: Option<String>,
     value: T,
 }
@@ -80,7 +80,7 @@ fn setting(word: &str) -> Result<OfMachine<ValueChange>, String> {
 }
 
 impl MachineArguments {
-    /// The machines, each of which has room for these ranks.
+    /// The machines of the comparison. Checks that each has room for these numbers of ranks.
     pub(super) fn machines(&self, ranks: &[usize], ppn: usize) -> Result<Vec<Machine>, String> {
         self.check_names()?;
         let host = self.host.as_deref();
@@ -104,7 +104,7 @@ impl MachineArguments {
                 let checked = machine.check(*ranks, ppn);
                 checked.map_err(|why| format!("--fabrics: {why}"))?;
             }
-            // The last one that the user wrote counts.
+            // If the user gives several speeds for a machine, the last one is used.
             let speed = self.speed.iter().rev().find(|speed| speed.is_of(word));
             machines.push(match speed {
                 Some(speed) => machine.with_speed(speed.value),
@@ -114,7 +114,7 @@ impl MachineArguments {
         Ok(machines)
     }
 
-    /// The changed values of a machine, in the order of the command line.
+    /// The changes of a machine's values, in the order of the command line.
     fn changes(&self, word: &str) -> Vec<Change> {
         let own = self.set.iter().filter(|set| set.is_of(word));
         own.map(|set| Change {
@@ -124,7 +124,7 @@ impl MachineArguments {
         .collect()
     }
 
-    /// Refuses an option for a machine that is not compared.
+    /// Reports an error if an option is for a machine that is not compared.
     fn check_names(&self) -> Result<(), String> {
         let speeds = self.speed.iter().map(|one| ("--speed", &one.machine));
         let sets = self.set.iter().map(|one| ("--set", &one.machine));
@@ -165,7 +165,7 @@ mod tests {
                 .iter()
                 .all(|machine| machine.host.as_deref() == Some("Haswell"))
         );
-        // The host of a system, and hosts without the option.
+        // The hosts of a named system; then hosts without the option.
         let by_system = machines("--fabrics qdr,edr --host edr").unwrap();
         assert!(by_system[0].has_hosts_of(&by_system[1]));
         let own = machines("--fabrics qdr,edr").unwrap();
@@ -185,7 +185,7 @@ mod tests {
         let of = |path: &str| [0, 1].map(|at| value(&found[at], path));
         assert_eq!(of("cable.length"), ["\"3m\"", "\"3m\""]);
         assert_eq!(of("hca.send"), ["\"130 ns\"", "\"2us\""]);
-        // After the hosts are chosen.
+        // Values are changed after the hosts are chosen.
         let found = machines("--fabrics qdr --host haswell --set host.poll=1us").unwrap();
         assert_eq!(value(&found[0], "host.poll"), "\"1us\"");
     }

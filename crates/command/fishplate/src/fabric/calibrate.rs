@@ -1,8 +1,9 @@
-//! `fishplate fabric calibrate`: a machine's file from figures that were measured on it.
+//! `fishplate fabric calibrate`: writes a machine's file from figures that were measured on the
+//! machine.
 //!
 //! The output of `fishplate perf --json` and `fishplate bench latency --json` determines values by
-//! formulas ([`::fabric::calibrate`]). Outputs of other tools move values by predictions of their
-//! benchmarks (`study::calibrate`).
+//! formulas ([`::fabric::calibrate`]). Outputs of other tools change values until predictions of
+//! the tools' benchmarks fit (`study::calibrate`).
 
 use ::fabric::calibrate::{Benchmark, Calibration, Measured, Shape, calibrate};
 use ::fabric::explain::Path;
@@ -13,24 +14,24 @@ use ::fabric::quantity::{Quantity, Raw};
 use ::fabric::{Bytes, GbPerSec, Nanos, Operation};
 use serde_json::{Value, json};
 
-/// The measurements of files, and the machine to write.
+/// The files with measurements, and the machine to write.
 pub(super) struct Request<'a> {
-    /// Files with outputs.
+    /// The files with outputs of benchmarks.
     pub(super) from: &'a [String],
-    /// The system that has the values which the measurements do not determine; none: the nearest of
-    /// the catalogue.
+    /// The system that provides the values which the measurements do not determine. `None`: the
+    /// nearest system of the catalogue.
     pub(super) like: Option<&'a str>,
     /// The name of the calibrated system.
     pub(super) name: &'a str,
     /// The number of switches between the measured hosts, if the user gave one.
     pub(super) hops: Option<u32>,
-    /// Print JSON.
+    /// True if the output is JSON.
     pub(super) json: bool,
 }
 
-/// The content of a file.
+/// The contents of a file with measurements.
 enum Content {
-    /// Objects of this command's benchmarks.
+    /// JSON objects from this command's benchmarks.
     Measured(Vec<Measured>),
     /// Outputs of other tools.
     Outputs(Outputs),
@@ -199,7 +200,8 @@ impl Request<'_> {
     }
 }
 
-/// The name of a benchmark with its unit, and the number of our units in one of these.
+/// The name of a benchmark with the unit of its figures, and the number of internal units in that
+/// unit.
 fn shown(benchmark: Benchmark) -> (&'static str, f64) {
     match benchmark {
         Benchmark::Latency(Operation::Write) => ("write-lat, µs", 1e6),
@@ -210,7 +212,7 @@ fn shown(benchmark: Benchmark) -> (&'static str, f64) {
     }
 }
 
-/// A measurement as the figure of a tool that measures the same.
+/// Converts a measurement to the figure of a tool that measures the same.
 #[cfg(feature = "whole")]
 fn reading(one: &Measured, line: usize) -> Result<Reading, String> {
     if one.shape.is_some() {
@@ -240,7 +242,8 @@ fn reading(one: &Measured, line: usize) -> Result<Reading, String> {
     })
 }
 
-/// The figures of a file: of this command's benchmarks, if it begins as JSON, or of other tools.
+/// Reads the figures in a file: of this command's benchmarks if it begins as JSON, otherwise of
+/// other tools.
 fn read(file: &str) -> Result<Content, String> {
     let text = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
     let text = String::from_utf8_lossy(&text);
@@ -254,7 +257,7 @@ fn read(file: &str) -> Result<Content, String> {
     Ok(Content::Outputs(outputs))
 }
 
-/// The measurements of a file of JSON objects that say something about a machine.
+/// The measurements in a file of JSON objects that can be used for a calibration.
 fn objects(file: &str, text: &str) -> Result<Vec<Measured>, String> {
     let mut all = Vec::new();
     for (at, object) in serde_json::Deserializer::from_str(text)
@@ -291,10 +294,11 @@ fn objects(file: &str, text: &str) -> Result<Vec<Measured>, String> {
             return Err(wrong("it has no size or no median"));
         };
         let shape = shape_of(&object).map_err(|why| wrong(&why))?;
-        // The slowest of thousands of messages says more about interrupts than about the machine.
+        // The 99th percentile: the slowest of thousands of messages shows interrupts rather than
+        // the machine.
         let high = object["percentiles"]["99"].as_f64().or(number("max"));
         let range = [number("min").unwrap_or(value), high.unwrap_or(value)];
-        // Microseconds are picoseconds, and MB/s bytes per second, by the same factor.
+        // The same factor converts microseconds to picoseconds, and MB/s to bytes per second.
         all.push(Measured {
             benchmark,
             size: Bytes(size),
@@ -306,8 +310,7 @@ fn objects(file: &str, text: &str) -> Result<Vec<Measured>, String> {
     Ok(all)
 }
 
-/// The shape of the link that the user has written to a measurement, as its keys `rate` and
-/// `delay`.
+/// The shape of the link that the user has added to a measurement by the keys `rate` and `delay`.
 fn shape_of(object: &Value) -> Result<Option<Shape>, String> {
     match (&object["rate"], &object["delay"]) {
         (Value::Null, Value::Null) => Ok(None),

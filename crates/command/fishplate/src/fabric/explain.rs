@@ -10,43 +10,44 @@ use serde_json::{Value, json};
 
 use super::print;
 
-/// A message to explain.
+/// A request to explain the time of one message.
 pub(super) struct Request<'a> {
-    /// The system's name, or a file.
+    /// The name of the system in the catalogue, or a file.
     pub(super) name: &'a str,
     pub(super) size: Bytes,
     pub(super) what: Explained,
-    /// The number of switches, if the user gave one.
+    /// The number of switches on the path, if the user gave one.
     pub(super) hops: Option<u32>,
     pub(super) rail: u32,
 }
 
-/// The kind of message.
+/// The kind of message to explain.
 pub(super) enum Explained {
-    /// A verbs operation and its name.
+    /// A verbs operation, and its name in the output.
     Device(Operation, &'static str),
     /// An MPI message.
     Mpi,
 }
 
-/// The breakdown of a request.
+/// The breakdown of the time of a requested message.
 struct Breakdown {
-    /// The name of the operation.
+    /// The name of the operation in the output.
     verb: &'static str,
     hops: u32,
-    /// The knowledge of the machine, for the errors of its figures.
+    /// How well the machine is known, which determines the errors of its predictions.
     case: Case,
     steps: Vec<StepCost>,
     limits: Vec<Limit>,
-    /// All rails of the system, if it has several.
+    /// Summaries of all rails of the system, if it has several.
     rails: Vec<RailSummary>,
 }
 
-/// A rail of a system with several, in short.
+/// The summary of one rail of a system with several.
 struct RailSummary {
     rail: Rail,
-    /// Payload of long writes in one direction, in MB/s, and the resource that limits it.
+    /// The payload rate of long writes in one direction, in MB/s.
     carries: f64,
+    /// The resource that limits this rate.
     limit: &'static str,
 }
 
@@ -63,9 +64,9 @@ impl RailSummary {
     }
 }
 
-/// Streams from this size on reach their bottleneck.
+/// The size from which on streams are limited by their bottleneck.
 const LONG_STREAM: Bytes = Bytes(64 << 10);
-/// The size of the writes whose rate is a rail's bandwidth.
+/// The size of the writes whose rate is given as a rail's bandwidth.
 const LONG: Bytes = Bytes(1 << 20);
 
 impl Request<'_> {
@@ -83,7 +84,7 @@ impl Request<'_> {
         let path = Path::new(&system, self.rail, self.hops)
             .map_err(|wrong| format!("--{}: {}: {}", wrong.key, self.name, wrong.why))?;
         let costs = Costs::of(&system, path.rail);
-        // A message of MPI is one of this library, which stands in for the machine's.
+        // An MPI message is computed for this library, not for the one that the machine names.
         let is_of_devices = matches!(self.what, Explained::Device(..));
         let (steps, verb, limits) = match self.what {
             Explained::Device(operation, verb) => {
@@ -167,12 +168,13 @@ impl Request<'_> {
         self.show_rails(&breakdown.rails);
     }
 
-    /// The errors of latencies of this size.
+    /// The accuracy of predicted latencies of this size, if it is known.
     fn latencies(&self, breakdown: &Breakdown) -> Option<Accuracy> {
         FigureKind::latency(self.size.0).accuracy(breakdown.case)
     }
 
-    /// The interval around the bottleneck.
+    /// Prints the interval that contains nine in ten published bandwidths, as a prediction from the
+    /// limit of the bottleneck.
     fn show_bandwidth(&self, breakdown: &Breakdown) {
         let Some(least) = one_way(&breakdown.limits) else {
             return;
@@ -236,11 +238,11 @@ fn show_limits(limits: &[Limit]) {
     print(["resource", "one way", "both ways"], rows.collect(), 1);
 }
 
-/// Bytes of the announcement of a long message.
+/// The size of the announcement of a long message, in bytes.
 const ANNOUNCEMENT: usize = 64;
 
-/// The steps of a message: one packet, or an announcement and the read by the receiver, whose
-/// buffers are registered already.
+/// The steps of an MPI message: one packet; or an announcement, and the read by the receiver.
+/// Buffers are registered already.
 fn mpi(costs: &Costs, size: Bytes, hops: u32) -> Vec<StepCost> {
     match usize::try_from(size.0) {
         Ok(len) if len <= PacketWrite::longest() => packet(costs, len, hops),

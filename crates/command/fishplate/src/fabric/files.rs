@@ -1,18 +1,18 @@
-//! Arguments that name modelled hardware: a name of the catalogue, or a file.
+//! Parsing of arguments that name modelled hardware: a name of the catalogue, or a file.
 
 use ::fabric::System;
 use ::fabric::catalogue::{Catalogue, HostParts, Sheet};
 use ::fabric::components::Part;
 use ::fabric::quantity::Raw;
 
-/// The system that `word` names: one of the catalogue, the only system of a file, or `FILE:NAME`.
+/// The system that `word` names: one of the catalogue, the only system in a file, or `FILE:NAME`.
 pub(crate) fn system(word: &str) -> Result<System, String> {
     let (catalogue, name) = in_catalogue(word)?;
     let name = name.strip_prefix("system.").unwrap_or(&name);
     catalogue.system(name).map_err(|why| why.to_string())
 }
 
-/// All values of the system that `word` names, in these hosts or in its own.
+/// All values of the system that `word` names, with the given hosts or with its own.
 pub(crate) fn sheet(word: &str, hosts: Option<&HostParts>) -> Result<Sheet, String> {
     let (catalogue, name) = in_catalogue(word)?;
     let name = name.strip_prefix("system.").unwrap_or(&name);
@@ -23,8 +23,8 @@ pub(crate) fn sheet(word: &str, hosts: Option<&HostParts>) -> Result<Sheet, Stri
     sheet.map_err(|why| why.to_string())
 }
 
-/// The hosts that `option` names by `word`: a host of the catalogue, or a system or its file, whose
-/// hosts are meant.
+/// The hosts that the value `word` of `option` names: a host of the catalogue, or the hosts of a
+/// system or of a system in a file.
 pub(crate) fn hosts(option: &str, word: &str) -> Result<HostParts, String> {
     let found = in_catalogue(word).and_then(|(catalogue, name)| {
         let parts = catalogue.host_parts(&name, option);
@@ -33,7 +33,7 @@ pub(crate) fn hosts(option: &str, word: &str) -> Result<HostParts, String> {
     found.map_err(|why| format!("{option} {word}: {why}"))
 }
 
-/// The system that `word` names, in the hosts that `host` names, with changed values.
+/// The system that `word` names, with the hosts that `host` names and with changed values.
 pub(crate) fn changed_system(
     word: &str,
     host: Option<&str>,
@@ -52,7 +52,7 @@ pub(crate) fn changed_system(
     sheet.build().map_err(wrong)
 }
 
-/// A value of a machine that the command line changes: `hca.send=120 ns`.
+/// A change of one value of a machine on the command line: `hca.send=120 ns`.
 #[derive(Clone)]
 pub(crate) struct ValueChange {
     pub(crate) path: String,
@@ -73,8 +73,8 @@ impl std::str::FromStr for ValueChange {
     }
 }
 
-/// The catalogue that holds `word`, and the part's name in it. A word with a slash or the suffix
-/// `.toml` is a file; a colon and the name of one of its parts may follow.
+/// The catalogue that contains `word`, and the part's name in it. A word with a slash or the suffix
+/// `.toml` is a file; a colon and the name of a part in the file may follow.
 pub(super) fn in_catalogue(word: &str) -> Result<(Catalogue, String), String> {
     let (file, part) = match word.rsplit_once(':') {
         Some((file, part)) if is_file(file) && !part.contains('/') => (file, Some(part)),
@@ -100,7 +100,7 @@ pub(super) fn in_catalogue(word: &str) -> Result<(Catalogue, String), String> {
     }
 }
 
-/// The file that `word` names, if it names one.
+/// The file in `word`, if it names a file.
 #[cfg(feature = "whole")]
 pub(super) fn file_of(word: &str) -> Option<&str> {
     let file = match word.rsplit_once(':') {
@@ -114,7 +114,7 @@ fn is_file(word: &str) -> bool {
     word.contains('/') || word.ends_with(".toml")
 }
 
-/// The catalogue with the parts of a file, and the names of the file's systems.
+/// The catalogue with the parts of a file added, and the names of the systems in the file.
 pub(super) fn read(file: &str) -> Result<(Catalogue, Vec<String>), String> {
     let content = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let mut catalogue = Catalogue::builtin();

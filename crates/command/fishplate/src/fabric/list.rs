@@ -1,4 +1,4 @@
-//! `fishplate fabric list`: systems with their key figures, and the parts that they consist of.
+//! `fishplate fabric list`: systems with their key figures, and the parts that systems consist of.
 
 use ::fabric::catalogue::{Catalogue, CatalogueEntry, KINDS};
 use ::fabric::components::Part;

@@ -156,7 +156,7 @@ impl From<OperationName> for Explained {
     }
 }
 
-/// Largest payload of `explain`.
+/// The largest payload of `explain`, in bytes.
 const LARGEST: u64 = 4 << 30;
 
 fn size(word: &str) -> Result<u64, String> {
@@ -298,7 +298,7 @@ fn check(file: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The agreed link of a rail with its latency and peak, in one line.
+/// A line about a rail: its negotiated link, its latency and its peak bandwidth.
 fn agreed(name: &str, system: &System, rail: u32) -> String {
     let figures = Figures::of(system, rail);
     let rail = match system.rails.count() {
@@ -317,7 +317,7 @@ fn agreed(name: &str, system: &System, rail: u32) -> String {
     )
 }
 
-/// Prints a table. Columns after the first `left` are aligned to the right.
+/// Prints a table. Columns after the first `left` ones are right-aligned.
 fn print<const N: usize>(header: [&str; N], rows: Vec<[String; N]>, left: usize) {
     let header = header.map(String::from).to_vec();
     let rows = rows.into_iter().map(Vec::from).collect();

@@ -1,4 +1,5 @@
-//! The IP interfaces of this host, those that a job would use, and the reasons against the others.
+//! The IP interfaces of this host: those that a job would use, and the reasons why it would not use
+//! the others.
 
 use results::terminal::{beside, width};
 use serde_json::{Value, json};
@@ -6,22 +7,22 @@ use tcp::interfaces::{Interface, Verdict, list};
 
 use super::job_rails::JobRails;
 
-/// Width of the reasons, in columns.
+/// The width of the text of reasons, in columns.
 const WIDTH: usize = 100;
 
 /// The interfaces of this host, or the reason why they cannot be listed.
 pub(crate) struct InterfaceChoice(Result<Vec<Listed>, String>);
 
 struct Listed {
-    /// With the address that a job uses.
+    /// The interface, with the address that a job uses.
     interface: Interface,
-    /// The reason for that address.
+    /// The reason why a job uses this address of the interface.
     why: &'static str,
-    /// The reason why it is no rail of a job, if it is none.
+    /// The reason why a job would not use the interface. `None` if it would.
     against: Option<String>,
 }
 
-/// Lists the interfaces, with the reasons for and against a place among the rails of a job.
+/// Lists the IP interfaces, with the reason for each that is not used.
 pub(crate) fn find(rails: &JobRails) -> InterfaceChoice {
     let all = list().map_err(|why| format!("they cannot be listed: {why}"));
     let listed = |one: Interface| listed(one, rails);
@@ -82,7 +83,7 @@ impl InterfaceChoice {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// The object of `--json`.
+    /// The JSON object for `--json`.
     pub(crate) fn object(&self) -> Value {
         let interfaces = self.all().iter().map(object);
         json!({
@@ -91,7 +92,7 @@ impl InterfaceChoice {
         })
     }
 
-    /// One line: the interfaces that a job would use.
+    /// A line with the interfaces that a job would use.
     pub(crate) fn line(&self) -> String {
         let used = self.all().iter();
         let used = used.filter(|one| one.against.is_none());
@@ -136,7 +137,7 @@ fn row(one: &Listed) -> Vec<String> {
     ]
 }
 
-/// The reason for or against an interface, and for its address.
+/// The reason why an interface is not used, or why its address is.
 fn reason(one: &Listed) -> String {
     match &one.against {
         None => format!("{}: {}", one.interface.address, one.why),

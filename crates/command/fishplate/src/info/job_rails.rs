@@ -1,5 +1,5 @@
-//! The rails of a job between hosts like this one: RDMA ports and IP interfaces, as the settings
-//! choose them.
+//! The rails of a job between hosts like this one: the RDMA ports and IP interfaces that the
+//! settings select.
 
 use channel::rdma::pairing::Network;
 use rail_choice::{Port, Wanted, Wishes};
@@ -10,17 +10,17 @@ use super::rdma;
 
 /// The ports that a job would use.
 pub(crate) struct JobRails {
-    /// The list of FISHPLATE_DEVICE.
+    /// The value of FISHPLATE_DEVICE.
     wanted: String,
     most: usize,
     ports: Vec<Port>,
     rails: HostRails,
-    /// The reason why there are none.
+    /// The reason why there are no rails, if there are none.
     problem: Option<String>,
 }
 
 impl JobRails {
-    /// Chooses as a job would.
+    /// Chooses the ports as a job would.
     pub(crate) fn find(wishes: &Wishes) -> JobRails {
         match rail_choice::choose(wishes) {
             Ok(ports) => JobRails::of(wishes, ports, None),
@@ -28,7 +28,7 @@ impl JobRails {
         }
     }
 
-    /// The rails on these ports.
+    /// The rails of a job that uses these ports.
     pub(crate) fn of(wishes: &Wishes, ports: Vec<Port>, problem: Option<String>) -> JobRails {
         JobRails {
             wanted: wishes.devices.to_string(),
@@ -42,12 +42,12 @@ impl JobRails {
         }
     }
 
-    /// The list of FISHPLATE_DEVICE.
+    /// The value of FISHPLATE_DEVICE.
     pub(crate) fn wanted(&self) -> &str {
         &self.wanted
     }
 
-    /// The RDMA devices that FISHPLATE_DEVICE names, as [`verbs::choose`] takes them. None: it
+    /// The RDMA devices that FISHPLATE_DEVICE names, in the form for [`verbs::choose`]. `None`: it
     /// names IP interfaces only.
     pub(crate) fn rdma_names(&self) -> Option<String> {
         let wanted = rail_choice::wanted(&self.wanted);
@@ -58,7 +58,7 @@ impl JobRails {
         let names: Vec<&str> = names.collect();
         match &names[..] {
             [] => None,
-            // A job uses those and others.
+            // The empty name means all devices, so other names add none.
             several if several.contains(&"") => Some(String::new()),
             several => Some(several.join(",")),
         }
@@ -69,13 +69,13 @@ impl JobRails {
         &self.ports
     }
 
-    /// Some rail is an RDMA port.
+    /// True if a rail is an RDMA port.
     pub(crate) fn has_rdma(&self) -> bool {
         self.ports.iter().any(|port| port.as_verbs().is_some())
     }
 
-    /// The reason against a port that would be used, had FISHPLATE_RAILS not this value. `setting`
-    /// is the word for it in FISHPLATE_DEVICE.
+    /// The reason why a port is not used, if it is only the limit FISHPLATE_RAILS. `setting` is the
+    /// name of the port in FISHPLATE_DEVICE.
     pub(crate) fn too_many(&self, setting: &str) -> Option<String> {
         let first = self.ports.iter().map(Port::name);
         let first = first.collect::<Vec<_>>().join(", ");
@@ -87,12 +87,12 @@ impl JobRails {
         })
     }
 
-    /// The reason why there are no rails.
+    /// The reason why there are no rails, if there are none.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// The object of `--json`.
+    /// The JSON object for `--json`.
     pub(crate) fn object(&self) -> Value {
         json!({
             "rails": self.rails.object(),
@@ -101,7 +101,7 @@ impl JobRails {
         })
     }
 
-    /// Prints the table of the rails, and their pairs.
+    /// Prints the table of the rails, and the pairs that they form.
     pub(crate) fn print(&self) {
         if self.ports.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! The rails of a modelled machine: `fishplate info --fabric`.
+//! `fishplate info --fabric`: shows the rails of a modelled machine.
 
 use ::fabric::limits::{limits, one_way};
 use ::fabric::{Bytes, Costs, Resource, System};
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::rails::{HostRails, RailFacts, pairings};
 
-/// The write of which a stream has a rail's bandwidth.
+/// The size of the writes whose rate is given as a rail's bandwidth.
 const LONG_WRITE: Bytes = Bytes(1 << 20);
 
-/// The kinds of hosts of a modelled machine.
+/// The rails of a modelled machine, by kinds of hosts.
 pub(crate) struct ModelledRails {
     name: String,
     kinds: Vec<HostRails>,
@@ -20,7 +20,7 @@ pub(crate) struct ModelledRails {
 }
 
 impl ModelledRails {
-    /// The rails of the machine that `name` names: of the catalogue, or a file.
+    /// Finds the rails of the machine that `name` names: one of the catalogue, or a file.
     pub(crate) fn of(name: &str) -> Result<ModelledRails, String> {
         let system = crate::fabric::system(name)?;
         let mut kinds: Vec<(Vec<u32>, Vec<usize>)> = Vec::new();
@@ -46,7 +46,7 @@ impl ModelledRails {
         })
     }
 
-    /// The tables of all kinds of hosts, and the pairs between them.
+    /// Prints the tables of all kinds of hosts, and the pairs between them.
     pub(crate) fn print(&self) {
         for kind in &self.kinds {
             tell!("{}, {}:\n{}", self.name, kind.hosts, kind.text());
@@ -56,7 +56,7 @@ impl ModelledRails {
         }
     }
 
-    /// The object of `--json`.
+    /// The JSON object for `--json`.
     pub(crate) fn object(&self) -> Value {
         let kinds: Vec<Value> = self.kinds.iter().map(HostRails::object).collect();
         let pairings = pairings(&self.kinds, |at| self.counts[at] > 1);

@@ -1,5 +1,5 @@
-//! The MPI names that a program imports: those that work, those that do not yet, and those that no
-//! standard has.
+//! The MPI names that a program imports: supported ones, those that are not supported yet, and
+//! those outside the standard.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,21 +7,21 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-/// The state of an imported name.
+/// The support for an MPI name that a program imports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
-    /// It works.
+    /// The name is in the standard ABI, and supported.
     Supported,
-    /// The name of the work that is missing.
+    /// The name is in the standard ABI, and not supported yet. Holds the name of the missing work.
     Missing(String),
-    /// It is not in the standard ABI, and the library that would be used has it.
+    /// The name is outside the standard ABI, but the library that ranks would use defines it.
     Beside,
-    /// It is not in the standard ABI, and no library that would be used has it.
+    /// The name is outside the standard ABI, and no library that ranks would use defines it.
     Absent,
 }
 
 impl State {
-    /// The state for people.
+    /// The text about the support, for the user.
     pub(super) fn words(&self) -> String {
         match self {
             State::Supported => "supported".into(),
@@ -41,13 +41,13 @@ impl State {
     }
 }
 
-/// The imported names, by their state.
+/// The imported names, grouped by their state.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeMap<State, BTreeSet<String>>);
 
 impl Names {
-    /// Sorts names of the files of a program. `exported` are the names of the libraries that would
-    /// be used, `own` those that the files define for each other.
+    /// Groups the names that the files of a program import. `exported` are the names in the
+    /// libraries that ranks would use, `own` those that the program's files define themselves.
     pub(super) fn sort(
         imports: &[(PathBuf, Vec<String>)],
         exported: &BTreeSet<String>,
@@ -67,8 +67,8 @@ impl Names {
         self.0.values().map(BTreeSet::len).sum()
     }
 
-    /// The rows of a table: the state, the number of names, and the names, of which those that are
-    /// supported are only counted.
+    /// The rows of a table: the state, the number of names, and the names. Supported names are only
+    /// counted.
     pub(super) fn rows(&self) -> Vec<Vec<String>> {
         let row = |(state, names): (&State, &BTreeSet<String>)| {
             let list: Vec<_> = names.iter().map(|name| readable(name)).collect();
@@ -81,7 +81,7 @@ impl Names {
         self.0.iter().map(row).collect()
     }
 
-    /// The names of C++ bindings that no library has which would be used.
+    /// The names of C++ bindings that no library that ranks would use defines.
     pub(super) fn absent_of_cxx(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let absent = self.0.get(&State::Absent).into_iter().flatten();
         absent
@@ -99,7 +99,8 @@ impl Names {
     }
 }
 
-/// A name for people: of one of C++, the classes and the name of the function.
+/// The name as the user knows it. For a mangled C++ name these are the classes and the name of the
+/// function.
 fn readable(name: &str) -> Cow<'_, str> {
     let Some(mangled) = name.strip_prefix("_Z") else {
         return Cow::Borrowed(name);
@@ -107,7 +108,7 @@ fn readable(name: &str) -> Cow<'_, str> {
     let (before, nested) = mangled.split_once('N').unwrap_or_default();
     let mut rest = nested.trim_start_matches(|letter| "rVKRO".contains(letter));
     let mut parts = Vec::new();
-    // Each part has its length before it; the types of the arguments follow.
+    // The length of each part precedes it; the types of the arguments follow the last part.
     while let Some(digits) = rest.find(|letter: char| !letter.is_ascii_digit())
         && let Ok(length) = rest[..digits].parse::<usize>()
         && let Some(part) = rest.get(digits..digits.saturating_add(length))
@@ -131,7 +132,8 @@ fn readable(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The state of a name. `PMPI_` names have that of their twin, and those of Fortran that of C.
+/// The state of a name. A `PMPI_` name has that of its `MPI_` name, and a Fortran name that of its
+/// C name.
 fn state(name: &str, known: &BTreeMap<String, State>, exported: &BTreeSet<String>) -> State {
     let procedure = name.strip_prefix('P').unwrap_or(name);
     let of_c = known.get(procedure);
@@ -143,11 +145,11 @@ fn state(name: &str, known: &BTreeMap<String, State>, exported: &BTreeSet<String
     }
 }
 
-/// Endings of names in Fortran, in the order in which they are taken off.
+/// Endings of Fortran names, in the order in which they are removed.
 const ENDINGS: [&str; 4] = ["_large", "_f08ts", "_f08", "_cptr"];
 const BEGINNINGS: [&str; 3] = ["pmpir_", "pmpi_", "mpi_"];
 
-/// The state of the procedure that has this name in Fortran, under any compiler's mangling.
+/// The state of the procedure with this Fortran name, in the mangling of any compiler.
 fn of_fortran<'a>(name: &str, known: &'a BTreeMap<String, State>) -> Option<&'a State> {
     let lower = name.to_ascii_lowercase();
     let plain = ENDINGS
@@ -167,8 +169,8 @@ fn of_fortran<'a>(name: &str, known: &'a BTreeMap<String, State>) -> Option<&'a 
         .map(|(_, state)| state)
 }
 
-/// The state of each procedure of the standard, and of those that other libraries export beside
-/// them, by its name.
+/// The states of all procedures of the standard, and of the further ones that other libraries
+/// export, by name.
 fn known() -> BTreeMap<String, State> {
     let mut known = BTreeMap::new();
     let chapters = tables::all_procedures();
@@ -191,7 +193,7 @@ mod tests {
     #[test]
     fn the_tables_have_all_procedures() {
         let known = known();
-        // 657 of the standard, and 17 beside it.
+        // 657 procedures of the standard, and 17 others.
         assert_eq!(known.len(), 674);
         assert_eq!(known["MPI_Send_c"], State::Supported);
         assert_eq!(known["MPI_Attr_get"], State::Supported);

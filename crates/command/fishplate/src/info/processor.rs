@@ -37,11 +37,22 @@ fn quota_of_cores() -> Value {
     }
 }
 
-/// The model, and the whole machine's parts: what `lscpu` calls online.
+/// The name of the processor in the text of `/proc/cpuinfo`.
+fn model_name(cpuinfo: &str) -> Option<&str> {
+    cpuinfo.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        // The keys of x86, and of some kernels for other processors.
+        ["model name", "Processor", "cpu"]
+            .contains(&name.trim())
+            .then(|| value.trim())
+    })
+}
+
+/// The model of the processor, and the parts of the whole machine that are online (as in `lscpu`).
 fn processor() -> String {
     let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
-    let model = knobs::processor_name(&cpuinfo);
+    let model = model_name(&cpuinfo);
     let online = CpuList::parse(&read("/sys/devices/system/cpu/online")).unwrap_or_default();
     let machine = Topology::read(Path::new("/"), &online);
     let parts = [
@@ -64,7 +75,7 @@ fn processor() -> String {
     text
 }
 
-/// A cache of the first hardware thread, such as `L1d 48 KiB`.
+/// A description of a cache of the first hardware thread, such as `L1d 48 KiB`.
 fn cache(folder: &str) -> Option<String> {
     let read = |file| std::fs::read_to_string(format!("{folder}/{file}")).ok();
     let (level, size) = (read("level")?, read("size")?);

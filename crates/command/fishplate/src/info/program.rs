@@ -1,4 +1,4 @@
-//! The MPI of a program: the ABI that it was built for, and the names that it imports.
+//! The MPI of a program: the ABI for which it was built, and the names that it imports.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -34,7 +34,7 @@ struct ProgramMpi<'a> {
     program: &'a str,
     inspection: Inspection,
     names: Names,
-    /// The files that import MPI names, with the number of names.
+    /// The files that import MPI names, each with the number of these names.
     importers: Vec<(String, usize)>,
 }
 

@@ -1,5 +1,5 @@
-//! Rails of hosts: their networks and cards, the pairs that they form, and those that cannot reach
-//! each other.
+//! Describes the rails of hosts, as text and as JSON: their networks and cards, the pairs that they
+//! form between hosts, and the rails that cannot reach each other.
 
 use std::net::Ipv4Addr;
 
@@ -8,9 +8,9 @@ use device::LinkLayer;
 use results::table::lines;
 use serde_json::{Value, json};
 
-/// The rails of equal hosts.
+/// The rails of a group of hosts that have equal rails.
 pub(crate) struct HostRails {
-    /// The hosts in words, such as `hosts 0-3`.
+    /// The hosts as text, such as `hosts 0-3`.
     pub(crate) hosts: String,
     /// The rails, in the order of their numbers.
     pub(crate) rails: Vec<RailFacts>,
@@ -23,13 +23,13 @@ pub(crate) struct RailFacts {
     pub(crate) port: String,
     /// The network of the port.
     pub(crate) network: Network,
-    /// Payload in one direction, in bytes per second.
+    /// The payload rate in one direction, in bytes per second.
     pub(crate) bandwidth: u64,
     /// The card, if it is known. Rails of one card share its slot.
     pub(crate) card: Option<String>,
-    /// The slot of the card in words, if it is known.
+    /// A description of the card's slot, if it is known.
     pub(crate) slot: Option<String>,
-    /// Payload that the slot carries in one direction, in bytes per second, if it is known.
+    /// The payload rate of the slot in one direction, in bytes per second, if it is known.
     pub(crate) slot_bandwidth: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ impl RailFacts {
 }
 
 impl HostRails {
-    /// The table, and the rails that share a slot.
+    /// The table of the rails, and lines about rails that share a slot.
     pub(crate) fn text(&self) -> String {
         let header = ["rail", "port", "link", "subnet", "card", "slot", "MB/s"];
         let rows = self.rails.iter().enumerate();
@@ -83,7 +83,7 @@ impl HostRails {
         text
     }
 
-    /// The object of `--json`.
+    /// The JSON object for `--json`.
     pub(crate) fn object(&self) -> Value {
         let rails = self.rails.iter().enumerate();
         let rails = rails.map(|(number, rail)| rail.object(number));
@@ -96,7 +96,7 @@ impl HostRails {
         })
     }
 
-    /// Cards with several rails, and the numbers of these.
+    /// The cards with several rails, each with the numbers of its rails.
     fn shared_cards(&self) -> Vec<(&str, Vec<usize>)> {
         let mut cards: Vec<(&str, Vec<usize>)> = Vec::new();
         for (number, rail) in self.rails.iter().enumerate() {
@@ -117,14 +117,14 @@ impl HostRails {
     }
 }
 
-/// The pairs between two hosts, and the rails without a partner.
+/// The pairs of rails between two hosts, and the rails without a partner.
 pub(crate) struct Pairing<'a> {
     hosts: [&'a HostRails; 2],
     pairs: Vec<(usize, usize)>,
 }
 
 impl Pairing<'_> {
-    /// The pairs between these hosts.
+    /// Pairs the rails of these hosts.
     pub(crate) fn new<'a>(one: &'a HostRails, other: &'a HostRails) -> Pairing<'a> {
         Pairing {
             pairs: pairs(&one.networks(), &other.networks()),
@@ -132,7 +132,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Rails without a partner: the end, the rail, and the reason.
+    /// The rails without a partner: the index of the host (0 or 1), the rail, and the reason.
     fn alone(&self) -> Vec<(usize, usize, String)> {
         let mut alone = Vec::new();
         for end in 0..2 {
@@ -160,7 +160,7 @@ impl Pairing<'_> {
         alone
     }
 
-    /// Pairs of rails on different networks.
+    /// The pairs of rails that are on different networks.
     fn unreachable(&self) -> Vec<(usize, usize)> {
         let [one, other] = self.hosts.map(HostRails::networks);
         let all = (0..one.len()).flat_map(|at| (0..other.len()).map(move |to| (at, to)));
@@ -171,12 +171,12 @@ impl Pairing<'_> {
         apart
     }
 
-    /// Both hosts are of one kind.
+    /// True if both hosts are of the same kind.
     fn is_alike(&self) -> bool {
         std::ptr::eq(self.hosts[0], self.hosts[1])
     }
 
-    /// The pairs in words.
+    /// A description of the pairs, and of rails without a partner.
     pub(crate) fn text(&self) -> String {
         let shown = self.pairs.iter();
         let shown: Vec<String> = shown.map(|(at, to)| format!("{at}–{to}")).collect();
@@ -204,7 +204,7 @@ impl Pairing<'_> {
         text
     }
 
-    /// The object of `--json`.
+    /// The JSON object for `--json`.
     pub(crate) fn object(&self) -> Value {
         let alone = self.alone().into_iter().map(|(end, number, why)| {
             json!({ "hosts": self.hosts[end].hosts, "rail": number, "why": why })
@@ -218,7 +218,8 @@ impl Pairing<'_> {
     }
 }
 
-/// The pairings of every two kinds of hosts, and of hosts of one kind.
+/// The pairings between each two kinds of hosts, and within each kind for which `has_several` is
+/// true.
 pub(crate) fn pairings<'a>(
     kinds: &'a [HostRails],
     has_several: impl Fn(usize) -> bool,
@@ -241,9 +242,9 @@ fn layer(network: Network) -> &'static str {
     }
 }
 
-/// The subnet as its own technology writes it.
+/// The subnet in the notation of its technology.
 fn subnet(network: Network) -> String {
-    /// The upper half of an IPv4 address that is written as one of IPv6.
+    /// The upper bits of an IPv4 address in the form of an IPv6 address.
     const IPV4: u64 = 0xffff;
     match (network.link_layer, network.subnet) {
         (LinkLayer::Ethernet | LinkLayer::Internet, subnet) if subnet >> 32 == IPV4 => {
@@ -258,7 +259,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.0}", bytes as f64 / 1e6)
 }
 
-/// `0 and 1`, `0, 1 and 2`.
+/// Joins numbers to text: `0 and 1`, `0, 1 and 2`.
 fn words(numbers: &[usize]) -> String {
     let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
     match numbers.split_last() {

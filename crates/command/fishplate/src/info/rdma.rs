@@ -1,4 +1,5 @@
-//! The RDMA devices of this host, those that a job would use, and the reasons against the others.
+//! The RDMA devices of this host: those that a job would use, and the reasons why it would not use
+//! the others.
 
 use channel::rdma::pairing::Network;
 use device::{Error, LinkLayer, Placement};
@@ -10,27 +11,27 @@ use verbs::{Choice, Gid, GidKind, Listed, choose, list};
 use super::job_rails::JobRails;
 use super::rails::RailFacts;
 
-/// Width of the reasons, in columns.
+/// The width of the text of reasons, in columns.
 const WIDTH: usize = 100;
 
-/// All ports of this host, and the choice among them.
+/// All RDMA ports of this host, and those that a job would use.
 pub(crate) struct PortChoice {
     ports: Vec<Port>,
-    /// The list of FISHPLATE_DEVICE.
+    /// The value of FISHPLATE_DEVICE.
     wanted: String,
-    /// The reason why none is used.
+    /// The reason why no port is used, if none is.
     problem: Option<String>,
-    /// The most memory that a process may register, if that is limited.
+    /// The most memory that a process may lock for registration, in bytes. `None`: no limit.
     memlock: Option<u64>,
 }
 
 struct Port {
     listed: Listed,
-    /// The number of its rail, or the reason why it has none.
+    /// The number of the port's rail, or the reason why it is not used.
     used: Result<usize, String>,
 }
 
-/// Lists the ports, with the reasons for and against a place among the rails of a job.
+/// Lists the RDMA ports, with the rail or the reason for each.
 pub(crate) fn find(rails: &JobRails) -> PortChoice {
     let listed = list();
     let choice = match rails.rdma_names() {
@@ -81,7 +82,7 @@ impl PortChoice {
         }
     }
 
-    /// The object of `--json`.
+    /// The JSON object for `--json`.
     pub(crate) fn object(&self) -> Value {
         let ports = self.ports.iter().map(|port| self.port_object(port));
         json!({
@@ -93,7 +94,7 @@ impl PortChoice {
         })
     }
 
-    /// One line: the ports that a job would use.
+    /// A line with the ports that a job would use.
     pub(crate) fn line(&self) -> String {
         if let Some(problem) = &self.problem {
             return problem.clone();
@@ -221,7 +222,7 @@ impl PortChoice {
     }
 }
 
-/// A port as a rail.
+/// The facts of a port for the table of rails.
 pub(crate) fn facts(listed: &Listed) -> RailFacts {
     let around = &listed.surroundings;
     RailFacts {
@@ -240,7 +241,8 @@ pub(crate) fn facts(listed: &Listed) -> RailFacts {
     }
 }
 
-/// Facts beside the table: address, placement and its reason, and the reason against the port.
+/// Facts below the table: the address of the port, the placement of its writes with the reason, and
+/// the reason why it is not used.
 fn reasons(port: &Port) -> Vec<(&'static str, String)> {
     let listed = &port.listed;
     let mut reasons = vec![

@@ -1,12 +1,12 @@
-//! Files of programs: `-configfile FILE`, in which each line is a program with its options.
+//! Files that list programs: `-configfile FILE`. Each line is a program with its options.
 
 use std::ffi::OsString;
 
-/// The options that name such a file.
+/// The names of the option for such a file.
 const NAMES: [&str; 4] = ["-configfile", "--configfile", "-app", "--app"];
 
-/// Replaces the option that names a file of programs, the last of a command line, by the words of
-/// the file.
+/// If the last option of a command line names a file of programs, replaces the option by the words
+/// of the file.
 pub(super) fn expand(mut words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let options = words
         .iter()
@@ -34,8 +34,8 @@ pub(super) fn expand(mut words: Vec<OsString>) -> Result<Vec<OsString>, String> 
     Ok(words)
 }
 
-/// The words of a file: those of its lines, with `:` between. A line that begins with `#` is a
-/// comment, and `\` at the end of a line continues it. An error begins with the line's number.
+/// The words of a file: those of its lines, with `:` between lines. A line that begins with `#` is
+/// a comment, and `\` at the end of a line continues it. An error begins with the line's number.
 fn read(text: &str) -> Result<Vec<OsString>, String> {
     let mut words = Vec::new();
     let mut lines = text.lines().zip(1..);

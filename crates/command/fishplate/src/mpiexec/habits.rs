@@ -1,35 +1,38 @@
-//! The options of other launchers: one table, and their translation.
+//! Translates the options of other launchers to ours, by one table.
 
 use std::ffi::OsString;
 use std::iter::Peekable;
 
 use super::options::{Options, takes_next_word};
 
-/// The meaning here of an option of another launcher.
+/// The treatment of an option of another launcher: its translation to our options, or none.
 enum Meaning {
-    /// Another name of one of ours.
+    /// The option is another name of this option of ours.
     Same(&'static str),
-    /// The same as these words.
+    /// The option stands for these words of our command line.
     Words(&'static [&'static str]),
-    /// `NAME VALUE` or `NAME=VALUE`, for one of ours that takes `NAME=VALUE`.
+    /// The option has the form `NAME VALUE` or `NAME=VALUE`, and becomes this option of ours, which
+    /// takes `NAME=VALUE`.
     Assignment(&'static str),
-    /// `WORD FILE`, or a word alone, for one of ours that takes `WORD:FILE`.
+    /// The option has the form `WORD FILE`, or a word alone, and becomes this option of ours, which
+    /// takes `WORD:FILE`.
     WordAndFile(&'static str),
-    /// A list of forms of output: Open MPI's `--output tag,file=NAME`.
+    /// The option has a list of output formats: Open MPI's `--output tag,file=NAME`.
     Forms,
-    /// It has no effect, because the launcher always behaves as it requests.
+    /// The option has no effect, because our launcher always behaves as it requests.
     Always,
-    /// `COUNT`, the ranks on each part of this kind.
+    /// The option has a value `COUNT`, the number of ranks on each part of the machine of this
+    /// kind.
     RanksEach(&'static str),
-    /// The distribution of ranks: Open MPI's `--map-by PART`.
+    /// The option distributes ranks: Open MPI's `--map-by PART`.
     Map,
-    /// The order of ranks: Open MPI's `--rank-by PART`.
+    /// The option orders ranks: Open MPI's `--rank-by PART`.
     Order,
-    /// A description of this installation.
+    /// The option requests a description of this installation.
     Installation,
-    /// It has no effect, for this reason, and takes this many words.
+    /// The option has no effect, for the given reason. It takes this many words as values.
     Ignored(usize, &'static str),
-    /// It cannot be had; the advice.
+    /// The option is not supported; the text is advice for the user.
     Refused(&'static str),
 }
 
@@ -44,7 +47,7 @@ const DEBUGGER: &str = "start the debugger as the program, such as `xterm -e gdb
 const COPY: &str = "copy files to the hosts beforehand";
 const REMOTE: &str = "--launch-with is the command that starts a program on a host (default: ssh)";
 
-/// The options of MPICH, Intel MPI and Open MPI that ours are not, by their names without hyphens.
+/// The options of MPICH, Intel MPI and Open MPI that are not ours, by their names without hyphens.
 const HABITS: &[(&[&str], Meaning)] = &[
     (&["c"], Same("--ranks")),
     (&["N", "npernode", "perhost"], Same("--ppn")),
@@ -137,7 +140,7 @@ const HABITS: &[(&[&str], Meaning)] = &[
     ),
 ];
 
-/// The names in the table that have several letters and are not refused, without hyphens.
+/// The names in the table, without hyphens, that have several letters and are supported.
 #[cfg(feature = "whole")]
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let known = HABITS
@@ -147,14 +150,14 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     names.filter(|name| name.len() > 1)
 }
 
-/// An option in our own spelling.
+/// An option, translated to our spelling.
 #[derive(Debug, Default)]
 pub(super) struct OwnOption {
-    /// The option and its value. None if it has no effect.
+    /// The option and its value. Empty if it has no effect.
     pub words: Vec<OsString>,
-    /// A remark on an option without effect.
+    /// A remark for the user on an option without effect.
     pub notice: Option<String>,
-    /// The user asks what this installation is.
+    /// True if the user asks for a description of this installation.
     pub asks_installation: bool,
 }
 
@@ -167,7 +170,7 @@ impl OwnOption {
     }
 }
 
-/// Translates the option `word`, whose values are the next of `rest`.
+/// Translates the option `word`, whose values are the next words of `rest`.
 pub(super) fn translate(
     word: &OsString,
     rest: &mut Peekable<impl Iterator<Item = OsString>>,
@@ -280,7 +283,7 @@ fn apply(
     })
 }
 
-/// An option of ours by its whole name, with the value that was typed.
+/// One of our options by its full name, with the value from the command line.
 fn with_value(
     own: String,
     takes_value: bool,
@@ -299,7 +302,7 @@ fn with_value(
     Ok(OwnOption::words(words))
 }
 
-/// An option of one letter: alone, or with its value in the same word, such as `-n4`.
+/// Translates an option of one letter: alone, or with its value in the same word, such as `-n4`.
 fn short(
     text: &str,
     rest: &mut impl Iterator<Item = OsString>,
@@ -316,7 +319,7 @@ fn short(
         Some(long) => ours.long(long),
         None => ours.short(letter),
     };
-    // `-V` and `-h` are the parser's own.
+    // The parser of arguments itself adds `-V` and `-h`.
     let is_standard = ["V", "h"].contains(&text);
     if value.is_empty() {
         let takes_value = option.map_or(is_standard.then_some(false), |option| {
@@ -333,7 +336,8 @@ fn short(
     is_value.then(|| OwnOption::words([format!("{own}{joint}{value}")]))
 }
 
-/// A distribution of ranks. `ppr:COUNT:node`, with or without `:PE=CORES`, is one over hosts.
+/// Translates Open MPI's `--map-by`. `ppr:COUNT:node`, with or without `:PE=CORES`, becomes
+/// `--ppn`.
 fn map(distribution: OsString) -> Vec<OsString> {
     let text = distribution.to_string_lossy().to_ascii_lowercase();
     let over_hosts = text.strip_prefix("ppr:").and_then(|rest| {
@@ -351,7 +355,7 @@ fn map(distribution: OsString) -> Vec<OsString> {
     }
 }
 
-/// Open MPI's forms of output.
+/// Translates Open MPI's list of output formats.
 fn forms(list: &str) -> Result<Vec<String>, String> {
     let word = |form: &str| match form.split_once('=') {
         None if form == "tag" => Ok("--tag-output".to_string()),
@@ -367,7 +371,7 @@ fn forms(list: &str) -> Result<Vec<String>, String> {
     list.split([',', ':']).map(word).collect()
 }
 
-/// The error for an option that nobody knows, with similar ones.
+/// The error for an unknown option, with the names of similar ones.
 fn unknown(typed: &str, name: &str, ours: &Options, command: &str) -> String {
     const FEW: usize = 3;
     let habits = HABITS.iter().flat_map(|(names, _)| names.iter().copied());

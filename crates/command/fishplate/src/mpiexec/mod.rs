@@ -1,8 +1,8 @@
-//! The command line of a job, as people who know another launcher type it: their spellings, several
-//! programs separated by `:`, and files of programs.
+//! The command line of a job in the syntax of other launchers: their spellings of options, several
+//! programs separated by `:`, and files that list programs.
 //!
-//! Invariant: an option is ours, has a row in the table of [`habits`], or is an error that names
-//! the whole word as it was typed.
+//! Invariant: each option is ours, or has a row in the table of [`habits`], or leads to an error
+//! that names the whole word as the user typed it.
 
 mod configfile;
 mod habits;
@@ -28,7 +28,7 @@ struct Mpiexec {
     run: RunArguments,
 }
 
-/// The text after the command's name in its line of the version. The version is the last word.
+/// The text after the command's name in the output of `--version`. The version is its last word.
 const VERSION: &str = concat!("(Fishplate, MPI 5.0) ", env!("CARGO_PKG_VERSION"));
 
 /// A program of a job after the first.
@@ -38,8 +38,8 @@ struct FurtherProgram {
     program: ProgramArguments,
 }
 
-/// The command `fishplate run`, or under the name `mpiexec` or `mpirun`, with these words after its
-/// name.
+/// Runs a job with these arguments. `name` is the command's name: `fishplate run`, `mpiexec` or
+/// `mpirun`.
 pub(crate) fn main(name: &'static str, words: Vec<OsString>) -> ExitCode {
     let Translated {
         mut programs,
@@ -81,18 +81,18 @@ fn parse<P: CommandFactory + FromArgMatches>(
     P::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
-/// A command line in our own spelling.
+/// A command line, translated to our spelling.
 #[derive(Debug, Default, PartialEq)]
 struct Translated {
-    /// The words of each program, with those of the whole job before the first.
+    /// The words of each program. Those of the first include the options of the whole job.
     programs: Vec<Vec<OsString>>,
     /// Remarks on options that have no effect.
     notices: Vec<String>,
-    /// The user asks what this installation is, and starts nothing.
+    /// True if the user asks for a description of this installation, and starts nothing.
     asks_installation: bool,
 }
 
-/// Rewrites a command line in our own spelling. An error is the text for the user.
+/// Translates a command line to our spelling. An error is the text for the user.
 fn translate(words: Vec<OsString>, name: &str) -> Result<Translated, String> {
     let words = configfile::expand(words)?;
     let (whole_job, one_program) = (Options::of_a_job(), Options::of_a_program());

@@ -1,4 +1,5 @@
-//! Our own options, as the parser of arguments knows them.
+//! Finds our own options, as the parser of arguments defines them, for the translation of other
+//! launchers' command lines.
 
 use std::ffi::OsStr;
 
@@ -6,21 +7,21 @@ use clap::{Arg, Args, Command};
 
 use crate::run::{ProgramArguments, RunArguments};
 
-/// The options that a parser knows.
+/// The options that a parser of arguments defines.
 pub(super) struct Options(Command);
 
 impl Options {
-    /// Those of a whole job, those of its first program included.
+    /// The options of a whole job, including those of its first program.
     pub(super) fn of_a_job() -> Self {
         Options(RunArguments::augment_args(Command::new("run")))
     }
 
-    /// Those of one program.
+    /// The options of one program.
     pub(super) fn of_a_program() -> Self {
         Options(ProgramArguments::augment_args(Command::new("program")))
     }
 
-    /// The option that a word in our own spelling names: `-n`, `--ranks`, `--ranks=4`.
+    /// The option that a word in our spelling names: `-n`, `--ranks`, `--ranks=4`.
     pub(super) fn find(&self, word: &OsStr) -> Option<&Arg> {
         let word = word.to_str()?;
         match word.strip_prefix("--") {
@@ -29,7 +30,7 @@ impl Options {
         }
     }
 
-    /// The option with this name after two hyphens.
+    /// The option with this name or alias after two hyphens.
     pub(super) fn long(&self, name: &str) -> Option<&Arg> {
         self.0.get_arguments().find(|option| {
             let aliases = option.get_all_aliases().unwrap_or_default();
@@ -50,7 +51,7 @@ impl Options {
             .any(|own| own.get_id() == option.get_id())
     }
 
-    /// All names after two hyphens.
+    /// All names and aliases after two hyphens.
     pub(super) fn longs(&self) -> impl Iterator<Item = &str> {
         let options = self.0.get_arguments();
         options.flat_map(|option| {
@@ -60,7 +61,7 @@ impl Options {
     }
 }
 
-/// True if the value of an option is the next word.
+/// True if the value of an option is the word after it.
 pub(super) fn takes_next_word(option: &Arg) -> bool {
     option.get_action().takes_values() && !option.is_require_equals_set()
 }

@@ -1,4 +1,4 @@
-//! Each habit of other launchers, translated.
+//! Tests of the translation of each option of other launchers.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ fn translated(line: &str) -> Result<Translated, String> {
     translate(words.map(OsString::from).collect(), "mpiexec")
 }
 
-/// The command line in our own spelling, with ` : ` between programs.
+/// The command line translated to our spelling, with ` : ` between programs.
 fn ours(line: &str) -> String {
     let translated = translated(line).unwrap_or_else(|why| panic!("{line}: {why}"));
     let programs = translated.programs.iter().map(|words| {
@@ -126,7 +126,7 @@ fn programs_are_separated() {
         ours(line),
         "--tag-output -n 1 a x : -n 2 -x A=1 --wdir / b : c"
     );
-    // After `--`, colons are the program's.
+    // After `--`, colons are arguments of the program.
     assert_eq!(translated("-n 1 -- a : b").unwrap().programs.len(), 1);
     for (line, expected) in [
         ("-n 1 a :", "none after it"),

@@ -1,4 +1,4 @@
-//! The environment of ranks: variables that the user sets, and those that ranks inherit.
+//! The environment of ranks: variables that the user sets, and variables that ranks inherit.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -6,8 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use knobs::Knobs;
 use launch::{Inherited, Program};
 
-/// The variables that an option names, the last of each name. NAME alone stands for the launcher's
-/// value.
+/// The variables that an option sets; of several with one name the last. NAME alone stands for the
+/// launcher's value.
 pub(super) fn variables(
     option: &str,
     words: &[OsString],
@@ -42,7 +42,7 @@ pub(super) fn variables(
     Ok(variables)
 }
 
-/// The launcher's variables that ranks inherit, by the options of a program or of the job.
+/// The launcher's variables that ranks inherit, from the options of a program or of the job.
 pub(super) fn inherited(list: &Option<String>, none: bool) -> Inherited {
     match list {
         Some(list) => Inherited::Only(list.split(',').map(OsString::from).collect()),
@@ -51,7 +51,7 @@ pub(super) fn inherited(list: &Option<String>, none: bool) -> Inherited {
     }
 }
 
-/// The environment of each program's ranks, as far as it is text.
+/// The environment of each program's ranks, as text.
 pub(super) fn of_ranks(
     programs: &[Program],
     variables: &[(OsString, OsString)],
@@ -65,8 +65,8 @@ pub(super) fn of_ranks(
     programs.iter().map(of).collect()
 }
 
-/// Checks the settings in these environments, so that a misspelt one is reported once and not by
-/// every rank. Returns those of the first.
+/// Checks the settings in these environments, so that an invalid one is reported once and not by
+/// every rank. Returns the settings of the first program.
 pub(super) fn check(of_ranks: &[Vec<(String, String)>]) -> Result<Knobs, String> {
     let mut said: Vec<String> = Vec::new();
     let mut first = None;

@@ -1,4 +1,4 @@
-//! The hosts of a job, and the places of its ranks on them.
+//! The options of `fishplate run` for hosts, and the placement of ranks on the hosts.
 
 use std::path::PathBuf;
 
@@ -43,8 +43,8 @@ pub(super) struct HostArguments {
 }
 
 impl HostArguments {
-    /// Places the ranks: their number, and the hosts, none for this machine alone. Without any
-    /// number a binding by parts of this machine gives it.
+    /// Places the ranks. Returns their number, and the hosts; no hosts mean this machine. If no
+    /// number is given, a binding that counts ranks by parts of this machine determines it.
     pub(super) fn place(
         &self,
         ranks: Option<usize>,
@@ -86,13 +86,13 @@ impl HostArguments {
         let hosts = launch::place(&list, wanted)?;
         let ranks = hosts.iter().map(|host| host.ranks).sum();
         match hosts.as_slice() {
-            // The ranks of one host that is this one need no agent.
+            // If the only host is this machine, its ranks need no agent.
             [host] if named.is_none() && host.command.is_empty() => Ok((ranks, Vec::new())),
             _ => Ok((ranks, hosts)),
         }
     }
 
-    /// The number of ranks on this machine alone.
+    /// The number of ranks for a job on this machine only.
     fn ranks_here(&self, ranks: Option<usize>) -> Result<usize, String> {
         match (ranks, self.ppn) {
             (_, Some(0)) => Err("--ppn 0: a host needs at least one rank".into()),

@@ -1,4 +1,4 @@
-//! The summary as text, at most 80 columns wide.
+//! The summary of a job as text of at most 80 columns.
 
 use std::cmp::Reverse;
 
@@ -10,15 +10,18 @@ use results::terminal;
 const WIDTH: usize = 80;
 /// The width of the labels, in columns.
 const LABEL: usize = 15;
-/// The most procedures, pairs and resources.
+/// The most procedures that are shown.
 const PROCEDURES: usize = 4;
+/// The most pairs of ranks that are shown.
 const PAIRS: usize = 3;
-/// The least share of the time in MPI of a procedure that is shown.
+/// Procedures with a smaller share of the time in MPI than this are not shown.
 const LEAST_SHARE: f64 = 0.001;
+/// The most resources that are shown.
 const RESOURCES: usize = 3;
-/// The most rails that strangers have visited.
+/// The most rails with connections from strangers that are shown.
 const VISITED: usize = 2;
-/// The largest sizes of the columns of messages, in bytes; the last column has all others.
+/// The columns of the table of messages: the largest size in bytes, and the label. The last column
+/// has all larger messages.
 const COLUMNS: [(u64, &str); 5] = [
     (64, "≤ 64 B"),
     (1 << 10, "≤ 1 KiB"),
@@ -26,12 +29,12 @@ const COLUMNS: [(u64, &str); 5] = [
     (256 << 10, "≤ 256 KiB"),
     (u64::MAX, "larger"),
 ];
-/// The most ranks of a matrix with a column for each.
+/// The most ranks for a matrix with a column for each rank.
 const MOST_COLUMNS: usize = 16;
-/// The most pairs that are listed instead.
+/// The most pairs of ranks that are listed if there are more ranks.
 const MOST_PAIRS: usize = 16;
 
-/// The text of a summary.
+/// The text of the summary of a job.
 pub(super) fn summary(summary: &Summary) -> String {
     let mut lines = vec![title(summary)];
     if summary.is_empty() {
@@ -71,7 +74,7 @@ pub(super) fn summary(summary: &Summary) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The longest times that ranks had no network.
+/// The outages of the rank that had no path to a peer for the longest time.
 fn outages(summary: &Summary) -> Option<String> {
     let all = &summary.outages;
     let worst = all
@@ -195,7 +198,7 @@ fn messages(summary: &Summary) -> Vec<String> {
     ]
 }
 
-/// The pairs with the most bytes between different ranks, most first.
+/// The pairs of different ranks, those with the most bytes first.
 fn heaviest_pairs(summary: &Summary) -> Vec<Pair> {
     let pairs = summary.matrix.iter().filter(|pair| pair.from != pair.to);
     let mut pairs: Vec<Pair> = pairs.copied().collect();
@@ -212,7 +215,7 @@ fn heaviest(summary: &Summary) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// The connections that strangers have made.
+/// The number of connections from strangers, by rank and rail. `None` if there were none.
 fn strangers(summary: &Summary) -> Option<String> {
     let all = &summary.strangers;
     let total = all.iter().map(|one| one.count).fold(0, u64::saturating_add);
@@ -235,8 +238,8 @@ fn busy(resource: &ResourceUse) -> String {
     }
 }
 
-/// The messages of each pair of ranks: a matrix of bytes for few ranks, otherwise the heaviest
-/// pairs.
+/// The messages between ranks: for few ranks a matrix of bytes, otherwise the pairs with the most
+/// bytes.
 pub(super) fn matrix(summary: &Summary) -> String {
     if summary.matrix.is_empty() {
         return String::new();
@@ -283,7 +286,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// A time with three significant digits.
+/// A time with its unit, in three significant digits.
 pub(crate) fn duration(seconds: f64) -> String {
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
     let unit = units.iter().find(|(unit, _)| seconds >= unit * 0.9995);
@@ -291,7 +294,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     format!("{} {label}", significant(seconds / unit))
 }
 
-/// The unit in which `bytes` is less than `limit`, and its label.
+/// The smallest unit in which `bytes` is less than `limit`: its size in bytes, and its label.
 fn unit_of(bytes: u64, limit: f64) -> (f64, &'static str) {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let powers = units.iter().enumerate();
@@ -300,7 +303,7 @@ fn unit_of(bytes: u64, limit: f64) -> (f64, &'static str) {
     unit.unwrap_or((1024f64.powi(4), "TiB"))
 }
 
-/// A number of bytes with three significant digits.
+/// A number of bytes with its unit, in three significant digits.
 fn amount(bytes: u64) -> String {
     match unit_of(bytes, 1023.5) {
         (_, "B") => format!("{bytes} B"),

@@ -1,4 +1,4 @@
-//! Arguments of the command, and the errors of those that it refuses.
+//! Tests of the command's arguments, and of the errors for invalid ones.
 
 use crate::common::{FISHPLATE, Folder, command, output, ranks, run};
 
@@ -141,7 +141,8 @@ fn too_few_descriptors_are_named_and_a_low_soft_limit_is_raised_for_the_launcher
 
 #[test]
 fn all_is_given_back_when_a_rank_cannot_be_started() {
-    // A limit on processes that the first ranks exhaust. Root has none, so this takes another user.
+    // A limit on processes that the first ranks exhaust. It does not apply to root, so another user
+    // runs the job.
     let script = format!("ulimit -u 20; exec {FISHPLATE} run -n 100 sleep 1000");
     let job = command("setpriv")
         .arguments(&["--reuid=54321", "--clear-groups", "bash", "-c", &script])
@@ -173,7 +174,7 @@ fn the_other_names_take_the_other_spelling() {
             "echo $0 $FISHPLATE_SIZE",
             "-np",
         ];
-        // As a package does that holds no links, the name is the first word.
+        // As in a package without links, the name is also accepted as the first argument.
         let words = [&[name], &show[..]].concat();
         for job in [
             command(&link).arguments(&show).finish(),
@@ -254,7 +255,7 @@ fn every_command_explains_itself_with_an_example() {
     );
 }
 
-/// One prefix, and one exit code.
+/// All errors have one prefix and one exit code.
 #[test]
 fn wrong_arguments_look_the_same_in_all_commands() {
     for words in [
@@ -355,7 +356,7 @@ fn names_of_mvapich_without_meaning_are_reported_once_per_job() {
         .one_line(&["MV2_SM_SCHEDULING=SHARING: expected USE_FIRST"]);
 }
 
-/// The program that starts an agent may clear the environment, as ssh does.
+/// The command that starts an agent may clear the environment, as ssh does.
 #[test]
 fn settings_reach_other_hosts_under_each_of_their_names() {
     let path = std::env::var("PATH").unwrap();
@@ -424,7 +425,7 @@ fn info_shows_what_the_machine_has() {
     let json: serde_json::Value =
         serde_json::from_slice(&output(&["info", "--json"]).stdout).unwrap();
     assert!(json["cores"].as_u64().unwrap() >= 1);
-    // A core has one hardware thread or several.
+    // A core has one or several hardware threads.
     let threads = json["affinity"].as_array().unwrap().len() as u64;
     assert!(threads >= json["cores"].as_u64().unwrap());
     for part in ["sockets", "numa_nodes"] {
@@ -562,7 +563,7 @@ fn a_file_that_cannot_be_written_is_refused_before_any_work() {
     }
 }
 
-/// The words that bash offers for the last of these words.
+/// The words by which bash completes the last of `words`.
 fn completed(command: &str, words: &[&str]) -> Vec<String> {
     let folder = Folder::new(&format!("completions-{command}-{}", words.concat().len()));
     let script = output(&["completions", "bash", "--for", command]).stdout;

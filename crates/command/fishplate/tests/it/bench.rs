@@ -1,6 +1,6 @@
-//! `fishplate bench`, mostly with the tree that `make stage` makes: our own library under our own
-//! launcher. Figures are not judged here, only that they are measured, correct and in the right
-//! form.
+//! Tests of `fishplate bench`, mostly with the tree that `make stage` makes: our own library under
+//! our own launcher. They do not judge figures, only that these are measured, correct and in the
+//! right format.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The command as the tests build it, with clap's checks of the command line's definition.
+/// Runs the command in the tests' build, which has clap's checks of the command line's definition.
 fn built(words: &str) -> Output {
     let command = Command::new(env!("CARGO_BIN_EXE_fishplate"))
         .args(words.split(' '))
@@ -102,7 +102,7 @@ fn bench(words: &str) -> Output {
     output.expect("the staged command starts")
 }
 
-/// The objects of a run that ends well.
+/// The JSON objects of a run, which must succeed.
 fn objects(words: &str) -> Vec<Value> {
     let output = bench(&format!("{words} --json"));
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -205,7 +205,7 @@ fn data_is_right_in_every_collective_and_form() {
     assert_eq!(objects("barrier -n 1,2,4 -i 20 --rounds 1").len(), 3);
     for name in all {
         for form in ["blocking", "nonblocking", "persistent"] {
-            // A short message, and one that takes another protocol.
+            // One short message, and one that uses another protocol.
             let sizes: &[&str] = match name.as_str() {
                 "barrier" => &[""],
                 _ => &["-c -m 12:12", "-c -m 24K:24K"],
@@ -258,13 +258,13 @@ fn overlap_is_a_share_of_the_communication() {
     };
     for size in [1024, 2048] {
         assert!(value("iallreduce/overall", size) >= value("iallreduce/compute", size));
-        // A rank computes for as long as the operation takes.
+        // The rank computes for as long as the operation takes.
         assert!(value("iallreduce/compute", size) >= 0.5 * value("iallreduce", size));
         assert!((0.0..=100.0).contains(&value("iallreduce/overlap", size)));
     }
     let text = String::from_utf8(bench("ibcast -m 8:8 -i 3 --rounds 1").stdout).unwrap();
     assert!(
-        // The width of a column is that of its figures.
+        // Each column is as wide as its figures.
         text.lines().any(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
             words == ["Size", "Overall", "Compute", "Pure", "Overlap"]
@@ -287,7 +287,7 @@ fn first_messages_are_timed_and_their_memory_counted() {
     for size in [4096, 8192] {
         for count in [5, 50] {
             assert!(value(&format!("first-touch/{count}"), size) > 0.0);
-            // No library needs tens of megabytes for a pair.
+            // No library should need tens of megabytes for a pair of ranks.
             assert!(value(&format!("first-touch/{count}/pair"), size) < 20_000.0);
         }
     }
@@ -320,7 +320,7 @@ fn wrong_data_and_missing_procedures_are_reported() {
     assert!(compiled.expect("the C compiler starts").success());
     let run = |words: &str| {
         let library = library.display();
-        // `nice -n 1 COMMAND` stands for a launcher of one rank.
+        // `nice -n 1 COMMAND` serves as a launcher of one rank.
         built(&format!(
             "bench {words} -n 1 -i 2 --rounds 1 --library {library} --launcher nice"
         ))
@@ -333,7 +333,7 @@ fn wrong_data_and_missing_procedures_are_reported() {
         "{errors}"
     );
     let names = collectives();
-    // One rank receives nothing by these; neighbourhoods need communicators.
+    // In these operations a single rank receives nothing; neighbourhoods need communicators.
     let receives = |name: &&String| {
         !matches!(name.as_str(), "barrier" | "bcast" | "exscan") && !name.starts_with("neighbor")
     };

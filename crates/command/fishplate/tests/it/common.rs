@@ -1,7 +1,7 @@
-//! Runs the command with stand-ins for MPI programs, and checks that a job leaves nothing behind.
+//! Runs the command with simulated MPI programs, and checks that a job leaves nothing behind.
 //!
-//! Times are generous: these tests share a machine with others. They check that a job ends, not how
-//! soon.
+//! Time limits are generous, because these tests share a machine with others: they check that a job
+//! ends, not how soon.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// The time after which a job counts as hanging; its processes are killed then.
+/// The time after which a job is regarded as hanging, and its processes are killed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const FISHPLATE: &str = env!("CARGO_BIN_EXE_fishplate");
 
-/// The stand-in, to be started by `python3`.
+/// The script of a simulated rank, which `python3` runs.
 pub(crate) const RANK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rank.py");
 
-/// A command under test. All its processes carry a mark in their environment, so tests can find
+/// A command under test. All its processes carry a mark in their environment, by which tests find
 /// them.
 pub(crate) struct Job {
     command: Command,
@@ -42,7 +42,7 @@ pub(crate) fn ranks(options: &[&str], steps: &[&str]) -> Job {
     job
 }
 
-/// Any program.
+/// A command that runs any program.
 pub(crate) fn command(program: impl AsRef<Path>) -> Job {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Job {
         self
     }
 
-    /// Runs it and waits for its end.
+    /// Runs the command and waits for its end.
     pub(crate) fn finish(self) -> Done {
         self.start().finish()
     }
@@ -103,7 +103,7 @@ impl Job {
 
 pub(crate) struct Running {
     pub(crate) child: Child,
-    /// Files of the project in /dev/shm before the start.
+    /// The project's files in /dev/shm before the start.
     before: Vec<OsString>,
     stdout: BufReader<std::process::ChildStdout>,
     seen: String,
@@ -115,7 +115,7 @@ impl Running {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// Reads stdout up to a line that holds `part`.
+    /// Reads standard output up to a line that contains `part`.
     pub(crate) fn read_until(&mut self, part: &str) -> String {
         loop {
             let mut line = String::new();
@@ -132,7 +132,7 @@ impl Running {
         }
     }
 
-    /// The processes of ranks that carry out the step `pid`.
+    /// The process IDs of ranks that execute the step `pid`.
     pub(crate) fn pids(&mut self, ranks: usize) -> Vec<Pid> {
         let mut pids = vec![Pid::from_raw(0); ranks];
         for _ in 0..ranks {
@@ -195,7 +195,7 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Checks the exit code, and that nothing of the job is left: this must hold of every job.
+    /// Checks the exit code, and that nothing of the job is left, which must be true for every job.
     #[track_caller]
     pub(crate) fn code(&self, code: i32) -> &Self {
         assert_eq!(
@@ -212,7 +212,7 @@ impl Done {
         self
     }
 
-    /// Checks that stderr is one line that holds these parts in this order.
+    /// Checks that standard error is one line that contains these parts in this order.
     #[track_caller]
     pub(crate) fn one_line(&self, parts: &[&str]) -> &Self {
         assert_eq!(self.stderr.lines().count(), 1, "{}", self.stderr);
@@ -220,7 +220,7 @@ impl Done {
         self.errors(parts)
     }
 
-    /// Checks that stderr holds these parts in this order.
+    /// Checks that standard error contains these parts in this order.
     #[track_caller]
     pub(crate) fn errors(&self, parts: &[&str]) -> &Self {
         holds(&self.stderr, parts);
@@ -277,7 +277,7 @@ pub(crate) fn marked(mark: &str) -> Vec<(Pid, String)> {
         .collect()
 }
 
-/// Waits until `done` holds.
+/// Waits until `done` returns true, for a limited time.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
@@ -287,7 +287,7 @@ pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Checks that the processes of a job whose launcher was killed end soon.
+/// Checks that the processes of a job end soon after its launcher was killed.
 pub(crate) fn nothing_left(running: Running) {
     let mark = running.mark.clone();
     let mut child = running.child;
@@ -306,7 +306,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// Creates a file in it, with these permissions.
+    /// Creates a file in the folder, with these permissions.
     pub(crate) fn file(&self, name: &str, text: &str, mode: u32) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
         let path = self.0.join(name);
@@ -322,8 +322,8 @@ impl Drop for Folder {
     }
 }
 
-/// The command of the tree that `make stage` makes, and the example `heat`, compiled by it into a
-/// folder.
+/// The path of the command in the tree that `make stage` makes, and the example `heat`, compiled
+/// with that tree into `folder`.
 pub(crate) fn staged_heat(folder: &Folder) -> (String, PathBuf) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
     let heat = folder.0.join("heat");

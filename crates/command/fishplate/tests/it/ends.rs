@@ -1,4 +1,4 @@
-//! The end of a job: its exit code, its one line of error, and nothing left behind.
+//! Tests of the end of a job: the exit code, one line of error, and no process left behind.
 
 use crate::common::{nothing_left, ranks, run};
 use nix::sys::signal::{Signal, kill};
@@ -81,7 +81,7 @@ fn leaving_without_finalize_is_a_failure() {
 
 #[test]
 fn a_rank_that_never_joins_the_others_is_a_failure() {
-    // The rank leaves before the others show that they are MPI programs, or after.
+    // The rank ends before the others have shown that they are MPI programs, or after.
     for order in [["0:sleep=0.5", "0:init"], ["0:init", "1:sleep=0.5"]] {
         let steps = [order[0], order[1], "1:exit=0", "recv=1 tag=0"];
         ranks(&["-n", "2"], &steps)
@@ -102,7 +102,7 @@ fn abort_gives_its_code_and_message() {
         "rank 1 ",
         "called MPI_Abort with code 259: bad input: x; 0,2: MPI_Recv",
     ]);
-    // 256 has no bits among the eight of an exit code, and is no success.
+    // The lower eight bits of 256 are zero, but the exit code must not be 0.
     ranks(&["-n", "1"], &["init", "abort=256"])
         .finish()
         .code(1)
@@ -200,8 +200,7 @@ fn a_program_below_a_wrapper_ends_with_the_launcher() {
     );
     let mut job = run(&["-n", "1", "sh", "-c", &script]).start();
     job.pids(1);
-    // The system kills the shell; the program below it learns of the launcher's death from its
-    // socket.
+    // The kernel kills the shell; the program below it detects the launcher's death by its socket.
     job.signal(Signal::SIGKILL);
     nothing_left(job);
 }

@@ -1,8 +1,8 @@
-//! `fishplate run --explain`, with a stand-in for rank 0.
+//! Tests of `fishplate run --explain`, with a simulated rank 0.
 
 use crate::common::{Folder, ranks, run};
 
-/// The choices of a rank with one peer over two rails.
+/// The explanation of a rank with peers over two rails, as JSON.
 const CHOICES: &str = r#"{"rank":0,"peers":[{"ranks":[1,2,3,5],"transport":"RDMA","rails":2,"sizes":[
 {"size":8,"protocol":"eager","predicted_ns":1300,"not_taken":[{"choice":"rendezvous by packets","predicted_ns":4500}],
  "rails":{"choice":"rail 0","shares":[{"rail":0,"bytes":8}],"predicted_ns":1300,"not_taken":[{"choice":"rail 1","predicted_ns":1500}],"limit":null}},
@@ -14,11 +14,11 @@ const CHOICES: &str = r#"{"rank":0,"peers":[{"ranks":[1,2,3,5],"transport":"RDMA
 {"size":64,"algorithm":"binomial","predicted_ns":1310,"not_taken":[{"choice":"linear","predicted_ns":1410}]},
 {"size":1024,"algorithm":"two-level","predicted_ns":1600,"not_taken":[]}]}]}"#;
 
-/// A larger size, with the same choices but for the parts of the split.
+/// A larger message size, with the same choices except the shares of the rails.
 const LARGER: &str = r#"{"size":2097152,"protocol":"read rendezvous","predicted_ns":340000,"not_taken":[],
 "rails":{"choice":"split 49:51","shares":[],"predicted_ns":331000,"not_taken":[],"limit":"bus"}}"#;
 
-/// The steps by which rank 0 puts an explanation.
+/// The steps of the simulated rank 0 that store an explanation.
 pub(crate) fn explanation(text: &str) -> Vec<String> {
     let bytes: Vec<u8> = text.bytes().collect();
     let hex = |part: &[u8]| {
@@ -143,8 +143,18 @@ fn an_explanation_that_cannot_be_had_is_an_error() {
         .one_line(&["rank 0's answer is damaged"]);
     let failed = ranks(&["-n", "1", "--explain"], &["init", "exit=3"]).finish();
     failed.code(3).one_line(&["rank 0", "exit"]);
-    // Nobody asks: the answer stays with the launcher.
+    // Without `--explain`, the stored explanation is not shown.
     let steps = explanation(CHOICES);
     let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
     ranks(&["-n", "1"], &steps).finish().code(0).silent();
+}
+
+#[test]
+fn shared_sends_have_a_line_that_says_what_they_are() {
+    let text = CHOICES.replace("read rendezvous", "shared send or eager pieces");
+    let steps = explanation(&text.replace('\n', ""));
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let job = ranks(&["-n", "2", "--explain"], &steps).finish();
+    let line = "A shared send does not wait for its receive: the receiver reads the message, or the sender copies it.\n";
+    assert!(job.stderr.contains(line), "{}", job.stderr);
 }

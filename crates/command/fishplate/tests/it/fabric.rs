@@ -1,4 +1,4 @@
-//! `fishplate fabric`: tables, JSON, and errors of files.
+//! Tests of `fishplate fabric`: tables, JSON, and errors in files.
 
 use std::process::{Command, Output};
 
@@ -131,7 +131,7 @@ fn all_rails_are_shown_where_there_are_several() {
 #[test]
 fn a_message_of_mpi_is_a_write_with_what_the_library_does() {
     let total = |words: &[&str]| object(&good(words))["total_ns"].as_f64().unwrap();
-    // A body of 24 bytes and the trailer are a write of 64.
+    // A body of 24 bytes and the trailer are one write of 64 bytes.
     let mpi = object(&good(&[
         "explain",
         "mpich2-2003",
@@ -333,7 +333,7 @@ fn a_machine_is_calibrated_from_links_of_known_shapes() {
         found.to_string().contains("over links of 2 shapes"),
         "{found}"
     );
-    // A third shape is predicted as the measured machine has it.
+    // For a third shape of link, the prediction is that of the measured machine.
     let text = format!(
         "{text}\n[system.found]\n{}\n[system.real]\n{}",
         system("100 Mb/s", "2 ms", "").replacen("tcp", "mine", 1),

@@ -1,12 +1,12 @@
-//! Jobs described as people who know another launcher do: several programs, hosts in files, chosen
+//! Tests of command lines in the syntax of other launchers: several programs, hostfiles,
 //! environments, output and input.
 
 use crate::common::{Done, FISHPLATE, Folder, command, run};
 
-/// Options that stand in for hosts.
+/// Options by which several hosts are simulated on this one.
 const LAUNCH: [&str; 2] = ["--launch-with", "env HOST={host}"];
 
-/// The lines of a job that succeeded, sorted.
+/// The lines of output of a job, which must succeed, sorted.
 #[track_caller]
 fn lines(job: &Done) -> Vec<&str> {
     let mut lines: Vec<&str> = job.code(0).stdout.lines().collect();
@@ -162,7 +162,7 @@ fn ranks_per_host_and_per_socket_in_the_words_of_open_mpi() {
     count(&["-n", "3", "--map-by", "ppr:2:node"])
         .code(2)
         .one_line(&["--ppn 2: 3 ranks need more hosts"]);
-    // Without a number of ranks, all parts of this machine get theirs.
+    // Without a number of ranks, all parts of this machine get ranks.
     let job = count(&["--map-by", "ppr:1:hwthread"]);
     let threads = rustix::thread::sched_getaffinity(None).unwrap().count();
     assert_eq!(job.code(0).stdout.len(), threads as usize);
@@ -181,7 +181,7 @@ fn further_lists_add_hosts() {
     job.code(2).one_line(&["--hosts a,b:x: `b:x` is not HOST"]);
 }
 
-/// No agent, so neither ssh nor a command for it is needed.
+/// There is no agent, so neither ssh nor another command is needed.
 #[test]
 fn loopback_addresses_are_this_host() {
     let show = ["sh", "-c", "echo $FISHPLATE_RANK"];

@@ -1,5 +1,5 @@
-//! `fishplate perf`: on a modelled machine equal arguments give equal bytes; other arguments are
-//! refused with a reason.
+//! Tests of `fishplate perf`: on a modelled machine equal arguments give equal bytes; invalid
+//! arguments are refused with a reason.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ fn words(words: &str) -> (bool, String, String) {
     )
 }
 
-/// The output of a benchmark that succeeds.
+/// The output of a benchmark, which must succeed.
 fn said(line: &str) -> String {
     let (good, out, error) = words(line);
     assert!(good && error.is_empty(), "{line}: {error}");
@@ -180,7 +180,7 @@ fn what_cannot_be_done_is_said_with_what_can() {
         ),
         ("tcp-lat --secret-file /dev/full", "its mode is 666"),
         ("tcp-lat --no-secret --secret-file x", "cannot be used with"),
-        // Its standard input is empty.
+        // The test's standard input is empty, so there is no token.
         ("tcp-lat 127.0.0.1", "a token has 32 hexadecimal digits"),
     ] {
         let (good, out, error) = words(line);
@@ -191,7 +191,7 @@ fn what_cannot_be_done_is_said_with_what_can() {
     }
 }
 
-/// One side of a benchmark of sockets at this port, with more words.
+/// Starts one side of a socket benchmark at this port, with further arguments.
 fn side(port: u16, more: &[&str]) -> Child {
     let port = port.to_string();
     let words = ["perf", "tcp-lat", "--size", "8", "-n", "20", "-p", &port];
@@ -201,7 +201,7 @@ fn side(port: u16, more: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// The output of a side that asks for a token, and gets this one.
+/// Passes `token` to a side that asks for one, and returns its output.
 fn given(mut side: Child, token: &str) -> (bool, String) {
     writeln!(side.stdin.take().unwrap(), "{token}").unwrap();
     let done = side.wait_with_output().unwrap();

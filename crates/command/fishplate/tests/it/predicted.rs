@@ -1,8 +1,8 @@
-//! The MPI library that a job on a modelled machine predicts.
+//! Tests of the prediction of another MPI library by a job on a modelled machine.
 
 use std::process::{Command, Output};
 
-/// The environment of a rank, as a program sees it.
+/// The environment of a rank, as its program sees it.
 fn environment(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fishplate"))
         .args(["run", "-n", "1", "--fabric"])

@@ -1,9 +1,9 @@
-//! The text of `compare` before and after its first run, and the number of runs that it announces,
-//! by the tree that `make stage` makes.
+//! Tests of the text of `compare` before and after its first run, and of the number of runs that it
+//! announces, with the tree that `make stage` makes.
 
 use crate::common::{Folder, command, staged_heat};
 
-/// The number before a word of a line.
+/// The number before `word` in a line.
 fn number_before(line: &str, word: &str) -> usize {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().position(|known| *known == word);
@@ -29,7 +29,7 @@ fn a_comparison_announces_its_runs() {
         job.code(0);
         let runs = std::fs::read_to_string(&log).unwrap_or_default();
         let runs = runs.lines().count();
-        // The other lines are the program's.
+        // Other lines are output of the program.
         let said = job
             .stderr
             .lines()
@@ -39,7 +39,7 @@ fn a_comparison_announces_its_runs() {
     };
     let record = folder.0.join("record").display().to_string();
     let options = ["--fabrics", "qdr,ndr", "-n", "2,4"];
-    // Of unequal recordings there would be more, as many as chance wants.
+    // A fixed number of recordings: otherwise there are more if recordings differ by chance.
     let three = ["--recordings", "3", "--record", &record];
     let (runs, said) = compare(&[&options[..], &three].concat());
     let announced = number_before(&said[0], "times");
@@ -53,11 +53,11 @@ fn a_comparison_announces_its_runs() {
     assert!(said[1].contains("this takes about"), "{said:?}");
     let dry = compare(&[&options[..], &["--dry-run"]].concat());
     assert_eq!((dry.0, dry.1.len()), (0, 0));
-    // How many runs find the certainty depends on what was recorded, and a slow number of ranks has
-    // no spread.
+    // The number of runs for the certainty depends on the recordings, and for a slow number of
+    // ranks no spread is computed.
     assert!(runs >= 6 + 4 + 7 + 2, "{runs} runs");
 
-    // No recording, and one machine has no rival.
+    // There is no recording, and a single machine has no rival.
     let options = ["--fabrics", "qdr", "-n", "2,4", "--replay", &record];
     let (runs, said) = compare(&options);
     assert!(

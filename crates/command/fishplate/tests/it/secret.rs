@@ -1,10 +1,10 @@
-//! The secret of a job: known to its ranks, shown to nobody.
+//! Tests of the secret of a job: its ranks know it, and it is shown nowhere.
 
 use std::collections::BTreeSet;
 
 use crate::common::ranks;
 
-/// The secrets of all ranks of a job with these options, each checked to be well kept.
+/// The secrets of all ranks of a job with these options. Checks that each is kept secret.
 fn secrets_of(options: &[&str], size: usize) -> BTreeSet<String> {
     let job = ranks(options, &["fence", "secret", "fence"]).finish();
     job.code(0);

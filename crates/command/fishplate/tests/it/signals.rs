@@ -1,4 +1,4 @@
-//! Signals to the launcher, and their effect on the ranks.
+//! Tests of signals to the launcher, and of their effect on the ranks.
 
 use crate::common::ranks;
 use nix::sys::signal::Signal;
@@ -75,8 +75,7 @@ fn an_interrupt_in_the_middle_of_starting_leaves_nothing() {
     let job = ranks(&["-n", "16"], &["sleep=1000"]).start();
     std::thread::sleep(std::time::Duration::from_millis(20));
     job.signal(Signal::SIGTERM);
-    // Before the launcher takes signals, the system ends it by this one; after that, the launcher
-    // ends the job.
+    // Until the launcher blocks signals, this one kills it; after that, the launcher ends the job.
     let done = job.finish();
     if done.status.code().is_some() {
         done.code(143);
@@ -119,7 +118,7 @@ fn quit_prints_a_report_and_the_job_goes_on() {
     .start();
     job.pids(4);
     job.signal(Signal::SIGQUIT);
-    // The report has the time to be complete: ranks 2 and 3 never answer.
+    // The wait is long enough for a complete report: ranks 2 and 3 never answer.
     std::thread::sleep(std::time::Duration::from_secs(2));
     job.signal(Signal::SIGTERM);
     job.finish().code(143).errors(&[

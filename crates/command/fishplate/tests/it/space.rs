@@ -1,4 +1,4 @@
-//! The job's key-value store, as ranks use it through the launcher.
+//! Tests of the job's key-value store, as ranks use it through the launcher.
 
 use crate::common::ranks;
 
@@ -21,7 +21,7 @@ fn a_value_stays_as_it_was_put() {
     let steps = [
         "0:put=key one",
         "0:put=key one",
-        // The answer comes after the value has arrived.
+        // This answer arrives after the value was put.
         "0:get=key",
         "meet",
         "1:put=key two",
@@ -52,8 +52,8 @@ fn what_cannot_be_put_is_refused() {
 
 #[test]
 fn a_rank_that_does_not_listen_holds_up_nobody() {
-    // Rank 0 asks for more than its socket holds, and less than the launcher keeps for it, before
-    // it takes the first answer.
+    // Rank 0 requests more than its socket can hold, and less than the launcher queues for it,
+    // before it reads the first answer.
     let put = format!("1:put=big {}", "v".repeat(3000));
     let steps = [
         &put,
@@ -72,7 +72,7 @@ fn a_rank_that_does_not_listen_holds_up_nobody() {
 #[test]
 fn what_was_put_before_a_fence_is_known_after_it() {
     let one_host = &["-n", "4"][..];
-    // The command for a host has to name it; this one runs it here.
+    // The command must name the host; this one runs the agent here.
     let three_hosts = &[
         "-n",
         "4",
@@ -93,7 +93,7 @@ fn what_was_put_before_a_fence_is_known_after_it() {
         ];
         let job = ranks(options, &steps).finish();
         job.code(0).silent();
-        // Output of different hosts comes in any order.
+        // The output of different hosts arrives in any order.
         let mut lines: Vec<&str> = job.stdout.lines().collect();
         lines.sort();
         assert_eq!(lines, ["got 0 one", "got 2 two"]);

@@ -1,4 +1,4 @@
-//! Input and output of ranks.
+//! Tests of input and output of ranks.
 
 use crate::common::{ranks, run};
 
@@ -69,7 +69,7 @@ fn output_that_nobody_reads_does_not_hold_up_an_interrupt() {
     job.pids(2);
     std::thread::sleep(std::time::Duration::from_millis(300));
     job.signal(Signal::SIGINT);
-    // Nothing more is read until the launcher has ended.
+    // The output of the job is not read until the launcher has ended.
     crate::common::eventually("the end of the launcher", || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", job.child.id())).unwrap();
         stat.contains(") Z ")

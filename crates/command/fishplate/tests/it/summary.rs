@@ -1,5 +1,5 @@
-//! `fishplate run --summary` and `--profile`, with programs that do not use MPI. Those that do are
-//! tested in `tests/robust`.
+//! Tests of `fishplate run --summary` and `--profile` with programs that do not use MPI. Programs
+//! that do are tested in `tests/robust`.
 
 use crate::common::{Folder, output, run};
 

@@ -1,8 +1,8 @@
-//! Jobs on a terminal: rank 0 reads from it, and its keys reach the job.
+//! Tests of jobs on a terminal: rank 0 reads from it, and its signal keys reach the job.
 
 use crate::common::{Done, FISHPLATE, RANK, command};
 
-/// Two ranks that do these steps, on a terminal where somebody types `keys` once both ranks have
+/// Two ranks that execute these steps, on a terminal where `keys` are typed once both ranks have
 /// shown their `pid`.
 fn on_a_terminal(keys: &str, steps: &[&str]) -> Done {
     let player = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal.py");

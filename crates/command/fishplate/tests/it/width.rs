@@ -1,4 +1,5 @@
-//! Tables and texts on terminals of several widths: no line is too long, and no word is lost.
+//! Tests of tables and texts on terminals of several widths: no line is too long, and no word is
+//! lost.
 
 use std::process::Command;
 
@@ -6,7 +7,7 @@ use crate::common::{FISHPLATE, Folder, staged_heat};
 
 const WIDTHS: [usize; 3] = [60, 80, 132];
 
-/// The output on a terminal of so many columns; without a number, into a pipe.
+/// The output on a terminal of `columns` columns, or, for `None`, into a pipe.
 fn shown(words: &str, columns: Option<usize>) -> String {
     shown_by(FISHPLATE, words, columns)
 }
@@ -21,7 +22,7 @@ fn shown_by(program: &str, words: &str, columns: Option<usize>) -> String {
             command
         }
     };
-    // A shell's COLUMNS is not that of the test's terminal.
+    // The variable COLUMNS of the shell is not the width of the test's terminal.
     let command = command.args(words.split(' ')).env_remove("COLUMNS");
     let output = command.output().expect("the command starts");
     assert!(output.status.success(), "{words}: {output:?}");
@@ -30,7 +31,7 @@ fn shown_by(program: &str, words: &str, columns: Option<usize>) -> String {
 
 fn assert_fits(words: &str, text: &str, columns: usize) {
     for line in text.lines() {
-        // A single word beside its label, such as a path, has no place to break.
+        // A single word beside its label, such as a path, cannot be broken.
         let text = line.trim().rsplit("  ").next().unwrap_or(line);
         let breaks = text.contains(' ');
         let length = line.chars().count();
@@ -73,7 +74,7 @@ fn this_machine_is_shown_on_any_terminal() {
     }
 }
 
-/// Results on modelled machines, by the tree that `make stage` makes.
+/// Results on modelled machines, with the tree that `make stage` makes.
 #[test]
 fn results_are_shown_on_any_terminal() {
     let folder = Folder::new("width");

@@ -1,4 +1,4 @@
-//! The compiler wrappers, in a small tree with the layout of an installed one.
+//! Tests of the compiler wrappers, in a small tree with the layout of an installation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,8 @@ use crate::common::Folder;
 
 const MPICC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts/mpicc");
 
-/// A prefix whose library has one function, and whose header declares it. Its name needs quoting.
+/// An installation prefix whose library has one function, declared in its header. The prefix's name
+/// needs quoting.
 struct Prefix {
     _folder: Folder,
     path: PathBuf,
@@ -87,7 +88,7 @@ fn programs_are_compiled_linked_and_run_without_further_ado() {
     ] {
         prefix.says(tool, &["-O1", "-o", "program", source]);
         run(&prefix.path.parent().unwrap().join("program"));
-        // In two steps.
+        // Compile and link in separate steps.
         prefix.says(tool, &["-c", "-o", "program.o", source]);
         prefix.says(tool, &["-o", "program", "program.o", "-lm"]);
         run(&prefix.path.parent().unwrap().join("program"));

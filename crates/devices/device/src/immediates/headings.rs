@@ -1,22 +1,25 @@
-//! Headings in registered memory: those of a queue of requests, and those of a queue of receives.
+//! Headings in registered memory: those of a queue of requests, or of a queue of receives.
 
 use crate::wr_table::Receives;
 use crate::{Access, Device, Error, Region, Result, Slice};
 
 /// The length of a heading, in bytes.
 pub(super) const HEADING: usize = 8;
-/// The most slices of a request or a receive, with the heading.
+/// The greatest number of slices of a request or a receive, including the heading.
 const PIECES: usize = 9;
 
-/// The kind of a heading, in its upper two bits: a message behind it, without or with an immediate;
-/// or the end of a write, whose length is in the next 30 bits. The lower half is the immediate.
+/// Kind of a heading, in its upper two bits: a message without an immediate follows it.
 pub(super) const PLAIN: u64 = 1 << 62;
+/// Kind of a heading: a message follows it, with the immediate in the lower half.
 pub(super) const IMMEDIATE: u64 = 2 << 62;
+/// Kind of a heading: the end of a write, with its length and the immediate in the lower half.
 pub(super) const WRITTEN: u64 = 3 << 62;
+/// Mask of the bits of a heading that hold its kind.
 pub(super) const KIND: u64 = 3 << 62;
+/// The longest write with an immediate, in bytes: its length has 30 bits, behind those of the kind.
 pub(super) const LONGEST: u64 = (1 << 30) - 1;
 
-/// Registered memory for headings.
+/// Registered memory for the headings of one queue.
 pub(super) struct Headings {
     words: Box<[u64]>,
     pub region: Region,
@@ -51,12 +54,12 @@ impl Headings {
     }
 
     pub(super) fn read(&self, slot: u32) -> u64 {
-        // SAFETY: inside the memory; the completion ends the device's use of this heading.
+        // SAFETY: within the memory; the completion ends the device's use of this heading.
         u64::from_le(unsafe { std::ptr::read_volatile(&raw const self.words[self.place(slot)]) })
     }
 }
 
-/// A queue of receives.
+/// The posted receives of a queue, and their headings.
 pub(super) struct Incoming {
     pub receives: Receives,
     pub headings: Headings,
@@ -75,7 +78,7 @@ impl Incoming {
     }
 }
 
-/// The slice of the heading, and those behind it.
+/// The slices of a request: that of the heading, and those behind it; and their number.
 pub(super) fn pieces(heading: Slice, behind: &[Slice]) -> Result<([Slice; PIECES], usize)> {
     let mut all = [heading; PIECES];
     let count = 1 + behind.len();

@@ -1,4 +1,4 @@
-//! A queue pair whose messages have headings.
+//! A queue pair of a device without immediates; its messages have headings.
 
 use super::headings::{Headings, IMMEDIATE, Incoming, LONGEST, PLAIN, WRITTEN, pieces};
 use crate::wr_table::Sends;
@@ -8,7 +8,7 @@ pub(super) struct Pair {
     pub life: u8,
     pub sends: Sends,
     pub out: Headings,
-    /// None: receives come from a shared queue.
+    /// The receive queue; `None`: receives come from a shared queue.
     pub incoming: Option<Incoming>,
 }
 
@@ -43,7 +43,7 @@ impl Pair {
                 signaled: false,
                 ..*work
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: by the caller's promise.
             unsafe { device.post(qp, &write)? };
         }
         let behind = Work {
@@ -77,7 +77,8 @@ impl Pair {
             local: &local[..count],
             ..*work
         };
-        // SAFETY: the caller's promise; the heading stays unchanged until this request completes.
+        // SAFETY: by the caller's promise; the heading stays unchanged until this request
+        // completes.
         unsafe { device.post(qp, &message) }
     }
 }

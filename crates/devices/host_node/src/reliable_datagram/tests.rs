@@ -1,4 +1,5 @@
-//! Out-of-band messages over a medium that is as bad as a seed says.
+//! Out-of-band messages over a medium that loses, repeats, reorders and damages datagrams at
+//! random, by a seed.
 
 use secret::Secret;
 use sim::Random;
@@ -10,7 +11,7 @@ fn codes(byte: u8) -> Codes {
     Codes::new(&Secret::from_bytes([byte; Secret::LENGTH]), PURPOSE)
 }
 
-/// Datagrams in flight, and the percentages of the damage that they suffer.
+/// Datagrams in flight, and the percentages of datagrams that are lost, doubled and damaged.
 struct Medium {
     random: Random,
     flying: Vec<(usize, Vec<u8>)>,
@@ -37,7 +38,7 @@ impl Medium {
         self.flying.push((to, datagram));
     }
 
-    /// A datagram that arrives, in any order.
+    /// Removes and returns an arriving datagram, chosen at random.
     fn give(&mut self) -> Option<(usize, Vec<u8>)> {
         let count = self.flying.len() as u64;
         (count > 0)
@@ -59,7 +60,7 @@ fn word(from: usize, to: usize, number: usize, random: &mut Random) -> Vec<u8> {
     word
 }
 
-/// Runs ranks that send each other messages until all have arrived; returns the number of
+/// Runs ranks that send each other messages until all have arrived. Returns the number of
 /// datagrams.
 fn play(seed: u64, bad: bool) -> u64 {
     const RANKS: usize = 4;
@@ -88,7 +89,7 @@ fn play(seed: u64, bad: bool) -> u64 {
             ranks[rank].oob_send(to, &word);
             expected.entry((rank, to)).or_default().push_back(word);
         }
-        // A peer becomes known some time after the first question.
+        // A peer's card becomes known some time after the first query.
         let strange: Vec<usize> = ranks[rank].strangers().collect();
         for stranger in strange.into_iter().filter(|_| random.below(10) == 0) {
             ranks[rank].introduce(stranger, nonce(stranger));
@@ -133,7 +134,7 @@ fn a_good_medium_carries_little_more_than_it_must() {
     }
 }
 
-/// A datagram with the whole message `hello`, for rank 0 and its nonce.
+/// A datagram with the complete message `hello`, for rank 0 with its nonce.
 fn hello(from: u32, serial: u64, number: u32) -> Vec<u8> {
     hello_for(Receiver { rank: 0, nonce: 77 }, from, serial, number)
 }
@@ -156,7 +157,8 @@ fn a_stranger_is_not_heard() {
     let other = |rank, nonce| hello_for(Receiver { rank, nonce }, 1, 1, 1);
     let whole = hello(1, 1, 1);
     for strange in [
-        // Of another node of this rank, for another rank, from this one, and a piece.
+        // For another node of this rank, for another rank, from this rank itself, and a truncated
+        // one.
         &other(0, 78)[..],
         &other(2, 77),
         &hello(0, 1, 1),
@@ -190,14 +192,14 @@ fn a_repeated_datagram_changes_nothing() {
     for is_first in [true, false, false] {
         assert!(mail.incoming(&first, 4, 0));
         assert_eq!(mail.oob_recv().is_some(), is_first);
-        // Not even an acknowledgement.
+        // Not even an acknowledgement is sent.
         assert_eq!(mail.outgoing(0).is_some(), is_first);
     }
-    // The peer sends the fragment again, because the acknowledgement was lost.
+    // The peer retransmits the fragment, because the acknowledgement was lost.
     assert!(mail.incoming(&hello(1, 2, 1), 4, 0));
     assert_eq!(mail.oob_recv(), None);
     assert!(mail.outgoing(0).is_some());
-    // Numbers that have wrapped once match no earlier datagram.
+    // After the numbers of fragments have wrapped, an old datagram is still a repeated one.
     mail.peers.get_mut(&1).unwrap().received = 0;
     assert!(mail.incoming(&first, 4, 0));
     assert_eq!(mail.oob_recv(), None);

@@ -1,4 +1,4 @@
-//! The frames of the peer: parsed, checked, executed.
+//! The execution of the peer's frames, after parsing and checks.
 
 use device::{Slice, Status};
 
@@ -7,29 +7,29 @@ use super::host::{Break, Change, Done, Host, Right};
 use super::incoming::{Payload, Stage};
 use super::machine::Machine;
 
-/// A place for bytes of the payload.
+/// The destination of bytes of a payload, and the right that writing there needs.
 struct Spot {
     slice: Slice,
     right: Right,
 }
 
 impl Machine {
-    /// A frame waits for a receive.
+    /// True if a frame waits for a receive.
     pub(crate) fn is_stalled(&self) -> bool {
         matches!(self.incoming.stage, Stage::Stalled(_))
     }
 
-    /// The header of a frame has come.
+    /// True if the header of a frame has arrived.
     pub(crate) fn has_heard(&self) -> bool {
         self.incoming.has_heard
     }
 
-    /// No byte of a frame has come that is not executed.
+    /// True if no byte of a frame has arrived that is not executed.
     fn is_between_frames(&self) -> bool {
         matches!(self.incoming.stage, Stage::Header) && self.incoming.have == 0
     }
 
-    /// Takes bytes from the peer; returns the number of those it has used. Fewer than all: a frame
+    /// Executes bytes from the peer. Returns the number of bytes used. Fewer than all: a frame
     /// waits for a receive.
     pub(crate) fn receive(
         &mut self,
@@ -38,7 +38,7 @@ impl Machine {
         host: &mut impl Host,
     ) -> Result<usize, Break> {
         let mut used = 0;
-        // The region may have gone since the last part.
+        // The region may be gone since the last part.
         let mut is_checked = false;
         loop {
             match &mut self.incoming.stage {
@@ -87,8 +87,8 @@ impl Machine {
         }
     }
 
-    /// The next place for bytes that come, with its room, if at least `least` bytes of payload are
-    /// still to come there. [`received`](Machine::received) must follow.
+    /// The address and the length of the memory for the next bytes, if at least `least` bytes of
+    /// payload are still to come there. [`received`](Machine::received) must follow.
     pub(crate) fn direct(&self, least: usize, host: &impl Host) -> Option<(u64, usize)> {
         let Stage::Payload(payload) = &self.incoming.stage else {
             return None;
@@ -100,12 +100,13 @@ impl Machine {
         is_there.then_some((address, len as usize))
     }
 
-    /// The last payload was at least that long: the next probably is, too.
+    /// True if the last payload had at least `least` bytes: the next probably has, too.
     pub(crate) fn was_long(&self, least: usize) -> bool {
         self.incoming.last_len as usize >= least
     }
 
-    /// This many bytes have come to the place that `direct` has named.
+    /// Records that this number of bytes was received straight into the memory that `direct`
+    /// returned.
     pub(crate) fn received(
         &mut self,
         bytes: usize,
@@ -121,7 +122,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes what every frame says.
+    /// Handles the acknowledgement that every frame contains.
     #[inline]
     fn heed(&mut self, header: &Header, host: &mut impl Host) -> Result<(), Break> {
         self.requests.executed(header.executed, host)
@@ -194,7 +195,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Checks the whole memory of the receive that a message begins to use.
+    /// Checks the whole memory of the receive that a message consumes.
     fn check_receive(&self, host: &impl Host) -> Result<(), Break> {
         let Stage::Payload(payload) = &self.incoming.stage else {
             return Ok(());
@@ -211,7 +212,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The place for the next bytes of a payload. None: they are operands.
+    /// The destination of the next bytes of a payload. `None`: they are operands.
     #[inline]
     fn spot(&self, payload: &Payload) -> Option<Spot> {
         let header = &payload.header;
@@ -252,7 +253,7 @@ impl Machine {
         }
     }
 
-    /// Places bytes of the payload.
+    /// Copies bytes of the payload to their destination, which it checks if necessary.
     fn place(&mut self, bytes: &[u8], is_checked: bool, host: &mut impl Host) -> Result<(), Break> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -286,7 +287,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Ends the execution of a frame whose payload has come.
+    /// Ends the execution of a frame whose payload has arrived.
     #[inline]
     fn close(&mut self, now: &impl Fn() -> u64, host: &mut impl Host) -> Result<(), Break> {
         let Stage::Payload(payload) = std::mem::take(&mut self.incoming.stage) else {
@@ -326,7 +327,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Answers a read.
+    /// Answers a read of the peer with bytes of this end's memory.
     fn answer_read(&mut self, header: Header, now: &impl Fn() -> u64) -> Result<(), Break> {
         self.executed(&header, now);
         self.incoming.stage = Stage::Header;
@@ -341,7 +342,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Begins an answer of this length.
+    /// Begins an answer with a payload of `len` bytes.
     fn answer(&mut self, len: u32) -> Result<(), Break> {
         if self.outgoing.is_flooded() {
             return Err(Break::Protocol("it asks for more answers than it may"));
@@ -352,7 +353,7 @@ impl Machine {
         Ok(())
     }
 
-    /// A request of the peer is executed.
+    /// Records that a request of the peer has been executed.
     #[inline]
     fn executed(&mut self, header: &Header, now: &impl Fn() -> u64) {
         self.owed.executed = self.owed.executed.wrapping_add(1);

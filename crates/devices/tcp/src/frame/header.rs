@@ -30,20 +30,20 @@ pub(crate) enum Kind {
     Swap = 5,
     /// The answer to the oldest request that awaits one.
     Answer = 6,
-    /// Nothing but the number of the last executed request.
+    /// A frame with nothing but the number of the last executed request.
     Acknowledgement = 7,
     /// The request behind the last executed one is refused. The connection ends.
     Refusal = 8,
 }
 
-/// An immediate is there.
+/// The flag of a frame with an immediate.
 pub(crate) const IMMEDIATE: u8 = 1;
-/// The sender waits for the acknowledgement of this request.
+/// The flag of a request whose sender waits for the acknowledgement.
 pub(crate) const ASKED: u8 = 2;
-/// The sender cannot go on for long without this acknowledgement.
+/// The flag of a request whose sender needs the acknowledgement at once.
 pub(crate) const AT_ONCE: u8 = 4;
 
-/// A frame without its payload.
+/// The header of a frame: everything but the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub kind: Kind,
@@ -87,7 +87,7 @@ impl Header {
         bytes
     }
 
-    /// The header in these bytes. None: they are none.
+    /// The header in these bytes. `None`: they are no header.
     #[inline]
     pub(crate) fn decode(bytes: &[u8; HEADER]) -> Option<Header> {
         let kind = match bytes[0] {
@@ -126,7 +126,7 @@ impl Header {
     }
 }
 
-/// The number of a reason on the wire.
+/// The number in a frame for the reason of a refusal.
 pub(crate) fn reason(status: Status) -> u32 {
     match status {
         Status::RemoteInvalidRequest => 1,
@@ -135,8 +135,8 @@ pub(crate) fn reason(status: Status) -> u32 {
     }
 }
 
-/// The status of a request that was refused for this reason. Without one, the peer's queue pair has
-/// failed: it acknowledges nothing.
+/// The status of a request that was refused for this reason. 0: the peer's queue pair has failed,
+/// so that it acknowledges nothing.
 pub(crate) fn status_of(reason: u32) -> Status {
     match reason {
         0 => Status::RetryExceeded,

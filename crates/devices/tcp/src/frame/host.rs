@@ -2,25 +2,25 @@
 
 use device::{Completed, Slice, Status};
 
-/// An access to memory.
+/// A kind of access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
-    /// Of this end: reading for its own requests.
+    /// This end reads for its own requests.
     LocalRead,
-    /// Of this end: writing of receives and answers.
+    /// This end writes the payloads of receives and answers.
     LocalWrite,
-    /// Of the peer.
+    /// The peer writes.
     RemoteWrite,
-    /// Of the peer.
+    /// The peer reads.
     RemoteRead,
-    /// Of the peer.
+    /// The peer executes an atomic operation.
     RemoteAtomic,
 }
 
-/// A change of one word.
+/// A change of one word by an atomic operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
-    /// Adds.
+    /// Adds this number.
     Add(u64),
     /// Writes the second number if the word is the first.
     Swap(u64, u64),
@@ -53,7 +53,7 @@ pub(crate) struct Done {
     pub status: Status,
     pub bytes: u32,
     pub immediate: Option<u32>,
-    /// The requests that this reports, itself included; 0 for a receive.
+    /// The number of requests that this completion retires, its own included; 0 for a receive.
     pub retires: u32,
 }
 
@@ -86,11 +86,11 @@ pub(crate) trait Host {
     fn copy(&self, address: u64, len: usize, into: &mut Vec<u8>);
     /// Changes a word of memory that has been checked; returns its old value.
     fn change(&mut self, address: u64, change: Change) -> u64;
-    /// Takes the next receive. None: none is posted.
+    /// Takes the next receive. `None`: none is posted.
     fn receive(&mut self) -> Option<Receive>;
-    /// A write of the peer to the region with this key is whole.
+    /// Records that a write of the peer to the region with this key is complete.
     fn wrote(&mut self, key: u32);
-    /// A request or a receive has ended.
+    /// Reports the end of a request or a receive.
     fn complete(&mut self, done: Done, is_shared: bool);
 }
 
@@ -107,6 +107,6 @@ pub(crate) enum Break {
     Local(Status),
     /// The peer cannot be reached any more.
     Lost,
-    /// The owner ends it.
+    /// The owner ends the connection.
     Ended,
 }

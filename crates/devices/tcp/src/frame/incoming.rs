@@ -1,20 +1,20 @@
-//! The frame of the peer that is coming: the state between two bytes.
+//! The frame of the peer that is being received: the state between two bytes.
 
 use device::{Completed, Status};
 
 use super::header::{HEADER, Header, Kind};
 use super::host::{Done, Host, Receive};
 
-/// The state between two bytes.
+/// The state of the frame of the peer that is being received.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     pub stage: Stage,
     pub header: [u8; HEADER],
-    /// The bytes of the header that have come.
+    /// The number of bytes of the header that have arrived.
     pub have: usize,
-    /// A frame has come.
+    /// True if the header of some frame has arrived over this connection.
     pub has_heard: bool,
-    /// The length of the last payload.
+    /// The length of the last payload in bytes.
     pub last_len: u32,
 }
 
@@ -32,16 +32,16 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Payload {
     pub header: Header,
-    /// The bytes that have come.
+    /// The number of bytes of the payload that have arrived.
     pub done: u32,
-    /// The receive that the frame uses up.
+    /// The receive that the frame consumes.
     pub receive: Option<Receive>,
     /// The operands of an atomic.
     pub operands: [u8; 16],
 }
 
 impl Incoming {
-    /// Ends a receive that a frame was using.
+    /// Completes a receive that an unfinished frame was using.
     pub(super) fn abandon(&mut self, status: Status, host: &mut impl Host) {
         if let Stage::Payload(payload) = std::mem::take(&mut self.stage)
             && let Some(receive) = payload.receive
@@ -56,7 +56,7 @@ impl Incoming {
 }
 
 impl Header {
-    /// The kind of completion of a receive that this frame uses up.
+    /// The kind of completion of a receive that this frame consumes.
     pub(super) fn received_as(&self) -> Completed {
         match self.kind {
             Kind::Send => Completed::Receive,

@@ -13,9 +13,9 @@ use super::requests::{Request, Requests};
 /// acknowledgement costs little beside the bytes.
 pub(super) const LONG: u32 = 16 << 10;
 /// The time after which the peer gets an acknowledgement that it asked for, in nanoseconds, while
-/// nothing comes from it.
+/// no bytes arrive from it.
 pub(super) const QUIET_NS: u64 = 10_000;
-/// As `QUIET_NS`, while more comes.
+/// As `QUIET_NS`, while more bytes arrive.
 pub(super) const BUSY_NS: u64 = 100_000;
 
 /// The first bytes of a frame: its header, and the operands of an atomic.
@@ -32,7 +32,7 @@ impl std::ops::Deref for FrameHead {
     }
 }
 
-/// The frames of one connection.
+/// The protocol machine of one connection.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(super) requests: Requests,
@@ -46,7 +46,7 @@ pub(crate) struct Machine {
 pub(super) struct Owed {
     /// The number of the peer's last executed request.
     pub executed: u16,
-    /// The time since which the peer waits for an acknowledgement. None: it does not wait.
+    /// The time since which the peer waits for an acknowledgement. `None`: it does not wait.
     pub since: Option<u64>,
     pub at_once: bool,
 }
@@ -67,12 +67,12 @@ impl Machine {
         &self.outgoing
     }
 
-    /// The socket has taken this many bytes of those that wait.
+    /// Records that the socket has taken this number of the bytes that wait.
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.outgoing.sent(bytes);
     }
 
-    /// Requests are in flight.
+    /// True if requests are in flight.
     pub(crate) fn is_awaiting(&self) -> bool {
         self.requests.any()
     }
@@ -142,7 +142,8 @@ impl Machine {
         }
     }
 
-    /// Notes a request that cannot be executed at this end. It fails behind those before it.
+    /// Adds a request that cannot be executed at this end. It fails after those before it have
+    /// ended.
     pub(crate) fn fail_locally(
         &mut self,
         work: &Work,
@@ -174,8 +175,8 @@ impl Machine {
         self.outgoing.frame((head, payload), sent, is_copied, take);
     }
 
-    /// True if the peer must get an acknowledgement in a frame of its own now. `is_quiet`: nothing
-    /// has come from it just now.
+    /// True if the peer must get an acknowledgement in a frame of its own now. `is_quiet`: no bytes
+    /// have just arrived from it.
     #[inline]
     pub(crate) fn owes(&self, is_quiet: bool, now: impl FnOnce() -> u64) -> bool {
         let Some(since) = self.owed.since else {
@@ -190,13 +191,13 @@ impl Machine {
         self.owed.since.is_some()
     }
 
-    /// Puts an acknowledgement into the bytes that wait.
-    pub(crate) fn tell(&mut self) {
+    /// Adds an acknowledgement to the bytes that wait.
+    pub(crate) fn queue_acknowledgement(&mut self) {
         let header = Header::of(Kind::Acknowledgement, self.acknowledge());
         self.outgoing.bytes(&header.encode());
     }
 
-    /// A frame that says nothing new: both ends of a new connection begin with one.
+    /// A frame that acknowledges nothing: both ends of a new connection begin with one.
     pub(crate) fn greeting() -> [u8; HEADER] {
         Header::of(Kind::Acknowledgement, 0).encode()
     }
@@ -206,7 +207,8 @@ impl Machine {
         Header::of(Kind::Refusal, 0).encode()
     }
 
-    /// The number of the peer's last executed request, for a frame that leaves now.
+    /// Returns the number of the peer's last executed request, for a frame that leaves now, and
+    /// records that it leaves.
     #[inline]
     pub(super) fn acknowledge(&mut self) -> u16 {
         self.owed.since = None;

@@ -10,21 +10,22 @@ use super::requests::MOST_REQUESTS;
 /// The longest payload that is copied when the socket does not take it, in bytes. A longer one is
 /// sent from its memory, which its owner leaves alone until the request completes.
 const COPIED: usize = 1024;
-/// The length from which a chunk of copied bytes grows no more, so that what was sent is freed.
+/// Copied bytes are added to a chunk only while it has fewer bytes than this, so that sent bytes
+/// are freed.
 const CHUNK: usize = 64 << 10;
-/// The copied bytes with which a peer that takes no answers gets no more of them: far above those
-/// of any full send queue.
+/// The number of copied bytes from which on a peer gets no more answers, because it reads none: far
+/// above that of any full send queue.
 const FLOOD: usize = 64 << 20;
 
-/// Bytes to be sent, in order.
+/// The bytes that wait for the socket, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     chunks: VecDeque<Chunk>,
-    /// The bytes of the first chunk that have been sent.
+    /// The number of bytes of the first chunk that have been sent.
     sent: usize,
-    /// The chunks that are answers from memory.
+    /// The number of chunks that are answers from memory.
     answers: usize,
-    /// The bytes of copied chunks.
+    /// The number of bytes of the copied chunks.
     copied: usize,
 }
 
@@ -34,10 +35,10 @@ enum Chunk {
     Memory { from: Slice, right: Right },
 }
 
-/// A piece of what is to be sent.
+/// A piece of the bytes to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece<'a> {
-    /// These bytes.
+    /// Bytes of this process: headers and copied payload.
     Bytes(&'a [u8]),
     /// Registered memory: an address and a length.
     Memory(u64, usize),
@@ -48,12 +49,12 @@ impl Outgoing {
         self.chunks.is_empty()
     }
 
-    /// The peer has asked for more answers than it takes.
+    /// True if the peer has asked for more answers than it reads.
     pub(super) fn is_flooded(&self) -> bool {
         self.answers >= MOST_REQUESTS || self.copied >= FLOOD
     }
 
-    /// Adds bytes.
+    /// Adds bytes to those that wait for the socket.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.copied += bytes.len();
@@ -61,7 +62,7 @@ impl Outgoing {
         }
     }
 
-    /// The last chunk, which takes copied bytes. The caller adds some.
+    /// The last chunk, to which the caller adds copied bytes.
     fn open_chunk(&mut self) -> &mut Vec<u8> {
         let is_open = matches!(self.chunks.back(), Some(Chunk::Copied(last)) if last.len() < CHUNK);
         if !is_open {
@@ -113,8 +114,8 @@ impl Outgoing {
         }
     }
 
-    /// Fills `pieces` with the first bytes; returns their number. An error: memory is no longer
-    /// registered.
+    /// Fills `pieces` with the first bytes to be sent. Returns their number. An error: memory is no
+    /// longer registered.
     pub(crate) fn gather<'a>(
         &'a self,
         host: &impl Host,
@@ -142,7 +143,7 @@ impl Outgoing {
         Ok(count)
     }
 
-    /// The socket has taken this many bytes.
+    /// Records that the socket has taken this number of bytes.
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.sent += bytes;
         while let Some(first) = self.chunks.front() {
@@ -164,20 +165,20 @@ impl Outgoing {
         }
     }
 
-    /// The bytes of copied chunks.
+    /// The number of bytes of the copied chunks.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn held(&self) -> usize {
         self.copied
     }
 
-    /// Forgets everything.
+    /// Drops all bytes that wait for the socket.
     pub(super) fn clear(&mut self) {
         *self = Outgoing::default();
     }
 }
 
 impl Right {
-    /// The consequence of memory that was deregistered while it was being sent.
+    /// The consequence for the connection if memory was deregistered while it was being sent.
     fn loss(self) -> Break {
         match self {
             Right::LocalRead => Break::Local(Status::LocalProtection),

@@ -9,11 +9,12 @@ use device::{Completed, Slice, Status};
 
 use super::host::{Break, Done, Host};
 
-/// The most requests in flight.
+/// The greatest number of requests of one end in flight.
 pub(crate) const MOST_REQUESTS: usize = 1 << 14;
-/// The bytes of a stream from one acknowledgement at once to the next, at least.
+/// The number of bytes of a stream after which a long request again needs its acknowledgement at
+/// once.
 const STREAM: u64 = 256 << 10;
-/// The depth of a short queue.
+/// The depth of a short queue, in requests. Shorter ones count as this deep.
 const SHORT: usize = 16;
 
 /// A request in flight.
@@ -22,9 +23,9 @@ pub(super) struct Request {
     pub id: u64,
     pub of: Completed,
     pub signaled: bool,
-    /// The place for the answer of a read or an atomic, and its length.
+    /// The memory for the answer of a read or an atomic operation, and its length in bytes.
     pub answer: Option<(Vec<Slice>, u32)>,
-    /// It never left, for this reason.
+    /// The reason why the request never left. `None`: it has left.
     pub failed: Option<Status>,
 }
 
@@ -32,19 +33,20 @@ pub(super) struct Request {
 #[derive(Debug)]
 pub(super) struct Requests {
     all: VecDeque<Request>,
-    /// The number of the first of them. The first of a connection is number 1.
+    /// The number of the first request of `all`. The first request of a connection has number 1.
     first: u16,
     /// The number of the last request that the peer has executed.
     executed: u16,
-    /// The numbers of those that await an answer.
+    /// The numbers of the requests that await an answer.
     awaiting: VecDeque<u16>,
-    /// Requests that have completed since the last report.
+    /// The number of requests that have completed since the last report.
     unreported: u32,
-    /// Requests since the last one that wants its acknowledgement at once.
+    /// The number of requests since the last one that needed its acknowledgement at once because of
+    /// the depth.
     patient: usize,
-    /// The bytes of long requests since the last one that wanted its acknowledgement at once.
+    /// The bytes of long requests since the last one that needed its acknowledgement at once.
     since_urgent: u64,
-    /// The most requests in flight, as the owner of the queue pair has said.
+    /// The most requests in flight, by the depth of the queue pair's send queue.
     depth: usize,
 }
 
@@ -84,9 +86,9 @@ impl Requests {
         self.patient += 1;
     }
 
-    /// The newest request wants its acknowledgement at once: half of the queue is in flight, and no
-    /// request has asked so for a while. The owner of a very short queue sends one request at a
-    /// time, and the answer brings the acknowledgement.
+    /// True if the newest request needs its acknowledgement at once: half of the queue is in
+    /// flight, and no request has asked so for a while. The owner of a very short queue sends one
+    /// request at a time, and the answer brings the acknowledgement.
     #[inline]
     pub(super) fn is_pressing(&mut self) -> bool {
         let depth = self.depth.max(SHORT);
@@ -97,9 +99,9 @@ impl Requests {
         pressing
     }
 
-    /// The newest request, a long one, wants its acknowledgement at once: it is the only one in
-    /// flight, or many bytes have left since a request last asked so. In a stream each would cost
-    /// the peer a frame.
+    /// True if the newest request, a long one, needs its acknowledgement at once: it is the only
+    /// one in flight, or many bytes have left since a request last asked so. In a stream each such
+    /// request would cost the peer a frame.
     pub(super) fn is_urgent(&mut self, len: u32) -> bool {
         self.since_urgent += u64::from(len);
         let urgent = self.all.len() == 1 || self.since_urgent >= STREAM;
@@ -109,7 +111,7 @@ impl Requests {
         urgent
     }
 
-    /// The peer has executed all requests up to this number.
+    /// Records that the peer has executed all requests up to this number.
     #[inline]
     pub(super) fn executed(&mut self, number: u16, host: &mut impl Host) -> Result<(), Break> {
         if number == self.executed {
@@ -127,7 +129,7 @@ impl Requests {
         self.settle(host)
     }
 
-    /// The place for the next answer, and its length.
+    /// The memory for the next answer, and its length in bytes. `None`: no answer is awaited.
     pub(super) fn awaited(&self) -> Option<(&[Slice], u32)> {
         let number = *self.awaiting.front()?;
         let request = self.all.get(usize::from(number.wrapping_sub(self.first)))?;
@@ -135,7 +137,7 @@ impl Requests {
         Some((into, *len))
     }
 
-    /// The next answer is whole.
+    /// Records that the next answer has arrived completely.
     pub(super) fn answered(&mut self, host: &mut impl Host) -> Result<(), Break> {
         self.awaiting.pop_front();
         self.settle(host)
@@ -166,7 +168,8 @@ impl Requests {
         Ok(())
     }
 
-    /// A request that never left is first: the connection has to end for it.
+    /// Completes the first requests. An error: a request that never left is first, and ends the
+    /// connection.
     pub(super) fn check(&mut self, host: &mut impl Host) -> Result<(), Break> {
         self.settle(host)
     }

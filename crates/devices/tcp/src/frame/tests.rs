@@ -12,16 +12,17 @@ use super::header::{Header, Kind};
 use super::machine::{BUSY_NS, LONG, QUIET_NS};
 use super::*;
 
-/// The memory of one end: the address of its first byte, the part that is registered, and the
-/// parts of that.
+/// The address of the first byte of the memory of one end.
 const BASE: u64 = 0x1000;
+/// The length of the memory of one end, in bytes.
 const LEN: usize = 64 << 10;
+/// The number of bytes at each end of the memory that are not registered.
 const MARGIN: usize = 4 << 10;
-/// Bytes that stay as they are: payload, and what peers read.
+/// The offset of bytes that stay as they are: payload, and what peers read.
 const SOURCE: usize = MARGIN;
-/// Bytes that peers write to.
+/// The offset of bytes that peers write to.
 const TARGET: usize = 16 << 10;
-/// Bytes that receives and answers go to.
+/// The offset of bytes that receives and answers go to.
 const RESULT: usize = 40 << 10;
 const KEY: u32 = 77;
 const LONGEST_PAYLOAD: usize = 5000;
@@ -159,7 +160,7 @@ fn receive(id: u64, into: &[Slice]) -> Receive {
 struct Wire {
     ends: [End; 2],
     machines: [Machine; 2],
-    /// The bytes to each end.
+    /// The bytes on their way to each end.
     ways: [VecDeque<u8>; 2],
     now: u64,
 }
@@ -214,7 +215,7 @@ impl Wire {
         machine.sent(sent);
     }
 
-    /// Delivers up to `most` bytes to an end, long payload straight to its place.
+    /// Delivers up to `most` bytes to an end, long payload straight into its destination.
     fn deliver(&mut self, to: usize, most: usize, least: usize) -> Result<(), Break> {
         let machine = &mut self.machines[to];
         let end = &mut self.ends[to];
@@ -245,7 +246,7 @@ impl Wire {
                 self.now += BUSY_NS;
                 let now = self.now;
                 if self.machines[end].owes(true, || now) {
-                    self.machines[end].tell();
+                    self.machines[end].queue_acknowledgement();
                 }
                 self.flush(end, usize::MAX);
                 self.deliver(end, usize::MAX, 64).unwrap();
@@ -259,10 +260,10 @@ impl Wire {
     }
 }
 
-/// The expectations of one end about its requests, and about those of its peer.
+/// The expected results of the requests of one end, and of those of its peer.
 #[derive(Default)]
 struct Model {
-    /// The ids and kinds of signaled requests, in order.
+    /// The ids, kinds and lengths of the completions of signaled requests, in order.
     reports: Vec<(u64, Completed, u32)>,
     /// The ids, lengths and immediates of consumed receives, in order.
     received: Vec<(u64, u32, Option<u32>)>,
@@ -270,12 +271,12 @@ struct Model {
     needed: u64,
     posted: u64,
     writes: usize,
-    /// Places of results and their bytes.
+    /// The offsets of results in memory, each with the expected bytes.
     results: Vec<(usize, Vec<u8>)>,
 }
 
-/// An operation of one of five kinds, with the kind of its completion. Reads are from `at`, all
-/// else goes to `place` among the targets.
+/// An operation of one of five kinds, with the kind of its completion. Reads are from offset `at`;
+/// all others go to offset `place` among the targets.
 fn some_operation(
     kind: usize,
     (at, place): (usize, usize),
@@ -302,7 +303,7 @@ fn some_operation(
     }
 }
 
-/// Posts a random request of an end, and notes what must come of it.
+/// Posts a random request of an end, and records the expected results.
 fn post_randomly(
     wire: &mut Wire,
     models: &mut [Model; 2],
@@ -371,7 +372,7 @@ fn post_randomly(
     wire.post(from, &work, taken);
 }
 
-/// A run of random requests in both directions, cut at random places.
+/// Runs random requests in both directions, cut at random bytes, against the models.
 fn run(seed: u64) {
     println!("seed {seed}");
     let mut random = Random::new(seed);
@@ -398,7 +399,7 @@ fn run(seed: u64) {
                 wire.now += random.below(2 * BUSY_NS as usize) as u64;
                 let now = wire.now;
                 if wire.machines[end].owes(random.below(2) == 0, || now) {
-                    wire.machines[end].tell();
+                    wire.machines[end].queue_acknowledgement();
                 }
             }
             _ => {

@@ -22,10 +22,11 @@ use crate::calls::{Calls, MOST_UNPROVEN};
 use crate::pair::Introduction;
 use crate::wire;
 
-/// The bytes of the job's secret, and those of another's.
+/// The bytes of the job's secret.
 const OURS: [u8; 32] = [1; 32];
+/// The bytes of the secret of another job.
 const THEIRS: [u8; 32] = [2; 32];
-/// The most callers of a script.
+/// The greatest number of callers that one script has.
 const CALLERS: u32 = 100;
 
 /// Runs a script. Panics where a promise is broken.
@@ -51,24 +52,24 @@ pub fn calls(bytes: &[u8]) {
                 open.push(visit.stream);
             }
         }
-        assert!(calls.unproven() <= MOST_UNPROVEN);
-        assert_eq!(calls.dropped() + calls.unproven() as u64, strangers);
+        assert!(calls.unproven().count() <= MOST_UNPROVEN);
+        assert_eq!(calls.dropped() + calls.unproven().count() as u64, strangers);
     }
     calls.expire(u64::MAX, |_| false);
-    assert_eq!((calls.dropped(), calls.unproven()), (strangers, 0));
+    assert_eq!((calls.dropped(), calls.unproven().count()), (strangers, 0));
     assert!(calls.all_settled());
 }
 
-/// The messages of a hello that has succeeded.
+/// The messages of a handshake that has succeeded, for a later caller to repeat.
 type Hello = (Introduction, [u8; CALL], [u8; PROOF]);
 
-/// The end of a visit.
+/// The outcome, at the listener, of a caller's connection.
 enum End {
-    /// The listener has believed the caller, which has sent this proof.
+    /// The listener has accepted the caller's proof, which was this.
     Believed([u8; PROOF]),
-    /// It has dropped the caller.
+    /// The listener has dropped the caller.
     Dropped,
-    /// It waits for the rest of a message.
+    /// The listener waits for the rest of a message.
     Waits,
 }
 
@@ -77,11 +78,11 @@ struct Visit {
     stream: UnixStream,
     number: u32,
     introduction: Introduction,
-    /// None: the caller repeats an earlier hello.
+    /// The caller's part of the handshake. `None`: the caller repeats an earlier hello.
     caller: Option<Caller>,
     call: [u8; CALL],
     repeated: Option<[u8; PROOF]>,
-    /// Bytes have left that no caller with the secret has made for this connection.
+    /// True if bytes have left that no caller with the secret has made for this connection.
     is_false: bool,
 }
 
@@ -131,7 +132,9 @@ impl Visit {
         self.stream.read_exact(&mut answer).expect("an answer");
         assert!(!self.is_false, "a stranger was answered");
         let proof = match self.caller.take() {
-            Some(caller) => caller.hear(&answer).expect("the answer to this caller"),
+            Some(caller) => caller
+                .check_answer(&answer)
+                .expect("the answer to this caller"),
             None => {
                 // The listener has drawn another number for this connection.
                 self.is_false = true;
@@ -142,7 +145,7 @@ impl Visit {
         end.expect("a proof is believed, refused or incomplete")
     }
 
-    /// Sends a message in two parts, perhaps changed or not all of it. None: the listener has
+    /// Sends a message in two parts, perhaps changed or truncated. `None`: the listener has
     /// answered.
     fn say(&mut self, message: &[u8], calls: &mut Calls, script: &mut Script) -> Option<End> {
         let mut bytes = message.to_vec();
@@ -161,7 +164,7 @@ impl Visit {
                 assert_eq!(sent.expect("the listener waits"), part.len());
             }
             let before = calls.dropped();
-            let (heard, _) = calls.hear(self.number);
+            let (heard, _) = calls.progress_hello(self.number);
             if let Some((introduction, socket)) = heard {
                 assert!(!self.is_false, "a stranger was believed");
                 assert_eq!(

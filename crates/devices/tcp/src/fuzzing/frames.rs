@@ -15,15 +15,17 @@ use fuzz_input::Script;
 use crate::frame::{Break, Change, Done, Host, Machine, Piece, RECEIVE_SLICES, Receive, Right};
 use crate::regions::Regions;
 
-/// The memory of one end: the address of its first byte, and its length.
+/// The address of the first byte of the memory of one end.
 const BASE: u64 = 0x1000;
+/// The length of the memory of one end, in bytes.
 const LEN: usize = 4096;
-/// The depth of a send queue.
+/// The depth of a send queue, in requests.
 const DEPTH: usize = 8;
 /// The header of a frame, in bytes.
 const HEADER: usize = 24;
-/// The longest payload that an owner posts, and the most bytes that wait on the wire.
+/// The longest payload that an owner posts, in bytes.
 const LONGEST: usize = 1500;
+/// The most bytes that wait on the wire.
 const MOST_ON_WIRE: usize = 1 << 14;
 
 /// Runs a script. Panics where a promise is broken.
@@ -61,17 +63,19 @@ struct End {
     regions: Regions,
     live: Vec<(Region, Access)>,
     receives: VecDeque<Receive>,
-    /// The number of the last posted request, of the last completed one, and the requests whose
-    /// places in the send queue are in use.
+    /// The number of the last posted request.
     posted: u64,
+    /// The number of the last completed request.
     completed: u64,
+    /// The number of entries of the send queue in use.
     held: usize,
     /// The requests that asked for a completion and have had none.
     signaled: VecDeque<u64>,
-    /// The receive that a frame uses.
+    /// The id of the receive that a frame uses.
     taken: Option<u64>,
-    /// The bytes that have come, and those that the owner has posted.
+    /// The number of bytes that have arrived.
     came: usize,
+    /// The number of bytes that the owner has posted.
     own: usize,
 }
 
@@ -253,13 +257,13 @@ impl Host for End {
 struct Wire {
     ends: [End; 2],
     machines: [Machine; 2],
-    /// The bytes to each end.
+    /// The bytes on their way to each end.
     ways: [VecDeque<u8>; 2],
     now: u64,
 }
 
 impl Wire {
-    /// Bytes that nobody has sent come to an end.
+    /// Adds bytes that nobody has sent to those on their way to an end.
     fn inject(&mut self, to: usize, bytes: &[u8]) {
         if self.ways[to].len() < MOST_ON_WIRE {
             self.ways[to].extend(bytes);
@@ -286,7 +290,7 @@ impl Wire {
         bytes
     }
 
-    /// The owner of an end posts a request, if there is room. The socket takes a part of it.
+    /// Posts a request of the owner of an end, if there is room. The socket takes a part of it.
     fn post(&mut self, from: usize, script: &mut Script) {
         if self.ends[from].held == DEPTH || self.ways[1 - from].len() > MOST_ON_WIRE {
             return;
@@ -347,7 +351,7 @@ impl Wire {
         }
     }
 
-    /// The socket of an end takes up to `most` of the bytes that wait.
+    /// Lets the socket of an end take up to `most` of the bytes that wait.
     fn flush(&mut self, from: usize, most: usize) {
         if self.ways[1 - from].len() > MOST_ON_WIRE {
             return;
@@ -371,7 +375,7 @@ impl Wire {
         machine.sent(sent);
     }
 
-    /// Up to `most` bytes come to an end, long payload straight to its place.
+    /// Delivers up to `most` bytes to an end, long payload straight into its destination.
     fn deliver(&mut self, to: usize, most: usize, least: usize) {
         let way = &mut self.ways[to];
         let bytes: Vec<u8> = way.drain(..most.min(way.len())).collect();
@@ -399,7 +403,7 @@ impl Wire {
         let direct = machine.direct(least, end);
         if let Some((address, len)) = direct.filter(|_| !bytes.is_empty()) {
             placed = len.min(bytes.len());
-            // The socket may use all of the place.
+            // The socket may use all of that memory.
             end.check(address, len, |access| {
                 access.local_write || access.remote_write
             });
@@ -410,8 +414,8 @@ impl Wire {
         Ok(placed + used)
     }
 
-    /// Something else happens to an end: a byte on its way changes, time passes, or its owner ends
-    /// the connection.
+    /// Changes a byte on its way to an end, lets time pass, or ends the connection as the owner of
+    /// the end would.
     fn change(&mut self, end: usize, script: &mut Script) {
         match script.below(4) {
             0 | 1 => {
@@ -426,7 +430,7 @@ impl Wire {
                 let now = self.now;
                 let machine = &mut self.machines[end];
                 if machine.owes(script.is_one_in(2), || now) {
-                    machine.tell();
+                    machine.queue_acknowledgement();
                     self.ends[end].own += HEADER;
                 }
             }
@@ -437,7 +441,7 @@ impl Wire {
         }
     }
 
-    /// A connection ends at one end, and the other end learns of it.
+    /// Ends the connection at one end; the other end learns of it.
     fn end(&mut self, first: usize, why: Break) {
         self.machines[first].fail(why, &mut self.ends[first]);
         // A refusal leaves before the connection ends.
@@ -457,7 +461,7 @@ impl Wire {
         self.begin_anew(Break::Lost);
     }
 
-    /// Both ends forget the connection: everything that was posted must have completed.
+    /// Ends the connection at both ends: everything that was posted must have completed.
     fn begin_anew(&mut self, why: Break) {
         for (machine, end) in self.machines.iter_mut().zip(&mut self.ends) {
             machine.fail(why, end);

@@ -11,7 +11,7 @@ pub struct Address {
     /// The number of the interface for a link-local IPv6 address, which means nothing without it.
     /// Otherwise 0.
     pub scope: u32,
-    /// The length of the prefix of its network in bits.
+    /// The length of the prefix of the address's network, in bits.
     pub prefix: u8,
 }
 
@@ -20,7 +20,7 @@ pub struct Address {
 pub(super) struct Found {
     pub name: String,
     pub index: u32,
-    /// Its usable addresses, in the kernel's order.
+    /// The usable addresses of the interface, in the kernel's order.
     pub addresses: Vec<Address>,
     pub kind: Kind,
     pub link: Link,
@@ -28,12 +28,12 @@ pub(super) struct Found {
     pub mtu: u32,
 }
 
-/// Kinds of interfaces: the earlier, the more likely one leads to another host.
+/// The kind of an interface. Interfaces of an earlier kind are more likely to lead to another host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     #[default]
     Plain,
-    /// Without another address than a link-local one.
+    /// An interface with link-local addresses only.
     LinkLocal,
     Tunnel,
     Bridge,
@@ -42,7 +42,7 @@ pub(super) enum Kind {
     Loopback,
 }
 
-/// State of a link.
+/// The state of an interface's link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Link {
     #[default]
@@ -51,7 +51,7 @@ pub(super) enum Link {
     Down,
 }
 
-/// Puts the addresses of each interface together, in the kernel's order of interfaces.
+/// Groups entries by the number of their interface, in ascending order.
 pub(super) fn by_interface<T>(
     entries: impl IntoIterator<Item = (u32, T)>,
 ) -> BTreeMap<u32, Vec<T>> {

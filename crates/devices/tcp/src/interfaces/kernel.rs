@@ -53,7 +53,7 @@ pub(super) fn found() -> io::Result<Vec<Found>> {
 struct Entry {
     name: String,
     index: u32,
-    /// Flags of the interface: `IFF_UP` and others.
+    /// The flags of the interface: `IFF_UP` and others.
     flags: u32,
     address: Address,
 }
@@ -61,7 +61,7 @@ struct Entry {
 /// The entries of `getifaddrs` for IPv4 and IPv6.
 fn entries() -> io::Result<Vec<Entry>> {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
-    // SAFETY: the call writes one pointer, to which it is given the place.
+    // SAFETY: the call writes one pointer, to the variable that it is given.
     if unsafe { libc::getifaddrs(&mut first) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -79,7 +79,7 @@ fn entries() -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Copies an element.
+/// Copies an element of the list of `getifaddrs`.
 ///
 /// # Safety
 ///
@@ -141,7 +141,7 @@ fn link(flags: u32) -> Link {
     }
 }
 
-/// The kind of an interface with these flags and this folder.
+/// The kind of an interface with these flags and this folder in /sys.
 pub(super) fn kind(flags: u32, folder: Option<&Path>) -> Kind {
     let has = |flag: i32| flags & flag as u32 != 0;
     if has(libc::IFF_LOOPBACK) {
@@ -172,8 +172,8 @@ pub(super) fn kind(flags: u32, folder: Option<&Path>) -> Kind {
     Kind::Plain
 }
 
-/// A port of this bridge is a network card, or rests on one, as a bond does. Such a bridge carries
-/// the host's own address.
+/// True if a port of this bridge is a network card, or rests on one, as a bond does. Such a bridge
+/// carries the host's own address.
 fn bridges_a_card(bridge: &Path) -> bool {
     let Ok(ports) = fs::read_dir(bridge.join("brif")) else {
         return false;
@@ -186,7 +186,7 @@ fn bridges_a_card(bridge: &Path) -> bool {
     ports.flatten().any(|port| is_card(port.path()))
 }
 
-/// This interface is a network card, or has one below it.
+/// True if this interface is a network card, or has one below it.
 fn rests_on_a_card(interface: &Path) -> bool {
     if interface.join("device").exists() {
         return true;
@@ -201,7 +201,7 @@ fn rests_on_a_card(interface: &Path) -> bool {
     below.any(|entry| entry.path().join("device").exists())
 }
 
-/// The folder of an interface in /sys. None where /sys is that of another network namespace.
+/// The folder of an interface in /sys. `None` where /sys belongs to another network namespace.
 fn folder(name: &str, index: u32) -> Option<PathBuf> {
     let folder = Path::new("/sys/class/net").join(name);
     (number(&folder, "ifindex") == Some(index.into())).then_some(folder)

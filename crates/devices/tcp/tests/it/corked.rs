@@ -50,8 +50,8 @@ impl Side {
         }
     }
 
-    /// Posts a write of the first `len` bytes to the same place at the peer. Returns the calls to
-    /// the kernel that it took.
+    /// Posts a write of the first `len` bytes to the same offset at the peer. Returns the number of
+    /// system calls that it took.
     fn write(&mut self, to: Region, len: usize) -> u64 {
         let local = Slice {
             address: self.region.address,
@@ -79,7 +79,7 @@ impl Side {
         self.device.departures() - before
     }
 
-    /// The calls to the kernel that sending what is corked took.
+    /// Sends the corked frames. Returns the number of system calls that it took.
     fn uncork(&mut self) -> u64 {
         let before = self.device.departures();
         self.device.uncork();
@@ -91,7 +91,7 @@ impl Side {
     }
 }
 
-/// Two sides of a connection over which something has gone.
+/// Two sides of a connection that has carried a write.
 fn connected() -> [Side; 2] {
     let mut sides = [Side::new(), Side::new()];
     let addresses = [0, 1].map(|at: usize| sides[at].device.address(sides[at].qp).unwrap());

@@ -20,7 +20,7 @@ fn is_open(port: u16) -> bool {
     TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// Two ends, the one first that calls.
+/// Two ends. The first one calls the second.
 fn ends() -> [End; 2] {
     let mut ends = [open(1), open(1)];
     ends.sort_by_key(|(device, qp, _)| device.address(*qp).unwrap().qp);

@@ -12,9 +12,9 @@ use testdevice::suite::makers::{Body, Maker, threads};
 /// Two ranks of this process over TCP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Tcp {
-    /// At an address of IPv4.
+    /// At an IPv4 address.
     V4,
-    /// At one of IPv6.
+    /// At an IPv6 address.
     V6,
 }
 

@@ -41,7 +41,7 @@ fn call(ends: &[(TcpDevice, Qp, Cq)]) -> TcpStream {
     TcpStream::connect((Ipv4Addr::LOCALHOST, (address.qp >> 16) as u16)).unwrap()
 }
 
-/// True if the device has ended a connection without a word.
+/// True if the device has ended a connection without an answer.
 fn is_dropped(stream: &mut TcpStream) -> bool {
     // Unread bytes at the other end make it a reset.
     matches!(stream.read(&mut [0; 200]), Ok(0) | Err(_))
@@ -72,7 +72,7 @@ fn of_silent_strangers_only_a_bounded_number_stays_and_not_for_long() {
     until(&mut ends, |device| device.dropped_strangers() == 100);
 }
 
-/// It may be a rank that got no processor time, and is not called a stranger then.
+/// A silent caller may be a rank that got no processor time, and is not called a stranger then.
 #[test]
 fn of_a_silent_caller_the_job_is_named_where_it_has_that_address() {
     for is_peer in [true, false] {

@@ -1,4 +1,5 @@
-//! The loop of a thread that takes events, and the descriptors that end it and report its results.
+//! The loop of a thread that handles events, and the descriptors that end it and signal its
+//! results.
 
 use std::io::{self, ErrorKind};
 use std::mem::zeroed;
@@ -8,13 +9,13 @@ use std::ptr;
 use crate::library::refused;
 use device::Result;
 
-/// The most failures in a row to take an event that is reported.
+/// The greatest number of consecutive failures to read an event that the descriptor reports.
 const TRIES: usize = 100;
-/// The pause after each such failure, in milliseconds.
+/// The pause after each failure to read an event, in milliseconds.
 const PAUSE: i32 = 10;
 
-/// Takes each event that makes `events` readable, until `end` is readable. An error: no more events
-/// can come, and the reason.
+/// Calls `take` for each event that makes `events` readable, until `end` is readable. An error: no
+/// more events can arrive, with the reason.
 pub(super) fn attend(
     events: RawFd,
     end: &OwnedFd,
@@ -28,9 +29,9 @@ pub(super) fn attend(
     let mut fds = [wait_for(end.as_raw_fd()), wait_for(events)];
     let mut failed = 0;
     loop {
-        // After a failure, only the request to end is waited for.
+        // After a failure this waits only for the request to end.
         let (waiting, patience) = if failed == 0 { (2, -1) } else { (1, PAUSE) };
-        // SAFETY: at most the number of entries.
+        // SAFETY: at most as many entries as there are.
         if unsafe { libc::poll(fds.as_mut_ptr(), waiting, patience) } < 0 {
             match io::Error::last_os_error() {
                 why if why.kind() == ErrorKind::Interrupted => continue,
@@ -55,20 +56,20 @@ pub(super) fn attend(
     }
 }
 
-/// A descriptor that can be made readable.
+/// An eventfd: a descriptor that [`raise`] makes readable.
 pub(super) fn signal_file(device: &str) -> Result<OwnedFd> {
-    // SAFETY: no arguments but numbers.
+    // SAFETY: only integers are passed.
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     match fd < 0 {
         true => Err(refused(device, "creating an event file")),
-        // SAFETY: just made, and ours alone.
+        // SAFETY: the descriptor is new, and nothing else owns it.
         false => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
     }
 }
 
 pub(super) fn raise(file: &OwnedFd) {
     let one = 1u64.to_ne_bytes();
-    // A failure means that it is readable already.
+    // A failure means that the descriptor is readable already.
     // SAFETY: our own descriptor, and eight bytes.
     unsafe { libc::write(file.as_raw_fd(), one.as_ptr().cast(), one.len()) };
 }
@@ -91,16 +92,17 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// A pipe's ends, to read and to write.
+    /// The two ends of a pipe, for reading and for writing.
     fn pipe() -> [OwnedFd; 2] {
         let mut fds = [0; 2];
-        // SAFETY: a place for two numbers.
+        // SAFETY: memory for two integers.
         assert_eq!(unsafe { libc::pipe(fds.as_mut_ptr()) }, 0);
-        // SAFETY: just made, and ours alone.
+        // SAFETY: the descriptors are new, and nothing else owns them.
         fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
     }
 
-    /// The result for a descriptor that is readable, or hung up, and the number of events taken.
+    /// The result of `attend` for a descriptor that is readable or hung up, and the number of calls
+    /// of `take`.
     fn attended(
         is_hung_up: bool,
         take: impl Fn(usize) -> io::Result<()>,

@@ -1,4 +1,4 @@
-//! The manager's events of calls, ours and those of peers, and the steps that follow.
+//! The connection manager's events about calls, ours and those of peers, and the reactions to them.
 
 use std::ffi::{CStr, c_int};
 use std::io;
@@ -12,22 +12,22 @@ use crate::library::refused;
 use crate::sys::*;
 
 impl Shared {
-    /// Takes an event, if one is available.
+    /// Reads, handles and acknowledges an event. An error of kind `WouldBlock`: there is none.
     pub(super) fn take_event(&self) -> io::Result<()> {
         let mut event = ptr::null_mut();
-        // SAFETY: a channel of ours, and a place for the answer.
+        // SAFETY: a channel of ours, and memory for the result.
         if unsafe { (self.manager.get_cm_event)(self.channel, &mut event) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the event just taken, which is acknowledged below.
+        // SAFETY: the event that was just read, which is acknowledged below.
         let unwanted = self.handle(unsafe { &*event });
-        // SAFETY: the same event; nothing refers to it any more.
+        // SAFETY: the same event, to which nothing refers any more.
         unsafe { (self.manager.ack_cm_event)(event) };
         self.let_go(unwanted);
         Ok(())
     }
 
-    /// Fails all connections under path: no more events will come.
+    /// Fails all connections that are being made: no more events will arrive.
     pub(super) fn give_up(&self, why: &io::Error) {
         let mut lines = self.lines();
         let why = format!(
@@ -43,7 +43,7 @@ impl Shared {
         self.signal_news();
     }
 
-    /// Handles an event. Returns an id to destroy.
+    /// Handles an event. Returns an id that the caller must destroy, or null.
     fn handle(&self, event: &rdma_cm_event) -> *mut rdma_cm_id {
         let mut lines = self.lines();
         if event.event == RDMA_CM_EVENT_CONNECT_REQUEST {
@@ -52,7 +52,7 @@ impl Shared {
             return match called.map(|(number, ends)| self.take_call(*number, ends, event)) {
                 Some(true) => ptr::null_mut(),
                 _ => {
-                    // SAFETY: the caller's id.
+                    // SAFETY: the id of the caller's connection request.
                     unsafe { (self.manager.reject)(event.id, ptr::null(), 0) };
                     event.id
                 }
@@ -69,12 +69,12 @@ impl Shared {
             },
             RDMA_CM_EVENT_ROUTE_RESOLVED => self.say_who_calls(*number, ends),
             RDMA_CM_EVENT_ESTABLISHED => {
-                // SAFETY: the event of a connection.
+                // SAFETY: the event is that of a connection.
                 let said = unsafe { private_data(event) };
                 ends.phase = self.established(ends, said);
                 0
             }
-            // The queue pair itself reports this.
+            // The queue pair itself reports the end of a connection.
             _ if ends.phase == Phase::Connected => return ptr::null_mut(),
             _ => {
                 ends.phase = Phase::Failed(self.what_failed(ends, event));
@@ -92,9 +92,9 @@ impl Shared {
         ptr::null_mut()
     }
 
-    /// Accepts a call. False: the caller is not the peer of this line.
+    /// Accepts a call. False: the caller is not the peer of this line, or is a stranger.
     fn take_call(&self, number: u32, ends: &mut Ends, event: &rdma_cm_event) -> bool {
-        // SAFETY: the event of a call.
+        // SAFETY: the event is that of a call.
         let said = unsafe { private_data(event) };
         let Some(card) = Card::read(said, &self.codes) else {
             return false;
@@ -104,7 +104,8 @@ impl Shared {
         }
         let answer = card.answer(&self.codes);
         let mut wanted = parameters(number, ends.path, &answer);
-        // SAFETY: the caller's id, and bytes that stay during the call.
+        // SAFETY: the id of the caller's connection request, and bytes that are valid during the
+        // call.
         if unsafe { (self.manager.accept)(event.id, &mut wanted) } != 0 {
             // The caller has given up meanwhile.
             return false;
@@ -119,15 +120,15 @@ impl Shared {
         let Some(card) = ends.card() else { return 0 };
         let call = card.call(&self.codes);
         let mut wanted = parameters(number, ends.path, &call);
-        // SAFETY: our own id, and bytes that stay during the call.
+        // SAFETY: our own id, and bytes that are valid during the call.
         unsafe { (self.manager.connect)(ends.id, &mut wanted) }
     }
 
-    /// The phase of a line whose connection is made, after these words of the other end.
+    /// The phase of a line whose connection is made. `said`: the private data of the other end.
     fn established(&self, ends: &Ends, said: &[u8]) -> Phase {
         let is_proven = match ends.card() {
             Some(card) => card.is_answered(said, &self.codes),
-            // The call was taken here, after its proof.
+            // The call was accepted here, after the check of its card.
             None => true,
         };
         match is_proven {
@@ -161,8 +162,8 @@ impl Shared {
 /// # Safety
 /// The event is that of a call or of a connection.
 unsafe fn private_data(event: &rdma_cm_event) -> &[u8] {
-    // SAFETY: for these events this part of the union is valid, with that number of the other end's
-    // bytes, which stay until the event is acknowledged.
+    // SAFETY: for these events this part of the union is valid. It has that number of the other
+    // end's bytes, which are valid until the event is acknowledged.
     unsafe {
         let said = event.param.conn;
         match said.private_data.is_null() {
@@ -176,7 +177,7 @@ unsafe fn private_data(event: &rdma_cm_event) -> &[u8] {
 }
 
 fn parameters(number: u32, (asked, answered): (u8, u8), say: &[u8]) -> rdma_conn_param {
-    // SAFETY: numbers and a pointer that may be null.
+    // SAFETY: integers, and a pointer that may be null.
     let mut wanted: rdma_conn_param = unsafe { zeroed() };
     wanted.private_data = say.as_ptr().cast();
     wanted.private_data_len = say.len() as u8;

@@ -1,23 +1,24 @@
-//! The private data of a call and of its answer.
+//! The private data of a connection request over iWARP (a call) and of its answer.
 //!
-//! A call has 56 bytes, which every transport of the connection manager carries: the address of the
-//! caller, the address that it calls, and a code over both. The answer is another code over both.
-//! So each end knows that the other belongs to the job. Half of an address is a random number of
-//! its queue pair: a call that somebody repeats names a queue pair that has a caller, or that is
-//! gone.
+//! A call has 56 bytes, which every transport of the connection manager can carry: the address of
+//! the caller, the address that it calls, and a code over both. The answer is another code over
+//! both. So each end knows that the other one belongs to the job. One half of an address is a
+//! random number of its queue pair: a call that an attacker repeats names a queue pair that has a
+//! caller already, or no longer exists.
 
 use device::Address;
 use secret::codes::{CODE, Codes};
 
 const ADDRESS: usize = 16 + 4;
-/// The length of a call in bytes.
+/// The length of the private data of a call, in bytes.
 pub(super) const CALL: usize = 2 * ADDRESS + CODE;
 
-/// Of each kind of message: the bytes before the addresses under its code.
+/// The first bytes under the code of a call.
 const CALLS: &[u8; 4] = b"call";
+/// The first bytes under the code of an answer.
 const ANSWERS: &[u8; 4] = b"took";
 
-/// A caller's address, and the address that it calls.
+/// The addresses of a call: that of the caller, and that which it calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Card {
     pub(super) from: Address,
@@ -34,8 +35,8 @@ impl Card {
         call
     }
 
-    /// The card of a caller who knows the job's secret. Bytes behind the call do not count: a
-    /// transport may fill up private data.
+    /// The card of a call, if its code proves that the caller knows the job's secret. Bytes after
+    /// the call are ignored: a transport may pad private data.
     pub(super) fn read(said: &[u8], codes: &Codes) -> Option<Card> {
         let (addresses, rest) = said.split_first_chunk::<{ 2 * ADDRESS }>()?;
         let code = rest.first_chunk::<CODE>()?;
@@ -54,7 +55,7 @@ impl Card {
         codes.code(&[ANSWERS, &self.bytes()])
     }
 
-    /// True if the answer to the call comes from one who knows the job's secret.
+    /// True if the answer to the call proves that the other end knows the job's secret.
     pub(super) fn is_answered(&self, said: &[u8], codes: &Codes) -> bool {
         let code = said.first_chunk::<CODE>();
         code.is_some_and(|code| codes.is_code(&[ANSWERS, &self.bytes()], code))

@@ -1,4 +1,4 @@
-//! The kernel's connection manager, by librdmacm.
+//! The kernel's connection manager, through librdmacm.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;

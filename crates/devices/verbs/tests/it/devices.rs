@@ -1,6 +1,6 @@
-//! Properties of real devices only: their list, sleep, cables that break. FISHPLATE_TEST_PEER names
-//! the device at the other end of the first device's cable; FISHPLATE_TEST_RAIL is a command that
-//! takes `cut`, `down` or `up` for that cable.
+//! Properties that only real devices have: their list, sleep, cables that break.
+//! FISHPLATE_TEST_PEER names the device at the other end of the first device's cable;
+//! FISHPLATE_TEST_RAIL is a command that takes `cut`, `down` or `up` for that cable.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::makers::{Verbs, devices, secret, verbs_nodes};
 
 const CABLE: Verbs = Verbs { peer: true };
 
-/// Breaks the cable or mends it.
+/// Breaks or restores the cable: `cut`, `down` or `up`.
 pub(crate) fn rail(what: &str) {
     let command = std::env::var("FISHPLATE_TEST_RAIL").expect("FISHPLATE_TEST_RAIL is a command");
     let done = Command::new("sh")
@@ -63,7 +63,7 @@ fn a_cable_that_breaks_gives_an_error_and_a_mended_one_carries() {
                         to: end.remote(0),
                         immediate: None,
                     };
-                    // Writes go on until one of them fails.
+                    // Writes are posted until one of them fails.
                     let status = wait_for(node, |node| {
                         let mut done = end.poll(node).into_iter().map(|one| one.status);
                         let failed = done.find(|status| *status != Status::Success);
@@ -80,11 +80,11 @@ fn a_cable_that_breaks_gives_an_error_and_a_mended_one_carries() {
                     assert_eq!(status, Status::RetryExceeded);
                     rail("up");
                 }
-                // Out-of-band messages have their own queue pair, which survives the cable's
+                // Out-of-band messages have a queue pair of their own, which survives the cable's
                 // failure.
-                meet(node, 1 - rank);
+                synchronise(node, 1 - rank);
                 let new = connect_any(node, &Wish::default(), 1 - rank);
-                meet(node, 1 - rank);
+                synchronise(node, 1 - rank);
                 if rank == 0 {
                     new.write_signaled(node, 0, 64, true, true);
                     assert_eq!(new.completion(node).status, Status::Success);
@@ -92,7 +92,7 @@ fn a_cable_that_breaks_gives_an_error_and_a_mended_one_carries() {
                     let told = notes.iter().any(|note| note.contains("gone down"));
                     assert_eq!(told, how == "down", "{notes:?}");
                 }
-                meet(node, 1 - rank);
+                synchronise(node, 1 - rank);
                 node.rail(0).destroy_qp(new.qp).unwrap();
                 node.rail(0).deregister(new.own).unwrap();
             }),
@@ -107,7 +107,7 @@ fn whoever_waits_long_sleeps() {
         Wish::default(),
         Arc::new(|node, end, rank| {
             end.receive(node, 1, &[]).unwrap();
-            meet(node, 1 - rank);
+            synchronise(node, 1 - rank);
             if rank == 0 {
                 std::thread::sleep(std::time::Duration::from_secs(1));
                 let send = Operation::Send { immediate: None };
@@ -120,7 +120,7 @@ fn whoever_waits_long_sleeps() {
                 looks += 1;
                 node.wait(u64::MAX).unwrap();
             }
-            // It woke for an event, and did not poll in between.
+            // The rank was woken by an event, and did not poll before.
             assert!(looks < 20, "{looks} looks in a second");
         }),
     );

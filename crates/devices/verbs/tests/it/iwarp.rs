@@ -1,4 +1,4 @@
-//! The restrictions of iWARP devices. Both ends are on the first such device of this host.
+//! Restrictions of iWARP devices. Both ends use the first iWARP device of this host.
 
 use std::thread;
 
@@ -29,7 +29,7 @@ impl End {
         let iwarp = listed.iter().find(|one| one.name.starts_with("siw"));
         let mut device = VerbsDevice::open(iwarp.expect("an iWARP device"), &secret()).unwrap();
         let mut memory = vec![0; LEN].into_boxed_slice();
-        // SAFETY: the memory stays as long as the device.
+        // SAFETY: the memory is valid as long as the device.
         let region = unsafe { device.register(memory.as_mut_ptr(), LEN, EVERYTHING) }.unwrap();
         let cq = device.create_cq(64).unwrap();
         let qp = device.create_qp(&wanted(cq, Transport::Rc)).unwrap();
@@ -46,7 +46,7 @@ impl End {
         self.device.address(self.qp).unwrap()
     }
 
-    /// The end of a connection under way.
+    /// Waits until the connection has been made or has failed, and returns the result.
     fn tied(&self) -> Result<State> {
         loop {
             match self.device.state(self.qp)? {
@@ -124,7 +124,7 @@ fn wanted(cq: Cq, transport: Transport) -> QpWanted {
 fn pair() -> (End, End) {
     let (mut one, mut two) = (End::open(), End::open());
     let (first, second) = (one.address(), two.address());
-    // The end that is called does not have to poll.
+    // The end that is called need not poll.
     one.device.connect(one.qp, Some(second)).unwrap();
     two.device.connect(two.qp, Some(first)).unwrap();
     for end in [&one, &two] {
@@ -209,7 +209,7 @@ fn what_it_lacks_is_refused_in_words() {
 #[test]
 #[ignore = "needs an iWARP device: `make test-verbs` runs it, in a machine that has one"]
 fn who_does_not_answer_is_an_error_in_the_end() {
-    // Only the one with the lower address calls.
+    // Only the end with the lower address calls.
     let mut ends = [End::open(), End::open()];
     ends.sort_by_key(|end| end.address().qp);
     let [mut one, two] = ends;
@@ -229,7 +229,7 @@ fn who_calls_for_somebody_else_is_refused() {
     let mut ends = [End::open(), End::open(), End::open()];
     ends.sort_by_key(|end| end.address().qp);
     let [mut one, mut two, mut three] = ends;
-    // Another line had this port before.
+    // An earlier line had this port.
     let stale = Address {
         port: three.address().port ^ 1 << 64,
         ..three.address()
@@ -237,7 +237,7 @@ fn who_calls_for_somebody_else_is_refused() {
     one.device.connect(one.qp, Some(stale)).unwrap();
     let why = one.tied().unwrap_err().to_string();
     assert!(why.contains("REJECTED"), "{why}");
-    // The place is free for its peer.
+    // The line is still free for its own peer.
     let (second, third) = (two.address(), three.address());
     two.device.connect(two.qp, Some(third)).unwrap();
     three.device.connect(three.qp, Some(second)).unwrap();

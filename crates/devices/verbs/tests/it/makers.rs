@@ -1,4 +1,4 @@
-//! Two ranks on devices of this host.
+//! Makers of two ranks on devices of this host.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,11 +17,11 @@ pub(crate) fn secret() -> Secret {
 /// Two ranks of this process on devices of this host.
 #[derive(Debug)]
 pub(crate) struct Verbs {
-    /// On different devices, with a cable between.
+    /// True if the ranks use different devices, with a cable between them.
     pub peer: bool,
 }
 
-/// A directory for both ranks. It is slow: a card becomes visible only after some questions.
+/// A directory for both ranks. It is slow: a card becomes visible only after some queries.
 struct Board {
     cards: Arc<Mutex<[Option<Vec<u8>>; 2]>>,
     rank: usize,
@@ -43,7 +43,7 @@ impl Directory for Board {
     }
 }
 
-/// The devices of two ranks: the first of this host, and its peer.
+/// The devices of two ranks: the first device of this host, and its peer or itself.
 pub(crate) fn devices(peer: bool) -> Vec<Vec<VerbsDevice>> {
     let first = verbs::open("", &secret()).unwrap().swap_remove(0);
     let second = match peer {

@@ -1,6 +1,6 @@
-//! Two rails between two ranks. FISHPLATE_TEST_RAILS names the devices of both ranks, as
-//! `rxe0,rxe1 rxe2,rxe3`; FISHPLATE_TEST_RAIL is a command that takes `cut`, `down` or `up` for
-//! the cable of the first rail.
+//! Tests with two rails between two ranks. FISHPLATE_TEST_RAILS names the devices of both ranks,
+//! such as `rxe0,rxe1 rxe2,rxe3`; FISHPLATE_TEST_RAIL is a command that takes `cut`, `down` or `up`
+//! for the cable of the first rail.
 
 use std::time::{Duration, Instant};
 
@@ -19,14 +19,14 @@ fn nodes() -> Vec<host_node::HostNode> {
     verbs_nodes(ranks.collect())
 }
 
-/// Runs a body in both ranks.
+/// Runs `body` as both ranks.
 fn two(body: impl Fn(&mut dyn Node, usize) + Sync) {
     let body = &body;
     std::thread::scope(|scope| {
         for (rank, mut node) in nodes().into_iter().enumerate() {
             scope.spawn(move || {
                 body(&mut node, rank);
-                meet(&mut node, 1 - rank);
+                synchronise(&mut node, 1 - rank);
             });
         }
     });
@@ -39,7 +39,7 @@ fn wish(rail: usize) -> Wish {
     }
 }
 
-/// Waits until a request of `end` has failed; returns its status.
+/// Waits until a request of `end` has failed, and returns its status.
 fn first_failure(node: &mut dyn Node, end: &End) -> Status {
     let write = Operation::Write {
         to: end.remote(0),
@@ -83,7 +83,7 @@ fn the_attributes_tell_rails_apart_and_peers_alike() {
 fn messages_out_of_band_survive_the_loss_of_a_rail() {
     for how in ["cut", "down"] {
         two(|node, rank| {
-            meet(node, 1 - rank);
+            synchronise(node, 1 - rank);
             if rank == 0 {
                 rail(how);
             }
@@ -91,7 +91,7 @@ fn messages_out_of_band_survive_the_loss_of_a_rail() {
                 node.oob_send(1 - rank, &number.to_le_bytes()).unwrap();
             }
             for number in 0..50u32 {
-                assert_eq!(hear(node), number.to_le_bytes(), "{how}");
+                assert_eq!(receive_oob(node), number.to_le_bytes(), "{how}");
             }
             if rank == 0 {
                 rail("up");
@@ -107,7 +107,7 @@ fn a_rail_fails_alone_and_is_connected_again() {
         two(|node, rank| {
             let ends = [0, 1].map(|rail| {
                 let end = connect_any(node, &wish(rail), 1 - rank);
-                meet(node, 1 - rank);
+                synchronise(node, 1 - rank);
                 end
             });
             if rank == 0 {
@@ -123,14 +123,14 @@ fn a_rail_fails_alone_and_is_connected_again() {
                 assert_eq!(events.contains(&down), how == "down", "{events:?}");
                 rail("up");
             }
-            meet(node, 1 - rank);
-            // A second life of this queue pair, with this memory.
+            synchronise(node, 1 - rank);
+            // A second epoch of this queue pair, with the same memory.
             let end = &ends[0];
             let device = node.rail(0);
             device.modify(end.qp, Ending::Error).unwrap();
             device.modify(end.qp, Ending::Reset).unwrap();
             device.connect(end.qp, Some(end.peer)).unwrap();
-            meet(node, 1 - rank);
+            synchronise(node, 1 - rank);
             assert!(end.poll(node).is_empty(), "completions of the earlier life");
             if rank == 0 {
                 end.write_signaled(node, 0, 8, true, true);
@@ -140,7 +140,7 @@ fn a_rail_fails_alone_and_is_connected_again() {
                     assert!(node.port_events().iter().any(up));
                 }
             }
-            meet(node, 1 - rank);
+            synchronise(node, 1 - rank);
             for end in &ends {
                 node.rail(end.rail).destroy_qp(end.qp).unwrap();
                 node.rail(end.rail).deregister(end.own).unwrap();
@@ -156,7 +156,7 @@ fn a_queue_pair_with_a_shared_queue_is_drained_within_its_limit() {
         let device = node.rail(0);
         let srq = device.create_srq(16).unwrap();
         for id in 0..16 {
-            // SAFETY: no memory.
+            // SAFETY: the receive has no memory.
             unsafe { device.post_receive(ReceiveQueue::Shared(srq), id, &[]) }.unwrap();
         }
         let shared = Wish {
@@ -164,12 +164,12 @@ fn a_queue_pair_with_a_shared_queue_is_drained_within_its_limit() {
             ..wish(0)
         };
         let end = connect_any(node, &shared, 1 - rank);
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         let send = Operation::Send { immediate: None };
         end.post(node, 1, send, &[], true, true).unwrap();
         let done = [end.completion(node), end.completion(node)];
         assert!(done.iter().all(|one| one.status == Status::Success));
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         assert!(!node.rail(0).is_drained(end.qp).unwrap());
         node.rail(0).modify(end.qp, Ending::Error).unwrap();
         let begin = Instant::now();
@@ -179,16 +179,16 @@ fn a_queue_pair_with_a_shared_queue_is_drained_within_its_limit() {
         }
         println!("drained after {:?}", begin.elapsed());
         node.rail(0).modify(end.qp, Ending::Reset).unwrap();
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         node.rail(0).connect(end.qp, Some(end.peer)).unwrap();
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         end.post(node, 2, send, &[], true, true).unwrap();
         let done = [end.completion(node), end.completion(node)];
         assert!(
             done.iter().all(|one| one.status == Status::Success),
             "{done:?}"
         );
-        meet(node, 1 - rank);
+        synchronise(node, 1 - rank);
         node.rail(0).destroy_qp(end.qp).unwrap();
         node.rail(0).deregister(end.own).unwrap();
     });
@@ -201,7 +201,7 @@ fn a_port_that_goes_down_wakes_a_sleeper() {
     let node = &mut nodes[0];
     let events = node.events().unwrap().unwrap();
     let _ = node.port_events();
-    // Events from before are taken by `arm`.
+    // `arm` consumes earlier events.
     node.arm().unwrap();
     rail("down");
     let mut entry = libc::pollfd {

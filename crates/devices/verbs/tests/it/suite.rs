@@ -1,6 +1,6 @@
-//! The suite of all devices, on RDMA devices of this host. `loopback` uses the first device with
-//! itself, `pair` the first with the one that FISHPLATE_TEST_PEER names, which must be reachable
-//! from it.
+//! The test suite of all devices, run on RDMA devices of this host. `loopback` connects the first
+//! device with itself, `pair` with the device that FISHPLATE_TEST_PEER names, which must be
+//! reachable from it.
 
 use testdevice::device_suite;
 

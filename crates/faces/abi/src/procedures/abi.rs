@@ -4,7 +4,7 @@ use crate::args::{Flag, Out};
 use crate::call_guard::Call;
 use crate::constants::*;
 use crate::error::{Done, Error};
-use crate::fortran::{Booleans, LONGEST_LOGICAL, tell};
+use crate::fortran::{Booleans, LONGEST_LOGICAL, set_once};
 use crate::handle::*;
 use crate::info::InfoObject;
 use crate::state::LIBRARY;
@@ -28,10 +28,11 @@ pub fn abi_get_info(_: &Call, info: Out<Info>) -> Done {
     Ok(())
 }
 
-/// `MPI_Abi_set_fortran_info` (MPI 5.0, chapter 20). The first call counts.
+/// `MPI_Abi_set_fortran_info` (MPI 5.0, chapter 20). Only the first call has an effect; later ones
+/// are errors.
 pub fn abi_set_fortran_info(_: &Call, info: Info) -> Done {
     let types = LIBRARY.infos().get(info)?.clone();
-    if tell(&mut LIBRARY.fortran().types, types) {
+    if set_once(&mut LIBRARY.fortran().types, types) {
         return Ok(());
     }
     Err(known_before("sizes of types"))
@@ -47,7 +48,8 @@ pub fn abi_get_fortran_info(_: &Call, info: Out<Info>) -> Done {
     Ok(())
 }
 
-/// `MPI_Abi_set_fortran_booleans` (MPI 5.0, chapter 20). The first call counts.
+/// `MPI_Abi_set_fortran_booleans` (MPI 5.0, chapter 20). Only the first call has an effect; later
+/// ones are errors.
 ///
 /// # Safety
 /// The addresses are NULL or those of logicals of this size.
@@ -70,14 +72,14 @@ pub unsafe fn abi_set_fortran_booleans(
         Ok(unsafe { slice::from_raw_parts(address.cast::<u8>(), size) })
     });
     let booleans = Booleans::new(yes?, no?);
-    if tell(&mut LIBRARY.fortran().booleans, booleans) {
+    if set_once(&mut LIBRARY.fortran().booleans, booleans) {
         return Ok(());
     }
     Err(known_before("values of LOGICAL"))
 }
 
-/// `MPI_Abi_get_fortran_booleans` (MPI 5.0, chapter 20). Nothing is written if nothing is known of
-/// logicals of this size.
+/// `MPI_Abi_get_fortran_booleans` (MPI 5.0, chapter 20). Nothing is written if the values of
+/// logicals of this size are unknown.
 ///
 /// # Safety
 /// The addresses are NULL or those of logicals of this size.

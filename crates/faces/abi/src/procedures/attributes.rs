@@ -141,7 +141,7 @@ fn copied<H: From<u32> + 'static>(copy: CopyAttr<H>, extra_state: usize) -> Copi
     let Some(copy) = copy else {
         return Copied::Never;
     };
-    // The predefined copy functions of all classes of objects have one number.
+    // The predefined copy functions have the same number for all classes of objects.
     if copy as usize == MPI_COMM_DUP_FN {
         return Copied::AsItIs;
     }
@@ -184,7 +184,7 @@ fn deleted<H: From<u32> + 'static>(
     }))
 }
 
-/// Makes the code of a user's function the code of the call.
+/// Makes the error code of a user's function the error code of the call.
 fn succeeded(what: &str, key: u32, code: c_int) -> Done {
     if code == MPI_SUCCESS {
         return Ok(());
@@ -217,7 +217,8 @@ pub(super) fn get_attr(
     Ok(())
 }
 
-/// The place of a predefined attribute's value. C gets a pointer to it, valid until MPI ends.
+/// The variable with a predefined attribute's value. C gets a pointer to it, valid until MPI ends.
+/// `None`: there is no such attribute.
 fn predefined_place(call: &Running, key: u32) -> Option<&'static AtomicI32> {
     const COUNT: usize = (predefined::UNIVERSE_SIZE - predefined::TAG_UB + 1) as usize;
     static VALUES: [AtomicI32; COUNT] = [const { AtomicI32::new(0) }; COUNT];

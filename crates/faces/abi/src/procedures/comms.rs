@@ -195,7 +195,8 @@ pub fn comm_set_name(call: &Running, comm: Comm, name: &CStr) -> Done {
     Ok(())
 }
 
-/// The null handle has a name too, for programs that print handles.
+/// `MPI_Comm_get_name` (MPI 5.0, chapter 7). The null handle has a name too, for programs that
+/// print handles.
 pub fn comm_get_name(call: &Running, comm: Comm, name: OutText, length: Out<c_int>) -> Done {
     if comm == MPI_COMM_NULL {
         length.set(name.set(b"MPI_COMM_NULL") as c_int);
@@ -225,7 +226,8 @@ pub fn comm_get_info(call: &Running, comm: Comm, info: Out<Info>) -> Done {
     Ok(())
 }
 
-/// Writes the new handle. A failed call writes the null handle, so that no stale handle is used.
+/// Writes the handle of a new communicator. A failed call writes the null handle, so that the
+/// program uses no stale one.
 pub(super) fn set_new(new: Out<Comm>, made: Result<u32, Error>) -> Done {
     new.set(*made.as_ref().unwrap_or(&mpi::comm::NULL));
     made.map(drop)

@@ -1,7 +1,7 @@
-//! Section 3.7: completing operations.
+//! Section 3.7: completion of operations.
 //!
-//! All forms *finish* a request if it is complete: this gives its status, and the handle becomes
-//! null unless the operation is persistent.
+//! All procedures *finish* a request that is complete: they return its status, and set the handle
+//! to null unless the operation is persistent.
 
 use super::failures::{Failures, blame};
 use super::receive::deliver;
@@ -63,7 +63,7 @@ fn finish_one(call: &Running, finished: Finished, status: Option<Out<Status>>) -
     deliver(call, finished.status, status)
 }
 
-/// Writes the status that the functions of a generalised request gave, and returns their error.
+/// Writes the status that the functions of a generalized request have set, and returns their error.
 #[cold]
 pub(super) fn answer_one(answer: Answer, status: Option<Out<Status>>) -> Done {
     if let Some(status) = status {
@@ -105,7 +105,8 @@ pub fn waitall(
             return failed.result(call, requests.len());
         }
         let waited = match failed.is_loss() {
-            // The others may never complete: a peer may wait for what this rank does next.
+            // With a lost peer, the other requests may never complete: a peer may wait for what
+            // this rank does next.
             true => Ok(None),
             false => wait_in_order(call, requests, at),
         };
@@ -116,7 +117,7 @@ pub fn waitall(
                     requests[at] = MPI_REQUEST_NULL;
                 }
                 match is_good {
-                    true => failed.tell(at, finished.status, statuses),
+                    true => failed.write_status(at, finished.status, statuses),
                     false => failed.note_one(call, at, finished, statuses),
                 }
                 at += 1;
@@ -130,8 +131,8 @@ pub fn waitall(
     }
 }
 
-/// Waits for the request at `at`. None: it is not complete, and a later one has failed because of a
-/// lost peer.
+/// Waits for the request at index `at`. `None`: it is not complete, but a later one has failed
+/// because of a lost peer.
 fn wait_in_order(
     call: &Running,
     requests: &[Request],
@@ -152,7 +153,7 @@ fn wait_in_order(
     })
 }
 
-/// A request has failed because of a lost peer.
+/// True if a request has failed because of a lost peer.
 #[cold]
 fn has_lost(state: &State, request: Request) -> bool {
     let status = match request == MPI_REQUEST_NULL {
@@ -162,8 +163,8 @@ fn has_lost(state: &State, request: Request) -> bool {
     status.is_some_and(|status| state.is_loss(status.error))
 }
 
-/// Finishes the requests from `at` on that are complete. The others stay active, with the error
-/// MPI_ERR_PENDING in their statuses (MPI 5.0 §3.7.5).
+/// Finishes those requests from index `at` on that are complete. The others stay active, with the
+/// error MPI_ERR_PENDING in their statuses (MPI 5.0 §3.7.5).
 #[cold]
 fn finish_the_rest(
     call: &Running,
@@ -185,14 +186,14 @@ fn finish_the_rest(
     let answers = by_query.into_iter();
     let answers = answers.map(|(at, status)| (at, call.rank.end_generalized(status)));
     answers.for_each(|(at, answer)| failed.note_answer(at, answer, statuses));
-    // The first failure has given MPI_SUCCESS to all statuses before it.
+    // At the first failure, all statuses before it were set to MPI_SUCCESS.
     let pending = pending.into_iter();
     pending.for_each(|at| failed.pending(at, statuses));
     Ok(())
 }
 
-/// Finishes the requests from `at` on, up to the first that is not complete or has failed; returns
-/// the index of that one.
+/// Finishes the requests from index `at` on, up to the first one that is not complete or has
+/// failed. Returns the index of that one.
 #[inline(always)]
 fn finish_in_order(
     call: &Running,
@@ -205,13 +206,13 @@ fn finish_in_order(
     while let Some(request) = requests.get_mut(at)
         && let Some(status) = finish_well(&mut state, request)
     {
-        failed.tell(at, status, statuses);
+        failed.write_status(at, status, statuses);
         at += 1;
     }
     at
 }
 
-/// Finishes a request that is complete and has not failed.
+/// Finishes a request that is complete and has not failed; `None` for other requests.
 #[inline(always)]
 fn finish_well(state: &mut State, request: &mut Request) -> Option<mpi::Status> {
     if *request == MPI_REQUEST_NULL {
@@ -231,7 +232,7 @@ pub fn testall(
     statuses: Statuses,
 ) -> Done {
     let complete = call.rank.poll_for(call.procedure, |state| {
-        // As in MPI_Waitall, the others may never complete after a loss.
+        // As in MPI_Waitall, the other requests may never complete after a loss.
         if state.has_losses() && requests.iter().any(|&of| has_lost(state, of)) {
             return Ok(Some(()));
         }
@@ -252,8 +253,8 @@ pub fn testall(
 /// The index of a finished request, and its result.
 type Chosen = (usize, Finished);
 
-/// The first complete request among the active ones. `None`: none is complete; `Some(None)`: none
-/// is active.
+/// Finishes the first complete request among the active ones. `None`: none is complete;
+/// `Some(None)`: none is active.
 fn finish_any(
     state: &mut State,
     requests: &mut [Request],
@@ -338,13 +339,15 @@ struct Gathered {
     /// The number of complete requests, or `None` if no request is active.
     count: Option<usize>,
     failures: Failures,
-    /// Generalised requests whose functions are to be called, by the places of their statuses.
+    /// Generalized requests whose functions are still to be called, with the indices of their
+    /// statuses.
     by_query: Vec<(usize, mpi::Status)>,
 }
 
 impl Gathered {
-    /// Reports the outcome to the caller. The count is set even if an operation failed (§3.7.5).
-    fn tell(mut self, call: &Running, outcount: Out<c_int>, statuses: Statuses) -> Done {
+    /// Writes the outcome to the caller's results. The count is set even if an operation failed
+    /// (§3.7.5).
+    fn report(mut self, call: &Running, outcount: Out<c_int>, statuses: Statuses) -> Done {
         outcount.set(self.count.map_or(MPI_UNDEFINED, |count| count as c_int));
         let count = self.count.unwrap_or(0);
         let answers = self.by_query.into_iter();
@@ -403,7 +406,7 @@ pub fn waitsome(
     let found = call.rank.wait_until(&waiting, |state| {
         finish_some(state, requests, indices, statuses)
     })?;
-    found.tell(call, outcount, statuses)
+    found.report(call, outcount, statuses)
 }
 
 /// `MPI_Testsome` (MPI 5.0, chapter 3).
@@ -419,7 +422,7 @@ pub fn testsome(
         finish_some(state, requests, indices, statuses)
     })?;
     match found {
-        Some(found) => found.tell(call, outcount, statuses),
+        Some(found) => found.report(call, outcount, statuses),
         None => {
             outcount.set(0);
             Ok(())
@@ -434,7 +437,7 @@ pub fn request_free(call: &Running, request: &mut Request) -> Done {
     freed.map_or(Ok(()), |functions| functions.free())
 }
 
-/// The status of a request if it is complete. The null request is complete.
+/// The status of a request, if it is complete. The null request is complete.
 pub(super) fn peek(state: &State, request: Request) -> Result<Option<mpi::Status>, Error> {
     if request == MPI_REQUEST_NULL {
         return Ok(Some(mpi::Status::EMPTY));

@@ -1,5 +1,5 @@
-//! Sections 3.2.5, 5.1.11 and 13.3: the amount of data in a status, in received ones and in those
-//! that users fill.
+//! Sections 3.2.5, 5.1.11 and 13.3: the amount of data in a status, in statuses of received
+//! messages and in statuses that users fill.
 
 use super::type_facts::supported;
 use crate::args::OutCount;
@@ -22,7 +22,7 @@ pub fn get_elements(call: &Running, status: &Status, datatype: Datatype, count: 
     let ty = supported(call, datatype)?;
     let bytes = status.bytes() as usize;
     let elements = ty.elements_in(bytes);
-    // Bytes that end within a basic element do not match the type.
+    // If the data end within a basic element, they do not match the type.
     let whole = bytes_of(&ty, elements) == Some(bytes);
     count.set(known(whole.then_some(elements)));
     Ok(())
@@ -68,7 +68,8 @@ fn known(count: Option<usize>) -> i64 {
     count.map_or(MPI_UNDEFINED.into(), |count| count as i64)
 }
 
-/// The size of the first `elements` basic elements of the type signature, which repeats.
+/// The size in bytes of the first `elements` basic elements of the type's signature, repeated
+/// without end.
 fn bytes_of(ty: &Type, elements: usize) -> Option<usize> {
     let each = ty.num_elements();
     if each == 0 {

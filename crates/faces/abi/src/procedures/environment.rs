@@ -48,8 +48,8 @@ pub fn finalized(_: &Call, flag: Out<Flag>) -> Done {
     Ok(())
 }
 
-/// Seconds since the machine started, by one clock for all its ranks; virtual time on a modelled
-/// machine.
+/// `MPI_Wtime` (MPI 5.0, chapter 9): seconds since the machine started, by one clock for all its
+/// ranks. On a modelled machine, the virtual time.
 #[inline]
 pub fn wtime() -> f64 {
     if let Some(seconds) = virtual_time() {
@@ -78,22 +78,23 @@ fn virtual_rank() -> Option<&'static Rank> {
     LIBRARY.rank().filter(|rank| rank.in_virtual_time)
 }
 
-/// The virtual time, if the rank runs on a modelled machine.
+/// The virtual time in seconds, if the rank runs on a modelled machine.
 #[inline]
 fn virtual_time() -> Option<f64> {
     virtual_rank()?;
     Some(read_virtual_time("MPI_Wtime", 0, true)? as f64 * 1e-9)
 }
 
-/// Reads the virtual time of this rank, in nanoseconds, after `slept` more of them. `None` if that
-/// is not possible and the caller may not wait: a signal handler has interrupted the trace of
-/// calls.
+/// Reads the virtual time of this rank, in nanoseconds, after `slept` nanoseconds of sleep. `None`:
+/// a signal handler has interrupted the trace of calls, so the time cannot be read, and the caller
+/// may not wait.
 pub(crate) fn read_virtual_time(call: &'static str, slept: u64, may_wait: bool) -> Option<u64> {
     let rank = virtual_rank()?;
-    // In a call of the program's functions, or of another thread, or not traced.
+    // True inside a callback of the program, in a call of another thread, and without a trace.
     let is_announced = LIBRARY.rank_in_call().is_some();
     if slept > 0 && (!is_announced || rank.watch.is_none()) {
-        // No call ends this: the replay of a program sleeps too, so that a trace does not count it.
+        // The sleep ends without a call: the program sleeps in a replay too, so a trace does not
+        // count it.
         rank.enter(ProgramCall::after(slept, call));
     }
     let announced = match (is_announced, may_wait) {
@@ -110,7 +111,7 @@ pub(crate) fn read_virtual_time(call: &'static str, slept: u64, may_wait: bool) 
     {
         let topic = "still-clock";
         let warning = Notice::Warning { topic, text: &text };
-        // If the launcher is gone, nobody reads it.
+        // If the launcher has gone, nobody reads the warning.
         let _ = rank.bootstrap().notify(warning);
     }
     Some(now)
@@ -126,8 +127,8 @@ fn seconds(ask: impl FnOnce(&mut libc::timespec) -> c_int) -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// A mark in the trace of a program's calls (MPI 5.0, chapter 15), and otherwise without effect:
-/// tools define their own `MPI_Pcontrol`.
+/// `MPI_Pcontrol` (MPI 5.0, chapter 15): sets a mark in the trace of the program's calls, and has
+/// no other effect. Tools define their own `MPI_Pcontrol`.
 pub fn pcontrol(call: &Call, level: c_int) -> Done {
     let is_outside = LIBRARY.rank_in_call().is_none();
     if is_outside

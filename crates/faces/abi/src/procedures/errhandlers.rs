@@ -23,7 +23,7 @@ pub fn comm_create_errhandler(
     create_errhandler::<Comm>(call, ObjectKind::Comm, function, errhandler)
 }
 
-/// Makes an error handler for objects of a class.
+/// Makes an error handler for objects of class `H`.
 pub(super) fn create_errhandler<H: From<u32> + 'static>(
     call: &Running,
     kind: ObjectKind,
@@ -64,7 +64,8 @@ pub fn comm_get_errhandler(call: &Running, comm: Comm, errhandler: Out<Errhandle
     Ok(())
 }
 
-/// The call itself succeeds, whatever the handler returns.
+/// `MPI_Comm_call_errhandler` (MPI 5.0, chapter 9). The call succeeds, whatever the handler
+/// returns.
 pub fn comm_call_errhandler(call: &Running, comm: Comm, code: c_int) -> Done {
     call.rank.objects().comms().get(comm.id())?;
     let error = Error::new(code, "the program called the error handler");
@@ -72,7 +73,8 @@ pub fn comm_call_errhandler(call: &Running, comm: Comm, code: c_int) -> Done {
     Ok(())
 }
 
-/// While MPI is not running, only the predefined handlers exist.
+/// `MPI_Errhandler_free` (MPI 5.0, chapter 9). While MPI is not running, only the predefined
+/// handlers exist.
 pub fn errhandler_free(_: &Call, errhandler: &mut Errhandler) -> Done {
     let handle = errhandler.id();
     match LIBRARY.rank() {

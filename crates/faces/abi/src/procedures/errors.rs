@@ -77,7 +77,7 @@ fn text_of(code: c_int) -> Result<&'static str, Error> {
     })
 }
 
-/// The text of a predefined error class.
+/// The text of a predefined error class; `None` for other numbers.
 // Over 80 lines: one line for each error class.
 fn predefined_text(class: c_int) -> Option<&'static str> {
     Some(match class {

@@ -9,8 +9,8 @@ use crate::status::Status;
 use mpi::request::Finished;
 use mpi::{Answer, Class, State};
 
-/// Errors of several requests (MPI 5.0 §3.7.5): each status carries its own, and the call returns
-/// MPI_ERR_IN_STATUS.
+/// The errors of several requests (MPI 5.0 §3.7.5): the status of each request carries its error,
+/// and the call returns MPI_ERR_IN_STATUS.
 #[derive(Default)]
 pub(super) struct Failures {
     first: Option<Failure>,
@@ -19,12 +19,13 @@ pub(super) struct Failures {
 struct Failure {
     at: usize,
     error: Error,
-    /// The context of the communicator whose error handler is called.
+    /// The context of the communicator, window or file whose error handler is called. `None`: the
+    /// request belongs to none of them.
     context: Option<u64>,
 }
 
 impl Failures {
-    /// An operation has failed because of a lost peer.
+    /// True if the first failure is the loss of a peer.
     #[inline(always)]
     pub(super) fn is_loss(&self) -> bool {
         self.first
@@ -32,9 +33,9 @@ impl Failures {
             .is_some_and(|first| first.error.is_loss())
     }
 
-    /// Writes the status of an operation.
+    /// Writes the status of the operation with index `at`.
     #[inline(always)]
-    pub(super) fn tell(&self, at: usize, finished: mpi::Status, statuses: Statuses) {
+    pub(super) fn write_status(&self, at: usize, finished: mpi::Status, statuses: Statuses) {
         if let Some(status) = statuses.get(at) {
             if self.first.is_some() {
                 status.set(Status::from(finished))
@@ -44,7 +45,7 @@ impl Failures {
         }
     }
 
-    /// Writes the status of an operation that may have failed, and records its error.
+    /// Writes the status of the operation with index `at`, and records its error if it has failed.
     pub(super) fn note(
         &mut self,
         state: &mut State,
@@ -52,7 +53,7 @@ impl Failures {
         finished: Finished,
         statuses: Statuses,
     ) {
-        self.tell(at, finished.status, statuses);
+        self.write_status(at, finished.status, statuses);
         if finished.status.error != Class::SUCCESS {
             let error = state.result_of(finished.status);
             let error = error.expect_err("it carries one");
@@ -60,7 +61,8 @@ impl Failures {
         }
     }
 
-    /// As [`Failures::note`], without the lock.
+    /// Writes the status and records the error like [`Failures::note`]; the caller does not hold
+    /// the lock.
     #[cold]
     pub(super) fn note_one(
         &mut self,
@@ -76,16 +78,16 @@ impl Failures {
         self.note(&mut call.rank.lock(), at, finished, statuses);
     }
 
-    /// Writes the status of a generalised request, and records the error of its functions.
+    /// Writes the status of a generalized request, and records the error of its functions.
     pub(super) fn note_answer(&mut self, at: usize, answer: Answer, statuses: Statuses) {
-        self.tell(at, answer.status, statuses);
+        self.write_status(at, answer.status, statuses);
         if let Some(error) = answer.error {
             self.fail(at, error, None, statuses);
         }
     }
 
-    /// Notes the answers of generalised requests, after the statuses of all `of` operations have
-    /// been written.
+    /// Writes the statuses of generalized requests and records their errors, after the statuses of
+    /// all `of` operations have been written.
     pub(super) fn note_answers(
         &mut self,
         answers: impl Iterator<Item = (usize, Answer)>,
@@ -94,7 +96,7 @@ impl Failures {
     ) {
         for (at, answer) in answers {
             if answer.error.is_some() && self.first.is_none() {
-                // Until now no status has an error field.
+                // Until now no status has its error field set.
                 let others = (0..of).filter_map(|other| statuses.get(other));
                 others.for_each(|other| other.set_error(MPI_SUCCESS));
             }
@@ -102,7 +104,7 @@ impl Failures {
         }
     }
 
-    /// Writes the status of an operation that is not complete.
+    /// Writes the status of an operation that is not complete: MPI_ERR_PENDING.
     pub(super) fn pending(&mut self, at: usize, statuses: Statuses) {
         if let Some(status) = statuses.get(at) {
             status.set(Status::from(mpi::Status {
@@ -112,8 +114,8 @@ impl Failures {
         }
     }
 
-    /// The result of a wait that itself has failed, at the request `at` of `of`: this one has the
-    /// error, those behind it are pending.
+    /// The result of a wait that has itself failed, at request `at` of `of`: this request gets the
+    /// error, and the requests behind it are pending.
     #[cold]
     pub(super) fn broken(
         mut self,
@@ -139,7 +141,8 @@ impl Failures {
     #[cold]
     fn fail(&mut self, at: usize, error: Error, context: Option<u64>, statuses: Statuses) {
         if self.first.is_none() {
-            // After the first error every status carries one, so the earlier ones get MPI_SUCCESS.
+            // After the first error, every status carries an error field, so the earlier ones get
+            // MPI_SUCCESS.
             for before in 0..at {
                 if let Some(status) = statuses.get(before) {
                     status.set_error(MPI_SUCCESS);
@@ -152,7 +155,8 @@ impl Failures {
         }
     }
 
-    /// The result of the call: the first failure, raised on its communicator.
+    /// The result of the call on `of` requests: the first failure, which is raised on its
+    /// communicator.
     pub(super) fn result(self, call: &Running, of: usize) -> Done {
         match self.first {
             None => Ok(()),
@@ -165,7 +169,7 @@ impl Failures {
     }
 }
 
-/// Hands errors of the call to the communicator, the window or the file of the request.
+/// Directs errors of the call to the communicator, the window or the file of the request.
 #[cold]
 pub(super) fn blame(call: &Running, context: Option<u64>) {
     let state = call.rank.lock();

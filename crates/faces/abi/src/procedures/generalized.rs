@@ -1,4 +1,4 @@
-//! Section 13.2: generalised requests.
+//! Section 13.2: generalized requests.
 
 use super::completion::id;
 use crate::args::Out;
@@ -42,7 +42,7 @@ pub fn grequest_complete(call: &Running, request: Request) -> Done {
     call.rank.complete_generalized(id(request))
 }
 
-/// The functions of a request, and the word of the user's for each of them.
+/// The user's functions of a generalized request, and the extra state that each of them gets.
 struct UserFunctions {
     query: GrequestQuery,
     free: GrequestFree,
@@ -60,11 +60,11 @@ impl Functions for UserFunctions {
     fn query(&self) -> Answer {
         let mut status = Status::empty();
         let code = self.query.map_or(MPI_SUCCESS, |query| {
-            // SAFETY: the user has promised MPI a query function, which gets its own word and a
+            // SAFETY: the user has promised MPI a query function, which gets its extra state and a
             // status.
             callback::run(|| unsafe { query(self.extra_state(), &mut status) })
         });
-        // MPI alone writes the error.
+        // Only MPI sets the error field.
         let status = mpi::Status {
             source: status.source,
             tag: status.tag,
@@ -77,7 +77,7 @@ impl Functions for UserFunctions {
 
     fn free(&self) -> Result<(), mpi::Error> {
         let free = |free: unsafe extern "C" fn(*mut c_void) -> c_int| {
-            // SAFETY: the user has promised MPI a free function, which gets its own word.
+            // SAFETY: the user has promised MPI a free function, which gets its extra state.
             callback::run(|| unsafe { free(self.extra_state()) })
         };
         succeeded("free", self.free.map_or(MPI_SUCCESS, free))
@@ -85,14 +85,14 @@ impl Functions for UserFunctions {
 
     fn cancel(&self, complete: bool) -> Result<(), mpi::Error> {
         let code = self.cancel.map_or(MPI_SUCCESS, |cancel| {
-            // SAFETY: the user has promised MPI a cancel function, which gets its own word.
+            // SAFETY: the user has promised MPI a cancel function, which gets its extra state.
             callback::run(|| unsafe { cancel(self.extra_state(), complete.into()) })
         });
         succeeded("cancel", code)
     }
 }
 
-/// Makes the code of a user's function the code of the call.
+/// Makes the error code of a user's function the error of the call.
 fn succeeded(what: &str, code: c_int) -> Done {
     if code == MPI_SUCCESS {
         return Ok(());

@@ -12,7 +12,8 @@ use mpi::topology::{DistGraph, Edges, Graph};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// The ranks keep their numbers, even if `reorder` allows new ones.
+/// `MPI_Graph_create` (MPI 5.0, chapter 8). The ranks keep their numbers, even if `reorder` allows
+/// new ones.
 pub fn graph_create(
     call: &Running,
     comm: Comm,
@@ -45,7 +46,7 @@ pub fn graph_map(
 
 fn graph(index: &[c_int], edges: CommArray<c_int>) -> Result<Graph, Error> {
     let count = index.iter().copied().max().unwrap_or(0).max(0);
-    // SAFETY: C promises as many edges as the index counts.
+    // SAFETY: C promises as many edges as the greatest element of `index`.
     let edges = unsafe { edges.with_len(count as usize) }?;
     Graph::new(index, edges)
 }
@@ -96,7 +97,8 @@ pub fn graph_neighbors(
     Ok(())
 }
 
-/// Each rank gives its own edges. The ranks keep their numbers.
+/// `MPI_Dist_graph_create_adjacent` (MPI 5.0, chapter 8): each rank passes its own edges. The ranks
+/// keep their numbers.
 pub fn dist_graph_create_adjacent(
     call: &Running,
     comm: Comm,
@@ -130,7 +132,8 @@ pub fn dist_graph_create_adjacent(
     )
 }
 
-/// Each rank gives any edges. The ranks keep their numbers.
+/// `MPI_Dist_graph_create` (MPI 5.0, chapter 8): each rank passes any edges. The ranks keep their
+/// numbers.
 pub fn dist_graph_create(
     call: &Running,
     comm: Comm,
@@ -150,7 +153,7 @@ pub fn dist_graph_create(
         .collect();
     let degrees = arguments(call.procedure, comm, degrees)?;
     let count = degrees.iter().sum();
-    // SAFETY: C promises as many destinations as the degrees count.
+    // SAFETY: C promises as many destinations as the sum of the degrees.
     let destinations = unsafe { destinations.with_len(count) };
     let destinations = arguments(call.procedure, comm, destinations)?;
     let weights = arguments(call.procedure, comm, weights(edge_weights, count))?;
@@ -193,6 +196,8 @@ pub fn dist_graph_neighbors_count(
     Ok(())
 }
 
+/// `MPI_Dist_graph_neighbors` (MPI 5.0, chapter 8).
+///
 /// # Safety
 /// The arrays of weights have room for as many numbers as those of ranks, or are MPI_UNWEIGHTED.
 pub unsafe fn dist_graph_neighbors(
@@ -227,7 +232,7 @@ pub unsafe fn dist_graph_neighbors(
     Ok(())
 }
 
-/// The weights of the edges that come in, and of those that go out: both are given, or none.
+/// The weights of the incoming and of the outgoing edges: both are present, or none.
 #[allow(clippy::type_complexity, reason = "two arrays, or none")]
 fn both_weights<'a>(
     (incoming, outgoing): (CommArray<'a, c_int>, CommArray<'a, c_int>),
@@ -241,7 +246,7 @@ fn both_weights<'a>(
     Ok(both)
 }
 
-/// An array of weights; `None` for MPI_UNWEIGHTED.
+/// The weights of `count` edges; `None` for MPI_UNWEIGHTED.
 fn weights(array: CommArray<'_, c_int>, count: usize) -> Result<Option<&[c_int]>, Error> {
     let address = array.address();
     if address == MPI_UNWEIGHTED.cast_const() {

@@ -15,6 +15,8 @@ pub fn info_create(_: &Call, info: Out<Info>) -> Done {
     Ok(())
 }
 
+/// `MPI_Info_create_env` (MPI 5.0, chapter 10).
+///
 /// # Safety
 /// `argv` is that of `main`, or NULL.
 pub unsafe fn info_create_env(
@@ -113,7 +115,8 @@ pub fn info_get_nthkey(_: &Call, info: Info, index: c_int, key: OutText) -> Done
     Ok(())
 }
 
-/// On return `size` is the room that the whole value needs, with its NUL.
+/// `MPI_Info_get_string` (MPI 5.0, chapter 10). On return `size` is the size of the whole value,
+/// including its NUL.
 ///
 /// # Safety
 /// `value` has room for `size` bytes; it may be NULL if `size` is 0.
@@ -191,7 +194,7 @@ fn checked(key: &CStr) -> Result<&[u8], Error> {
     }
 }
 
-/// Checks that the info object exists, for a procedure that knows no hint.
+/// Checks that the info object exists, for a procedure that has no hints.
 pub(super) fn check_hints(info: Info) -> Done {
     LIBRARY.infos().pairs(info).map(drop)
 }

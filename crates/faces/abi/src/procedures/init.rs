@@ -24,7 +24,8 @@ use std::time::Instant;
 static PROVIDED: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
-/// The arguments of `main` are not used: the launcher passes everything in the environment.
+/// `MPI_Init` (MPI 5.0, chapter 11). The arguments of `main` are not used: the launcher passes
+/// everything in the environment.
 pub fn init(call: &Call, _argc: Option<&mut c_int>, _argv: *mut *mut *mut c_char) -> Done {
     start(call, MPI_THREAD_SINGLE).map(drop)
 }
@@ -53,7 +54,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         return Err(Error::new(MPI_ERR_OTHER, why));
     }
     let variables = || process_environment::variables().into_iter();
-    let mut knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
+    let knobs = knobs::Knobs::parse(variables()).map_err(unusable)?;
     let job = pmi::start(variables(), &knobs).map_err(unusable)?;
     let launcher = job.reporter();
     let (is_launched, is_first) = match &job {
@@ -61,25 +62,22 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         Started::Foreign(job) => (false, job.rank() == 0),
         Started::Alone => (false, true),
     };
-    // Our launcher says it once for all ranks.
+    // Our launcher prints the notices once for all ranks.
     if is_first {
         for notice in knobs::notices(variables()) {
             crate::raise::say(&terminal_text::line(&notice));
         }
     }
-    let costs = crate::cost_file::read(&mut knobs).map_err(unusable);
-    let wired = costs.and_then(|warning| {
-        let (wiring, watch) = bootstrap::wiring(job, &knobs, started).map_err(unusable)?;
-        Ok((mpi::Rank::new(wiring, knobs)?, watch, warning))
-    });
-    let (rank, watch, warning) = match (wired, launcher) {
+    let wired = bootstrap::wiring(job, &knobs, started).map_err(unusable);
+    let wired = wired.and_then(|(wiring, watch)| Ok((mpi::Rank::new(wiring, knobs)?, watch)));
+    let (rank, watch) = match (wired, launcher) {
         (Ok(wired), _) => wired,
-        // The other ranks may fail for the same reason, or wait for this one.
+        // The other ranks may fail for the same reason, or wait for this rank.
         (Err(error), Some(launcher)) => crate::raise::end_start(&launcher, call.procedure, &error),
         (Err(error), None) => return Err(error),
     };
     let in_virtual_time = rank.virtual_time().is_some();
-    crate::cost_file::warn(&rank, warning);
+    let cost_cache = crate::kept_costs::begin(&rank, variables());
     let provided = thread_level(required, in_virtual_time);
     if provided == MPI_THREAD_MULTIPLE {
         rank.allow_threads();
@@ -99,11 +97,11 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         let bootstrap = &rank.bootstrap();
         bootstrap.hosts().of(bootstrap.rank())
     });
-    // One rank speaks for all, always the same one.
+    // One rank reports for all, always the same one.
     let charges = watch.as_ref().is_some_and(Watch::charges_computing);
     let reports_still_clock = in_virtual_time && !charges && rank.rank() == 0;
     let rank = Arc::new(rank);
-    // A launcher that has chosen the cores of this rank may free it from them if it computes.
+    // A launcher that has chosen the cores of this rank may remove its binding if it computes.
     let is_softly_bound =
         |(name, value): (String, String)| name == knobs::BINDING && value.starts_with("soft");
     if is_launched && variables().any(is_softly_bound) {
@@ -116,13 +114,14 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
         modelled_host,
         watch,
         still_clock: reports_still_clock.then(StillClock::default),
+        cost_cache,
         explains: is_launched && variables().any(|(name, _)| name == knobs::EXPLAIN),
         raise: crate::raise::raise,
     });
     Ok(provided)
 }
 
-/// MPI runs from now on, and so does virtual time.
+/// Lets the library find the rank: MPI runs from now on, and so does virtual time.
 fn publish(rank: Rank) {
     let in_virtual_time = rank.in_virtual_time;
     let charges = { rank.watch.as_ref() }.is_some_and(Watch::charges_computing);
@@ -132,7 +131,7 @@ fn publish(rank: Rank) {
     }
 }
 
-/// The thread level that a program gets which asks for `required`.
+/// The thread level that a program gets if it requests `required`.
 fn thread_level(required: c_int, in_virtual_time: bool) -> c_int {
     let levels = [
         MPI_THREAD_SINGLE,
@@ -155,16 +154,19 @@ fn unusable(why: impl std::fmt::Display) -> Error {
 
 /// `MPI_Finalize` (MPI 5.0, chapter 11).
 pub fn finalize(call: &Running) -> Done {
-    // Before anything else, so that the delete functions may still use MPI (section 11.2.4 of MPI
-    // 5.0).
+    // Attributes are deleted first, so that the delete functions may still use MPI (section 11.2.4
+    // of MPI 5.0).
     call.rank.delete_attributes(Holder::Comm(comm::SELF))?;
     if call.rank.explains {
         let choices = call.rank.explain_choices();
-        // If the launcher is gone, nobody reads it.
+        // If the launcher has gone, nobody reads the explanation.
         let _ = pmi::put_explanation(&**call.rank.bootstrap(), &choices);
     }
     call.rank.finish(call.procedure)?;
-    // If the launcher is gone, nobody needs this message.
+    if let Some(cache) = &call.rank.cost_cache {
+        crate::kept_costs::keep(call.rank, cache);
+    }
+    // If the launcher has gone, nobody needs this message.
     let _ = call.rank.bootstrap().notify(Notice::Finalized);
     if let Some(watch) = &call.rank.watch {
         watch.finish(call.rank);
@@ -188,7 +190,8 @@ pub fn is_thread_main(_: &Running, flag: Out<Flag>) -> Done {
     Ok(())
 }
 
-/// Always MPI_COMM_NULL: spawning processes is not supported yet.
+/// `MPI_Comm_get_parent` (MPI 5.0, chapter 11): always MPI_COMM_NULL, as spawning processes is not
+/// supported yet.
 pub fn comm_get_parent(_: &Running, parent: Out<Comm>) -> Done {
     parent.set(MPI_COMM_NULL);
     Ok(())

@@ -9,9 +9,9 @@ use crate::info::InfoObject;
 use crate::state::LIBRARY;
 use std::ffi::c_void;
 
-/// Alignment of allocated memory: a cache line, which is enough for any basic type.
+/// The alignment of allocated memory in bytes: a cache line, which is enough for any basic type.
 const ALIGNMENT: usize = 64;
-/// The info key by which a program asks for a larger alignment (MPI 5.0 §9.2).
+/// The info key by which a program requests a larger alignment (MPI 5.0 §9.2).
 const ALIGNMENT_KEY: &[u8] = b"mpi_minimum_memory_alignment";
 
 /// `MPI_Alloc_mem` (MPI 5.0, chapter 9).
@@ -20,7 +20,8 @@ pub fn alloc_mem(_: &Running, size: usize, info: Info, base: Out<*mut c_void>) -
     Ok(())
 }
 
-/// The alignment of memory for communication, as the info object asks: a power of two.
+/// The alignment of memory for communication that the info object requests, in bytes: a power of
+/// two.
 pub(super) fn alignment(info: Info) -> Result<usize, Error> {
     let mut alignment = ALIGNMENT;
     if info != MPI_INFO_NULL
@@ -41,7 +42,7 @@ pub(super) fn alignment(info: Info) -> Result<usize, Error> {
     Ok(alignment)
 }
 
-/// Memory for communication with such an alignment.
+/// Allocates `size` bytes of memory for communication with this alignment.
 pub(super) fn allocate(size: usize, alignment: usize) -> Result<*mut c_void, Error> {
     let mut memory = std::ptr::null_mut();
     // SAFETY: the alignment is a power of two and a multiple of a pointer's size; the result is
@@ -56,6 +57,8 @@ pub(super) fn allocate(size: usize, alignment: usize) -> Result<*mut c_void, Err
     Ok(memory)
 }
 
+/// `MPI_Free_mem` (MPI 5.0, chapter 9).
+///
 /// # Safety
 /// `base` came from `MPI_Alloc_mem` and is not used any more.
 pub unsafe fn free_mem(_: &Running, base: *mut c_void) -> Done {
@@ -73,7 +76,8 @@ pub(super) unsafe fn release(base: *mut c_void) {
     unsafe { libc::free(base) };
 }
 
-/// The library binds processes to nothing; they share the machine's memory.
+/// `MPI_Get_hw_resource_info` (MPI 5.0, chapter 9). The library binds processes to no hardware;
+/// they share the memory of the machine.
 pub fn get_hw_resource_info(_: &Running, hw_info: Out<Info>) -> Done {
     let mut object = InfoObject::default();
     object.set(b"mpi_shared_memory", b"true");

@@ -1,8 +1,8 @@
-//! The procedures behind the entry points, one function each under the standard's name in lower
-//! case without `MPI_`. Every module is a subject of the standard.
+//! The functions of the procedures, called by the entry points: one for each procedure, under the
+//! standard's name in lower case without `MPI_`. Every module is a subject of the standard.
 //!
-//! A function gets `&Running` (or `&Call`, if MPI need not run) and its arguments checked and
-//! decoded by the rules of `tables::kinds`:
+//! A function gets `&Running` (or `&Call`, if MPI need not run), and its arguments after checks and
+//! conversions by the rules of `tables::kinds`:
 //!
 //! | in C | here |
 //! | --- | --- |
@@ -23,7 +23,7 @@
 //! | a user's function with two forms | an enum of `callback` |
 //! | a parameter of the `_c` form alone | an `Option` |
 //!
-//! A function that reads or writes through a raw pointer is an `unsafe fn`.
+//! A function that accesses memory by a raw pointer is an `unsafe fn`.
 
 mod abi;
 mod address;

@@ -11,6 +11,8 @@ use datatype::Type;
 use datatype::reduce::Function;
 use std::ffi::{c_int, c_void};
 
+/// `MPI_Op_create` (MPI 5.0, chapter 6).
+///
 /// # Safety
 /// `user_fn` is a C function of that type, which may be called until the operation is freed and no
 /// reduction uses it any more.
@@ -49,7 +51,7 @@ pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op
     Ok(())
 }
 
-/// Calls `each` on pieces of at most as many elements as an int can count.
+/// Calls `each` on parts of the vectors, each of at most as many elements as an int can count.
 fn in_pieces(
     input: *const u8,
     inout: *mut u8,
@@ -82,6 +84,8 @@ pub fn op_commutative(call: &Running, op: Op, commute: Out<Flag>) -> Done {
     Ok(())
 }
 
+/// `MPI_Reduce_local` (MPI 5.0, chapter 6).
+///
 /// # Safety
 /// Both vectors fulfil [`UserBuffer::new`]'s promise until the call returns.
 pub unsafe fn reduce_local(

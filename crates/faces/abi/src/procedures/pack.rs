@@ -1,4 +1,4 @@
-//! Sections 5.2 and 5.3: packing and unpacking, in the machine's representation and in external32.
+//! Sections 5.2 and 5.3: packing and unpacking, in the native representation and in external32.
 //!
 //! Invariant: no lock is held while data moves.
 
@@ -15,6 +15,8 @@ use datatype::{Buffer, Type, external32};
 use std::ffi::{CStr, c_void};
 use std::slice;
 
+/// `MPI_Pack` (MPI 5.0, chapter 5).
+///
 /// # Safety
 /// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for
 /// `outsize` bytes.
@@ -42,6 +44,8 @@ pub unsafe fn pack(
     Ok(())
 }
 
+/// `MPI_Unpack` (MPI 5.0, chapter 5).
+///
 /// # Safety
 /// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize`
 /// bytes.
@@ -85,6 +89,8 @@ pub fn pack_size(
     Ok(())
 }
 
+/// `MPI_Pack_external` (MPI 5.0, chapter 5).
+///
 /// # Safety
 /// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `outbuf` has room for
 /// `outsize` bytes.
@@ -111,6 +117,8 @@ pub unsafe fn pack_external(
     Ok(())
 }
 
+/// `MPI_Unpack_external` (MPI 5.0, chapter 5).
+///
 /// # Safety
 /// The data fulfil [`UserBuffer::new`]'s promise until the call returns; `inbuf` holds `insize`
 /// bytes.
@@ -151,7 +159,7 @@ pub fn pack_external_size(
     Ok(())
 }
 
-/// The user's unpacked data, and its type.
+/// The user's unpacked data, and their type.
 fn data(call: &Running, buffer: UserBuffer) -> Result<(Type, Buffer), Error> {
     let state = call.rank.lock();
     let data = buffer.buffer(&state)?;
@@ -159,11 +167,11 @@ fn data(call: &Running, buffer: UserBuffer) -> Result<(Type, Buffer), Error> {
     Ok((ty, data))
 }
 
-/// The part of the packed buffer from its position on.
+/// The part of the packed buffer from the current position on.
 struct Window<'a> {
     position: OutCount<'a>,
     start: usize,
-    /// Bytes from `start` to the end.
+    /// The number of bytes from `start` to the end of the buffer.
     room: usize,
 }
 
@@ -193,6 +201,8 @@ impl<'a> Window<'a> {
         Err(Error::new(MPI_ERR_TRUNCATE, detail))
     }
 
+    /// The window as memory that the call writes.
+    ///
     /// # Safety
     /// `base` is NULL or the start of a buffer of the size given, which only this call writes to.
     unsafe fn writable(&self, name: &str, base: *mut c_void) -> Result<&'a mut [u8], Error> {
@@ -206,6 +216,8 @@ impl<'a> Window<'a> {
         Ok(unsafe { slice::from_raw_parts_mut(base.cast::<u8>().add(self.start), self.room) })
     }
 
+    /// The window as memory that the call reads.
+    ///
     /// # Safety
     /// `base` is NULL or the start of a buffer of the size given, which nothing writes to during
     /// the call.

@@ -13,6 +13,8 @@ use std::ffi::{c_int, c_void};
 macro_rules! send_inits {
     ($($name:ident $mode:ident;)*) => {
         $(
+            /// Makes a persistent send.
+            ///
             /// # Safety
             /// The buffer fulfils [`UserBuffer::new`]'s promise whenever the operation is active.
             pub unsafe fn $name(
@@ -44,6 +46,8 @@ send_inits! {
     bsend_init Buffered;
 }
 
+/// `MPI_Recv_init` (MPI 5.0, chapter 3).
+///
 /// # Safety
 /// The buffer fulfils [`UserBuffer::new`]'s promise whenever the operation is active.
 pub unsafe fn recv_init(

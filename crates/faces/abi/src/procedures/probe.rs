@@ -86,6 +86,8 @@ pub fn improbe(
     Ok(())
 }
 
+/// `MPI_Mrecv` (MPI 5.0, chapter 3).
+///
 /// # Safety
 /// The buffer fulfils [`UserBuffer::new`]'s promise until the call returns.
 pub unsafe fn mrecv(
@@ -103,6 +105,8 @@ pub unsafe fn mrecv(
     super::receive::deliver(call, received, status)
 }
 
+/// `MPI_Imrecv` (MPI 5.0, chapter 3).
+///
 /// # Safety
 /// The buffer fulfils [`UserBuffer::new`]'s promise until the request is complete.
 pub unsafe fn imrecv(
@@ -120,10 +124,10 @@ pub unsafe fn imrecv(
     Ok(())
 }
 
-/// Starts the receive of a message that a matched probe has claimed.
+/// Starts to receive a message that a matched probe has claimed.
 fn begin(call: &Running, buffer: UserBuffer, message: &mut Message) -> Result<RequestId, Error> {
     let mut state = call.rank.lock();
-    // Errors belong to the communicator that the message came on.
+    // Errors are raised on the communicator of the message.
     let context = state.claimed_context(message.id());
     if let Some(comm) = context.and_then(|context| state.objects().comms().handle_of(context)) {
         call.raise_on(Object::Comm(comm.into()));

@@ -9,6 +9,8 @@ use crate::status::Status;
 use mpi::request::RequestId;
 use std::ffi::{c_int, c_void};
 
+/// `MPI_Recv` (MPI 5.0, chapter 3).
+///
 /// # Safety
 /// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns.
 #[inline(always)]
@@ -30,6 +32,8 @@ pub unsafe fn recv(
         })
 }
 
+/// `MPI_Irecv` (MPI 5.0, chapter 3).
+///
 /// # Safety
 /// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete.
 #[inline(always)]
@@ -50,7 +54,7 @@ pub unsafe fn irecv(
     Ok(())
 }
 
-/// Starts a receive.
+/// Starts a nonblocking receive.
 #[inline(always)]
 pub(super) fn begin(
     call: &Running,
@@ -64,7 +68,7 @@ pub(super) fn begin(
     state.receive(buffer, source, tag, comm.id())
 }
 
-/// Writes the status of one completed operation, and returns the error that it carries.
+/// Writes the status of a completed operation, and returns the error that it carries.
 #[inline(always)]
 pub(super) fn deliver(call: &Running, from: mpi::Status, status: Option<Out<Status>>) -> Done {
     if let Some(status) = status {
@@ -83,8 +87,8 @@ pub(super) fn deliver(call: &Running, from: mpi::Status, status: Option<Out<Stat
     Ok(())
 }
 
-/// The error of a status. It takes the fields: a status whose address is taken would need memory in
-/// every call.
+/// The error of a status. It takes the fields one by one: a status whose address is passed would
+/// need memory in every call.
 #[cold]
 #[inline(never)]
 fn carried(

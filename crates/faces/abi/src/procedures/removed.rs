@@ -1,4 +1,5 @@
-//! Procedures of MPI 1 that no procedure of the ABI stands for: parts of `MPI_Type_get_extent`.
+//! Procedures of MPI 1 for which the ABI has no equivalent procedure: each returns a part of the
+//! result of `MPI_Type_get_extent`.
 
 use super::type_facts::supported;
 use crate::args::OutCount;

@@ -1,4 +1,4 @@
-//! Section 3.7.6: the status of operations without completing them. The requests stay unchanged.
+//! Section 3.7.6: the status of operations without their completion. The requests stay unchanged.
 
 use super::completion::{answer_one, id, peek};
 use super::failures::Failures;
@@ -26,7 +26,7 @@ pub fn request_get_status(
     found.map_or(Ok(()), |found| show(call, found, status))
 }
 
-/// Writes the status of one complete operation.
+/// Writes the status of a complete operation, whose request remains.
 fn show(call: &Running, found: mpi::Status, status: Option<Out<Status>>) -> Done {
     if found.is_by_query() {
         return answer_one(call.rank.query_generalized(found), status);
@@ -56,7 +56,7 @@ pub fn request_get_status_all(
     for (at, status) in found.into_iter().flatten().enumerate() {
         match status.is_by_query() {
             true => failures.note_answer(at, call.rank.query_generalized(status), statuses),
-            false => failures.tell(at, status, statuses),
+            false => failures.write_status(at, status, statuses),
         }
     }
     failures.result(call, requests.len())

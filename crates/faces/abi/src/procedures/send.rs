@@ -47,6 +47,8 @@ fn nonblocking(
 macro_rules! sends {
     ($($name:ident $inonblocking:ident $mode:ident;)*) => {
         $(
+            /// The blocking send of this mode.
+            ///
             /// # Safety
             /// The buffer fulfils [`UserBuffer::new`]'s promise until the call returns.
             #[inline]
@@ -64,6 +66,8 @@ macro_rules! sends {
                 blocking(call, Mode::$mode, buffer, dest, tag, comm)
             }
 
+            /// The nonblocking send of this mode.
+            ///
             /// # Safety
             /// The buffer fulfils [`UserBuffer::new`]'s promise until the request is complete.
             #[inline]

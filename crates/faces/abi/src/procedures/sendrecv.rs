@@ -1,4 +1,4 @@
-//! Section 3.10: sending and receiving in one call.
+//! Section 3.10: send and receive in one call.
 
 use super::receive::{begin, deliver};
 use crate::args::Out;
@@ -13,6 +13,8 @@ use mpi::{Class, Completion};
 use mpi::{Mode, State};
 use std::ffi::{c_int, c_void};
 
+/// `MPI_Sendrecv` (MPI 5.0, chapter 3).
+///
 /// # Safety
 /// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns.
 #[inline]
@@ -46,6 +48,8 @@ pub unsafe fn sendrecv(
     finish(call, send, receive, status)
 }
 
+/// `MPI_Sendrecv_replace` (MPI 5.0, chapter 3).
+///
 /// # Safety
 /// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns.
 pub unsafe fn sendrecv_replace(
@@ -70,6 +74,8 @@ pub unsafe fn sendrecv_replace(
     finish(call, send, receive, status)
 }
 
+/// `MPI_Isendrecv` (MPI 5.0, chapter 3).
+///
 /// # Safety
 /// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete.
 pub unsafe fn isendrecv(
@@ -102,6 +108,8 @@ pub unsafe fn isendrecv(
     both(call, send, receive, request)
 }
 
+/// `MPI_Isendrecv_replace` (MPI 5.0, chapter 3).
+///
 /// # Safety
 /// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete.
 pub unsafe fn isendrecv_replace(
@@ -126,15 +134,15 @@ pub unsafe fn isendrecv_replace(
     both(call, send, receive, request)
 }
 
-/// A copy of the data to send, whose place the received message takes.
+/// A copy of the data to send, as the received message overwrites the user's buffer.
 fn copy_of(call: &Running, buffer: UserBuffer, dest: c_int) -> Result<Buffer, Error> {
     let mut state = call.rank.lock();
     let from = buffer.of_message(dest).buffer(&state)?;
     state.copy_of(&from)
 }
 
-/// Starts the send beside a receive, which must not write to the user's buffer after an error has
-/// been reported.
+/// Starts the send that belongs to `receive`. If it fails, the receive must not write to the user's
+/// buffer after the error has been reported.
 #[inline(always)]
 fn start_send(
     call: &Running,
@@ -167,7 +175,7 @@ fn finish(
     }
 }
 
-/// One request for both; its status is the receive's.
+/// Makes one request of a send and a receive; its status is that of the receive.
 fn both(call: &Running, send: RequestId, receive: RequestId, request: Out<Request>) -> Done {
     let rank = call.rank.mpi.clone();
     let context = rank.lock().requests().context(receive);

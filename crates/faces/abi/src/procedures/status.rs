@@ -1,4 +1,4 @@
-//! Sections 3.2.5, 3.8.4 and 13.3: the fields of statuses, and statuses that users fill.
+//! Sections 3.2.5, 3.8.4 and 13.3: the fields of statuses, and statuses that users set.
 
 use crate::args::{Flag, Out};
 use crate::call_guard::Running;

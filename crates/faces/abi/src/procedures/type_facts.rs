@@ -1,5 +1,5 @@
 //! Sections 5.1.6 to 5.1.8 and 5.1.13: size, bounds, envelope and contents of a datatype. Section
-//! 19.1.5: the datatype of a kind and size.
+//! 19.1.5: the datatype of a Fortran type class and size.
 
 use super::types::type_of;
 use crate::args::{Out, OutCount};
@@ -86,7 +86,8 @@ pub fn type_get_envelope(
     Ok(())
 }
 
-/// Derived datatypes in the contents come as new handles, which the caller frees.
+/// `MPI_Type_get_contents` (MPI 5.0, chapter 5). Derived datatypes in the contents are new handles,
+/// which the caller frees.
 #[allow(clippy::too_many_arguments, reason = "the standard's")]
 pub fn type_get_contents(
     call: &Running,
@@ -123,7 +124,8 @@ pub fn type_get_contents(
     Ok(())
 }
 
-/// The pair type of a value and an index, for MPI_MINLOC; MPI_DATATYPE_NULL if none exists.
+/// `MPI_Type_get_value_index` (MPI 5.0, chapter 5): the pair type of a value and an index, for
+/// MPI_MINLOC and MPI_MAXLOC; MPI_DATATYPE_NULL if there is none.
 pub fn type_get_value_index(
     call: &Running,
     value: Datatype,
@@ -178,7 +180,7 @@ pub fn type_match_size(
     Ok(())
 }
 
-/// The size in bytes; MPI_UNDEFINED for an optional datatype that is not supported (§20.4).
+/// The size in bytes; MPI_UNDEFINED for an optional datatype that is not supported (MPI 5.0 §20.4).
 fn size_of(ty: &Type) -> i64 {
     match ty.predefined() {
         Some(basic) => basic
@@ -188,7 +190,7 @@ fn size_of(ty: &Type) -> i64 {
     }
 }
 
-/// The datatype of a handle, unless it is an optional one that is not supported.
+/// The datatype of a handle, or an error for an optional datatype that is not supported.
 pub(super) fn supported(call: &Running, handle: Datatype) -> Result<Type, Error> {
     let ty = type_of(call, handle)?;
     match ty.predefined() {

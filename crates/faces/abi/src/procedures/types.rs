@@ -1,5 +1,5 @@
 //! Sections 5.1.2 to 5.1.5 and 5.1.9 to 5.1.11: constructors, commit, copy and free of datatypes.
-//! Section 7.8: their names.
+//! Section 7.8: names of datatypes.
 
 use crate::args::{Counts, Out, OutText};
 use crate::call_guard::Running;
@@ -228,7 +228,7 @@ pub fn type_create_resized(
     )
 }
 
-/// Copy functions of attributes run without a lock.
+/// `MPI_Type_dup` (MPI 5.0, chapter 5). Copy functions of attributes run without the rank's lock.
 pub fn type_dup(call: &Running, oldtype: Datatype, newtype: Out<Datatype>) -> Done {
     newtype.set(call.rank.type_dup(oldtype.id())?);
     Ok(())
@@ -239,7 +239,8 @@ pub fn type_commit(call: &Running, datatype: &mut Datatype) -> Done {
     call.rank.objects().types_mut().commit(datatype.id())
 }
 
-/// Delete functions of attributes run without a lock.
+/// `MPI_Type_free` (MPI 5.0, chapter 5). Delete functions of attributes run without the rank's
+/// lock.
 pub fn type_free(call: &Running, datatype: &mut Datatype) -> Done {
     call.rank.type_free(datatype.id())?;
     *datatype = MPI_DATATYPE_NULL;
@@ -267,14 +268,14 @@ pub fn type_set_name(call: &Running, datatype: Datatype, name: &CStr) -> Done {
         .set_name(datatype.id(), &name)
 }
 
-/// The datatype of a handle, committed or not. The lock is free again afterwards, because building
+/// The datatype of a handle, committed or not. The rank's lock is released again, because building
 /// a datatype may take long.
 pub(super) fn type_of(call: &Running, handle: Datatype) -> Result<Type, Error> {
     Ok(call.rank.objects().types().get(handle.id())?.clone())
 }
 
-/// Gives a new datatype its handle, and records which form of the constructor made it
-/// (MPI_Type_get_contents).
+/// Adds a new datatype to the table, writes its handle, and records which form of the constructor
+/// made it (MPI_Type_get_contents).
 fn add(call: &Running, new: datatype::Result<Type>, place: Out<Datatype>) -> Done {
     let mut new = new?;
     if call.procedure.ends_with("_c") {

@@ -1,4 +1,4 @@
-//! The checks and views of arguments.
+//! Tests of the checks and views of arguments.
 
 use mpi_abi::args;
 use mpi_abi::constants::*;
@@ -59,7 +59,7 @@ fn both_widths_of_counts_read_the_same() {
 #[test]
 fn an_array_as_long_as_the_communicator_is_checked_when_it_is_used() {
     let counts = [4 as c_int, 5];
-    // SAFETY: NULL, or two elements.
+    // SAFETY: the address is NULL or that of two elements.
     unsafe {
         let absent = args::counts_of_comm("recvcounts", null(), false);
         assert_eq!(class(absent.with_len(2)), MPI_ERR_ARG);

@@ -1,5 +1,4 @@
-//! Buffers from an address, a count and a datatype: those that are made, and the errors of the
-//! others.
+//! Tests of buffers from an address, a count and a datatype: valid ones, and the errors of others.
 
 use crate::running::{RANK, commit, free};
 use datatype::Predefined;
@@ -11,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{from_ref, null, null_mut, without_provenance};
 
 fn check(address: *const c_void, count: i64, datatype: Datatype) -> Result<usize, (c_int, String)> {
-    // SAFETY: only the length of the buffer is looked at.
+    // SAFETY: only the length of the buffer is read.
     let buffer = unsafe { UserBuffer::new(address, count, datatype) };
     let made = buffer.buffer(&RANK.lock());
     made.map(|buffer| buffer.len())

@@ -1,4 +1,4 @@
-//! The library as C sees it: its symbols, its header, and programs compiled against both.
+//! Tests of the library as C uses it: its symbols, its header, and programs compiled with both.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn the_abis_names_and_the_removed_ones_are_exported_and_no_others() {
     );
 }
 
-/// The symbols of a table's procedures.
+/// The symbols of the procedures in a table.
 fn exported(chapters: Vec<Chapter>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for chapter in chapters {
@@ -94,7 +94,7 @@ fn a_tool_before_mpi_names_is_not_called_through_pmpi_names() {
     assert!(output.status.success(), "{}", text(&output));
 }
 
-/// C before 1999 and C++ have the same names.
+/// Names that the ABI omits work in C before 1999 and in C++ too.
 #[test]
 fn names_that_the_abi_leaves_out_work() {
     let languages = [
@@ -138,7 +138,7 @@ fn a_program_may_define_the_names_that_the_abi_leaves_out() {
     }
 }
 
-/// A probe of configure declares a name itself, and only the linker answers.
+/// A probe of configure declares a name itself, and only the linker decides.
 #[test]
 fn link_probes_find_the_names_that_the_abi_leaves_out() {
     let scratch = scratch();
@@ -205,7 +205,8 @@ fn names_beside_the_abi_are_declared_on_request() {
             .arg(&source);
         !command.output().unwrap().status.success()
     };
-    // A definition under one of the names, with other parameters, is refused where it is declared.
+    // A definition with one of the names and other parameters is an error where the name is
+    // declared.
     assert!(!declared(&[]) && declared(&["-DFISHPLATE_REMOVED_NAMES"]));
 }
 
@@ -217,7 +218,7 @@ fn run(source: &str, arguments: &[&str]) -> Output {
 fn run_with(compiler: &str, source: &str, options: &[&str], arguments: &[&str]) -> Output {
     let library = library();
     let scratch = scratch();
-    // Tests run side by side.
+    // Tests run concurrently.
     static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
     let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
     let stem = source.trim_end_matches(".c");
@@ -231,7 +232,7 @@ fn run_with(compiler: &str, source: &str, options: &[&str], arguments: &[&str]) 
         &before,
         &["-x", "none", library.to_str().unwrap(), &rpath],
     );
-    // The program asks for the library by its soname.
+    // The program needs the library by its soname.
     let link = scratch.join("libmpi_abi.so.1");
     let _ = std::os::unix::fs::symlink(library.parent().unwrap().join("libmpi_abi.so"), &link);
     let output = Command::new(&program).args(arguments).output().unwrap();
@@ -243,7 +244,7 @@ fn compile(compiler: &str, source: &str, options: &[&str]) {
     compile_file(compiler, &here().join("tests/c").join(source), options, &[]);
 }
 
-/// Compiles a file without a warning: options before its name, and after it.
+/// Compiles a file without warnings, with options before its name and after it.
 fn compile_file(compiler: &str, file: &Path, before: &[&str], after: &[&str]) {
     let output = Command::new(compiler)
         .args(STRICT)
@@ -266,7 +267,7 @@ fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The shared library that cargo built beside this test.
+/// The shared library that cargo built in the folder of this test.
 fn library() -> PathBuf {
     env::current_exe().unwrap().with_file_name("libmpi_abi.so")
 }

@@ -1,5 +1,5 @@
-//! The guard around every call, through the entry points, with a rank that returns every error and
-//! remembers it.
+//! Tests of the guard around every call, through the entry points, with a rank that returns every
+//! error and records it.
 
 use crate::running::{RANK, Raised, call};
 use mpi_abi::call_guard;
@@ -46,7 +46,7 @@ fn what_does_not_work_yet_is_raised_on_the_object_of_the_call() {
     );
 }
 
-/// Without a file, errors go to the handler of `MPI_FILE_NULL`.
+/// Errors of calls without an open file go to the handler of `MPI_FILE_NULL`.
 #[test]
 fn errors_of_files_that_are_not_open_are_raised_on_none() {
     let (code, raised) = call(
@@ -58,7 +58,7 @@ fn errors_of_files_that_are_not_open_are_raised_on_none() {
     assert_eq!(raised[0].procedure, "MPI_File_delete");
 }
 
-/// The handler that an object is made with gets the errors of making it.
+/// The error handler that an object is made with gets the errors of making it.
 #[test]
 fn an_object_that_is_made_names_its_own_error_handler() {
     let text = "this procedure is not supported yet (MPI_ERR_UNSUPPORTED_OPERATION)";
@@ -130,8 +130,8 @@ fn a_null_pointer_for_a_result_is_refused_by_name() {
     );
 }
 
-/// A fault of the library ends the process with its words; it never unwinds into C. The test runs
-/// itself to see it.
+/// A bug of the library ends the process with a message; it never unwinds into C. The test runs
+/// itself as a child process to observe it.
 #[test]
 fn a_panic_ends_the_process_and_says_what_happened() {
     extern "C" fn entry() -> c_int {

@@ -1,4 +1,4 @@
-//! Datatypes through the entry points: refused arguments with class and message, and the
+//! Tests of datatypes through the entry points: refused arguments with class and message, and the
 //! differences between the forms of a procedure. The C programs check that they move the right
 //! bytes.
 
@@ -73,7 +73,7 @@ fn constructors_name_the_argument_that_is_wrong() {
     );
 }
 
-/// The arguments of a large-count constructor can only be asked for in the large-count form.
+/// The arguments of a large-count constructor can be queried only by the large-count form.
 #[test]
 fn contents_of_large_count_datatypes() {
     let large = made!(MPI_Type_create_hvector_c(3, 2, 16, MPI_INT));
@@ -166,7 +166,7 @@ fn elements_of_a_status_there_and_back() {
         [0, 8, 32].as_ptr(),
         types.as_ptr()
     ));
-    // Two chars, a pair that counts as two, three shorts.
+    // Sizes of the members: two chars, a pair that counts as two, three shorts.
     let sizes = [1, 1, 8, 4, 2, 2, 2];
     let mut status = Status::empty();
     let (mut count, mut whole) = (-1, -1);
@@ -191,7 +191,7 @@ fn elements_of_a_status_there_and_back() {
             }
         );
     }
-    // Neither is a number: bytes that end within an element.
+    // Bytes that end within an element have no count.
     ok!(MPI_Get_elements(&Status::new(0, 0, 11), mixed, &mut count));
     assert_eq!(count, MPI_UNDEFINED);
     // A value beyond C's int is undefined here; the large-count form reports it.

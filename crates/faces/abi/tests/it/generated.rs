@@ -1,4 +1,4 @@
-//! The tables against facts of the standard, and the checked-in files against the tables.
+//! Compares the tables with facts of the standard, and checked-in files with the tables.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::{env, fs};
 use tables::table::State;
 use tables::{all_procedures, constants, procedures, removed};
 
-/// For every chapter: its C procedures, and the FNV-1a digest of their prototypes, sorted, one a
-/// line, as the machine-readable edition of the MPI 5.0 standard gives them.
+/// For every chapter: the number of its C procedures, and the FNV-1a digest of their prototypes,
+/// sorted, one per line, as in the machine-readable edition of the MPI 5.0 standard.
 const CHAPTERS: &[(u32, usize, u64)] = &[
     (3, 86, 0x379d931303a3706a),
     (4, 6, 0x0c5b5299c39def54),
@@ -27,8 +27,8 @@ const CHAPTERS: &[(u32, usize, u64)] = &[
     (20, 28, 0xf7021d97bfa16635),
 ];
 
-/// The number of constants whose value is an integer (all but the five of Fortran that its compiler
-/// decides), and the digest of their lines `NAME=VALUE`.
+/// The number of constants whose value is an integer (all except the five of Fortran that its
+/// compiler decides), and the digest of their lines `NAME=VALUE`.
 const CONSTANTS: (usize, u64) = (368, 0xe9c16db3cdbd6bc4);
 
 #[test]
@@ -52,7 +52,7 @@ fn the_procedures_are_the_standards() {
     assert_eq!((all().count(), large), (498, 159));
 }
 
-/// A name beside the ABI works as soon as the procedure of the ABI does.
+/// A name in addition to the ABI works as soon as the corresponding procedure of the ABI works.
 #[test]
 fn names_beside_the_abi_are_none_of_the_abis() {
     let of_abi: BTreeMap<_, _> = procedures()
@@ -136,7 +136,7 @@ fn a_wrong_line_is_named_with_its_reason() {
     }
 }
 
-/// Compares a generated file with its text, or writes it if REGENERATE is set.
+/// Compares a generated file with the expected text, or writes it if REGENERATE is set.
 fn check(path: &str, wanted: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../..")

@@ -1,4 +1,4 @@
-//! The C face from outside: one test binary, a module for each subject.
+//! Tests of the C interface from outside: one test binary, a module for each subject.
 
 #[macro_use]
 mod running;

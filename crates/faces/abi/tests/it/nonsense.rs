@@ -1,4 +1,4 @@
-//! Arguments without sense: each call gives an error or an object that can be used, and nothing
+//! Tests with nonsensical arguments: each call returns an error or a usable object, and nothing
 //! panics.
 
 use crate::running::call;
@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A source of values, which a seed repeats.
+/// A source of random values, which a seed repeats.
 struct Wild(u64);
 
 impl Wild {
@@ -174,7 +174,7 @@ unsafe extern "C" fn cancel(_: *mut c_void, _: c_int) -> c_int {
     -1
 }
 
-/// Handles that name no request, functions with codes of no class, a null state.
+/// Handles that are no requests, functions that return codes of no class, a null state.
 #[test]
 fn generalised_requests() {
     let mut wild = Wild(3);
@@ -182,7 +182,8 @@ fn generalised_requests() {
     for _ in 0..3000 {
         let mut request = MPI_REQUEST_NULL;
         let (mut status, mut flag, mut index) = (Status::empty(), -1, -1);
-        // SAFETY: the functions are those of a generalised request, the pointers those of variables.
+        // SAFETY: the functions are those of a generalized request, the pointers those of
+        // variables.
         unsafe {
             let code = quietly(|| {
                 MPI_Grequest_start(

@@ -1,4 +1,4 @@
-//! Packing: the limits of the packed buffer, and the representations.
+//! Tests of packing: the limits of the packed buffer, and the data representations.
 
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;

@@ -1,4 +1,4 @@
-//! MPI running in the test itself, alone, with a rank that returns every error and remembers it.
+//! MPI that runs in the test itself, as the only rank, which returns every error and records it.
 
 use mpi_abi::constants::*;
 use mpi_abi::entry::*;
@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 pub(crate) static RANK: LazyLock<Rank> = LazyLock::new(|| {
     let knobs = knobs::Knobs::parse(std::iter::empty()).unwrap();
     let alone = mpi::Rank::new(None, knobs).unwrap();
-    // Tests run in threads.
+    // Tests run in several threads.
     alone.allow_threads();
     Rank {
         in_virtual_time: false,
@@ -22,6 +22,7 @@ pub(crate) static RANK: LazyLock<Rank> = LazyLock::new(|| {
         watch: None,
         still_clock: None,
         explains: false,
+        cost_cache: None,
         mpi: Arc::new(alone),
         raise: remember,
     }
@@ -49,7 +50,7 @@ fn remember(_: &mpi::Rank, object: Object, procedure: &str, error: &Error) -> c_
     error.class.0
 }
 
-/// Makes calls while MPI is running, and returns the code of the last and all errors raised.
+/// Makes calls while MPI is running. Returns the code of the last call and all errors raised.
 pub(crate) fn call(call: impl FnOnce() -> c_int) -> (c_int, Vec<Raised>) {
     RAISED.take();
     LIBRARY.start(&RANK);
@@ -57,7 +58,7 @@ pub(crate) fn call(call: impl FnOnce() -> c_int) -> (c_int, Vec<Raised>) {
     (code, RAISED.take())
 }
 
-/// A call while MPI is running that must succeed.
+/// Makes a call while MPI is running that must succeed.
 macro_rules! ok {
     ($call:expr) => {{
         // SAFETY: every pointer is to a variable of the type that the procedure expects, or NULL.
@@ -66,7 +67,7 @@ macro_rules! ok {
     }};
 }
 
-/// A call that must fail with this class and these words.
+/// Makes a call that must fail with this error class and these words in its message.
 macro_rules! refused {
     ($call:expr, $class:expr, $words:expr) => {{
         // SAFETY: every pointer is to a variable of the type that the procedure expects, or NULL.
@@ -77,7 +78,7 @@ macro_rules! refused {
     }};
 }
 
-/// A datatype that a constructor writes.
+/// The datatype that a constructor makes.
 macro_rules! made {
     ($procedure:ident($($argument:expr),*)) => {{
         let mut new = MPI_DATATYPE_NULL;

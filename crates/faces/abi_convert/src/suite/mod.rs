@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard};
 
-/// The tests of a library: of its ABI, and of its entry points, each with a call.
+/// The tests of a library of entry points: of its ABI, and of its entry points, each with a call.
 #[macro_export]
 macro_rules! suite {
     ($program:ty, $entries:expr) => {
@@ -153,14 +153,14 @@ pub fn sets_convert_both_ways<A: Abi>() {
     assert_eq!(file_mode_in::<A>(both as c_int), wanted as c_int);
 }
 
-/// Held by a test that gives objects handles: one that frees them checks that they are unknown
-/// then, and another would use the same numbers.
+/// A lock of tests that give handles to objects. A test that frees objects checks that their
+/// handles are unknown afterwards, and another test would reuse their indices.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The first of the standard's handles that no program's ABI has as its own.
+/// The first of the standard's handles whose values no older ABI can use as its own.
 const LARGE: usize = 0x5000_0000_0000_0000;
 
 pub fn a_request_gives_its_number_to_the_next<A: Abi>() {
@@ -221,7 +221,7 @@ pub fn counts_of_statuses_come_back<A: Abi>() {
     });
 }
 
-/// Handles of objects come back, whatever words the library has for them, in both directions.
+/// Handles of objects of the library, with any value, are converted to the program's and back.
 pub fn handles_of_objects_come_back<A: Abi>() {
     proptest!(|(words in proptest::collection::vec(0x1000..usize::MAX, 1..40), bits in 0..52_u32)| {
         let _alone = alone();
@@ -244,13 +244,13 @@ pub fn handles_of_objects_come_back<A: Abi>() {
     });
 }
 
-/// An object has one handle as long as it has any, whatever order it is returned and freed in.
+/// An object keeps its handle as long as it has one, in whatever order it is returned and freed.
 pub fn objects_keep_their_handles<A: Abi>() {
     proptest!(|(steps in proptest::collection::vec((0..8_usize, any::<bool>()), 1..200))| {
         let _alone = alone();
         let mut held: BTreeMap<usize, (A::Handle, u32)> = BTreeMap::new();
         for (object, returned) in steps {
-            // The process's other tests use no such addresses.
+            // Other tests of the process use no such handles.
             let standard = (LARGE << 1) + (object << 12);
             if returned {
                 let handle = A::classes().comm.program(standard);
@@ -275,7 +275,8 @@ pub fn objects_keep_their_handles<A: Abi>() {
     });
 }
 
-/// The program's functions check that they get its datatype and state, and fail with its code.
+/// A function of the program: checks that it gets the program's datatype and state, and fails with
+/// a code of the program.
 unsafe extern "C" fn users<A: Abi, const CODED: bool>(
     _buffer: *mut c_void,
     datatype: A::Handle,
@@ -299,7 +300,7 @@ unsafe extern "C" fn extent<A: Abi>(
     _state: *mut c_void,
 ) -> c_int {
     assert_eq!(datatype, A::handle(A::MPI_INT as c_int));
-    // SAFETY: the test's own pointer.
+    // SAFETY: the pointer is the test's own.
     unsafe { *extent = 8 };
     0
 }

@@ -1,9 +1,9 @@
-//! Every entry point with wild handles, counts, constants and pointers, over functions of the
-//! standard ABI that write and return wild values: nothing of this library crashes or panics.
+//! Calls of every entry point with wild handles, counts, constants and pointers, over functions of
+//! the standard ABI that write and return wild values: nothing in this library may crash or panic.
 //!
-//! The program's promises about memory hold: a pointer is NULL, a value with a meaning, or that of
-//! memory for all that the lengths beside it say. The library's hold too: it tells no number of
-//! ranks above that of the arrays.
+//! The program keeps its promises about memory: a pointer is NULL, a constant, or the address of
+//! memory for everything that the lengths beside it imply. The library keeps its promises too: it
+//! reports no number of ranks above the length of the arrays.
 
 use crate::abi::Abi;
 use crate::classes;
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::process::Command;
 
-/// Generated functions in place of the standard ABI's.
+/// Generated functions that replace those of the standard ABI.
 #[allow(clippy::too_many_arguments)]
 mod generated {
     use crate::types::callback;
@@ -22,37 +22,39 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/stubs.rs"));
 }
 
-/// The longest array of a call.
+/// The greatest length of an array of a call.
 const LONGEST: i64 = 64;
 
-/// Calls of each entry point.
+/// The number of calls of each entry point for one seed.
 const ROUNDS: usize = 200;
 
-/// The words of a block of memory, enough for any text, and those of the longest array of anything.
+/// The size of a block of memory in 8-byte words, enough for any string; `ARRAY` is that of the
+/// longest array of any type.
 const BLOCK: usize = 1024;
 const ARRAY: usize = 24 * LONGEST as usize / 8;
 
-/// Procedures whose integers are lengths of arrays that the caller has.
+/// Parts of the names of procedures whose integer results are lengths of arrays that the caller
+/// has.
 const LENGTHS: &[&str] = &["size", "Cartdim_get", "neighbors_count"];
 
-/// The name of an entry point, and a call of it.
+/// The name of an entry point, and a function that calls it.
 pub type Entry = (&'static str, fn(&mut Wild));
 
-/// A source of arguments. A seed repeats it.
+/// A source of arguments, which a seed repeats.
 pub struct Wild {
     state: u64,
     blocks: Vec<[u64; BLOCK]>,
-    /// Predefined handles of both ABIs.
+    /// The values of predefined handles of both ABIs.
     handles: Vec<i64>,
-    /// Further numbers with a meaning.
+    /// Further numbers that are constants.
     numbers: [i64; 2],
-    /// Blocks of the present call.
+    /// The number of blocks that the present call uses.
     used: usize,
-    /// The present call has no memory, so that lengths may be of any value.
+    /// True if the present call gets no memory, so that lengths may have any value.
     is_without_memory: bool,
 }
 
-/// An argument or a result that is a number.
+/// An integer type of an argument or a result.
 pub trait Number {
     fn of(value: i64) -> Self;
 }
@@ -67,7 +69,7 @@ macro_rules! numbers {
 
 numbers! { c_int i64 isize usize f64 }
 
-/// A pointer of any type.
+/// A pointer type of an argument.
 pub trait Address {
     fn of(address: usize) -> Self;
 }
@@ -122,7 +124,7 @@ impl Wild {
         self.is_without_memory = self.below(4) == 0;
     }
 
-    /// A number of any meaning: a handle, a constant, a neighbour of one, an extreme, a random one.
+    /// A number of any kind: a handle, a constant, a neighbour of one, an extreme, a random one.
     fn number(&mut self) -> i64 {
         match self.below(6) {
             0 => {
@@ -148,7 +150,7 @@ impl Wild {
         N::of(self.number())
     }
 
-    /// The length of an array.
+    /// The length of an array argument.
     pub fn length<N: Number>(&mut self) -> N {
         let number = self.number();
         N::of(match self.is_without_memory {
@@ -170,7 +172,7 @@ impl Wild {
         P::of(self.blocks[at].as_mut_ptr().expose_provenance())
     }
 
-    /// A user's function, which nobody calls.
+    /// The address of a user's function, which is never called.
     pub fn function(&mut self) -> *const c_void {
         std::ptr::without_provenance(self.choice(&[0, 0x1000, 0x2000, 0x3000]))
     }
@@ -180,17 +182,17 @@ thread_local! {
     static LIBRARY: RefCell<Option<Wild>> = const { RefCell::new(None) };
 }
 
-/// An integer to which pointers of attributes lead.
+/// The integer to which pointers of attributes point.
 static ATTRIBUTE: c_int = 7;
 
-/// The values that a stub writes.
+/// A source of values that a replaced function writes to its results.
 struct Outputs<'a> {
     wild: &'a mut Wild,
     are_lengths: bool,
 }
 
 impl Outputs<'_> {
-    /// Writes a wild value, or none.
+    /// Writes a wild value to a result, or leaves it.
     fn write<T>(&mut self, to: *mut T) {
         let is_none = self.wild.below(4) == 0;
         let mut number = self.wild.number();
@@ -200,7 +202,7 @@ impl Outputs<'_> {
         if is_none || !is_memory(to) {
             return;
         }
-        // SAFETY: the program's pointer, or that of a converted value.
+        // SAFETY: the pointer is the program's, or that of a converted value.
         unsafe {
             match size_of::<T>() {
                 1 => to.cast::<u8>().write(0),
@@ -210,16 +212,16 @@ impl Outputs<'_> {
         }
     }
 
-    /// Writes a pointer of memory, as a library does for an attribute that a flag says to be there.
+    /// Writes a valid address, as a library does for an attribute that its flag reports as present.
     fn write_address<T>(&mut self, to: *mut T) {
         if is_memory(to) {
-            // SAFETY: the program's pointer.
+            // SAFETY: the pointer is the program's.
             unsafe { to.cast::<*const c_int>().write(&ATTRIBUTE) };
         }
     }
 }
 
-/// Neither NULL nor another number with a meaning.
+/// True if a pointer is neither NULL nor another constant.
 fn is_memory<T>(pointer: *mut T) -> bool {
     (4096..usize::MAX - 4096).contains(&pointer.addr())
 }
@@ -236,11 +238,11 @@ fn stub<N: Number>(name: &str, write: impl FnOnce(&mut Outputs)) -> N {
     })
 }
 
-/// The variable that tells the test that it is the process for one seed.
+/// The environment variable that makes the test run one seed, as a child process.
 const CHILD: &str = "FISHPLATE_WILD_SEED";
 
-/// A test of [`suite!`](crate::suite!), whose path begins with the name of its crate. Each seed has
-/// a process of its own, since a crash ends one. `SEED=n` runs one seed alone.
+/// A test of [`suite!`](crate::suite!), whose path begins with the name of its crate. Each seed
+/// runs in a process of its own, which a crash would end. `SEED=n` runs only one seed.
 ///
 /// # Panics
 /// A process does not end well.

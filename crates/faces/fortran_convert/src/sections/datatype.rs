@@ -1,4 +1,4 @@
-//! The datatype of a section: it has the bytes that count and datatype of the program choose from
+//! The datatype of a section. It has the bytes that the program's count and datatype select from
 //! the sequence of the section's elements, in the same order.
 
 use super::errors::Problem;
@@ -11,12 +11,13 @@ use std::ffi::c_int;
 
 pub(crate) struct Made<H> {
     pub(crate) datatype: H,
-    /// It consists of bytes, which the library cannot convert, where the program's datatype does
-    /// not.
+    /// True if it consists of bytes, which the library cannot convert, although the program's
+    /// datatype does not.
     pub(crate) is_of_bytes: bool,
 }
 
-/// Makes the datatype. One element of it, at the address of the section, is the buffer.
+/// Makes the datatype of a section. A message of one element of this type, at the address of the
+/// section, transfers the section's data.
 ///
 /// # Safety
 /// The datatype is the library's; the count is positive.
@@ -30,7 +31,7 @@ pub(crate) unsafe fn describe<A: Abi>(
     let layout = unsafe { Layout::of::<A>(datatype) }?;
     let ends = layout.runs.iter().map(|run| run.offset + run.bytes);
     let end = ends.max().unwrap_or(0);
-    // Without a byte in it, the datatype may be applied to anything.
+    // A datatype without bytes may be applied to any section.
     if end > 0 && (count - 1) * layout.extent + end > section.bytes() {
         return Err(Problem::TooShort);
     }
@@ -56,13 +57,14 @@ pub(crate) unsafe fn describe<A: Abi>(
     committed
 }
 
-/// Datatypes that are made on the way.
+/// A builder of a datatype from intermediate ones, which it frees.
 struct Builder<A: Abi> {
     made: Vec<A::Handle>,
 }
 
 impl<A: Abi> Builder<A> {
-    /// The first bytes of a section, of a datatype without gaps.
+    /// Makes the datatype with the first `bytes` bytes of a section, in order. The program's
+    /// datatype has `size` bytes and no gaps.
     fn dense(
         &mut self,
         section: &Section,
@@ -70,7 +72,7 @@ impl<A: Abi> Builder<A> {
         datatype: A::Handle,
         size: usize,
     ) -> Result<A::Handle, Problem> {
-        // If an element of the datatype spans runs, its bytes are described.
+        // If an element of the datatype spans several runs, single bytes are described.
         let (unit, size) = match section.run % size {
             0 => (datatype, size),
             _ => (byte::<A>(), 1),
@@ -101,7 +103,8 @@ impl<A: Abi> Builder<A> {
         }
     }
 
-    /// Elements with gaps, or in an order of their own: bytes at their places.
+    /// Makes the datatype for elements with gaps, or in an order of their own: single bytes at
+    /// their offsets.
     fn scattered(
         &mut self,
         section: &Section,
@@ -181,7 +184,8 @@ impl<A: Abi> Builder<A> {
         })
     }
 
-    /// The unit itself is the program's, which must not be freed.
+    /// A copy of `datatype` if it is the unit itself, which may be the program's and must not be
+    /// freed.
     fn copy_of_unit(&mut self, datatype: A::Handle, unit: A::Handle) -> Result<A::Handle, Problem> {
         if datatype != unit {
             return Ok(datatype);
@@ -197,7 +201,7 @@ impl<A: Abi> Builder<A> {
         Ok(made)
     }
 
-    /// Datatypes that were made of these keep what they need.
+    /// Frees the intermediate datatypes. Datatypes made from them stay valid.
     fn free(self) {
         for mut made in self.made {
             // SAFETY: this code has made the datatype.

@@ -1,9 +1,10 @@
 //! Descriptors of actual arguments, by which compilers pass `TYPE(*), DIMENSION(..)`.
 //!
-//! Two layouts occur, and one entry point takes both. The C descriptor (Fortran 2018 §18.5) is that
-//! of every procedure with BIND(C), and flang's own. gfortran's own is that of its other
-//! procedures. Bytes 16 to 24 tell them apart: the length of an element in gfortran's, in the C
-//! descriptor a version, and above it rank, type and attribute, which are not all 0.
+//! Two layouts occur, and an entry point accepts both. The C descriptor (Fortran 2018 §18.5) is
+//! used by all compilers for procedures with BIND(C), and by flang for all procedures. gfortran has
+//! a layout of its own for its other procedures. Bytes 16 to 24 distinguish them: in gfortran's
+//! layout they contain the length of an element; in the C descriptor a version and, in the upper
+//! half, rank, type and attribute, which are not all 0.
 
 use super::section::{Dimension, MOST_DIMENSIONS, Section};
 use std::ffi::c_void;
@@ -13,18 +14,19 @@ use std::ffi::c_void;
 #[derive(Clone, Copy)]
 pub struct Descriptor(*const Head);
 
-/// Head of a descriptor. The dimensions follow, as many as the rank says.
+/// The head of a descriptor. The dimensions follow; the rank is their number.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Head {
     address: *mut c_void,
-    /// The length of an element in a C descriptor.
+    /// In a C descriptor: the length of an element in bytes.
     length: usize,
-    /// Version, rank, type and attribute in a C descriptor; the length of an element in gfortran's.
+    /// In a C descriptor: version, rank, type and attribute. In gfortran's: the length of an
+    /// element in bytes.
     kind: u64,
 }
 
-/// A dimension of a C descriptor. Assumed size: the last extent is -1.
+/// A dimension of a C descriptor. The last extent of an array of assumed size is -1.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct CDimension {
@@ -33,7 +35,7 @@ struct CDimension {
     stride: isize,
 }
 
-/// Behind the head of gfortran's descriptor.
+/// The fields of gfortran's descriptor between the head and the dimensions.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct GnuTail {
@@ -41,11 +43,12 @@ struct GnuTail {
     rank: i8,
     ty: i8,
     attribute: i16,
-    /// The unit of strides in bytes.
+    /// The unit of the dimensions' strides, in bytes.
     span: isize,
 }
 
-/// A dimension of gfortran's descriptor. Assumed size: the last upper bound is -1, the lower one 1.
+/// A dimension of gfortran's descriptor. In an array of assumed size, the last upper bound is -1
+/// and the lower one 1.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct GnuDimension {
@@ -54,25 +57,25 @@ struct GnuDimension {
     upper: isize,
 }
 
-/// Bytes before the dimensions of a C descriptor, and of gfortran's.
+/// The number of bytes before the dimensions: of a C descriptor, and of gfortran's.
 const C_HEAD: usize = 24;
 const GNU_HEAD: usize = 40;
 
-/// The four bytes that are 0 in gfortran's descriptor alone.
+/// The offset of four bytes that are 0 only in gfortran's descriptor.
 const MARK: usize = 20;
 
 impl Descriptor {
-    /// Few instructions tell that the elements lie one behind the other: those of a scalar,
-    /// and of most arrays of rank 1.
+    /// True if a few instructions show that the elements are contiguous: those of a scalar, and of
+    /// most arrays of rank 1.
     ///
     /// # Safety
-    /// The descriptor is a compiler's.
+    /// The descriptor comes from a compiler.
     #[inline(always)]
     pub unsafe fn is_simple(self) -> bool {
-        // SAFETY: promised; each layout is read behind its own mark.
+        // SAFETY: promised; each layout is read only after a check of its mark.
         unsafe {
             let head = self.0;
-            // Its upper half is read alone: that is one instruction less.
+            // Only the upper half is read, which saves an instruction.
             if *self.behind::<u32>(MARK) != 0 {
                 let rank = (*head).c_rank();
                 let stride = || (*self.behind::<CDimension>(C_HEAD)).stride as usize;
@@ -87,11 +90,10 @@ impl Descriptor {
         }
     }
 
-    /// The address of the argument if its elements lie one behind the other, in array element
-    /// order.
+    /// The address of the argument if its elements are contiguous, in array element order.
     ///
     /// # Safety
-    /// The descriptor is a compiler's.
+    /// The descriptor comes from a compiler.
     #[inline(always)]
     pub unsafe fn contiguous(self) -> Option<*mut c_void> {
         // SAFETY: promised.
@@ -101,7 +103,8 @@ impl Descriptor {
         for at in 0..unsafe { self.rank(head) } {
             // SAFETY: promised.
             let Dimension { extent, stride } = unsafe { self.dimension(head, at) };
-            // gfortran 12 gives strides of 0 to a whole array that the function PACK has allocated.
+            // gfortran 12 sets the strides of a whole array that the function PACK has allocated to
+            // 0.
             is_contiguous &=
                 stride == expected as isize || extent == 1 || extent == UNKNOWN || stride == 0;
             is_empty |= extent == 0;
@@ -113,7 +116,7 @@ impl Descriptor {
     /// The address of the first element.
     ///
     /// # Safety
-    /// The descriptor is a compiler's.
+    /// The descriptor comes from a compiler.
     #[inline(always)]
     pub unsafe fn address(self) -> *mut c_void {
         // SAFETY: promised.
@@ -123,7 +126,7 @@ impl Descriptor {
     /// The argument, which is not of assumed size, as a section of memory.
     ///
     /// # Safety
-    /// The descriptor is a compiler's.
+    /// The descriptor comes from a compiler.
     pub(crate) unsafe fn section(self) -> Section {
         // SAFETY: promised.
         let head = unsafe { *self.0 };
@@ -136,12 +139,14 @@ impl Descriptor {
         section
     }
 
+    /// The number of dimensions, at most [`MOST_DIMENSIONS`].
+    ///
     /// # Safety
-    /// The head is that of the descriptor, which is a compiler's.
+    /// The head is that of the descriptor, which comes from a compiler.
     #[inline(always)]
     unsafe fn rank(self, head: Head) -> usize {
         let rank = if head.is_gnu() {
-            // SAFETY: gfortran's descriptor goes on so.
+            // SAFETY: gfortran's descriptor has this layout.
             unsafe { self.behind::<GnuTail>(C_HEAD).read().rank as usize }
         } else {
             head.c_rank() as usize
@@ -149,8 +154,10 @@ impl Descriptor {
         rank.min(MOST_DIMENSIONS)
     }
 
+    /// Dimension number `at`, with its stride in bytes.
+    ///
     /// # Safety
-    /// The head is that of the descriptor, which is a compiler's and has such a dimension.
+    /// The head is that of the descriptor, which comes from a compiler and has this dimension.
     #[inline(always)]
     unsafe fn dimension(self, head: Head, at: usize) -> Dimension {
         // SAFETY: promised; dimensions follow the head.
@@ -214,7 +221,7 @@ impl GnuDimension {
     }
 }
 
-/// The last extent of an array of assumed size, which is contiguous.
+/// The extent that stands for the last one of an array of assumed size, which is contiguous.
 const UNKNOWN: usize = usize::MAX;
 
 #[cfg(test)]
@@ -224,7 +231,8 @@ mod tests {
 
     const RANK_1: u64 = 1 << 32;
 
-    /// Asks a C descriptor of rank 1, with elements of 4 bytes.
+    /// True if an array with this dimension and elements of 4 bytes, in a C descriptor of rank 1,
+    /// is contiguous.
     fn is_contiguous(dimension: CDimension) -> bool {
         #[repr(C)]
         struct Whole(Head, CDimension);
@@ -244,7 +252,7 @@ mod tests {
     #[repr(C)]
     struct Gnu(Head, GnuTail, [GnuDimension; 2]);
 
-    /// A descriptor of gfortran's.
+    /// Makes a descriptor in gfortran's layout.
     fn of_gnu(element: u64, rank: i8, span: isize, strides: [isize; 2], upper: isize) -> Gnu {
         let address = std::ptr::dangling_mut();
         let tail = GnuTail {
@@ -271,7 +279,7 @@ mod tests {
     #[repr(C)]
     struct OfC(Head, [CDimension; 2]);
 
-    /// A C descriptor.
+    /// Makes a C descriptor.
     fn of_c(element: usize, rank: u8, strides: [isize; 2], extent: isize) -> OfC {
         let head = Head {
             address: std::ptr::dangling_mut(),
@@ -304,7 +312,7 @@ mod tests {
                 prop_assert!(!is_simple || whole.is_some());
                 prop_assert!(!is_simple || rank < 2);
                 prop_assert!(is_simple || rank > 0);
-                // A stride that is not one unit is left to the other test.
+                // Other strides are covered by the other test.
                 prop_assert!(rank != 1 || !is_simple || has_no_gap);
             }
         }
@@ -341,9 +349,9 @@ mod tests {
             (5, -4, false),
             (1, 8, true),
             (0, 8, true),
-            // Of assumed size.
+            // An array of assumed size.
             (-1, 4, true),
-            // An array of PACK.
+            // An array that PACK has allocated.
             (5, 0, true),
         ] {
             let dimension = CDimension {

@@ -1,4 +1,4 @@
-//! Buffers that cannot be used: errors, which go to the handler of the object of the call.
+//! Buffers that cannot be used: their errors are raised on the object of the call.
 
 use crate::abi::Abi;
 use crate::handle::{Comm, File, Session, Win, from_integer};
@@ -14,13 +14,13 @@ pub enum Problem {
     Before,
     /// The memory must have no gaps.
     Gaps,
-    /// The library's own code, of which a handler knows already.
+    /// An error code of the library, whose handler has been called already.
     OfLibrary(c_int),
-    /// The library packs the datatype in another form than its bytes.
+    /// The library packs the datatype in a form other than its bytes.
     Opaque,
 }
 
-/// The object whose error handler is called: the address of Fortran's handle.
+/// The object whose error handler is called, as the address of Fortran's handle.
 #[derive(Clone, Copy)]
 pub enum Object {
     /// A communicator.
@@ -31,12 +31,13 @@ pub enum Object {
     File(*const c_int),
     /// A session.
     Session(*const c_int),
-    /// The call has none, so that of MPI_COMM_SELF is (MPI 5.0 §9.3).
+    /// No object: the handler of MPI_COMM_SELF is called (MPI 5.0 §9.3).
     None,
 }
 
 impl Object {
-    /// Data are converted on their way: to a file with another representation.
+    /// True if data are converted between memory and the object: a file with another data
+    /// representation.
     ///
     /// # Safety
     /// The address is that of a handle.
@@ -70,11 +71,11 @@ impl Object {
     }
 }
 
-/// The codes of problems, made when they are needed.
+/// The error codes of problems, added when they are first needed.
 static CODES: Mutex<[c_int; 4]> = Mutex::new([0; 4]);
 
 impl Problem {
-    /// Class, text, and the place of the code.
+    /// The error class, the text, and the index in [`CODES`] of the problem's code.
     fn description<A: Abi>(self) -> Option<(c_int, &'static CStr, usize)> {
         Some(match self {
             Problem::TooShort => (
@@ -114,8 +115,8 @@ impl Problem {
         if codes[place] == 0 {
             codes[place] = class;
             let mut made = 0;
-            // SAFETY: the addresses are those of an integer and of a C string. A library that adds
-            // no code to a class of the standard leaves the class, which is a code, too.
+            // SAFETY: the addresses are those of an integer and of a C string. If a library cannot
+            // add a code to a class of the standard, the class itself is used, which is a code too.
             unsafe {
                 if standard::add_error_code::<A, true>(class, &mut made) == 0
                     && standard::add_error_string::<A, true>(made, text.as_ptr()) == 0

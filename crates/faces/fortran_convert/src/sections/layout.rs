@@ -1,5 +1,5 @@
-//! The bytes of a datatype in the order of a message, learned from the library by packing: the
-//! standard ABI has no function that lists them.
+//! The bytes of a datatype in the order of a message. They are found by packing with the library,
+//! because the standard ABI has no function that lists them.
 
 use super::errors::Problem;
 use crate::abi::Abi;
@@ -7,14 +7,14 @@ use crate::handle::{Comm, from_integer};
 use crate::standard;
 use std::ffi::c_int;
 
-/// Bytes without gaps, at a distance from the beginning of an element.
+/// Bytes without gaps, at an offset in bytes from the start of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) offset: usize,
     pub(crate) bytes: usize,
 }
 
-/// The bytes of one element of a datatype.
+/// The bytes of one element of a datatype, in the order of a message.
 pub(crate) struct Layout {
     pub(crate) runs: Vec<Run>,
     pub(crate) size: usize,
@@ -22,6 +22,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
+    /// The layout of a datatype.
+    ///
     /// # Safety
     /// The datatype is the library's.
     pub(crate) unsafe fn of<A: Abi>(datatype: A::Handle) -> Result<Layout, Problem> {
@@ -59,7 +61,7 @@ impl Layout {
         Ok(Layout { runs, size, extent })
     }
 
-    /// Elements are bytes in their order, one behind the other.
+    /// True if the bytes of elements are contiguous and in ascending order.
     pub(crate) fn is_dense(&self) -> bool {
         self.size == self.extent
             && self.runs
@@ -70,11 +72,11 @@ impl Layout {
     }
 }
 
-/// Packs memory whose bytes are the digits of their own places: the packed bytes are the places of
-/// the bytes of a message.
+/// Packs memory in which each byte is a digit of its own offset: the packed bytes thus are the
+/// offsets of the bytes of a message.
 ///
 /// # Safety
-/// The datatype is the library's, of this size, and ends there.
+/// The datatype is the library's, has this size, and ends at `end`.
 unsafe fn packed<A: Abi>(
     datatype: A::Handle,
     size: usize,
@@ -109,7 +111,7 @@ unsafe fn packed<A: Abi>(
     Ok(runs(&places))
 }
 
-/// Places of bytes as runs.
+/// Joins offsets of single bytes to runs.
 fn runs(places: &[usize]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for &offset in places {

@@ -1,14 +1,14 @@
 //! Sections of arrays as choice buffers of `mpi_f08` (MPI 5.0 §19.1.12).
 //!
 //! A choice buffer is the sequence of the elements of the actual argument, in array element order,
-//! as if they lay one behind the other; count and datatype apply to that sequence. An argument
-//! without gaps goes to the library as it is. For others there are two methods, which the kind of
-//! the buffer determines (`choice` of `fortran_tables`):
+//! as if they were contiguous; count and datatype apply to that sequence. An argument without gaps
+//! is passed to the library unchanged. For others there are two methods, and the kind of the buffer
+//! determines which is used (`choice` of `fortran_tables`):
 //!
 //! - A buffer with one count and one datatype is *described*: a datatype is made that has the bytes
 //!   of the section in that order. Nothing is copied.
 //! - A buffer of a reduction, and one with blocks for several ranks, is *packed*: the library gets
-//!   a copy, and what it changes there is written into the section when the operation is complete.
+//!   a copy, whose changes are written to the section when the operation is complete.
 //!
 //! Invariant: no byte of a section is written that the operation has not changed.
 
@@ -34,40 +34,41 @@ use errors::Problem;
 use reach::Integer;
 use std::ffi::{c_int, c_void};
 
-/// The choice buffers of one call.
+/// The choice buffers of one call of Fortran.
 pub struct Sections<A: Abi> {
-    /// Datatypes that are freed when the library has them.
+    /// Datatypes of described buffers, which are freed after the call.
     types: Vec<A::Handle>,
-    /// One of them consists of bytes.
+    /// True if one of `types` consists of bytes.
     has_bytes: bool,
     copies: Vec<Packed>,
     lifetime: Lifetime,
     problem: Option<Problem>,
 }
 
-/// The end of a call's use of its buffers.
+/// The time during which a call uses its buffers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// The call.
+    /// During the call.
     Call,
-    /// The call, and its request until that is complete.
+    /// From the call until its request is complete.
     Request,
-    /// From each start to the completion.
+    /// From each start of a persistent request until its completion.
     Starts,
 }
 
-/// A choice buffer with its count and its datatype, as the entry point below takes them.
+/// A choice buffer with its count and its datatype, as arguments of the entry point without
+/// sections.
 pub struct Described<N> {
-    /// The address.
+    /// The address of the buffer.
     pub address: *mut c_void,
-    /// The count.
+    /// The number of elements.
     pub count: N,
     /// Fortran's handle of the datatype.
     pub datatype: c_int,
 }
 
 impl<A: Abi> Sections<A> {
-    /// No buffers, for a call with this use of them.
+    /// The choice buffers of a call that uses them during `lifetime`; none yet.
     pub fn new(lifetime: Lifetime) -> Sections<A> {
         Sections {
             types: Vec::new(),
@@ -78,7 +79,7 @@ impl<A: Abi> Sections<A> {
         }
     }
 
-    /// A buffer with one count and one datatype.
+    /// Adds a buffer with one count and one datatype.
     ///
     /// # Safety
     /// The descriptor is a compiler's; the addresses are those of count and datatype.
@@ -112,8 +113,8 @@ impl<A: Abi> Sections<A> {
         }
     }
 
-    /// A buffer of which the call uses so many of the first bytes. `is_written`: it may change
-    /// them.
+    /// Adds a buffer of which the call uses the first `reach` bytes. `is_written`: true if it may
+    /// change them.
     ///
     /// # Safety
     /// The descriptor is a compiler's.
@@ -130,7 +131,7 @@ impl<A: Abi> Sections<A> {
             }
             let section = buffer.section();
             match reach() {
-                // Its count is not significant for this rank, or 0.
+                // The count is not significant at this rank, or is 0.
                 Ok(0) => return buffer.address(),
                 Ok(bytes) if bytes as usize <= section.bytes() => {}
                 Ok(_) => self.problem = Some(Problem::TooShort),
@@ -146,7 +147,7 @@ impl<A: Abi> Sections<A> {
         }
     }
 
-    /// A buffer that holds one element of the datatype.
+    /// Adds a buffer that holds one element of the datatype.
     ///
     /// # Safety
     /// The descriptor is a compiler's; the other address is that of a datatype.
@@ -165,7 +166,7 @@ impl<A: Abi> Sections<A> {
         }
     }
 
-    /// Memory that the library keeps.
+    /// Adds memory that the library keeps, which must have no gaps.
     ///
     /// # Safety
     /// The descriptor is a compiler's.
@@ -179,7 +180,8 @@ impl<A: Abi> Sections<A> {
         }
     }
 
-    /// Calls the error handler of the object if a buffer cannot be used, and frees everything.
+    /// If a buffer cannot be used, frees everything, calls the error handler of the object, and
+    /// returns the error code. `None`: all buffers can be used.
     ///
     /// # Safety
     /// The object's address is that of a handle.
@@ -195,10 +197,11 @@ impl<A: Abi> Sections<A> {
         Some(unsafe { problem.raise::<A>(object) })
     }
 
-    /// After the call, with its error code and the request that it has made, or NULL.
+    /// Ends the use of the buffers by a call that returned `code` and the request, which is NULL if
+    /// there is none.
     ///
     /// # Safety
-    /// The program's arrays are still there; the address is that of a handle.
+    /// The program's arrays still exist; the address is that of a handle.
     pub unsafe fn end(mut self, code: c_int, request: *const c_int) {
         self.free_types();
         // SAFETY: promised; without an error there is a request.
@@ -215,7 +218,7 @@ impl<A: Abi> Sections<A> {
         }
     }
 
-    /// The library keeps them as long as an operation needs them.
+    /// Frees the datatypes. The library keeps them as long as an operation needs them.
     fn free_types(&mut self) {
         for mut made in self.types.drain(..) {
             // SAFETY: this code has made the datatype.

@@ -1,4 +1,4 @@
-//! A copy of a section for the library.
+//! A contiguous copy of a section, for the library.
 
 use super::section::Section;
 use std::ffi::c_void;
@@ -9,12 +9,12 @@ type Words = Box<[u128]>;
 pub(crate) struct Packed {
     section: Section,
     copy: Words,
-    /// The copy as it was before the operation, if that writes into it.
+    /// The copy before the operation, if the operation writes to it.
     before: Option<Words>,
 }
 
-// SAFETY: the address is that of an array of the program's, which promises that it stays until the
-// operation is complete, whichever thread completes it.
+// SAFETY: the address is that of an array of the program, which promises that the array exists
+// until the operation is complete, whichever thread completes it.
 unsafe impl Send for Packed {}
 
 impl Packed {
@@ -31,10 +31,10 @@ impl Packed {
         self.copy.as_mut_ptr().cast()
     }
 
-    /// Before the operation.
+    /// Copies the section, before the operation.
     ///
     /// # Safety
-    /// The section is there.
+    /// The section exists.
     pub(crate) unsafe fn gather(&mut self) {
         // SAFETY: promised; the copy is as long as the section.
         unsafe { self.section.gather(self.copy.as_mut_ptr().cast()) };
@@ -43,10 +43,10 @@ impl Packed {
         }
     }
 
-    /// After the operation: writes what it has changed into the section.
+    /// Writes the operation's changes of the copy to the section, after the operation.
     ///
     /// # Safety
-    /// The section is there.
+    /// The section exists.
     pub(crate) unsafe fn scatter(&mut self) {
         if let Some(before) = &self.before {
             let (copy, before) = (self.copy.as_ptr().cast(), before.as_ptr().cast());

@@ -1,5 +1,5 @@
-//! The number of bytes, counted from its beginning, that a call uses of a buffer with several
-//! blocks.
+//! The reach of a call into a buffer with several blocks: the number of bytes, counted from the
+//! start of the buffer, that the call uses.
 
 use super::errors::Problem;
 use crate::abi::Abi;
@@ -7,12 +7,12 @@ use crate::handle::{Comm, Datatype, from_integer};
 use crate::{peers, standard};
 use std::ffi::c_int;
 
-/// A count or a displacement.
+/// An integer type of counts or displacements.
 pub trait Integer: Copy {
-    /// One.
+    /// The value 1.
     const ONE: Self;
 
-    /// The value.
+    /// The value as a 64-bit integer.
     fn get(self) -> i64;
 }
 
@@ -29,14 +29,16 @@ macro_rules! integers {
 }
 integers! { c_int i64 isize }
 
-/// The place of a datatype's bytes.
+/// The span of a datatype's bytes.
 struct Extent {
     extent: i64,
-    /// Behind the last byte of one element.
+    /// The end of the last byte of one element, in bytes from its address.
     end: i64,
 }
 
 impl Extent {
+    /// The span of a datatype's bytes.
+    ///
     /// # Safety
     /// The datatype is the library's.
     unsafe fn of<A: Abi>(datatype: A::Handle) -> Result<Extent, Problem> {
@@ -63,7 +65,8 @@ impl Extent {
         })
     }
 
-    /// Behind the last byte of so many elements, the first of them at this displacement.
+    /// The end of `count` elements, in bytes from the start of the buffer; the first of them is at
+    /// this displacement in bytes.
     fn reach(&self, count: i64, displacement: i64) -> Result<i64, Problem> {
         match count {
             ..=0 => Ok(0),
@@ -73,7 +76,8 @@ impl Extent {
     }
 }
 
-/// So many blocks of as many elements.
+/// The bytes that a call uses, counted from the start of the buffer: `blocks` consecutive blocks of
+/// `count` elements each.
 ///
 /// # Safety
 /// The datatype is the library's.
@@ -86,10 +90,11 @@ pub unsafe fn blocks<A: Abi, N: Integer>(
     unsafe { Extent::of::<A>(datatype) }?.reach(count.get() * blocks, 0)
 }
 
-/// Blocks of different lengths, one behind the other.
+/// The bytes that a call uses, counted from the start of the buffer: consecutive blocks of
+/// different lengths.
 ///
 /// # Safety
-/// The address is that of so many counts.
+/// The address is that of `blocks` counts.
 pub unsafe fn sum<A: Abi, N: Integer>(
     counts: *const N,
     datatype: A::Handle,
@@ -102,10 +107,11 @@ pub unsafe fn sum<A: Abi, N: Integer>(
     unsafe { Extent::of::<A>(datatype) }?.reach(sum, 0)
 }
 
-/// Blocks at displacements that count elements.
+/// The bytes that a call uses, counted from the start of the buffer: blocks at displacements that
+/// count extents of the datatype.
 ///
 /// # Safety
-/// The addresses are those of so many integers.
+/// The addresses are those of `blocks` integers.
 pub unsafe fn vector<A: Abi, N: Integer, D: Integer>(
     counts: *const N,
     displacements: *const D,
@@ -122,10 +128,11 @@ pub unsafe fn vector<A: Abi, N: Integer, D: Integer>(
     }
 }
 
-/// Blocks of different datatypes at displacements in bytes.
+/// The bytes that a call uses, counted from the start of the buffer: blocks of different datatypes
+/// at displacements in bytes.
 ///
 /// # Safety
-/// The addresses are those of so many integers and datatypes.
+/// The addresses are those of `blocks` integers and datatypes.
 pub unsafe fn mixed<A: Abi, N: Integer, D: Integer>(
     counts: *const N,
     displacements: *const D,
@@ -150,7 +157,8 @@ fn furthest(blocks: i64, reach: impl Fn(usize) -> Result<i64, Problem>) -> Resul
     blocks.try_fold(0, |furthest, at| Ok(furthest.max(reach(at)?)))
 }
 
-/// The reach where it is significant at the root alone.
+/// The bytes that a call uses, counted from the start of the buffer, if it is significant at the
+/// root only: 0 at other ranks.
 ///
 /// # Safety
 /// The address is that of a handle.
@@ -166,7 +174,8 @@ pub unsafe fn at_root<A: Abi>(
     }
 }
 
-/// One of the counts: that of this rank.
+/// The bytes that a call uses, counted from the start of the buffer: a block whose count is this
+/// rank's element of an array.
 ///
 /// # Safety
 /// The addresses are those of a handle and of as many counts as ranks.

@@ -1,29 +1,30 @@
 //! A section of an array in memory: elements in array element order, dimensions with strides of
-//! their own. It is pure: it knows nothing of MPI, and touches memory only where it copies.
+//! their own. This module does not depend on MPI, and accesses memory only in copies.
 
 /// The highest rank of an array.
 pub(crate) const MOST_DIMENSIONS: usize = 15;
 
-/// The distance of its elements in bytes may be negative.
+/// A dimension: its extent in elements, and the distance of its elements in bytes, which may be
+/// negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dimension {
     pub(crate) extent: usize,
     pub(crate) stride: isize,
 }
 
-/// Runs of bytes without gaps, and the dimensions in which they lie, the innermost first. None has
-/// the extent 1, and none continues the one below it.
+/// A section: runs of bytes without gaps, and the dimensions in which they lie, the innermost
+/// first. No dimension has the extent 1, and none continues the next inner one without a gap.
 #[derive(Clone, Copy)]
 pub(crate) struct Section {
     pub(crate) address: *mut u8,
-    /// The bytes of a run.
+    /// The number of bytes of a run.
     pub(crate) run: usize,
     dimensions: [Dimension; MOST_DIMENSIONS],
     rank: usize,
 }
 
-/// A part of a section: `count` slabs at the distance `stride`, each of them all that the `inner`
-/// innermost dimensions have.
+/// A part of a section: `count` slabs at the distance `stride` in bytes. A slab contains all
+/// elements of the `inner` innermost dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) offset: isize,
@@ -32,7 +33,7 @@ pub(crate) struct Piece {
     pub(crate) stride: isize,
 }
 
-/// The first bytes of a section: pieces, and then bytes of one run.
+/// The first bytes of a section: pieces, followed by `tail` bytes of one run.
 pub(crate) struct Prefix {
     pub(crate) pieces: Vec<Piece>,
     pub(crate) tail_offset: isize,
@@ -40,7 +41,7 @@ pub(crate) struct Prefix {
 }
 
 impl Section {
-    /// One element.
+    /// A section of one element of `element` bytes.
     pub(crate) fn scalar(address: *mut u8, element: usize) -> Section {
         Section {
             address,
@@ -74,13 +75,13 @@ impl Section {
         &self.dimensions[..self.rank]
     }
 
-    /// The number of bytes.
+    /// The number of bytes of the section.
     pub(crate) fn bytes(&self) -> usize {
         let extents = self.dimensions().iter().map(|dimension| dimension.extent);
         self.run * extents.product::<usize>()
     }
 
-    /// The first bytes, of which there are at least so many.
+    /// The first `bytes` bytes of the section, which has at least that many.
     pub(crate) fn prefix(&self, bytes: usize) -> Prefix {
         let (mut rest, mut offset, mut pieces) = (bytes, 0, Vec::new());
         let mut slab = self.bytes();
@@ -106,7 +107,8 @@ impl Section {
         }
     }
 
-    /// The distance from the address of a byte, and the number of bytes that follow it in its run.
+    /// The offset of byte number `byte` from the address, and the number of bytes from it to the
+    /// end of its run.
     pub(crate) fn place(&self, byte: usize) -> (isize, usize) {
         let (mut run, within) = (byte / self.run, byte % self.run);
         let mut offset = within as isize;
@@ -117,7 +119,7 @@ impl Section {
         (offset, self.run - within)
     }
 
-    /// Calls `visit` with the distance of each run from the address, in array element order.
+    /// Calls `visit` with the offset of each run from the address, in array element order.
     pub(crate) fn for_each_run(&self, mut visit: impl FnMut(isize)) {
         if self.bytes() == 0 {
             return;
@@ -149,7 +151,7 @@ impl Section {
     /// Copies the section to memory without gaps.
     ///
     /// # Safety
-    /// Both are memory of so many bytes, which do not overlap.
+    /// Both are memory of [`bytes`](Section::bytes) bytes, which do not overlap.
     pub(crate) unsafe fn gather(&self, to: *mut u8) {
         // SAFETY: promised.
         unsafe {
@@ -159,11 +161,11 @@ impl Section {
         }
     }
 
-    /// Copies the section from memory without gaps: the bytes that differ from what the section had
-    /// before. Others may belong to somebody else by now.
+    /// Copies to the section from memory without gaps, but only the bytes that differ from
+    /// `before`: other bytes may have been changed by others meanwhile.
     ///
     /// # Safety
-    /// As above; `before` is as long.
+    /// As for `gather`; `before` has the same length.
     pub(crate) unsafe fn scatter(&self, from: *const u8, before: *const u8) {
         // SAFETY: promised.
         unsafe {
@@ -174,8 +176,11 @@ impl Section {
         }
     }
 
+    /// Calls `copy` for each run, with its address, its address in `packed`, and its length in
+    /// bytes.
+    ///
     /// # Safety
-    /// `packed` is memory of so many bytes.
+    /// `packed` is memory of as many bytes as the section.
     #[inline(always)]
     unsafe fn copy(&self, mut packed: *mut u8, copy: impl Fn(*mut u8, *mut u8, usize)) {
         let run = self.run;
@@ -186,10 +191,10 @@ impl Section {
     }
 }
 
-/// Writes the words that changed, and the changed bytes of what is no whole word.
+/// Writes the words that changed, and those bytes that changed behind the last whole word.
 ///
 /// # Safety
-/// All are memory of so many bytes.
+/// All are memory of `bytes` bytes.
 #[inline(always)]
 unsafe fn write_changes(to: *mut u8, new: *const u8, old: *const u8, bytes: usize) {
     const WORD: usize = size_of::<u32>();

@@ -1,12 +1,12 @@
-//! Sections of every rank against copies that are made element by element.
+//! Tests of sections of every rank, compared with copies that are made element by element.
 
 use super::section::{Dimension, MOST_DIMENSIONS, Section};
 use proptest::prelude::*;
 
-/// The most bytes of an array.
+/// The greatest number of bytes of an array.
 const MOST_BYTES: usize = 8192;
 
-/// An array of bytes, and a section of it with every address of its elements.
+/// An array of bytes, and the dimensions of a section of it.
 #[derive(Debug, Clone)]
 struct Case {
     element: usize,
@@ -15,7 +15,7 @@ struct Case {
     memory: usize,
 }
 
-/// Whole arrays of extents 1 to 4, sections of them with a stride of either sign, or none of it.
+/// Whole arrays with extents 1 to 4, and sections of them with positive, negative or no stride.
 fn cases() -> impl Strategy<Value = Case> {
     let dimension = (1..=4usize, 1..=2usize, any::<bool>(), 0..=60usize);
     let dimensions = prop::collection::vec(dimension, 0..=MOST_DIMENSIONS);
@@ -59,7 +59,7 @@ impl Case {
         section
     }
 
-    /// Positions of all bytes in array element order.
+    /// The positions of all bytes in array element order.
     fn positions(&self) -> Vec<usize> {
         let extents = self.dimensions.iter().map(|dimension| dimension.extent);
         let mut positions = Vec::new();
@@ -75,12 +75,12 @@ impl Case {
     }
 }
 
-/// Bytes that differ from their neighbours.
+/// Memory whose bytes differ from their neighbours.
 fn filled(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 256) as u8).collect()
 }
 
-/// The places of the bytes that a prefix describes, relative to the address.
+/// The offsets from the address of the bytes that a prefix describes.
 fn places_of_prefix(section: &Section, bytes: usize) -> Vec<isize> {
     let prefix = section.prefix(bytes);
     let run = |places: &mut Vec<isize>, offset: isize, bytes: usize| {
@@ -110,7 +110,7 @@ proptest! {
         let expected: Vec<u8> = case.positions().iter().map(|at| filled(case.memory)[*at]).collect();
         prop_assert_eq!(section.bytes(), expected.len());
         let mut packed = vec![0; expected.len()];
-        // SAFETY: both are memory of so many bytes.
+        // SAFETY: both are memory of the section's length.
         unsafe { section.gather(packed.as_mut_ptr()) };
         prop_assert_eq!(packed, expected);
     }
@@ -120,7 +120,7 @@ proptest! {
         let mut memory = filled(case.memory);
         let section = case.section(&mut memory);
         let (mut before, positions) = (vec![0; section.bytes()], case.positions());
-        // SAFETY: both are memory of so many bytes.
+        // SAFETY: both are memory of the section's length.
         unsafe { section.gather(before.as_mut_ptr()) };
         let mut after = before.clone();
         // Words of 4 bytes are the unit of changes.
@@ -128,7 +128,7 @@ proptest! {
         for (at, byte) in after.iter_mut().enumerate() {
             *byte = if is_changed(at) { byte.wrapping_add(1) } else { *byte };
         }
-        // Somebody else's changes of what the operation left alone.
+        // Concurrent changes by others of bytes that the operation did not change.
         let mut expected = memory.clone();
         for (at, position) in positions.iter().enumerate() {
             let in_run = at % section.run / 4 * 4 + at / section.run * section.run;
@@ -140,7 +140,7 @@ proptest! {
                 expected[*position] = after[at];
             }
         }
-        // SAFETY: all are memory of so many bytes.
+        // SAFETY: all are memory of the section's length.
         unsafe { case.section(&mut memory).scatter(after.as_ptr(), before.as_ptr()) };
         prop_assert_eq!(memory, expected);
     }

@@ -1,10 +1,10 @@
-//! Values of constants, in the module and in the header.
+//! Tests of the values of constants, in the module and in the header.
 
 use crate::{digest, source};
 
 /// The number of constants of Fortran that are integers or handles, and the digest of their sorted
-/// lines `NAME=VALUE`, by the machine-readable edition of the MPI 5.0 standard; texts are one
-/// character shorter than in C.
+/// lines `NAME=VALUE`, by the machine-readable edition of the MPI 5.0 standard. Limits of strings
+/// are one less than in C.
 const CONSTANTS: (usize, u64) = (300, 0x6140_b8d1_e8eb_0555);
 
 #[test]
@@ -22,7 +22,7 @@ fn the_constants_of_the_module_are_the_standards() {
     assert_eq!((lines.len(), digest(&lines)), CONSTANTS);
 }
 
-/// A statement `PARAMETER (NAME=VALUE)`.
+/// The header has lines `PARAMETER (NAME=VALUE)`.
 #[test]
 fn the_constants_of_the_header_are_those_of_the_module() {
     let text = source("mpif.h");

@@ -1,19 +1,19 @@
-//! Interfaces of the module `mpi_f08`.
+//! Tests of the interfaces of the module `mpi_f08`.
 
 use crate::{digest, source};
 use std::collections::BTreeMap;
 
 /// The number of procedures, and the digest of their sorted lines `NAME(ARGUMENT:TYPE:INTENT:SHAPE
 /// ...)` without IERROR, by the machine-readable edition of the MPI 5.0 standard. The type is that
-/// of a handle or a status. Choice buffers and statuses that are written have no intent, nor has
-/// the buffer of MPI_Precv_init, which that edition takes for one that is read.
+/// of a handle or a status. Choice buffers and written statuses have no intent; neither has the
+/// buffer of MPI_Precv_init, which that edition treats as one that is read.
 const INTERFACES: (usize, u64) = (425, 0x817c_caca_e1f4_0314);
 
-/// The number of procedures with a form for large counts, but for those two.
+/// The number of procedures with a form for large counts, except the two below.
 const LARGE: usize = 157;
 
-/// A procedure that has more arguments in that edition than in the text, and two whose interfaces
-/// name a constant.
+/// A procedure that has more arguments in that edition than in the standard's text, and two whose
+/// interfaces contain a constant.
 const OTHERS: [&str; 3] = ["MPI_Pcontrol", "MPI_Status_f082f", "MPI_Status_f2f08"];
 
 #[test]
@@ -31,20 +31,20 @@ fn the_interfaces_are_the_standards() {
     }
 }
 
-/// A form with large counts is the other form with the type of some integers changed.
+/// A form with large counts is the other form with another type for some integers.
 #[test]
 fn forms_with_large_counts_have_the_arguments_of_the_others() {
     let (_, interfaces) = interfaces("mpi_f08_descriptors.f90");
     let mut number = 0;
     for (name, interface) in &interfaces {
-        // Two have arguments for large counts alone.
+        // Two procedures have arguments that only the large form has.
         let is_wider = name.contains("Type_get_contents") || name.contains("Type_get_envelope");
         if let Some(small) = name.strip_suffix("_c").filter(|_| !is_wider) {
             assert_eq!(&interface.replace("_c(", "("), &interfaces[small]);
             number += 1;
         }
     }
-    // Those of MPI_ and of PMPI_.
+    // Each form occurs with `MPI_` and with `PMPI_`.
     assert_eq!(number, 2 * LARGE);
 }
 
@@ -58,7 +58,7 @@ fn every_interface_has_its_twin_of_the_profiling_interface() {
     }
 }
 
-/// The generic names, and the interfaces by specific names without their ends.
+/// The generic names, and the interfaces by the specific names without their suffixes.
 fn interfaces(choice: &str) -> (Vec<String>, BTreeMap<String, String>) {
     let text = [source("mpi_f08_procedures.f90"), source(choice)].concat();
     let text = text.replace("&\n        ", "");
@@ -100,7 +100,7 @@ fn description(attributes: &str, shape: &str) -> String {
         Some(rest.split_once(')')?.0)
     };
     let ty = between("TYPE(MPI_").map_or(String::new(), |ty| format!("MPI_{ty}"));
-    // A choice buffer has the rank of what is passed.
+    // A choice buffer has the rank of the actual argument.
     let shape = match attributes.starts_with("TYPE(*)") {
         true => String::new(),
         false => shape.replace(' ', ""),

@@ -1,4 +1,4 @@
-//! Interfaces of the module `mpi`.
+//! Tests of the interfaces of the module `mpi`.
 
 use crate::{digest, source};
 use fortran_tables::Tables;
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 /// The number of procedures that Fortran and C have, and the digest of their sorted interfaces, by
 /// the machine-readable edition of the MPI 5.0 standard: name, arguments with types and shapes, and
-/// the type of the result, in capitals.
+/// the type of the result, in upper case.
 const INTERFACES: (usize, u64) = (430, 0x9cff_868a_f1bd_3ea4);
 
-/// Procedures that are no part of the standard's list: those of MPI 1, and second names of others.
+/// Procedures that are not in the standard's list: those of MPI 1, and second names of others.
 const BESIDE: [&str; 14] = [
     "MPI_ADDRESS",
     "MPI_ALLOC_MEM_CPTR",
@@ -28,7 +28,7 @@ const BESIDE: [&str; 14] = [
     "MPI_WIN_SHARED_QUERY_CPTR",
 ];
 
-/// Procedures of Fortran alone.
+/// Procedures that only Fortran has.
 const OF_FORTRAN: [&str; 3] = ["MPI_F_SYNC_REG", "MPI_STATUS_F082F", "MPI_STATUS_F2F08"];
 
 #[test]
@@ -64,7 +64,7 @@ fn every_interface_has_its_twin_of_the_profiling_interface() {
 /// `PROCEDURE ARGUMENT`, by the same edition.
 const ASYNCHRONOUS: (usize, u64) = (200, 0xd258_b0c3_9bdd_3c44);
 
-/// Arguments that need the attribute as much as their neighbours, and have none in that edition.
+/// Arguments that need the attribute as much as similar ones, and do not have it in that edition.
 const FORGOTTEN: [&str; 3] = [
     "MPI_Neighbor_allgatherv_init displs",
     "MPI_Precv_init buf",
@@ -92,7 +92,7 @@ fn what_may_be_used_after_the_return_is_asynchronous() {
     assert_eq!((lines.len(), digest(&lines)), ASYNCHRONOUS, "{lines:#?}");
 }
 
-/// The interfaces of the module by name, in capitals.
+/// The interfaces of the module, by name in upper case.
 fn interfaces() -> BTreeMap<String, String> {
     let text = source("mpi.f90")
         .replace("&\n        ", "")
@@ -131,7 +131,7 @@ fn interfaces() -> BTreeMap<String, String> {
     found
 }
 
-/// A line that declares nothing.
+/// True for a line that declares nothing.
 fn is_other(line: &str) -> bool {
     line.starts_with('!') || line.starts_with("IMPORT") || line.starts_with("USE")
 }

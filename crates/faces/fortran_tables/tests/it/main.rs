@@ -7,7 +7,7 @@ mod sizeof;
 
 use fortran_tables::Tables;
 
-/// A generated source.
+/// The text of a generated source.
 fn source(name: &str) -> String {
     let mut sources = fortran_tables::sources(&Tables::standard()).into_iter();
     sources.find(|(other, _)| *other == name).unwrap().1

@@ -1,9 +1,9 @@
-//! MPI_SIZEOF in the modules and in the header.
+//! Tests of MPI_SIZEOF in the modules and in the header.
 
 use crate::source;
 use std::collections::BTreeMap;
 
-/// Types that a program may ask for, and ranks of the header: 0 to 7.
+/// The number of types that a program may pass, times that of the ranks in the header: 0 to 7.
 const FORMS: usize = 13 * 8;
 
 #[test]
@@ -31,7 +31,7 @@ fn the_header_takes_the_types_that_the_modules_take() {
     }
 }
 
-/// Declarations of the arguments of each procedure `..SIZEOF_..`, by its name.
+/// The declarations of the arguments of each procedure `..SIZEOF_..`, by its name.
 fn subroutines(source_name: &str) -> BTreeMap<String, Vec<String>> {
     let text = source(source_name);
     let mut found = BTreeMap::new();

@@ -1,8 +1,8 @@
-//! Signs of life of an agent while it starts its ranks.
+//! Heartbeats of an agent while it starts its ranks.
 //!
-//! A start may take minutes where programs come from a slow file system, and the system call that
-//! waits for it blocks its thread. A second thread speaks meanwhile. An agent that is stopped falls
-//! silent with both.
+//! A start may take minutes if programs come from a slow file system, and the system call that
+//! waits for it blocks its thread. A second thread sends heartbeats meanwhile. If the agent is
+//! stopped, both threads are silent.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -12,9 +12,9 @@ use super::frame::FromAgent;
 use super::link::FrameLink;
 use super::liveness::BEATS;
 
-/// Does the work on this thread: the death of a rank's launcher is that of the thread that has
-/// started it. Beats go to the other end until it is done. `patience` is the longest silence; zero
-/// asks for no beats.
+/// Runs `work` on this thread, because a rank dies with the thread that has started it. A second
+/// thread sends heartbeats until `work` returns. `patience` is the longest silence; zero means that
+/// no heartbeats are needed.
 pub(super) fn beating<T>(link: &mut FrameLink, patience: Duration, work: impl FnOnce() -> T) -> T {
     if patience.is_zero() {
         return work();
@@ -27,7 +27,8 @@ pub(super) fn beating<T>(link: &mut FrameLink, patience: Duration, work: impl Fn
                 link.flush();
             }
         };
-        // A system without room for a thread will say so of the ranks, too.
+        // If the system cannot start a thread, it cannot start ranks either, which is reported
+        // then.
         let _ = thread::Builder::new().spawn_scoped(scope, beats);
         let done = work();
         drop(working);

@@ -1,4 +1,5 @@
-//! The launcher's end of an agent: the start of its command, and its state.
+//! The launcher's connection to the agent of a host: the command that reaches the host, and the
+//! state of the protocol with the agent.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -25,58 +26,61 @@ use crate::process_exit::ProcessExit;
 use crate::verdict::exit_text;
 use crate::{Error, Inherited, Input, JobHost, Options, mpir, processes};
 
-/// The longest time for an agent to answer.
+/// The longest time until an agent answers.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The most agents that have been started and have not answered.
+/// The most agents that have been started and have not answered yet.
 pub(crate) const AT_ONCE: usize = 32;
 
-/// The bytes of the command's text that are kept until its agent answers.
+/// The most bytes of text from the command that reaches a host, kept until its agent answers.
 const TEXT_LIMIT: usize = 8 << 10;
 
-/// The prefixes of the settings, which go to every host in addition to the variables that the user
-/// names: ours, and those of MVAPICH, some of which are aliases of ours.
+/// The prefixes of environment variables that are settings. Settings are passed to every host in
+/// addition to the variables that the user names. Some of MVAPICH's are aliases of ours.
 const SETTINGS: [&str; 2] = ["FISHPLATE_", "MV2_"];
 
 /// The agent of one host, as the launcher sees it.
 pub(crate) struct Agent {
-    /// The command that was started for it, as text.
+    /// The command that was started to reach the agent, as text.
     pub command: String,
-    /// The part of the command that reaches the host, as text.
+    /// The part of the command that reaches the host, such as `ssh HOST`, as text.
     words: String,
     pub pid: Pid,
     pub link: FrameLink,
     stderr: Option<File>,
-    /// Text from its standard error, or from its standard output before the agent answered.
+    /// Text from the command's standard error, or from its standard output before the agent
+    /// answered.
     text: Vec<u8>,
-    /// The order to send once it has answered.
+    /// The start order, to be sent once the agent has answered.
     order: Option<StartOrder>,
-    /// The time of its start.
+    /// The time at which the command was started.
     pub since: Instant,
-    /// Whether it has answered.
+    /// True if the agent has answered.
     pub has_answered: bool,
-    /// The state of its part of the job.
+    /// The state of the protocol with the agent.
     pub session: Session,
-    /// The end of its command.
+    /// The exit of the command, once it has ended.
     pub exit: Option<ProcessExit>,
-    /// The time at which the end of its stream was seen.
+    /// The time at which the agent's stream ended.
     pub ended: Option<Instant>,
-    /// Whether a piece of its profile could not be kept.
+    /// True if a piece of the agent's profile could not be stored.
     pub has_bad_profile: bool,
-    /// Whether it knows that the launcher's stream is closed.
+    /// For each output stream: true if the agent has been notified that the launcher's stream is
+    /// closed.
     pub knows_closed: [bool; 2],
 }
 
-/// The agents that have not been started yet, in the order of their hosts.
+/// Starts agents, one after the other, on the hosts that have none yet.
 pub(crate) struct AgentStarter {
-    /// The path of this command.
+    /// The path of this executable.
     own: PathBuf,
     hosts: Hosts,
     mark: JobMark,
     secret: Secret,
     signals: SigSet,
-    /// The next host, and its first rank.
+    /// The index of the next host that gets an agent.
     next: usize,
+    /// The world rank of the first rank on that host.
     first: usize,
 }
 
@@ -120,7 +124,7 @@ impl AgentStarter {
     }
 }
 
-/// Whether this variable is a setting that no launcher sets.
+/// True if this variable is a setting, and not one that a launcher sets.
 fn is_setting(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     SETTINGS.iter().any(|prefix| name.starts_with(prefix))
@@ -163,7 +167,7 @@ fn order(options: &Options, secret: &Secret, hosts: &Hosts, own: Range<usize>) -
         counts: options.profile.is_some(),
         secret: secret.clone(),
         window: output_window(options.hosts.len()),
-        // A debugger stops the launcher, which is then silent.
+        // Under a debugger the launcher may be stopped, and then sends nothing.
         patience: match mpir::is_being_debugged() {
             true => Duration::ZERO,
             false => options.heartbeat,
@@ -200,7 +204,7 @@ fn start_command(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Ctrl-C on the terminal is for the launcher, which orders the agents.
+        // Ctrl-C on the terminal must reach only the launcher, which orders the agents.
         .process_group(0);
     let launcher = getpid();
     // SAFETY: between fork and exec this makes only system calls.
@@ -250,12 +254,12 @@ fn start_command(
 }
 
 impl Agent {
-    /// The standard error of its command, while it is open.
+    /// The standard error of the agent's command, while it is open.
     pub(crate) fn stderr(&self) -> Option<&File> {
         self.stderr.as_ref()
     }
 
-    /// Reads a part of its command's standard error.
+    /// Reads available text from the standard error of the agent's command.
     pub(crate) fn pull_text(&mut self) {
         let mut bytes = [0; TEXT_LIMIT];
         let Some(stderr) = &mut self.stderr else {
@@ -273,7 +277,7 @@ impl Agent {
         }
     }
 
-    /// Keeps text, of which only the last part is shown if the agent never answers.
+    /// Keeps text of the command. Until the agent answers, only the last part is kept.
     fn keep(&mut self, text: &[u8]) {
         self.text.extend_from_slice(text);
         if !self.has_answered && self.text.len() > TEXT_LIMIT {
@@ -282,7 +286,7 @@ impl Agent {
         }
     }
 
-    /// Takes the text to show. None is shown before the agent has answered.
+    /// Takes the text to show to the user. It is empty until the agent has answered.
     pub(crate) fn take_text(&mut self) -> String {
         match self.has_answered {
             true => terminal_text::lines(&String::from_utf8_lossy(&std::mem::take(&mut self.text))),
@@ -290,9 +294,9 @@ impl Agent {
         }
     }
 
-    /// Searches the first lines of the command's standard output for the agent's answer. The error
-    /// is that of an agent of another version.
-    pub(crate) fn meet(&mut self) -> Result<(), String> {
+    /// Searches the first lines of the command's standard output for the agent's answer, and then
+    /// sends the start order. An error if the agent has another version.
+    pub(crate) fn connect(&mut self) -> Result<(), String> {
         while let Some(line) = self.link.next_line().filter(|_| !self.has_answered) {
             if line == super::frame::HELLO {
                 self.has_answered = true;
@@ -319,12 +323,12 @@ impl Agent {
         Ok(())
     }
 
-    /// Sends a signal to its command's process group.
+    /// Sends a signal to the process group of the agent's command.
     pub(crate) fn kill(&self, signal: Signal) {
         processes::to_group(self.pid, signal);
     }
 
-    /// The reason why it was lost, with advice for the user.
+    /// The reason why the agent was lost, with advice for the user.
     pub(crate) fn obituary(&self) -> String {
         let how = match self.exit {
             Some(ProcessExit::Code(code)) => format!("ended with code {code}"),
@@ -364,7 +368,7 @@ impl Agent {
         format!("`{command}` {how} before its agent answered{said}{advice}")
     }
 
-    /// The exit code of the job if its loss ends it.
+    /// The exit code of the job if the loss of this agent ends it.
     pub(crate) fn exit_code(&self) -> u8 {
         match self.exit {
             Some(ProcessExit::Code(code @ 1..=255)) => code as u8,

@@ -1,10 +1,10 @@
 //! Frames between launcher and agent, over the agent's standard streams.
 //!
-//! Both ends are the same version of the same command, as the agent's first line shows, so frames
+//! The agent's first line shows that both ends are the same version of the same command, so frames
 //! carry no version.
 //!
-//! Invariant: neither end blocks on the other. Frames wait at the sender for room, and
-//! large data (output and input) is limited by a window that the receiver's confirmations reopen.
+//! Invariant: neither end blocks on the other. Frames are queued at the sender, and for large data
+//! (output and input) a window limits them, which the receiver's confirmations reopen.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,17 +13,18 @@ use crate::exchange::{Down, Up};
 use crate::output::OutputTarget;
 use crate::process_exit::ProcessExit;
 
-/// The line by which an agent answers. Lines before it come from other programs.
+/// The line by which an agent answers. Lines before it come from other programs, such as a login
+/// shell.
 pub(crate) const HELLO: &str = concat!("fishplate agent ", env!("CARGO_PKG_VERSION"));
 
 /// The window: the most bytes of one output stream, or of input, without confirmation.
 pub(crate) const WINDOW: usize = 256 << 10;
 
-/// The most bytes of one output stream that all agents together may have sent without
-/// confirmation, as far as each still has a piece.
+/// The most bytes of one output stream that all agents together may have sent without confirmation.
+/// The window of each is at least one piece, which may exceed this.
 const ALL_WINDOWS: usize = 8 << 20;
 
-/// The window of an output stream of each of this many agents.
+/// The window for an output stream of each of `agents` agents, in bytes.
 pub(crate) fn output_window(agents: usize) -> usize {
     (ALL_WINDOWS / agents.max(1)).clamp(PIECE, WINDOW)
 }
@@ -31,10 +32,11 @@ pub(crate) fn output_window(agents: usize) -> usize {
 /// The most bytes in one frame of output or input.
 pub(crate) const PIECE: usize = 16 << 10;
 
-/// The longest frame of an agent.
+/// The length of the longest frame of an agent, in bytes.
 pub(crate) const LONGEST: usize = 96 << 10;
 
-/// The longest frame of the launcher: an order with arguments and variables.
+/// The length of the longest frame of the launcher, in bytes: an order with arguments and
+/// variables.
 pub(crate) const LONGEST_ORDER: usize = 16 << 20;
 
 /// A frame from the launcher.
@@ -43,23 +45,24 @@ pub(crate) enum ToAgent {
     Start(Box<StartOrder>),
     /// Request the status of this rank.
     RequestStatus(usize),
-    /// The launcher's part of the exchange.
+    /// Values and ends of fences of the key-value store.
     Down(Down),
-    /// Bytes for rank 0's standard input.
+    /// Bytes for the standard input of the rank that reads it.
     Input(Vec<u8>),
     EndOfInput,
-    /// This many bytes of output were taken.
+    /// The launcher confirms this many bytes of this output stream.
     Taken(OutputTarget, usize),
-    /// The launcher's stream is closed.
+    /// The launcher's output stream of this kind is closed.
     Closed(OutputTarget),
     /// Forward this signal to the ranks.
     Signal(i32),
-    /// A sign of life.
+    /// A heartbeat.
     Beat,
-    /// The user has stopped the launcher: it is silent until its next frame.
+    /// The user has stopped the launcher, for example by Ctrl-Z. It sends nothing until its next
+    /// frame.
     Suspended,
-    /// End all processes by these signals, one after the other; in a hurry, without waiting for
-    /// output to be taken.
+    /// End all processes by these signals, one after the other; with `hurry`, without waiting until
+    /// output has been read.
     End {
         signals: Vec<i32>,
         hurry: bool,
@@ -69,36 +72,38 @@ pub(crate) enum ToAgent {
 /// A frame from the agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromAgent {
-    /// The ranks were started, as these processes.
+    /// The ranks were started; their process IDs, in order.
     Started(Vec<i32>),
     /// The ranks could not be started.
     Refused {
         why: String,
         code: u8,
     },
-    /// The agent ends all processes for this reason, which the launcher does not know.
+    /// The agent ends all processes for this reason, which the launcher does not know yet.
     Leaving(String),
-    /// A piece of the job's profile, and its place.
+    /// A piece of the profile that the agent's ranks have recorded: its offset in the file in
+    /// bytes, and the bytes.
     Counted(u64, Vec<u8>),
-    /// The last frame.
+    /// The last frame of the agent.
     Done,
-    /// A packet from this rank.
+    /// A packet of the control socket from this rank.
     Packet(usize, String),
-    /// The program of this rank that completed MPI_Init has ended, and its wrapper runs.
+    /// The program of this rank that had completed MPI_Init has ended, while its wrapper is
+    /// running.
     ProgramGone(usize),
-    /// The rank has ended, after it has entered this many fences.
+    /// This rank has ended, after it had entered this many fences.
     Ended(usize, ProcessExit, u64),
     Output(usize, OutputTarget, Vec<u8>),
     EndOfOutput(usize, OutputTarget),
-    /// This many bytes of input were taken.
+    /// The agent confirms that it has passed this many bytes of input to the rank that reads it.
     InputTaken(usize),
-    /// Rank 0 has closed its input.
+    /// The rank that reads input has closed it.
     InputClosed,
-    /// A sign of life.
+    /// A heartbeat.
     Beat,
-    /// The agent's part of the exchange.
+    /// Values and entered fences of the key-value store.
     Up(Up),
-    /// This rank broke a rule of the key-value store.
+    /// This rank has violated a rule of the key-value store; the text says which.
     Misused(usize, String),
 }
 

@@ -1,4 +1,5 @@
-//! A connection that carries frames: two pipes, and the bytes on their way.
+//! A connection between launcher and agent that carries frames: two pipes, and buffers for bytes in
+//! flight.
 //!
 //! A frame is a length of four bytes in little-endian order and a body in postcard's encoding.
 
@@ -13,28 +14,30 @@ use serde::de::DeserializeOwned;
 
 use crate::timespec;
 
-/// The longest line before frames begin; a longer one is cut.
+/// The length of the longest line before frames begin, in bytes; a longer one is split.
 const LONGEST_LINE: usize = 4 << 10;
-/// The bytes of a frame's length.
+/// The number of bytes of a frame's length field.
 const HEAD: usize = 4;
-/// The bytes of one read, and the consumed bytes that are kept before the rest moves to the front.
+/// The most bytes of one read; and the number of consumed bytes from which on the rest is moved to
+/// the front of the buffer.
 const READ: usize = 64 << 10;
 
-/// A connection between launcher and agent: two pipes, and the bytes on their way.
+/// A connection between launcher and agent: two pipes, and buffers for bytes in flight.
 pub(crate) struct FrameLink {
     reader: Option<OwnedFd>,
     writer: Option<OwnedFd>,
     arrived: Passing,
     leaving: Passing,
-    /// The longest frame that the other end may send.
+    /// The length of the longest frame that the other end may send, in bytes.
     longest: usize,
 }
 
-/// Bytes that enter at the end and leave at the front, without moving the rest each time.
+/// A buffer to which bytes are appended, and from whose front they are removed without moving the
+/// rest each time.
 #[derive(Default)]
 struct Passing {
     bytes: Vec<u8>,
-    /// The number of bytes at the front that have left.
+    /// The number of bytes at the front that have been removed and still take memory.
     gone: usize,
 }
 
@@ -47,13 +50,13 @@ impl Passing {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Removes bytes at the front.
+    /// Removes `count` bytes at the front.
     fn remove(&mut self, count: usize) {
         self.gone += count;
         if self.gone == self.bytes.len() {
             self.bytes.clear();
             self.gone = 0;
-            // The memory of one long frame is not kept.
+            // Releases the memory that one long frame took.
             self.bytes.shrink_to(2 * READ);
         } else if self.gone >= READ.max(self.bytes.len() / 2) {
             self.bytes.drain(..self.gone);
@@ -63,7 +66,7 @@ impl Passing {
 }
 
 impl FrameLink {
-    /// A link whose other end sends frames of at most `longest` bytes.
+    /// Makes a link whose other end sends frames of at most `longest` bytes.
     pub(crate) fn new(reader: OwnedFd, writer: OwnedFd, longest: usize) -> io::Result<Self> {
         for end in [&reader, &writer] {
             rustix::io::ioctl_fionbio(end, true)?;
@@ -77,24 +80,24 @@ impl FrameLink {
         })
     }
 
-    /// Whether everything has been read, up to the end.
+    /// True if the other end has closed the connection and all complete frames have been read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.reader.is_none() && !self.has_frame()
     }
 
-    /// Whether everything has been written, or nothing more can be.
+    /// True if everything has been written, or nothing more can be written.
     pub(crate) fn has_sent_all(&self) -> bool {
         self.leaving.rest().is_empty() || self.writer.is_none()
     }
 
-    /// The number of bytes that wait for the other end.
+    /// The number of bytes that are queued for the other end.
     pub(crate) fn backlog(&self) -> usize {
         self.writer
             .as_ref()
             .map_or(0, |_| self.leaving.rest().len())
     }
 
-    /// Ends the link: nothing more is read or written.
+    /// Closes the link: nothing more is read or written.
     pub(crate) fn shut(&mut self) {
         self.reader = None;
         self.writer = None;
@@ -102,7 +105,8 @@ impl FrameLink {
         self.leaving = Passing::default();
     }
 
-    /// Takes the text after the last line, once nothing more can come.
+    /// Takes the text after the last line, once the other end has closed the connection. Empty
+    /// before.
     pub(crate) fn take_rest(&mut self) -> Vec<u8> {
         match self.reader {
             Some(_) => Vec::new(),
@@ -110,30 +114,30 @@ impl FrameLink {
         }
     }
 
-    /// Whether a frame has arrived completely, or bytes that cannot be one.
+    /// True if a frame has arrived completely, or bytes that cannot be a frame.
     pub(crate) fn has_frame(&self) -> bool {
         self.length().is_some_and(|length| {
             length > self.longest || self.arrived.rest().len() - HEAD >= length
         })
     }
 
-    /// The length of the next frame, if its head has arrived.
+    /// The length of the next frame, in bytes, if its length field has arrived.
     pub(crate) fn length(&self) -> Option<usize> {
         let head = self.arrived.rest().first_chunk::<HEAD>()?;
         Some(u32::from_le_bytes(*head) as usize)
     }
 
-    /// Whether there is no room for more bytes before some have been handled.
+    /// True if there is no room for more bytes until some frames have been read.
     fn is_full(&self) -> bool {
         self.arrived.rest().len() >= self.longest + HEAD
     }
 
-    /// Closes the writing direction: the other end reads the end.
+    /// Closes the pipe to the other end, which then reads end of file.
     pub(crate) fn close(&mut self) {
         self.writer = None;
     }
 
-    /// The descriptors to poll, and the events.
+    /// The descriptors to poll, each with its events.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let reader = self.reader.iter().filter(|_| !self.is_full());
         let reader = reader.map(|fd| (fd.as_fd(), PollFlags::IN));
@@ -154,13 +158,13 @@ impl FrameLink {
         self.flush();
     }
 
-    /// Queues a line; before frames begin.
+    /// Queues a line of text. Only before the first frame.
     pub(crate) fn post_line(&mut self, line: &str) {
         self.leaving.push(format!("{line}\n").as_bytes());
         self.flush();
     }
 
-    /// Writes the bytes that can be written without blocking.
+    /// Writes queued bytes without blocking.
     pub(crate) fn flush(&mut self) {
         while !self.leaving.rest().is_empty() {
             let Some(writer) = &self.writer else { break };
@@ -168,7 +172,7 @@ impl FrameLink {
                 Ok(length) => self.leaving.remove(length),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
-                // The other end is gone, as the reader will find.
+                // The other end is gone, which the reader will detect.
                 Err(_) => self.writer = None,
             }
         }
@@ -177,8 +181,7 @@ impl FrameLink {
         }
     }
 
-    /// Waits until the last frames have left, unless the other end does not read them
-    /// until this time.
+    /// Waits until all queued frames have been written, at most until the time `until`.
     pub(crate) fn drain(&mut self, until: Instant) {
         while !self.has_sent_all() && Instant::now() < until {
             let wanted = self.wanted();
@@ -186,7 +189,7 @@ impl FrameLink {
             let mut writers: Vec<PollFd> = writers
                 .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
                 .collect();
-            // An interrupted wait is tried again.
+            // An interrupted poll is repeated.
             let _ = poll(&mut writers, Some(&timespec(until)));
             self.flush();
         }
@@ -212,8 +215,7 @@ impl FrameLink {
         has_read
     }
 
-    /// The next frame, if it has arrived completely. An error is the reason why the bytes are no
-    /// frame.
+    /// The next frame, if it has arrived completely. An error: the bytes are not a valid frame.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
         let Some(length) = self.length() else {
             return Ok(None);
@@ -229,7 +231,8 @@ impl FrameLink {
         Ok(Some(frame))
     }
 
-    /// The next line, without its newline; before frames begin. A long one comes in pieces.
+    /// The next line, without its newline, if it has arrived. Only before the first frame. A long
+    /// line is returned in pieces.
     pub(crate) fn next_line(&mut self) -> Option<String> {
         let rest = self.arrived.rest();
         let front = &rest[..rest.len().min(LONGEST_LINE)];
@@ -244,7 +247,7 @@ impl FrameLink {
     }
 }
 
-/// The descriptors of a link to poll.
+/// The descriptors of a link, in the form for `poll`.
 pub(super) fn polled(link: &FrameLink) -> Vec<PollFd<'_>> {
     let wanted = link.wanted();
     wanted

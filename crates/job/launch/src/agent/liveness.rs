@@ -1,33 +1,34 @@
-//! Signs of life between launcher and agent.
+//! Decides when heartbeats between launcher and agent are due, and when the other end is dead.
 //!
-//! Each end sends a beat several times within its patience, and declares the other dead after this
-//! time without a byte. Time is an argument, so tests do not wait.
+//! Each end sends a heartbeat several times within its patience, and declares the other dead if no
+//! byte arrives for that time. Time is an argument, so tests do not wait.
 //!
-//! Invariant: a process that was itself stopped judges nobody by the time it missed.
+//! Invariant: a process that was itself stopped does not count that time as silence of the other.
 
 use std::time::{Duration, Instant};
 
-/// The beats within the patience.
+/// The number of heartbeats within the patience.
 pub(super) const BEATS: u32 = 4;
 
-/// The view that one end has of the other.
+/// The state of heartbeats at one end of a connection: when bytes last arrived and left, and
+/// whether the other end has announced its silence.
 #[derive(Debug, Clone)]
 pub(crate) struct Liveness {
-    /// The longest silence. Zero: for ever.
+    /// The longest silence before the other end is declared dead. Zero: no limit.
     patience: Duration,
     heard: Instant,
     spoken: Instant,
     looked: Instant,
-    /// Whether the other end has announced its silence.
+    /// True if the other end has announced that it will be silent.
     is_suspended: bool,
 }
 
-/// The result of a look at the clock.
+/// The result of [`Liveness::check`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Outlook {
-    /// Whether a beat is due.
+    /// True if a heartbeat must be sent now.
     pub beat: bool,
-    /// Whether the other end has been silent for too long.
+    /// True if the other end has been silent for too long.
     pub is_dead: bool,
 }
 
@@ -42,23 +43,23 @@ impl Liveness {
         }
     }
 
-    /// The longest silence.
+    /// The longest silence before the other end is declared dead.
     pub(crate) fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// Bytes of the other end have arrived.
+    /// Records that bytes of the other end have arrived.
     pub(crate) fn heard(&mut self, now: Instant) {
         self.heard = now;
         self.is_suspended = false;
     }
 
-    /// The other end has announced that it will be silent until it speaks again.
+    /// Records that the other end has announced its silence until its next byte.
     pub(crate) fn suspend(&mut self) {
         self.is_suspended = true;
     }
 
-    /// The time of the next look.
+    /// The next time at which [`Liveness::check`] has something to do.
     pub(crate) fn next(&self) -> Option<Instant> {
         let beat = self.spoken + self.patience / BEATS;
         let end = self.heard + self.patience;
@@ -69,13 +70,13 @@ impl Liveness {
         }
     }
 
-    /// What is due at `now`.
-    pub(crate) fn look(&mut self, now: Instant) -> Outlook {
+    /// Checks at the time `now` if a heartbeat is due, and if the other end is dead.
+    pub(crate) fn check(&mut self, now: Instant) -> Outlook {
         if self.patience.is_zero() {
             return Outlook::default();
         }
-        // Looks come at every beat. After a longer gap this process was stopped, and what the other
-        // end has sent meanwhile may not have been read yet.
+        // This function is called at every heartbeat. After a longer gap this process was stopped,
+        // and bytes that the other end has sent meanwhile may be unread.
         if now.saturating_duration_since(self.looked) > self.patience / 2 {
             self.heard = now;
         }
@@ -101,12 +102,12 @@ mod tests {
         start + Duration::from_secs(seconds)
     }
 
-    /// Looks at each time that `liveness` asks for, up to `end`. Returns the beats, and the time of
-    /// death in seconds.
+    /// Calls [`Liveness::check`] at each time that [`Liveness::next`] returns, up to `end`. Returns
+    /// the number of heartbeats, and the time of death in seconds.
     fn looks(liveness: &mut Liveness, start: Instant, end: u64) -> (usize, Option<u64>) {
         let mut beats = 0;
         while let Some(next) = liveness.next().filter(|&next| next <= after(start, end)) {
-            let outlook = liveness.look(next);
+            let outlook = liveness.check(next);
             beats += usize::from(outlook.beat);
             if outlook.is_dead {
                 return (beats, Some((next - start).as_secs()));
@@ -150,7 +151,7 @@ mod tests {
         let mut liveness = Liveness::new(PATIENCE, start);
         let later = after(start, 500);
         assert_eq!(
-            liveness.look(later),
+            liveness.check(later),
             Outlook {
                 beat: true,
                 is_dead: false
@@ -164,6 +165,6 @@ mod tests {
         let start = Instant::now();
         let mut liveness = Liveness::new(Duration::ZERO, start);
         assert_eq!(liveness.next(), None);
-        assert_eq!(liveness.look(after(start, 1000)), Outlook::default());
+        assert_eq!(liveness.check(after(start, 1000)), Outlook::default());
     }
 }

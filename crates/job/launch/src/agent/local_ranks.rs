@@ -1,5 +1,5 @@
-//! The ranks of one host, watched by its agent: their packets, output, input and ends go to the
-//! launcher, and its orders to them.
+//! Serves the ranks of one host in their agent: forwards their packets, output and ends to the
+//! launcher, and the launcher's input and commands to them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -30,35 +30,36 @@ use crate::signals::Signals;
 use crate::start::StartedRanks;
 use crate::{Error, processes, timespec};
 
-/// The bytes on their way to the launcher from which on no rank is heard.
+/// The number of unsent bytes to the launcher from which on the agent receives nothing from ranks.
 const BACKLOG: usize = 4 << 20;
-/// The time for the last frames to leave.
+/// The time within which an agent's last frames must have been sent.
 const LAST_FRAMES: Duration = Duration::from_secs(1);
 
 /// The ranks of this host, with their output and input.
 pub(super) struct LocalRanks {
     link: FrameLink,
-    /// Ends all processes if this one is killed.
+    /// The process that ends all processes of the ranks if the agent is killed.
     guard: Option<Guard>,
     signals: Signals,
-    /// The number of the first rank.
+    /// The world rank of the first rank of this host.
     first: usize,
     ranks: Vec<RankProcess>,
-    /// Holds the claims of cores.
+    /// The binding of the ranks, kept because it holds the claims of cores.
     _binding: HostBinding,
-    /// The watch over a soft binding of the ranks.
+    /// The checks that release ranks from a soft binding.
     watch: Option<ReleaseWatch>,
-    /// The file in which the ranks count for the job's profile.
+    /// The file in which the ranks record the job's profile.
     profile: Option<Arc<OwnedFd>>,
     /// The signals still to be sent to end the ranks.
     ending: Option<KillSequence>,
-    /// Whether the end does not wait for output.
+    /// True if the ranks are ended without waiting until their output has been read.
     hurry: bool,
-    /// Whether no process is left.
+    /// True if no process of the ranks is left.
     childless: bool,
-    /// Bytes of each output stream that the launcher has not confirmed.
+    /// The number of bytes of each output stream in flight: sent, and not confirmed by the
+    /// launcher.
     under_way: [usize; 2],
-    /// The most of them for each stream.
+    /// The most bytes of each output stream that may be in flight.
     window: usize,
     liveness: Liveness,
     input: RankInput,
@@ -76,11 +77,11 @@ impl LocalRanks {
         let placed = order.placed();
         let exchange = match &placed {
             Ok(hosts) => Exchange::new(first..first + order.count, hosts.ranks()),
-            // No rank will be started.
+            // In this case no rank is started.
             Err(_) => Exchange::new(0..0, 0),
         };
         let explains = order.explain;
-        // Without the file the ranks do not count, and the profile says so.
+        // Without the file the ranks record nothing, and the profile shows that.
         let counts = order.counts && order.check().is_ok();
         let profile = counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
@@ -121,7 +122,8 @@ impl LocalRanks {
             },
             exchange,
         };
-        // The launcher reads the explanation of rank 0 at the end of the job.
+        // The launcher reads rank 0's explanation from the store at the end of the job, so values
+        // are sent to it at once.
         if explains {
             local.exchange.open();
         }
@@ -142,8 +144,8 @@ impl LocalRanks {
             self.move_output();
             self.input.move_to_rank(&mut self.link);
             self.send_due_signals();
-            self.look_after_binding();
-            self.look_after_launcher();
+            self.check_binding();
+            self.check_launcher();
             self.link.flush();
         }
         self.send_counted();
@@ -152,13 +154,13 @@ impl LocalRanks {
         Ok(0)
     }
 
-    /// Sends what the ranks have counted for the job's profile.
+    /// Sends the part of the job's profile that the ranks of this host have recorded.
     fn send_counted(&mut self) {
         let Some(profile) = self.profile.take() else {
             return;
         };
         let file = profile.try_clone().map(File::from);
-        // An unreadable part is missing in the profile, which then says so.
+        // If the file cannot be read, this part is missing in the profile, which shows that.
         let pieces = file.and_then(|file| profile::pieces(&file));
         for (at, bytes) in pieces.unwrap_or_default() {
             self.link.post(&FromAgent::Counted(at, bytes));
@@ -168,12 +170,12 @@ impl LocalRanks {
     fn is_over(&self) -> bool {
         let mut streams = self.ranks.iter().flat_map(|rank| &rank.streams);
         let quiet = streams.all(|stream| stream.reader().is_none()) && self.link.has_sent_all();
-        // Those below need this agent until the launcher ends the job.
+        // Processes that ranks have left running need this agent until the launcher ends the job.
         self.childless && (quiet || self.hurry)
     }
 
     fn sleep(&self) -> Result<(), Error> {
-        // Frames, or the end, may have come together with the order.
+        // Frames, or the end of the stream, may have arrived together with the order.
         if self.link.has_frame() || (self.link.is_at_end() && !self.hurry) {
             return Ok(());
         }
@@ -201,18 +203,19 @@ impl LocalRanks {
         }
     }
 
-    fn look_after_binding(&mut self) {
+    fn check_binding(&mut self) {
         if let Some(watch) = &mut self.watch {
-            watch.look(&self.ranks, Instant::now());
+            watch.check(&self.ranks, Instant::now());
         }
     }
 
-    /// Sends signs of life, and ends the ranks if the launcher sends none.
-    fn look_after_launcher(&mut self) {
+    /// Sends a heartbeat if one is due, and ends the ranks if the launcher has been silent for too
+    /// long.
+    fn check_launcher(&mut self) {
         if self.hurry {
             return;
         }
-        let outlook = self.liveness.look(Instant::now());
+        let outlook = self.liveness.check(Instant::now());
         if outlook.beat {
             self.link.post(&FromAgent::Beat);
         }
@@ -228,12 +231,12 @@ impl LocalRanks {
         }
     }
 
-    /// The launcher reads fast enough for more lines of ranks.
+    /// True if the launcher reads fast enough for more lines of ranks.
     fn may_relay(&self) -> bool {
         self.link.backlog() < BACKLOG
     }
 
-    /// A signal that ends the agent ends its ranks.
+    /// Handles signals to the agent: one that would end it ends its ranks.
     fn take_signals(&mut self) {
         while let Some(received) = self.signals.read() {
             if matches!(
@@ -264,7 +267,7 @@ impl LocalRanks {
                 }
             }
         }
-        // The launcher is gone, but may still read this frame.
+        // The launcher has closed its end, but may still read this frame.
         if self.link.is_at_end() && !self.hurry {
             self.leave("lost the connection to the launcher".into());
         }
@@ -281,7 +284,7 @@ impl LocalRanks {
                 }
             }
             ToAgent::Down(down) => {
-                if let Err(why) = self.exchange.hear(down) {
+                if let Err(why) = self.exchange.handle(down) {
                     self.leave(format!("has heard from the launcher that {why}"));
                 }
             }
@@ -353,7 +356,8 @@ impl LocalRanks {
         }
     }
 
-    /// Passes on the packets of a rank, without the lines of the exchange.
+    /// Passes on the packets of a rank, and handles its lines of the key-value store's exchange
+    /// here.
     fn relay_rank(&mut self, at: usize) {
         let (packets, events) = self.ranks[at].relay();
         let number = self.first + at;
@@ -398,7 +402,7 @@ impl LocalRanks {
         }
     }
 
-    /// Sends the messages of the exchange to the launcher and to ranks.
+    /// Sends pending messages of the key-value store's exchange to the launcher and to ranks.
     fn exchange_words(&mut self) {
         let outbox = self.exchange.take();
         for misuse in outbox.misuses {

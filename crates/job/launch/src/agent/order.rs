@@ -1,4 +1,5 @@
-//! The order to start the ranks of one host.
+//! The start order: the launcher's command to the agent of a host to start the host's ranks, with
+//! all that the agent needs for it.
 
 use std::time::Duration;
 
@@ -10,44 +11,45 @@ use crate::Program;
 use crate::binding::BindingRequest;
 use crate::output::OutputOptions;
 
-/// The order to start the ranks of one host.
+/// The launcher's command to the agent of a host to start the host's ranks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StartOrder {
     pub programs: Vec<Program>,
     pub output: OutputOptions,
-    /// The rank that reads the launcher's standard input.
+    /// The rank that reads the launcher's standard input, if it is on this host.
     pub input: Option<usize>,
-    /// Whether more ranks than cores are an error.
+    /// True if a host with more ranks than cores is an error.
     pub one_core_each: bool,
-    /// Whether a program may be linked with the MPI library of another ABI.
+    /// True if a program may be linked with the MPI library of another ABI.
     pub allow_other_mpi: bool,
-    /// Whether to report the MPI libraries of each program.
+    /// True if the MPI libraries of each program are to be reported.
     pub verbose: bool,
-    /// Whether ranks stop before their first instruction, until SIGCONT.
+    /// True if ranks stop before their first instruction, until they get SIGCONT.
     pub held: bool,
-    /// The number of the first rank.
+    /// The world rank of the first rank to start.
     pub first: usize,
     /// The number of ranks to start.
     pub count: usize,
-    /// The host of each rank of the job, as ranks read it; and the number of ranks of the job.
+    /// The placement of the job, in the form that ranks parse.
     pub hosts: String,
+    /// The number of ranks of the job.
     pub ranks: usize,
-    /// Whether rank 0 is to explain its choices.
+    /// True if rank 0 must explain its choices.
     pub explain: bool,
-    /// The user's wishes for the binding of ranks.
+    /// The user's request for the binding of ranks.
     pub binding: BindingRequest,
-    /// Whether the ranks count for the job's profile.
+    /// True if the ranks record their calls and messages for the job's profile.
     pub counts: bool,
-    /// The most bytes of one output stream without confirmation.
+    /// The most bytes of one output stream that may be sent without the launcher's confirmation.
     pub window: usize,
-    /// The longest silence of either end. Zero: for ever.
+    /// The longest silence of either end of the connection. Zero: no limit.
     pub patience: Duration,
     /// The secret of the job.
     #[serde(with = "secret_bytes")]
     pub secret: Secret,
 }
 
-/// The form of a secret in a frame: its bytes.
+/// The encoding of a secret in a frame: its bytes.
 mod secret_bytes {
     use secret::Secret;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -62,7 +64,8 @@ mod secret_bytes {
 }
 
 impl StartOrder {
-    /// Checks the numbers, which come from another process. The error is the reason.
+    /// Checks the numbers in the order, which come from another process. The error says which
+    /// number is invalid.
     pub(crate) fn check(&self) -> Result<(), String> {
         let last = self.first.checked_add(self.count);
         let programs = self.programs.iter().map(|program| program.ranks);
@@ -77,7 +80,7 @@ impl StartOrder {
         }
     }
 
-    /// The hosts of the job, if the order is possible. The error is the reason.
+    /// The placement of the job, if the order is valid. The error is the reason why it is not.
     pub(crate) fn placed(&self) -> Result<Hosts, String> {
         self.check()?;
         let hosts = Hosts::parse(&self.hosts, self.ranks).map_err(|why| why.to_string())?;

@@ -1,4 +1,4 @@
-//! The standard input of the rank that reads the launcher's.
+//! The agent's part in forwarding the launcher's standard input to the rank that reads it.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::frame::FromAgent;
 use super::link::FrameLink;
 
-/// The standard input of rank 0.
+/// The standard input of the rank that reads the launcher's: bytes to write, and the rank's pipe.
 #[derive(Default)]
 pub(super) struct RankInput {
     pub(super) pending: Vec<u8>,
@@ -16,7 +16,7 @@ pub(super) struct RankInput {
 }
 
 impl RankInput {
-    /// Writes what the rank takes without blocking.
+    /// Writes pending input to the rank's pipe without blocking.
     pub(super) fn move_to_rank(&mut self, link: &mut FrameLink) {
         let RankInput {
             pending,

@@ -12,10 +12,10 @@ use super::link::{FrameLink, polled};
 use super::local_ranks::LocalRanks;
 use crate::{Error, timespec};
 
-/// The command's word for the agent: `fishplate agent`.
+/// The name of the subcommand that runs the agent: `fishplate agent`.
 pub const NAME: &str = "agent";
 
-/// The longest wait for the launcher's order.
+/// The longest wait for the launcher's start order.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Serves one launcher over the standard streams, until the ranks of this host have ended. Returns
@@ -50,7 +50,8 @@ pub(crate) fn serve() -> Result<u8, Error> {
     LocalRanks::start(link, order)?.watch()
 }
 
-/// Makes the standard streams the link. Other writers to standard output reach standard error.
+/// Makes a link of the standard streams. From then on other writes to standard output reach
+/// standard error.
 fn take_streams() -> io::Result<FrameLink> {
     let reader = fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let writer = fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
@@ -59,7 +60,7 @@ fn take_streams() -> io::Result<FrameLink> {
     FrameLink::new(reader, writer, LONGEST_ORDER)
 }
 
-/// Runs an agent as a command. An error goes to standard error, which the launcher shows to its
+/// Runs an agent as a command. Writes an error to standard error, which the launcher shows to its
 /// user. Returns the exit code.
 pub fn main() -> u8 {
     match serve() {

@@ -1,7 +1,8 @@
-//! The contract of an agent: the frames that it may send, and when. The launcher believes nothing
-//! beyond it.
+//! The protocol of an agent: the frames that it may send, and when. The launcher accepts no other
+//! frame.
 //!
-//! Pure state without sockets: a frame and the time go in, a reason to end the job may come out.
+//! Pure state without sockets: frames and the time are arguments, and the result may be a reason to
+//! end the job.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -9,30 +10,31 @@ use std::time::{Duration, Instant};
 use super::frame::{FromAgent, PIECE};
 use super::liveness::{Liveness, Outlook};
 
-/// The time for an agent to start its ranks.
+/// The longest time for an agent to start its ranks.
 const START: Duration = Duration::from_secs(300);
 
-/// The longest packet of a rank in a frame. Bytes that are no text take up to three each.
+/// The length of the longest packet of a rank in a frame, in bytes. Bytes that are not UTF-8 take
+/// up to three each.
 const PACKET: usize = 3 * (16 << 10);
 
-/// The longest text about an agent's end.
+/// The length of the longest text about an agent's end, in bytes.
 const TEXT: usize = 32 << 10;
 
-/// One agent from its answer to its last frame.
+/// The protocol state of one agent, from its answer to its last frame.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
-    /// The ranks of its host.
+    /// The world ranks on the agent's host.
     ranks: Range<usize>,
-    /// The ranks that have ended.
+    /// For each rank of the host: true if it has ended.
     ended: Vec<bool>,
-    /// The most bytes of each output stream without confirmation.
+    /// The most bytes of each output stream that the agent may send without confirmation.
     window: usize,
-    /// Bytes of each output stream that were taken and not confirmed.
+    /// The number of bytes of each output stream that have been received and not confirmed.
     taken: [usize; 2],
-    /// Bytes of input that were sent and not taken.
+    /// The number of bytes of input that were sent and that the agent has not confirmed.
     input: usize,
     has_started: bool,
-    /// Whether it could not start them all. Those that it has started end.
+    /// True if the agent could not start all ranks. Those that it has started end.
     has_refused: bool,
     is_done: bool,
     liveness: Liveness,
@@ -40,7 +42,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The session of an agent that has just answered.
+    /// The state for an agent whose command has just been started.
     pub(crate) fn new(
         ranks: Range<usize>,
         window: usize,
@@ -61,23 +63,23 @@ impl Session {
         }
     }
 
-    /// Whether its ranks have been started.
+    /// True if the agent has started its ranks.
     pub(crate) fn has_started(&self) -> bool {
         self.has_started
     }
 
-    /// The agent has answered, and begins to start its ranks.
+    /// Records that the agent has answered, and begins to start its ranks.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.since = now;
         self.liveness = Liveness::new(self.liveness.patience(), now);
     }
 
-    /// Bytes have arrived.
+    /// Records that bytes of the agent have arrived.
     pub(crate) fn heard(&mut self, now: Instant) {
         self.liveness.heard(now);
     }
 
-    /// Checks a frame and records it. The error says how the agent has broken its contract.
+    /// Checks a frame and records it. The error says how the agent has violated the protocol.
     pub(crate) fn accept(&mut self, frame: &FromAgent, now: Instant) -> Result<(), String> {
         if self.is_done {
             return Err("it has sent a frame after its last one".into());
@@ -144,13 +146,13 @@ impl Session {
             FromAgent::Up(_) if !self.has_started && !self.has_refused => {
                 Err("it has spoken of values or a fence before the start".into())
             }
-            // The state of the exchange judges it.
+            // Such messages are checked by the state of the exchange.
             FromAgent::Up(_) => Ok(()),
             FromAgent::InputClosed | FromAgent::Beat => Ok(()),
         }
     }
 
-    /// The place of a rank among those of its host.
+    /// The index of a rank among those of the agent's host.
     fn own(&self, rank: usize) -> Result<usize, String> {
         if !self.has_started && !self.has_refused {
             return Err(format!("it has spoken of rank {rank} before the start"));
@@ -161,17 +163,18 @@ impl Session {
         }
     }
 
-    /// Takes the bytes of a stream that are to be confirmed now.
+    /// Returns the number of received bytes of an output stream that are not confirmed yet. The
+    /// caller confirms them now.
     pub(crate) fn confirm(&mut self, target: usize) -> usize {
         std::mem::take(&mut self.taken[target])
     }
 
-    /// Records input that was sent to it.
+    /// Records input that was sent to the agent.
     pub(crate) fn sent_input(&mut self, bytes: usize) {
         self.input += bytes;
     }
 
-    /// The time of the next look.
+    /// The next time at which [`Session::check`] has something to do.
     pub(crate) fn next(&self) -> Option<Instant> {
         match (self.is_done || self.has_refused, self.has_started) {
             (true, _) => None,
@@ -183,8 +186,9 @@ impl Session {
         }
     }
 
-    /// What is due at `now`: whether to send a beat, and the reason to give the agent up.
-    pub(crate) fn look(&mut self, now: Instant) -> (bool, Option<String>) {
+    /// Checks at the time `now`. Returns true if a heartbeat must be sent, and the reason if the
+    /// agent is given up.
+    pub(crate) fn check(&mut self, now: Instant) -> (bool, Option<String>) {
         if self.is_done || self.has_refused {
             return (false, None);
         }
@@ -193,7 +197,7 @@ impl Session {
             let why = format!("its agent has not started its ranks for {seconds} s");
             return (false, Some(why));
         }
-        let Outlook { beat, is_dead } = self.liveness.look(now);
+        let Outlook { beat, is_dead } = self.liveness.check(now);
         let why = || {
             format!(
                 "its agent has been silent for {} s: it is stopped, or the connection to the host is broken \
@@ -201,7 +205,7 @@ impl Session {
                 self.liveness.patience().as_secs_f64()
             )
         };
-        // An agent that starts its ranks does not listen.
+        // While it starts its ranks, the agent does not read, so it needs no heartbeats.
         (beat && self.has_started, is_dead.then(why))
     }
 }

@@ -1,4 +1,4 @@
-//! The contract of agents, by hand and under a seeded simulation.
+//! Tests of an agent's session, by hand and under a seeded simulation.
 
 use super::*;
 use crate::agent::frame::WINDOW;
@@ -20,7 +20,7 @@ fn output(rank: usize, bytes: usize) -> FromAgent {
     FromAgent::Output(rank, OutputTarget::Stdout, vec![b'x'; bytes])
 }
 
-/// The first error of these frames.
+/// Passes these frames to a session. Returns the first error.
 fn judged(frames: &[FromAgent]) -> Result<(), String> {
     let now = Instant::now();
     let mut session = session(now);
@@ -51,7 +51,7 @@ fn a_whole_life_is_accepted() {
         why: "no such program".into(),
         code: 127,
     };
-    // Ranks that were started before the failure end after it.
+    // Ranks that were started before the failure are reported as ended after it.
     let rest = [refusal, FromAgent::Ended(4, end, 0), FromAgent::Done];
     assert_eq!(judged(&rest), Ok(()));
 }
@@ -121,7 +121,7 @@ fn a_start_that_never_ends_is_noticed() {
     let mut now;
     let why = loop {
         now = session.next().unwrap();
-        let (beat, why) = session.look(now);
+        let (beat, why) = session.check(now);
         assert!(!beat, "the agent would not read it");
         if let Some(why) = why {
             break why;
@@ -136,13 +136,13 @@ fn a_start_that_never_ends_is_noticed() {
 fn silence_amid_the_start_is_noticed() {
     let begin = Instant::now();
     let mut session = session(begin);
-    // A login may take long.
+    // A login may take long, which must not shorten the time for the start.
     let answered = begin + Duration::from_secs(50);
     session.begin(answered);
     let mut now;
     let why = loop {
         now = session.next().unwrap();
-        if let (_, Some(why)) = session.look(now) {
+        if let (_, Some(why)) = session.check(now) {
             break why;
         }
     };
@@ -154,15 +154,15 @@ fn silence_amid_the_start_is_noticed() {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Character {
     Honest,
-    /// Sends nothing from some time on.
+    /// Sends nothing from a random time on.
     Stalls,
-    /// Sends one of its frames again, which then is one too many.
+    /// Sends one of its frames twice, which violates the protocol.
     Repeats,
-    /// Speaks of other ranks, or beyond its window.
+    /// Sends frames about ranks of other hosts, or more output than its window allows.
     Lies,
 }
 
-/// A generator of numbers from a seed (xorshift).
+/// A generator of pseudo-random numbers from a seed (xorshift).
 struct Numbers(u64);
 
 impl Numbers {
@@ -174,8 +174,8 @@ impl Numbers {
     }
 }
 
-/// Runs one agent against its session over simulated time. Returns the reason of its end, and the
-/// simulated seconds from its first fault to it.
+/// Simulates one agent and its session over simulated time. Returns the reason of the session's
+/// end, and the simulated seconds from the agent's first fault until then.
 fn life(character: Character, seed: u64) -> (Option<String>, f64) {
     let mut numbers = Numbers(seed | 1);
     let start = Instant::now();
@@ -185,7 +185,7 @@ fn life(character: Character, seed: u64) -> (Option<String>, f64) {
     let fault = 5 + numbers.below(100);
     let mut faulty_since = None;
     for step in 0..4000u64 {
-        // An honest agent is heard at least each 7.5 s; a busy launcher looks late now and then.
+        // An honest agent sends at least every 7.5 s; a busy launcher reads late now and then.
         now += Duration::from_millis(10 + numbers.below(7000));
         let is_faulty = step >= fault && character != Character::Honest;
         if is_faulty {
@@ -221,7 +221,7 @@ fn life(character: Character, seed: u64) -> (Option<String>, f64) {
                 return (Some(why), late(faulty_since));
             }
         }
-        if let (_, Some(why)) = session.look(now) {
+        if let (_, Some(why)) = session.check(now) {
             return (Some(why), late(faulty_since));
         }
         session.confirm(0);
@@ -246,7 +246,7 @@ fn honest_agents_live_and_others_are_found_out_in_time() {
                 character != Character::Honest,
                 "seed {seed} {character:?}: {why:?}"
             );
-            // Patience, and the interval between two looks.
+            // The patience, plus the interval between two checks.
             assert!(seconds <= 38.0, "seed {seed} {character:?}: {seconds} s");
         }
     }

@@ -1,4 +1,4 @@
-//! The start of the ranks of one host by an order.
+//! Starts the ranks of one host in its agent, as the launcher's start order says.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::signals::Signals;
 use crate::start::{self, LocalShare, StartedRanks};
 use crate::{Error, Input, Options, library_directory, limits};
 
-/// Starts the ranks. After an error, the result holds those that were started before it.
+/// Starts the ranks. After an error, the result holds the ranks that were started before it.
 pub(super) fn start_ranks(
     order: StartOrder,
     hosts: Result<Hosts, String>,
@@ -26,7 +26,8 @@ pub(super) fn start_ranks(
     };
     let options = Options {
         programs: order.programs,
-        // The prefix of lines is the launcher's; here it stands for pipes.
+        // The launcher adds the prefix of lines; here the option only makes output go through
+        // pipes.
         output: OutputOptions {
             tag: true,
             ..order.output

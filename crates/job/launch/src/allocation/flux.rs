@@ -1,4 +1,5 @@
-//! Flux: hosts and cores of the present instance from `flux resource R`, agents by `flux exec`.
+//! Finds the hosts and cores of a Flux instance by `flux resource R`. Agents are started by `flux
+//! exec`.
 
 use serde::Deserialize;
 
@@ -6,7 +7,7 @@ use super::given::{Allocation, Reach, Surroundings};
 use super::hostlist::expand;
 use crate::host_table::ListedHost;
 
-/// Flux's description of resources, as far as it is read here.
+/// The parts of the output of `flux resource R` that are read here.
 #[derive(Deserialize)]
 struct Resources {
     execution: Execution,
@@ -19,10 +20,10 @@ struct Execution {
     nodelist: Vec<String>,
 }
 
-/// The equal resources of several brokers.
+/// The resources of several brokers of Flux, which are equal.
 #[derive(Deserialize)]
 struct ResourceSet {
-    /// The numbers of the brokers: `0-3,5`.
+    /// The ranks of the brokers: `0-3,5`.
     rank: String,
     children: Children,
 }
@@ -33,7 +34,7 @@ struct Children {
 }
 
 pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String> {
-    // A process that `flux run` has started is a rank, and its siblings start jobs too.
+    // A process that `flux run` has started is a rank: each of its siblings would start a job, too.
     if from.get("FLUX_URI").is_none() {
         return Ok(None);
     }
@@ -58,7 +59,7 @@ pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String
     Allocation::new(name, hosts, None, reach)
 }
 
-/// The hosts of a description, with a place for each core.
+/// The hosts in a description of resources, with a slot for each core.
 fn hosts(text: &str) -> Option<Vec<ListedHost>> {
     let Resources { execution } = serde_json::from_str(text).ok()?;
     let names = expand(&execution.nodelist.join(",")).ok()?;
@@ -81,7 +82,7 @@ fn hosts(text: &str) -> Option<Vec<ListedHost>> {
     Some(hosts.collect()).filter(|hosts: &Vec<_>| hosts.len() == brokers.len())
 }
 
-/// The numbers of `0-3,5`, with or without brackets.
+/// The numbers in a set such as `0-3,5`, with or without brackets.
 fn numbers(set: &str) -> Option<Vec<usize>> {
     let set = set.trim_start_matches('[').trim_end_matches(']');
     let numbers = expand(&format!("[{set}]")).ok()?;

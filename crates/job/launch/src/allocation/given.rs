@@ -1,4 +1,5 @@
-//! An allocation, and the sources from which it is read.
+//! The hosts that a batch system has allocated to this process ([`Allocation`]), and the sources
+//! from which they are read ([`Surroundings`]).
 
 use std::io;
 use std::path::Path;
@@ -6,64 +7,65 @@ use std::path::Path;
 use crate::host_list::HostList;
 use crate::host_table::{HostTable, ListedHost};
 
-/// The default command to reach another host. It never asks for a password, and it ends when the
-/// host has not answered for 30 s.
+/// The default command that reaches another host. It never asks for a password, and it ends if the
+/// host does not respond for 30 s.
 pub(crate) const SSH: &str =
     "ssh -o BatchMode=yes -o ServerAliveInterval=10 -o ServerAliveCountMax=3 {host}";
 
-/// The sources from which an allocation is read.
+/// The sources from which the allocation of a batch system is read.
 pub struct Surroundings<'a> {
-    /// The value of an environment variable.
+    /// Returns the value of an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The text of a file.
+    /// Returns the text of a file.
     pub file: &'a dyn Fn(&Path) -> io::Result<String>,
-    /// The standard output of a command that has succeeded.
+    /// Returns the standard output of a command, or an error if the command fails.
     pub command: &'a dyn Fn(&[&str]) -> io::Result<String>,
 }
 
 impl Surroundings<'_> {
-    /// The value of a variable that is not empty.
+    /// The value of a variable, if it is set and not empty.
     pub(super) fn get(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
     }
 
-    /// The value of the first of these variables that is set, with its name.
+    /// The first of these environment variables that is set: its name and value.
     pub(super) fn first(&self, names: &[&'static str]) -> Option<(&'static str, String)> {
         names.iter().find_map(|&name| Some((name, self.get(name)?)))
     }
 
-    /// The text of the file that a variable names. An error is the text for the user.
+    /// The text of the file `path`, which `variable` names. An error is the text for the user.
     pub(super) fn file_of(&self, variable: &str, path: &str) -> Result<String, String> {
         (self.file)(Path::new(path))
             .map_err(|why| format!("{variable}={path}: {}", crate::error::why_text(&why)))
     }
 }
 
-/// The hosts and places that a batch system has given to this process.
+/// The hosts and slots that a batch system has allocated to this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
-    /// The system and its name for the job: `Slurm job 17`.
+    /// The name of the batch system and of the job: `Slurm job 17`.
     pub(super) name: String,
-    /// The hosts, each with its places if they are known.
+    /// The hosts, each with its slots if they are known.
     pub(super) hosts: HostTable,
-    /// The number of ranks that the user has asked the system for, where places are unknown.
+    /// The number of ranks that the user has requested from the batch system, if slots are unknown.
     ranks: Option<usize>,
-    /// The way to a host.
+    /// The command that reaches the hosts.
     pub(super) reach: Reach,
 }
 
-/// The way in which a process is started on a host of an allocation.
+/// The command by which a process is started on a host of an allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Reach {
-    /// The words before the program, with `{host}` for the host and `{index}` for its number. None:
-    /// ssh.
+    /// The words before the program, with `{host}` for the name of the host and `{index}` for its
+    /// number. `None`: ssh.
     pub words: Option<Vec<String>>,
-    /// Variables that would change the meaning of this command.
+    /// Environment variables to remove for this command, as they would change its meaning.
     pub unset: &'static [&'static str],
 }
 
 impl Allocation {
-    /// An allocation from hosts of which the user may have asked for a number of ranks.
+    /// Makes an allocation of these hosts. `ranks` is the number of ranks that the user has
+    /// requested from the batch system, if any.
     pub(super) fn new(
         name: String,
         hosts: Vec<ListedHost>,
@@ -88,17 +90,17 @@ impl Allocation {
         }
     }
 
-    /// The number of ranks where the user names none.
+    /// The default number of ranks: the one requested from the batch system, if slots are unknown.
     pub fn ranks(&self) -> Option<usize> {
         self.ranks
     }
 
-    /// The way to its hosts.
+    /// The command that reaches the hosts.
     pub(crate) fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// Its hosts as a list, to place ranks on.
+    /// The hosts of the allocation as a host list, for the placement of ranks.
     pub fn list(&self) -> HostList {
         let mut list = HostList::empty(self.name.clone());
         list.hosts.clone_from(&self.hosts);
@@ -106,8 +108,9 @@ impl Allocation {
         list
     }
 
-    /// The user's list within this allocation: each host must belong to it and gets its places, and
-    /// no more, unless `oversubscribe` allows it. An error is the text for the user.
+    /// Restricts the allocation to the user's list. Each host in the list must belong to the
+    /// allocation, and gets at most its slots there, unless `oversubscribe` is true. An error is
+    /// the text for the user.
     pub fn restrict(&self, list: &HostList, oversubscribe: bool) -> Result<HostList, String> {
         let mut hosts = HostTable::default();
         for host in list.hosts.iter() {
@@ -145,7 +148,8 @@ impl Allocation {
         })
     }
 
-    /// The hosts with their places: `a:2,b:2`; of many the first and the last.
+    /// The hosts with their slots, such as `a:2,b:2`; of many hosts only the first ones and the
+    /// last.
     pub fn shown(&self) -> String {
         const FEW: usize = 8;
         let word = |host: &ListedHost| match host.places {
@@ -162,7 +166,7 @@ impl Allocation {
         }
     }
 
-    /// The system, the hosts, and the command that reaches them, in a line.
+    /// A line for the user: the batch system, the hosts, and the command that reaches them.
     pub fn describe(&self) -> String {
         let words = self.reach.words.as_ref().and_then(|words| words.first());
         let by = words.map_or("ssh", String::as_str);

@@ -1,11 +1,11 @@
-//! Slurm's notation for several names, which Flux shares: `node[01-04,7],x`.
+//! Expands Slurm's notation for lists of names, which Flux shares: `node[01-04,7],x`.
 
 use std::ops::RangeInclusive;
 
-/// The most names of a list. A batch system has fewer hosts; a damaged list may claim more.
+/// The most names in a list. Batch systems have fewer hosts; a damaged list may claim more.
 pub(super) const MOST_NAMES: usize = 1 << 16;
 
-/// The names of a list, in its order. An error is the text for the user.
+/// The names in a list, in its order. An error is the text for the user.
 pub(super) fn expand(list: &str) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for word in words(list)? {
@@ -35,7 +35,7 @@ pub(super) fn expand(list: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The parts of a list between commas, of which those in brackets do not count.
+/// Splits a list at commas, except commas in brackets.
 fn words(list: &str) -> Result<Vec<&str>, String> {
     let mut is_inside = false;
     let mut words = Vec::new();
@@ -61,7 +61,8 @@ fn words(list: &str) -> Result<Vec<&str>, String> {
     }
 }
 
-/// The numbers of `01-04,7`, each as text. A range keeps the width of its first number.
+/// The numbers in ranges such as `01-04,7`, each as text. A range keeps the width of its first
+/// number.
 fn numbers(ranges: &str) -> Option<Vec<String>> {
     let mut numbers = Vec::new();
     for range in ranges.split(',') {
@@ -76,13 +77,13 @@ fn numbers(ranges: &str) -> Option<Vec<String>> {
     Some(numbers)
 }
 
-/// A number that a name may contain.
+/// Parses a number that a name may contain.
 fn number(text: &str) -> Option<u64> {
     let is_valid = (1..=18).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| is_valid)
 }
 
-/// The numbers in a range. None if it counts down.
+/// The count of numbers in a range. `None` if the range is descending.
 fn length(range: &RangeInclusive<u64>) -> Option<usize> {
     let more = range.end().checked_sub(*range.start())?;
     usize::try_from(more).ok()?.checked_add(1)
@@ -97,7 +98,7 @@ fn too_many() -> String {
     format!("the list has more than {MOST_NAMES} hosts")
 }
 
-/// The numbers of Slurm's `2(x3),1`: 2, 2, 2, 1. An error is the text for the user.
+/// The numbers in Slurm's notation `2(x3),1`: 2, 2, 2, 1. An error is the text for the user.
 pub(super) fn counts(list: &str) -> Result<Vec<usize>, String> {
     let wrong = || format!("`{list}` is no list of numbers such as 2(x3),1");
     let mut counts = Vec::new();

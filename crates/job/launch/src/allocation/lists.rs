@@ -1,10 +1,11 @@
-//! Systems that list an allocation's hosts in a file or a variable: PBS, LSF, Grid Engine.
+//! Finds the hosts of an allocation of batch systems that list them in a file or a variable: PBS,
+//! LSF, Grid Engine.
 
 use super::given::{Allocation, Reach, Surroundings};
 use crate::host_table::ListedHost;
 
-/// PBS gives a file with a line for each place. Its own task starter has no standard input, which
-/// an agent needs, so agents start by ssh.
+/// PBS provides a file with a line for each slot. Its own command to start tasks has no standard
+/// input, which an agent needs, so agents are started by ssh.
 pub(super) fn pbs(from: &Surroundings<'_>) -> Result<Option<Allocation>, String> {
     let Some(path) = from.get("PBS_NODEFILE") else {
         return Ok(None);
@@ -14,7 +15,8 @@ pub(super) fn pbs(from: &Surroundings<'_>) -> Result<Option<Allocation>, String>
     Allocation::new(name, one_place_each(&text), None, Reach::default())
 }
 
-/// LSF gives a file with a line for each place, and a variable with pairs of host and number.
+/// LSF provides a file with a line for each slot, and a variable with pairs of a host and its
+/// slots.
 pub(super) fn lsf(from: &Surroundings<'_>) -> Result<Option<Allocation>, String> {
     let pairs = from.get("LSB_MCPU_HOSTS");
     let file = from.get("LSB_DJOB_HOSTFILE");
@@ -37,7 +39,7 @@ pub(super) fn lsf(from: &Surroundings<'_>) -> Result<Option<Allocation>, String>
     Allocation::new(name, hosts, None, by("blaunch {host}"))
 }
 
-/// Grid Engine gives a file with lines of host, number of places, queue, and processors.
+/// Grid Engine provides a file with lines of host, number of slots, queue, and processors.
 pub(super) fn grid_engine(from: &Surroundings<'_>) -> Result<Option<Allocation>, String> {
     let Some(path) = from.get("PE_HOSTFILE") else {
         return Ok(None);
@@ -56,7 +58,7 @@ pub(super) fn grid_engine(from: &Surroundings<'_>) -> Result<Option<Allocation>,
     Allocation::new(name, hosts, None, by("qrsh -inherit -V {host}"))
 }
 
-/// The system with its name for the job, if it gives one.
+/// The name of the batch system, with its name for the job, if there is one.
 fn job_name(from: &Surroundings<'_>, system: &str, variable: &str) -> String {
     match from.get(variable) {
         Some(job) => format!("{system} job {job}"),
@@ -71,7 +73,7 @@ fn by(words: &str) -> Reach {
     }
 }
 
-/// A host with a number of places, which may be none.
+/// A host with a number of slots. `None` if `places` is not a positive number.
 fn listed(name: &str, places: &str) -> Option<ListedHost> {
     let places: usize = places.parse().ok().filter(|&places| places > 0)?;
     Some(ListedHost {
@@ -80,7 +82,7 @@ fn listed(name: &str, places: &str) -> Option<ListedHost> {
     })
 }
 
-/// The hosts of a text with a line for each place.
+/// The hosts in a text with one line for each slot.
 fn one_place_each(text: &str) -> Vec<ListedHost> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let hosts = lines.map(|line| ListedHost {

@@ -1,8 +1,8 @@
-//! The hosts that a batch system has given to this process, and the command by which the system
+//! The hosts that a batch system has allocated to this process, and the command by which the system
 //! starts a process on one of them.
 //!
-//! Everything here is a function of [`Surroundings`]: variables, files, and the output of commands.
-//! So a recorded environment tests it.
+//! All functions here depend only on [`Surroundings`]: variables, files, and the output of
+//! commands. So they are tested with recorded environments.
 
 mod flux;
 mod given;
@@ -16,14 +16,14 @@ use std::io;
 pub(crate) use given::SSH;
 pub use given::{Allocation, Surroundings};
 
-/// A batch system: its names on the command line, and its reader.
+/// A batch system: its names on the command line, and the function that finds its allocation.
 struct System {
     names: &'static [&'static str],
     find: fn(&Surroundings<'_>) -> Result<Option<Allocation>, String>,
 }
 
-/// The systems in the order of the search. Flux runs inside the others. A hostfile in the
-/// environment may come from a profile of the shell, so it is last.
+/// The batch systems in the order of the search. Flux comes first, as it runs inside the others. A
+/// hostfile comes last, as its variable may be set in a shell profile.
 const SYSTEMS: &[System] = &[
     System {
         names: &["flux"],
@@ -54,17 +54,17 @@ const SYSTEMS: &[System] = &[
 /// The user's choice among allocations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AllocationChoice {
-    /// The first that is found.
+    /// The first allocation that is found in the order of the search.
     #[default]
     Any,
-    /// None: hosts come from the command line alone.
+    /// No allocation: hosts are read from the command line only.
     None,
-    /// That of the system with this number.
+    /// The allocation of the batch system with this index.
     Of(usize),
 }
 
 impl AllocationChoice {
-    /// Reads `auto`, `none`, or the name of a system. An error says what is valid.
+    /// Parses `auto`, `none`, or the name of a batch system. An error says what is valid.
     pub fn parse(word: &str) -> Result<Self, String> {
         let system = SYSTEMS
             .iter()
@@ -82,7 +82,8 @@ impl AllocationChoice {
 }
 
 impl Allocation {
-    /// The allocation of this process. None outside of one. An error is the text for the user.
+    /// Finds the allocation that these sources describe. `None`: the process is in no allocation.
+    /// An error is the text for the user.
     pub fn find(
         choice: AllocationChoice,
         surroundings: &Surroundings<'_>,
@@ -106,7 +107,7 @@ impl Allocation {
         }
     }
 
-    /// The allocation of this process by its own environment.
+    /// Finds the allocation of this process in its own environment.
     pub fn of_this_process(choice: AllocationChoice) -> Result<Option<Allocation>, String> {
         let surroundings = Surroundings {
             variable: &|name| std::env::var(name).ok(),
@@ -117,7 +118,7 @@ impl Allocation {
     }
 }
 
-/// The standard output of a command.
+/// Runs a command, and returns its standard output. A failure of the command is an error.
 fn output_of(words: &[&str]) -> io::Result<String> {
     let output = std::process::Command::new(words[0])
         .args(&words[1..])

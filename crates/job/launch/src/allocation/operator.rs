@@ -1,5 +1,5 @@
-//! A hostfile and a remote shell that variables name, as an MPI operator of Kubernetes sets them
-//! for the launchers of Open MPI, MPICH and Intel MPI.
+//! Finds hosts by a hostfile and a remote shell that variables name, as an MPI operator of
+//! Kubernetes sets them for the launchers of Open MPI, MPICH and Intel MPI.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const HOSTFILES: &[&str] = &[
     "I_MPI_HYDRA_HOST_FILE",
 ];
 
-/// Variables that name a command which takes a host and a command.
+/// Variables that name a remote shell: a command whose arguments are a host and a command.
 const SHELLS: &[&str] = &[
     "OMPI_MCA_plm_rsh_agent",
     "PRTE_MCA_plm_ssh_agent",
@@ -22,7 +22,7 @@ const SHELLS: &[&str] = &[
     "I_MPI_HYDRA_BOOTSTRAP_EXEC",
 ];
 
-/// Variables with further arguments of that command.
+/// Variables with further arguments for the remote shell.
 const ARGUMENTS: &[&str] = &[
     "OMPI_MCA_plm_rsh_args",
     "PRTE_MCA_plm_ssh_args",
@@ -44,14 +44,14 @@ pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String
     Allocation::new(name, list.hosts.to_vec(), None, reach)
 }
 
-/// The words of the remote shell, and `{host}`.
+/// The words of the remote shell's command, and `{host}`.
 fn shell(from: &Surroundings<'_>) -> Result<Vec<String>, String> {
     let split = |variable: &str, text: &str| {
         let words = shlex::split(text).filter(|words| !words.is_empty());
         words.ok_or_else(|| format!("{variable}={text}: it is no command: a quote is open"))
     };
     let mut words = match from.first(SHELLS) {
-        // Open MPI takes several commands with colons between them; the first is the best.
+        // Open MPI accepts several commands separated by colons, the preferred one first.
         Some((variable, text)) => split(variable, text.split(" : ").next().unwrap_or(&text))?,
         None => {
             let default = SSH.split(' ').filter(|word| *word != "{host}");
@@ -68,8 +68,9 @@ fn shell(from: &Surroundings<'_>) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// The text of a script that runs `kubectl exec` without standard input, with standard input. The
-/// first operators made such a script, and an agent needs its input.
+/// For a script that runs `kubectl exec` without standard input: its text with standard input.
+/// Early operators made such scripts, and an agent needs its standard input. `None` for other
+/// files.
 fn with_input(from: &Surroundings<'_>, file: &str) -> Option<String> {
     const EXEC: &str = "kubectl exec ";
     if !file.contains('/') {

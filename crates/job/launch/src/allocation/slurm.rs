@@ -1,16 +1,16 @@
-//! Slurm: hosts from its variables, agents by `srun`.
+//! Finds the hosts of a Slurm job by its variables. Agents are started by `srun`.
 
 use super::given::{Allocation, Reach, Surroundings};
 use super::hostlist::{counts, expand};
 use crate::host_table::ListedHost;
 
-/// The command for one host. The step takes no resources from the ranks of other steps, binds
-/// nothing, and passes bytes on as they come: without `--unbuffered`, srun waits for ends of lines.
+/// The command that reaches one host. Its step takes no resources from steps of ranks, binds
+/// nothing, and forwards bytes at once: without `--unbuffered`, srun waits for ends of lines.
 const SRUN: &str = "srun --nodelist={host} --nodes=1 --ntasks=1 --overlap --mpi=none \
                     --cpu-bind=none --mem=0 --unbuffered --kill-on-bad-exit=0";
 
-/// Variables by which the user has described the job's own tasks. srun would read each as an option
-/// of the agent's step.
+/// Variables that describe the job's own tasks. They are removed, as srun would read each as an
+/// option for the agent's step.
 const OPTIONS: &[&str] = &[
     "SLURM_CPU_BIND",
     "SLURM_CPU_BIND_LIST",
@@ -59,7 +59,7 @@ pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String
             .and_then(|text| text.parse::<usize>().ok())
     };
     let mut places = None;
-    // The first is that of a step where this process runs in one, and may describe fewer hosts.
+    // In a step, the first variable is that of the step, and may describe fewer hosts.
     for (variable, divisor) in [
         ("SLURM_TASKS_PER_NODE", 1),
         (

@@ -1,12 +1,12 @@
-//! Recorded environments.
+//! Tests with recorded environments of batch systems.
 
 use std::collections::HashMap;
 
 use super::*;
 use crate::host_list::HostList;
 
-/// Variables as lines of `NAME=VALUE`; a name that begins with `/` is a file, one that begins with
-/// `$` a command.
+/// Finds an allocation in an environment of lines `NAME=VALUE`; a name that begins with `/` is a
+/// file, one that begins with `$` a command.
 fn find_by(choice: AllocationChoice, recorded: &[&str]) -> Result<Option<Allocation>, String> {
     let known: HashMap<String, String> = recorded
         .iter()
@@ -112,7 +112,7 @@ fn flux_gives_a_place_for_each_core() {
     let allocation = found(&recorded);
     assert_eq!(allocation.shown(), "f1:4,f2:3,f3:3");
     assert_eq!(allocation.hosts[2].index, 2);
-    // Flux inside of Slurm counts.
+    // Flux inside of Slurm is found first.
     let both: Vec<&str> = SLURM.iter().chain(&recorded).copied().collect();
     assert_eq!(found(&both).name, "the Flux instance");
 }

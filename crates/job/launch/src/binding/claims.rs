@@ -1,10 +1,10 @@
-//! Claims of cores: the jobs of one host that bind their ranks without a wish of their users do not
-//! take the same cores.
+//! Claims of cores: by them, jobs on one host whose users request no binding choose different
+//! cores.
 //!
 //! A claim is an exclusive `flock` on the kernel's own folder of a hardware thread,
-//! /sys/devices/system/cpu/cpuN. The lock goes with the last descriptor of the launcher, however it
-//! ends; nothing has to be created, so nothing is left behind, and jobs of all users see it. A user
-//! who takes these locks for nothing prevents a binding, which nobody depends on.
+//! /sys/devices/system/cpu/cpuN. The lock ends with the last descriptor of the launcher, however
+//! that ends. Nothing has to be created, so nothing is left behind, and jobs of all users see it. A
+//! user who holds these locks for no job only prevents soft bindings, on which nothing depends.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -17,26 +17,28 @@ use rustix::io::Errno;
 use super::cpu_list::CpuList;
 use super::topology::{Level, Topology};
 
-/// Tries to become the only launcher that chooses cores, and the pause between two.
+/// The number of attempts to lock the gate, by which one launcher at a time chooses cores.
 const TRIES: u32 = 50;
+/// The pause between two attempts to lock the gate.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Claims of cores. They end when this is dropped.
+/// Claims of cores. They end when this value is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    /// The cores, by [`Level::Core`], and their locks.
+    /// The claimed cores, by their numbers at [`Level::Core`], with their locks.
     cores: Vec<(usize, OwnedFd)>,
 }
 
 impl Claims {
-    /// Lets `choose` take some of the cores of `topology` that no other job has claimed, and claims
-    /// those that it takes. None: it took nothing. An error: nothing can be locked here.
+    /// Calls `choose` with the cores of `topology` that no other job has claimed, and claims those
+    /// that it returns. `None`: it chose none. An error: nothing can be locked here.
     pub(crate) fn choose<T>(
         root: &Path,
         topology: &Topology,
         choose: impl FnOnce(&Topology) -> Option<(T, CpuList)>,
     ) -> Result<Option<(T, Claims)>, Errno> {
-        // Two launchers that lock core after core at once would both find few free.
+        // Without the gate, two launchers that lock core after core at once would both find few
+        // free.
         let _gate = gate(root)?;
         let mut claims = Claims::default();
         let mut free = CpuList::default();
@@ -60,7 +62,7 @@ impl Claims {
         Ok(Some((chosen, claims)))
     }
 
-    /// Claims these hardware threads as far as nobody else has.
+    /// Claims those of these hardware threads that no other job has claimed.
     pub(crate) fn mark(root: &Path, topology: &Topology, taken: &CpuList) -> Claims {
         let all = |free: &Topology| Some(((), free.list()));
         let marked = Claims::choose(root, &topology.within(taken), all);
@@ -75,7 +77,7 @@ fn folder(root: &Path, number: usize) -> PathBuf {
     root.join(format!("sys/devices/system/cpu/cpu{number}"))
 }
 
-/// The lock of the folder of all hardware threads.
+/// Locks the gate: the folder that contains those of all hardware threads.
 fn gate(root: &Path) -> Result<OwnedFd, Errno> {
     let folder = root.join("sys/devices/system/cpu");
     for _ in 0..TRIES {
@@ -87,7 +89,7 @@ fn gate(root: &Path) -> Result<OwnedFd, Errno> {
     Err(Errno::WOULDBLOCK)
 }
 
-/// Locks a folder. None: another process has locked it.
+/// Locks a folder. `None`: another process holds the lock.
 fn lock(folder: &Path) -> Result<Option<OwnedFd>, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let descriptor = open(folder, flags, Mode::empty())?;
@@ -108,7 +110,7 @@ mod tests {
         Topology::read(machine.root(), &CpuList::parse(allowed).unwrap())
     }
 
-    /// The hardware threads of a job of this many ranks, if it gets some.
+    /// The hardware threads of a job with `ranks` ranks, with its claims. `None`: it gets none.
     fn job(machine: &MadeUpMachine, allowed: &str, ranks: usize) -> Option<(String, Claims)> {
         let topology = topology(machine, allowed);
         Claims::choose(machine.root(), &topology, |free| {

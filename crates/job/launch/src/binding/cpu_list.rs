@@ -1,4 +1,4 @@
-//! Sets of hardware threads, by the numbers that the kernel gives them.
+//! Sets of hardware threads, identified by the kernel's numbers.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranges::ranges;
 
-/// A set of hardware threads, by the kernel's numbers. Its text is the kernel's: `0-3,8`.
+/// A set of hardware threads, by the kernel's numbers. Its text has the kernel's form: `0-3,8`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CpuList(BTreeSet<usize>);
 
 impl CpuList {
-    /// Reads the kernel's form, `0-3,8`. An empty text is an empty set. None: the text is no list.
+    /// Parses the kernel's form, `0-3,8`. An empty text is an empty set. `None`: the text is not a
+    /// list.
     pub fn parse(text: &str) -> Option<CpuList> {
         let text = text.trim();
         let words = text.split(',').filter(|_| !text.is_empty());
@@ -30,7 +31,7 @@ impl CpuList {
         Some(CpuList(numbers))
     }
 
-    /// The set in the form of a system call.
+    /// The set as an affinity mask for system calls.
     pub(crate) fn mask(&self) -> CpuSet {
         let mut mask = CpuSet::new();
         let known = self.iter().filter(|&number| number < CpuSet::MAX_CPU);
@@ -38,12 +39,12 @@ impl CpuList {
         mask
     }
 
-    /// The numbers, from the smallest on.
+    /// The numbers of the hardware threads, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().copied()
     }
 
-    /// The smallest number.
+    /// The smallest number in the set.
     pub fn first(&self) -> Option<usize> {
         self.0.first().copied()
     }
@@ -53,12 +54,12 @@ impl CpuList {
         self.0.len()
     }
 
-    /// Whether the set is empty.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this hardware thread is in the set.
+    /// True if this hardware thread is in the set.
     pub fn contains(&self, number: usize) -> bool {
         self.0.contains(&number)
     }
@@ -69,7 +70,7 @@ impl CpuList {
     }
 }
 
-/// The bound of the numbers, which limits the memory of a list like `0-9999999`.
+/// The upper bound of the numbers, which limits the memory for a list like `0-9999999`.
 const MOST: usize = 1 << 16;
 
 impl From<&CpuSet> for CpuList {

@@ -1,4 +1,4 @@
-//! Made-up machines for tests: a folder with the files of /sys and /proc that describe one.
+//! Simulated machines for tests: a folder with the files of /sys and /proc that describe one.
 
 use std::path::Path;
 
@@ -6,8 +6,9 @@ use tempfile::TempDir;
 
 use super::cpu_list::CpuList;
 
-/// A made-up machine: sockets with cores with hardware threads, a memory and a cache for each
-/// socket. As on most machines of this kind, the first threads of all cores have the first numbers.
+/// A simulated machine of sockets with cores with hardware threads, and one NUMA node and one cache
+/// for each socket. As on most such machines, the first threads of all cores have the first
+/// numbers.
 pub(crate) struct MadeUpMachine {
     folder: TempDir,
     all: CpuList,

@@ -1,14 +1,14 @@
 //! The binding of the ranks of one host to cores.
 //!
-//! A binding by the user's wishes is *hard*: it stays. Without wishes the launcher chooses one,
-//! which is *soft*: each rank gets an equal, disjoint share of the cores that no other job has
-//! claimed, and a rank that other tasks keep from computing there is released. Ranks are bound
-//! before they become the program, so all their threads and memory follow.
+//! A binding that the user requests is *hard*: it stays. Otherwise the launcher chooses one, which
+//! is *soft*: each rank gets an equal, disjoint share of the cores that no other job has claimed,
+//! and a rank that loses its cores to other tasks is released from it. Ranks are bound before they
+//! execute their program, so all their threads and memory follow.
 //!
 //! Invariants:
 //! - nothing is bound beyond the affinity mask of the launcher;
 //! - a soft binding gives each rank whole cores, and no rank fewer than another;
-//! - a job without wishes never fails because it cannot be bound.
+//! - a job without a requested binding never fails because it cannot be bound.
 
 mod claims;
 mod cpu_list;
@@ -36,21 +36,21 @@ pub(crate) use release::ReleaseWatch;
 pub use request::{BindTo, BindingRequest, MapBy};
 pub use topology::{HardwareThread, Level, Topology};
 
-/// The binding of the ranks of this host. Its claims end when it is dropped.
+/// The binding of the ranks of this host. Its claims of cores end when it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct HostBinding {
     strength: Strength,
     /// The hardware threads of each rank. Empty: no rank is bound.
     shares: Vec<CpuList>,
-    /// The hardware threads that the launcher may use. None: the kernel does not say.
+    /// The hardware threads that the launcher may use. `None`: the kernel does not report them.
     topology: Option<Topology>,
-    /// The reason why no rank is bound.
+    /// The reason why no rank is bound, for a report.
     why_none: String,
     report: bool,
     _claims: Claims,
 }
 
-/// The strength of a binding.
+/// The strength of a binding: none, soft (the launcher's choice) or hard (the user's request).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Strength {
     #[default]
@@ -60,8 +60,8 @@ enum Strength {
 }
 
 impl HostBinding {
-    /// The binding of `ranks` ranks on this host. `unfit` is the reason why the launcher must not
-    /// choose one for this job.
+    /// Chooses the binding of `ranks` ranks on this host. `unfit` is the reason why the launcher
+    /// must not choose a soft binding for this job.
     pub(crate) fn choose(
         request: &BindingRequest,
         ranks: usize,
@@ -109,24 +109,24 @@ impl HostBinding {
         Ok(binding)
     }
 
-    /// The affinity mask of the rank at this place on the host, if it is to be bound.
+    /// The affinity mask of the rank with the index `place` on this host, if ranks are bound.
     pub(crate) fn mask(&self, place: usize) -> Option<CpuSet> {
         self.shares.get(place).map(CpuList::mask)
     }
 
-    /// Each rank of this host has hardware threads that no other one has.
+    /// True if each rank of this host has hardware threads that no other rank has.
     pub(crate) fn keeps_apart(&self) -> bool {
         let threads: Vec<usize> = self.shares.iter().flat_map(CpuList::iter).collect();
         let distinct: BTreeSet<usize> = threads.iter().copied().collect();
         !threads.is_empty() && distinct.len() == threads.len()
     }
 
-    /// Whether the user wants this binding, so no rank may start without it.
+    /// True if the user requests this binding, so that no rank may start without it.
     pub(crate) fn is_hard(&self) -> bool {
         self.strength == Strength::Hard
     }
 
-    /// The first hardware threads of the first two ranks, if ranks are bound.
+    /// The first hardware thread of the first rank, and that of the second, if ranks are bound.
     pub(crate) fn first_two(&self) -> Option<[usize; 2]> {
         let [one, other, ..] = &self.shares[..] else {
             return None;
@@ -134,7 +134,7 @@ impl HostBinding {
         Some([one.first()?, other.first()?])
     }
 
-    /// The value of the variable that tells ranks of their binding.
+    /// The value of the environment variable that informs ranks of their binding.
     pub(crate) fn variable(&self) -> String {
         match (self.strength, &self.topology) {
             (Strength::Hard, _) => "hard".into(),
@@ -143,8 +143,8 @@ impl HostBinding {
         }
     }
 
-    /// Prints the binding of each rank, if the user wants it. `first` is the number of the first
-    /// rank.
+    /// Prints the binding of each rank, if the user requests that. `first` is the number of the
+    /// first rank.
     pub(crate) fn report(&self, first: usize, ranks: usize) {
         if !self.report {
             return;
@@ -161,7 +161,7 @@ impl HostBinding {
         let _ = std::io::stderr().write_all(lines.collect::<String>().as_bytes());
     }
 
-    /// The binding of one rank in words.
+    /// A description of the binding of one rank.
     fn sentence(&self, place: usize) -> String {
         let (strength, list) = match (self.strength, self.shares.get(place)) {
             (Strength::Soft, Some(list)) => ("soft", list),
@@ -176,7 +176,7 @@ impl HostBinding {
         format!("{strength} binding, {cores} {name}: {threads} {list}")
     }
 
-    /// The watch over the ranks of a soft binding, which releases them.
+    /// The checks that release ranks from a soft binding. `None` for other bindings.
     pub(crate) fn watch(&self) -> Option<ReleaseWatch> {
         let topology = self.topology.as_ref()?;
         let soft = self.strength == Strength::Soft;
@@ -184,17 +184,17 @@ impl HostBinding {
     }
 }
 
-/// A binding that has been chosen.
+/// A binding that has been chosen for the ranks of this host.
 struct Chosen {
     strength: Strength,
     shares: Vec<CpuList>,
     claims: Claims,
 }
 
-/// The binding of a host, or the reason for none.
+/// The chosen binding of a host, or the reason for none.
 type Choice = Result<Chosen, String>;
 
-/// The binding that the user wants. An error is the text for the user.
+/// The binding that the user requests. An error is the text for the user.
 fn hard(
     root: &Path,
     topology: &Topology,
@@ -204,7 +204,7 @@ fn hard(
     let Some(shares) = placement::place(topology, ranks, request)? else {
         return Ok(Err("the user wants no binding".into()));
     };
-    // Jobs that choose for themselves keep away from these cores.
+    // Jobs whose launchers choose cores then avoid these.
     let claims = Claims::mark(
         root,
         topology,
@@ -217,8 +217,9 @@ fn hard(
     }))
 }
 
-/// The binding that the launcher chooses. A quota of processor time changes nothing: with one of a
-/// core, a ping-pong of two bound ranks takes 0.16 µs, and one of unbound ranks 0.8 µs.
+/// The binding that the launcher chooses. A quota on processor time does not change it: with a
+/// quota of one core, a ping-pong of two bound ranks takes 0.16 µs, and one of unbound ranks 0.8
+/// µs.
 fn soft(root: &Path, topology: &Topology, ranks: usize) -> Choice {
     let cores = topology.parts(Level::Core).count();
     if ranks == 1 {
@@ -239,9 +240,9 @@ fn soft(root: &Path, topology: &Topology, ranks: usize) -> Choice {
         .map_err(|why| format!("cores cannot be claimed: {}", why_text(&why.into())))?;
     let (shares, claims) = match chosen {
         Some(chosen) => chosen,
-        // Other jobs have the cores. Ranks that take all of them evenly add the same work to each,
-        // so no other placement could be better, and they keep the caches that they warm: measured,
-        // two bound ping-pongs on the same two cores take 0.15 µs, and an unbound one 2.3 µs.
+        // Other jobs have claimed the cores. Ranks that use all of them evenly add the same work to
+        // each, so no other placement could be better, and they keep the caches that they warm: two
+        // bound ping-pongs on the same two cores take 0.15 µs (measured), an unbound one 2.3 µs.
         None if cores.is_multiple_of(ranks) => {
             let shares = shares::shares(topology, ranks);
             (shares.unwrap_or_default(), Claims::default())
@@ -262,7 +263,7 @@ mod tests {
     use super::*;
     use made_up::MadeUpMachine;
 
-    /// A job on a machine whose hardware threads it may all use.
+    /// The binding of a job on a machine whose hardware threads it may all use.
     fn choose(
         machine: &MadeUpMachine,
         request: &BindingRequest,
@@ -328,7 +329,7 @@ mod tests {
         let second = by_itself(&machine, 2);
         let places: Vec<_> = second.shares.iter().map(CpuList::to_string).collect();
         assert_eq!(places, ["6", "7"]);
-        // No core is left: five ranks would burden some of the cores more than others.
+        // No unclaimed core is left: five ranks would load some of the cores more than others.
         let third = by_itself(&machine, 5);
         assert!(
             third.sentence(0).contains("other jobs"),

@@ -1,12 +1,12 @@
-//! The cores of each rank of a host where the user has said how to bind.
+//! Chooses the cores of each rank on a host, if the user has requested a binding.
 
 use super::cpu_list::CpuList;
 use super::request::{BindTo, BindingRequest, MapBy};
 use super::shares::shares;
 use super::topology::{HardwareThread, Level, Topology};
 
-/// The hardware threads of each of the `ranks` ranks of this host, by the wishes of `request`.
-/// None: the user wants no binding. An error is the text for the user.
+/// The hardware threads of each of the `ranks` ranks of this host, as `request` demands. `None`:
+/// the user requests no binding. An error is the text for the user.
 pub(crate) fn place(
     topology: &Topology,
     ranks: usize,
@@ -25,7 +25,7 @@ pub(crate) fn place(
         .map(Some)
 }
 
-/// The part of the topology that --cpu-set leaves.
+/// The part of the topology that `--cpu-set` permits.
 fn limited(topology: &Topology, cpus: Option<&CpuList>) -> Result<Topology, String> {
     let Some(cpus) = cpus else {
         return Ok(topology.clone());
@@ -40,7 +40,7 @@ fn limited(topology: &Topology, cpus: Option<&CpuList>) -> Result<Topology, Stri
     Ok(topology.within(cpus))
 }
 
-/// A complete description of a binding.
+/// A complete description of a requested binding.
 struct Wish {
     bind: Level,
     count: usize,
@@ -50,7 +50,8 @@ struct Wish {
 }
 
 impl Wish {
-    /// A mapping alone binds ranks to the parts that it names, a binding alone maps by them.
+    /// If only a mapping is given, ranks are bound to the parts that it names; if only a binding is
+    /// given, ranks are mapped by its parts.
     fn new(bind_to: Option<&BindTo>, map_by: Option<&MapBy>) -> Wish {
         let level = map_by.and_then(|map| map.level);
         let cores_each = map_by.and_then(|map| map.cores_each);
@@ -72,7 +73,7 @@ impl Wish {
         }
     }
 
-    /// The hardware threads of one of the `ranks` ranks of this host.
+    /// The hardware threads of rank `rank` among the `ranks` ranks of this host.
     fn cpus(&self, topology: &Topology, rank: usize, ranks: usize) -> Result<CpuList, String> {
         let parts: Vec<&[HardwareThread]> = topology.parts(self.map).collect();
         let (part, turn) = match self.ranks_each {
@@ -87,7 +88,7 @@ impl Wish {
                 self.ranks_each.unwrap_or(1)
             )
         })?;
-        // The parts to choose from, and the ranks that choose before this one.
+        // The parts to choose from, and the number of ranks that choose before this one.
         let (choices, before): (Vec<&[HardwareThread]>, usize) = if self.bind < self.map {
             let inside = part.chunk_by(|one, other| one.part(self.bind) == other.part(self.bind));
             (inside.collect(), turn)
@@ -132,7 +133,7 @@ impl Wish {
     }
 }
 
-/// The name of this many parts of the machine.
+/// The name of `count` parts of the machine: singular or plural.
 pub(crate) fn name(level: Level, count: usize) -> &'static str {
     match (level, count == 1) {
         (Level::HardwareThread, true) => "hardware thread",
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
     use crate::binding::made_up::MadeUpMachine;
 
-    /// The wishes `BIND MAP CPUS`, `-` for none.
+    /// Parses a request `BIND MAP CPUS`; `-` stands for an option that is not given.
     fn request(words: &str) -> BindingRequest {
         let words: Vec<&str> = words.split(' ').collect();
         let word = |at: usize| words.get(at).filter(|word| **word != "-");
@@ -165,7 +166,8 @@ mod tests {
         }
     }
 
-    /// The placement on two sockets of two cores of two threads: 0,4 1,5 and 2,6 3,7.
+    /// The placement on a machine of two sockets with two cores of two threads: 0,4 1,5 and 2,6
+    /// 3,7.
     fn placed(words: &str, ranks: usize) -> Result<String, String> {
         let machine = MadeUpMachine::new(2, 2, 2);
         let all = CpuList::parse("0-7").unwrap();

@@ -1,10 +1,9 @@
-//! The processor time that cgroups leave to this process, of version 1 and 2.
+//! Reads the limits on processor time that cgroups, of version 1 or 2, set for this process.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The processor time that cgroups leave to this process, in cores: the least of the limits from
-/// its own cgroup up to the root. None: no limit. `root` is the folder of /proc and of all mount
-/// points.
+/// The least limit on processor time from this process's own cgroup up to the root, in cores.
+/// `None`: no limit. `root` is the folder that contains /proc and all mount points.
 pub fn quota(root: &Path) -> Option<f64> {
     let mounts = std::fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
@@ -30,16 +29,16 @@ enum Version {
     Two,
 }
 
-/// A mounted hierarchy that can limit processor time.
+/// A mounted cgroup hierarchy with limits on processor time.
 struct Mount {
     version: Version,
-    /// The cgroup that is mounted.
+    /// The path, in the hierarchy, of the cgroup that is mounted at `point`.
     top: PathBuf,
     point: PathBuf,
 }
 
 impl Mount {
-    /// Reads a line of /proc/self/mountinfo. None: not a hierarchy of this kind.
+    /// Parses a line of /proc/self/mountinfo. `None`: it is not such a hierarchy.
     fn parse(line: &str) -> Option<Mount> {
         let (place, system) = line.split_once(" - ")?;
         let place: Vec<&str> = place.split(' ').collect();
@@ -58,11 +57,11 @@ impl Mount {
         })
     }
 
-    /// The least limit of this cgroup and those above it, as far as they are mounted.
+    /// The least limit of the cgroup `path` and those above it, as far as they are mounted.
     fn limit(&self, root: &Path, path: &str) -> Option<f64> {
         let point = root.join(self.point.strip_prefix("/").ok()?);
-        // In a container the path may lie outside of what is mounted; its own cgroup is the top
-        // then.
+        // In a container the path may lie outside the mounted part. Then the cgroup of this process
+        // is the root of the mount.
         let below = Path::new(path)
             .strip_prefix(&self.top)
             .unwrap_or(Path::new(""));
@@ -80,7 +79,7 @@ impl Mount {
 }
 
 impl Version {
-    /// The limit of one cgroup.
+    /// The limit of one cgroup, in cores.
     fn limit(self, group: &Path) -> Option<f64> {
         let read = |file| std::fs::read_to_string(group.join(file)).ok();
         let (quota, period) = match self {
@@ -91,7 +90,7 @@ impl Version {
                 (quota.into(), period.into())
             }
         };
-        // No limit is `-1` in version 1, `max` in version 2.
+        // "No limit" is `-1` in version 1, `max` in version 2.
         let microseconds = |text: String| text.trim().parse::<u64>().ok().filter(|&time| time > 0);
         Some(microseconds(quota)? as f64 / microseconds(period)? as f64)
     }
@@ -101,7 +100,7 @@ impl Version {
 mod tests {
     use super::*;
 
-    /// A folder with these files.
+    /// A temporary folder with these files.
     fn files(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (file, text) in files {

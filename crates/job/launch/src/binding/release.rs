@@ -1,13 +1,13 @@
-//! The release of ranks from a soft binding.
+//! Releases ranks from a soft binding if other tasks take much of their cores' time.
 //!
-//! A bound rank beside another busy task waits for its core, although another core may be idle; the
-//! scheduler would move it there. A rank that exchanges messages without a pause gains more by its
-//! binding than it loses, one that computes does not. So a rank goes back to the cores of its
-//! launcher when it loses more than a tenth of the time to other tasks and spends most of its own
-//! time outside MPI.
+//! If another busy task runs on the core of a bound rank, the rank waits for that core, although
+//! another may be idle; without the binding the scheduler would move it there. A rank that
+//! exchanges messages without a pause gains more by its binding than it loses; a rank that computes
+//! does not. So a rank gets back all cores of its launcher if it loses more than a tenth of the
+//! time to other tasks and spends most of its own time outside MPI.
 //!
-//! The launcher watches, because a rank that computes does nothing else, and because the watch then
-//! costs the rank nothing.
+//! The launcher makes these checks: a rank that computes cannot, and in the launcher they cost the
+//! rank nothing.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -21,34 +21,36 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use super::cpu_list::CpuList;
 use crate::rank::RankProcess;
 
-/// The times between two readings of what ranks have lost: the first, and the longest. They grow,
-/// because the watch must not disturb the ranks.
+/// The first interval between two readings of the time that ranks have lost. Intervals grow,
+/// because the readings must not disturb the ranks.
 const SHORT: Duration = Duration::from_millis(100);
+/// The longest interval between two readings of the time that ranks have lost.
 const LONG: Duration = Duration::from_millis(400);
-/// The time between two samples of what a rank does.
+/// The interval between two samples of a rank's activity.
 const SAMPLE: Duration = Duration::from_millis(2);
-/// The samples of a running rank to take, and those outside MPI that make it one that computes. A
-/// ping-pong is outside in up to a third of them, a rank that computes for 10 µs between messages
-/// in nine tenths. A release is final, so it needs more than a majority.
+/// The number of samples by which a running rank is judged.
 const SAMPLES: u32 = 20;
+/// The number of samples outside MPI from which on a rank is regarded as computing. A ping-pong is
+/// outside MPI in up to a third of the samples, a rank that computes for 10 µs between messages in
+/// nine tenths. A release is final, so it needs more than a majority.
 const OUTSIDE: u32 = 16;
-/// Attempts to find a sample in which the rank runs.
+/// The most attempts to sample a rank: a rank that sleeps gives no sample.
 const ATTEMPTS: u32 = 10 * SAMPLES;
-/// Rounds over the threads of a rank that is released.
+/// The number of times that the threads of a rank are listed while the rank is released.
 const ROUNDS: u32 = 3;
-/// The time after which a rank that has not completed MPI_Init counts as one that computes. Before,
-/// it may still be loaded, and then exchange messages without a pause.
+/// The time after which a rank that has not completed MPI_Init is regarded as computing. Earlier it
+/// may still be loading, and later exchange messages without a pause.
 const LOADED: Duration = Duration::from_secs(5);
-/// The share of time that a rank may lose to other tasks, as one part of so many.
+/// A rank may lose one part in this number of its time to other tasks: a tenth.
 const MAY_LOSE: u32 = 10;
 
 /// The soft binding of the ranks of this host, while they run.
 #[derive(Debug)]
 pub(crate) struct ReleaseWatch {
-    /// The cores of the launcher.
+    /// The hardware threads that the launcher may use.
     allowed: CpuSet,
     ranks: Vec<WatchedRank>,
-    /// The time of the next look. None: no bound rank is left.
+    /// The time of the next check. `None`: no bound rank is left.
     pub next: Option<Instant>,
     pause: Duration,
     report: bool,
@@ -57,55 +59,56 @@ pub(crate) struct ReleaseWatch {
 /// A rank that is bound to its share.
 #[derive(Debug)]
 struct WatchedRank {
-    /// Its place among the ranks of this host.
+    /// The index of the rank among the ranks of this host.
     place: usize,
     share: CpuSet,
-    /// The time of its start.
+    /// The time at which the checks of this rank began.
     start: Instant,
-    /// The time that each of its threads had waited for a core, in nanoseconds.
+    /// The time that each thread of the rank had waited for a core at the last reading, in
+    /// nanoseconds.
     waited: HashMap<i32, u64>,
-    /// The time of that reading.
+    /// The time of the last reading.
     since: Instant,
     sampling: Option<Samples>,
 }
 
-/// The samples of a rank that loses time.
+/// The samples of the activity of a rank that loses time.
 #[derive(Debug, Default)]
 struct Samples {
     taken: u32,
     outside: u32,
     attempts: u32,
-    /// The time that the rank had run at the last sample, in nanoseconds.
+    /// The processor time of the rank up to the last sample, in nanoseconds.
     ran: u64,
 }
 
 /// The activity of a rank at one moment.
 enum Sample {
-    /// It sleeps, or has not run since the last sample.
+    /// No sample: the rank sleeps, or has not run since the last sample.
     None,
-    /// It runs or waits for a core, in MPI.
+    /// The rank runs or waits for a core, inside MPI.
     InMpi,
-    /// It runs or waits for a core, outside MPI.
+    /// The rank runs or waits for a core, outside MPI.
     Outside,
-    /// It runs or waits for a core.
+    /// The rank runs or waits for a core; whether it is inside MPI is unknown.
     Unknown,
 }
 
-/// The next step for a rank.
+/// The result of a check of a rank.
 #[derive(Debug, PartialEq)]
 enum Finding {
-    /// It keeps its cores, which other tasks hardly use.
+    /// The rank stays bound: other tasks hardly use its cores.
     Undisturbed,
-    /// It loses time, and what it does is being sampled.
+    /// The rank loses time to other tasks, and its activity is being sampled.
     Sampling,
-    /// It is to be released.
+    /// The rank's binding must be removed.
     Release,
-    /// It is not ours to release: it ended, or it chose its cores itself.
+    /// The rank needs no more checks: it has ended, or has chosen its cores itself.
     Gone,
 }
 
 impl ReleaseWatch {
-    /// Watches ranks with these shares, one for each rank of the host.
+    /// Begins to check ranks with these shares, one for each rank of the host.
     pub(crate) fn new(allowed: CpuSet, shares: &[CpuList], report: bool) -> ReleaseWatch {
         let now = Instant::now();
         let ranks = shares.iter().enumerate().map(|(place, share)| WatchedRank {
@@ -125,8 +128,8 @@ impl ReleaseWatch {
         }
     }
 
-    /// Looks after the ranks, if it is time to.
-    pub(crate) fn look(&mut self, ranks: &[RankProcess], now: Instant) {
+    /// Checks the ranks if that is due, and releases those that lose too much time.
+    pub(crate) fn check(&mut self, ranks: &[RankProcess], now: Instant) {
         if self.next.is_none_or(|next| now < next) {
             return;
         }
@@ -141,12 +144,12 @@ impl ReleaseWatch {
             let Some(rank) = ranks.get(watched.place) else {
                 return false;
             };
-            let finding = watched.look(rank, now);
+            let finding = watched.check(rank, now);
             sampling |= finding == Finding::Sampling;
             if finding == Finding::Release {
                 watched.release(rank, allowed);
                 if *report {
-                    tell(rank);
+                    report_release(rank);
                 }
             }
             matches!(finding, Finding::Undisturbed | Finding::Sampling)
@@ -162,8 +165,8 @@ impl ReleaseWatch {
     }
 }
 
-/// Tells the user of a release.
-fn tell(rank: &RankProcess) {
+/// Reports the release of a rank to the user.
+fn report_release(rank: &RankProcess) {
     let text = format!(
         "fishplate: rank {}: released from its cores, where other tasks kept it from computing\n",
         rank.number
@@ -172,8 +175,8 @@ fn tell(rank: &RankProcess) {
 }
 
 impl WatchedRank {
-    fn look(&mut self, rank: &RankProcess, now: Instant) -> Finding {
-        // The program of the rank, or the wrapper that starts it.
+    fn check(&mut self, rank: &RankProcess, now: Instant) -> Finding {
+        // The process of the rank's program, or of a wrapper that will start it.
         let Some(pid) = rank.init.or(rank.pid).filter(|_| rank.is_running()) else {
             return Finding::Gone;
         };
@@ -191,7 +194,7 @@ impl WatchedRank {
             }
             return finding;
         }
-        // Other ranks are sampled more often.
+        // The samples of other ranks make calls more frequent than the readings for this rank.
         if now - self.since < SHORT || !self.read(pid, now) {
             return Finding::Undisturbed;
         }
@@ -199,7 +202,7 @@ impl WatchedRank {
         Finding::Sampling
     }
 
-    /// Reads how long the threads of a process have waited for a core. Returns whether one has
+    /// Reads how long the threads of a process have waited for a core. True if one of them has
     /// waited for too much of the time since the last reading.
     fn read(&mut self, pid: Pid, now: Instant) -> bool {
         let passed = now - self.since;
@@ -217,16 +220,17 @@ impl WatchedRank {
         most * MAY_LOSE > passed
     }
 
-    /// Gives the threads of a rank the cores of the launcher. Threads with other cores than the
-    /// rank's share chose them themselves.
+    /// Permits the threads of a rank to use all cores of the launcher. Threads whose mask differs
+    /// from the rank's share have chosen their cores themselves, and keep them.
     fn release(&self, rank: &RankProcess, allowed: &CpuSet) {
         for pid in [rank.pid, rank.init].into_iter().flatten() {
-            // A thread that starts meanwhile has the cores of the one that started it.
+            // A thread that starts meanwhile inherits the mask of its creator, hence the
+            // repetitions.
             for _ in 0..ROUNDS {
                 for thread in threads(pid).into_iter().filter_map(Pid::from_raw) {
                     let mask = sched_getaffinity(Some(thread));
                     if mask.is_ok_and(|mask| mask == self.share) {
-                        // It may have ended.
+                        // The thread may have ended.
                         let _ = sched_setaffinity(Some(thread), allowed);
                     }
                 }
@@ -236,13 +240,13 @@ impl WatchedRank {
 }
 
 impl Samples {
-    /// Takes a sample.
+    /// Takes a sample of the rank's activity.
     fn follow(&mut self, pid: Pid, lock: Option<u64>) -> Finding {
         let sample = self.take(pid, lock);
         self.add(sample)
     }
 
-    /// Adds a sample, and judges the rank once there are enough.
+    /// Adds a sample, and judges the rank after enough samples.
     fn add(&mut self, sample: Sample) -> Finding {
         self.attempts += 1;
         match sample {
@@ -252,7 +256,7 @@ impl Samples {
                 self.taken += 1;
                 self.outside += 1;
             }
-            // A rank that does not show what it does counts as one that computes.
+            // A rank whose activity is unknown is regarded as computing.
             Sample::Unknown => return Finding::Release,
         }
         match self.taken >= SAMPLES || self.attempts >= ATTEMPTS {
@@ -263,10 +267,10 @@ impl Samples {
     }
 
     /// The activity of a rank now. `lock` is the address of its lock; a rank without one has not
-    /// called MPI_Init.
+    /// completed MPI_Init.
     fn take(&mut self, pid: Pid, lock: Option<u64>) -> Sample {
         let ran = schedstat(pid, pid.as_raw_nonzero().get(), 0).unwrap_or(0);
-        // While a rank waits for its core, it stays where it was at the last sample.
+        // While a rank waits for its core, it stays inside or outside MPI as at the last sample.
         let has_run = std::mem::replace(&mut self.ran, ran) != ran;
         if !has_run || !is_runnable(pid) {
             return Sample::None;
@@ -279,18 +283,18 @@ impl Samples {
     }
 }
 
-/// Whether the first thread of a process has a core, or waits for one.
+/// True if the first thread of a process has a core, or waits for one.
 fn is_runnable(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    // The name is in parentheses and may contain some; the state follows.
+    // The process name is in parentheses and may contain parentheses; the state follows it.
     stat.is_ok_and(|stat| {
         stat.rsplit_once(')')
             .is_some_and(|(_, rest)| rest.starts_with(" R"))
     })
 }
 
-/// Whether a rank is in MPI, by the word of its lock, which is odd while the lock is held. None:
-/// its memory cannot be read.
+/// True if a rank is in MPI: its lock's value is odd while the lock is held. `None`: the memory of
+/// the rank cannot be read.
 fn is_held(pid: Pid, address: u64) -> Option<bool> {
     let memory = File::open(format!("/proc/{}/mem", pid.as_raw_nonzero())).ok()?;
     let mut bytes = [0; 4];
@@ -308,13 +312,13 @@ fn threads(pid: Pid) -> Vec<i32> {
         .collect()
 }
 
-/// The nanoseconds that a thread could have run and had no core.
+/// The nanoseconds that a thread was ready to run and had no core.
 fn waited(pid: Pid, thread: i32) -> Option<u64> {
     schedstat(pid, thread, 1)
 }
 
-/// A field of what the kernel counts of a thread: nanoseconds on a core, nanoseconds of waiting for
-/// one.
+/// A field of the kernel's statistics of a thread. Field 0: nanoseconds on a core; field 1:
+/// nanoseconds of waiting for one.
 fn schedstat(pid: Pid, thread: i32, field: usize) -> Option<u64> {
     let file = format!("/proc/{}/task/{thread}/schedstat", pid.as_raw_nonzero());
     fs::read_to_string(file)

@@ -1,4 +1,4 @@
-//! A user's wishes for the binding of ranks, in the words of Open MPI and MPICH.
+//! A user's request for the binding of ranks, in the option syntax of Open MPI and MPICH.
 
 use std::str::FromStr;
 
@@ -7,22 +7,23 @@ use serde::{Deserialize, Serialize};
 use super::cpu_list::CpuList;
 use super::topology::{Level, Topology};
 
-/// A user's wishes for the binding of ranks. Without any, the launcher chooses.
+/// A user's request for the binding of ranks. If it is empty, the launcher chooses a binding.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BindingRequest {
-    /// The part of the machine to which each rank is bound.
+    /// The parts of the machine to which each rank is bound.
     pub bind_to: Option<BindTo>,
     /// The parts of the machine over which ranks are distributed.
     pub map_by: Option<MapBy>,
-    /// The hardware threads for the ranks of each host.
+    /// The hardware threads that the ranks of each host may use.
     pub cpus: Option<CpuList>,
-    /// Whether the launcher prints the binding of each rank.
+    /// True if the launcher prints the binding of each rank.
     pub report: bool,
 }
 
 impl BindingRequest {
-    /// The number of ranks for which this host has places, if ranks are counted by its parts
-    /// (`ppr:2:socket`). None: the wishes give no number, or the kernel names no parts.
+    /// The number of ranks that this host takes, if the request counts ranks by parts of the
+    /// machine (`ppr:2:socket`). `None`: the request has no such count, or the kernel does not
+    /// describe the parts.
     pub fn ranks_here(&self) -> Option<usize> {
         self.ranks_on(&Topology::of_this_thread()?)
     }
@@ -34,18 +35,18 @@ impl BindingRequest {
     }
 }
 
-/// The part of the machine to which each rank is bound.
+/// The parts of the machine to which each rank is bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BindTo {
     /// No rank is bound.
     None,
-    /// Each rank is bound to this many parts of this kind.
+    /// Each rank is bound to `count` parts of the kind `level`.
     Parts {
-        /// The kind.
+        /// The kind of the parts.
         level: Level,
-        /// The number, at least one.
+        /// The number of parts for each rank, at least one.
         count: usize,
-        /// Whether several ranks may be bound to one core or hardware thread.
+        /// True if several ranks may be bound to one core or hardware thread.
         overload: bool,
     },
 }
@@ -53,15 +54,15 @@ pub enum BindTo {
 /// The distribution of the ranks of a host over parts of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapBy {
-    /// The kind of the parts. None: those to which ranks are bound, in order.
+    /// The kind of the parts. `None`: ranks follow the parts to which they are bound, in order.
     pub level: Option<Level>,
-    /// The number of ranks on each part. None: the ranks go round all parts.
+    /// The number of ranks on each part. `None`: ranks are dealt to all parts cyclically.
     pub ranks_each: Option<usize>,
     /// The number of cores of each rank.
     pub cores_each: Option<usize>,
 }
 
-/// The names of parts of the machine, and their kinds.
+/// The names of parts of the machine in options, and their kinds.
 const LEVELS: [(&str, Level); 8] = [
     ("core", Level::Core),
     ("hwthread", Level::HardwareThread),
@@ -85,7 +86,7 @@ fn positive(text: &str) -> Option<usize> {
         .filter(|&count| (1..=CORES_EACH).contains(&count))
 }
 
-/// The most cores of a rank, and the most ranks of a part.
+/// The most cores of a rank, and the most ranks on a part.
 const CORES_EACH: usize = 1 << 16;
 
 impl FromStr for BindTo {
@@ -133,7 +134,7 @@ impl FromStr for MapBy {
             ranks_each = Some(words.next().and_then(positive).ok_or(VALID)?);
             name = words.next().ok_or(VALID)?.to_ascii_lowercase();
         }
-        // On each host ranks fill the slots in order, so `node` leaves nothing to do there.
+        // `node` has no effect on a host: its ranks fill the slots in order in any case.
         let level = match name.as_str() {
             "slot" | "node" if ranks_each.is_none() => None,
             name => Some(level(name).ok_or(VALID)?),
@@ -143,7 +144,7 @@ impl FromStr for MapBy {
             let word = word.to_ascii_lowercase();
             match word.strip_prefix("pe=").map(positive) {
                 Some(Some(number)) => cores_each = Some(number),
-                // More ranks than cores are always allowed here; only a binding may refuse them.
+                // Placement always permits more ranks than cores; only a binding can refuse them.
                 None if ["oversubscribe", "nooversubscribe"].contains(&word.as_str()) => {}
                 _ => {
                     return Err(format!(

@@ -1,18 +1,19 @@
-//! The division of a host's cores among the ranks of a job.
+//! Divides a host's cores among the ranks of a job.
 
 use super::cpu_list::CpuList;
 use super::topology::{HardwareThread, Level, Topology};
 
 /// Disjoint shares of the cores of `topology`, one for each rank: all with the same number of whole
-/// cores, which is as large as possible. The cores of a share share a cache, a memory or a socket
-/// where one has enough cores left. None: more ranks than cores.
+/// cores, which is as large as possible. The cores of a share have a cache, a NUMA node or a socket
+/// in common if one has enough cores left. `None`: there are more ranks than cores.
 pub(crate) fn shares(topology: &Topology, ranks: usize) -> Option<Vec<CpuList>> {
     let mut left: Vec<&[HardwareThread]> = topology.parts(Level::Core).collect();
     let each = left.len().checked_div(ranks).filter(|&each| each > 0)?;
     Some((0..ranks).map(|_| take(&mut left, each)).collect())
 }
 
-/// Takes `count` cores, within the smallest part of the machine that has so many left.
+/// Removes `count` cores from `left`, within the smallest part of the machine that has that many
+/// left.
 fn take(left: &mut Vec<&[HardwareThread]>, count: usize) -> CpuList {
     let levels = [Level::Cache, Level::Numa, Level::Socket];
     let place = levels.into_iter().find_map(|level| {
@@ -97,7 +98,7 @@ mod tests {
                 }
                 taken = taken.iter().chain(share.iter()).collect();
             }
-            // The first share lies within one socket if a socket has so many cores.
+            // The first share lies within one socket if a socket has enough cores.
             let largest = topology.parts(Level::Socket).map(|socket| {
                 let list = socket.iter().map(|thread| thread.number).collect();
                 topology.within(&list).parts(Level::Core).count()

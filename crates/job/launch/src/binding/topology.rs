@@ -1,8 +1,8 @@
-//! The hardware threads of this machine that a process may use, and the cores, caches, memories
+//! The hardware threads of this machine that a process may use, and the cores, caches, NUMA nodes
 //! and sockets that they belong to, as the kernel describes them in /sys.
 //!
-//! Invariant: every hardware thread of the affinity mask is in the topology, on a machine whose
-//! kernel says nothing too: there each is a core by itself.
+//! Invariant: every hardware thread of the affinity mask is in the topology, even if the kernel
+//! describes none; then each is a core of its own.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cpu_list::CpuList;
 
-/// A part of a machine that contains hardware threads.
+/// A kind of parts of a machine that contain hardware threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Level {
     /// A hardware thread itself.
@@ -21,16 +21,16 @@ pub enum Level {
     Core,
     /// The cores that share the largest cache.
     Cache,
-    /// The cores near one memory.
+    /// A NUMA node: the cores near one memory.
     Numa,
     /// A socket.
     Socket,
 }
 
-/// A hardware thread. Each part of the machine that it belongs to is named by a number of its own.
+/// A hardware thread, with the number of each part of the machine that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HardwareThread {
-    /// The kernel's number.
+    /// The kernel's number of the hardware thread.
     pub number: usize,
     core: usize,
     cache: usize,
@@ -39,7 +39,7 @@ pub struct HardwareThread {
 }
 
 impl HardwareThread {
-    /// The number of the part of the machine to which it belongs.
+    /// The number of the part at `level` to which this hardware thread belongs.
     pub fn part(&self, level: Level) -> usize {
         match level {
             Level::HardwareThread => self.number,
@@ -51,21 +51,21 @@ impl HardwareThread {
     }
 }
 
-/// The hardware threads that a process may use, in an order in which near ones are neighbours.
+/// The hardware threads that a process may use, sorted so that near ones are adjacent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     threads: Vec<HardwareThread>,
 }
 
 impl Topology {
-    /// The hardware threads in the affinity mask of the calling thread. None: the kernel does not
-    /// give the mask.
+    /// The hardware threads in the affinity mask of the calling thread. `None`: the kernel does not
+    /// return the mask.
     pub fn of_this_thread() -> Option<Topology> {
         let mask = sched_getaffinity(None).ok()?;
         Some(Topology::read(Path::new("/"), &CpuList::from(&mask)))
     }
 
-    /// The hardware threads of `allowed`, described by the files in `root`/sys.
+    /// The hardware threads in `allowed`, as described by the files in `root`/sys.
     pub fn read(root: &Path, allowed: &CpuList) -> Topology {
         let mut reader = Reader {
             root,
@@ -79,7 +79,7 @@ impl Topology {
         Topology { threads }.in_order()
     }
 
-    /// Makes near hardware threads neighbours.
+    /// Sorts the hardware threads so that near ones are adjacent.
     fn in_order(mut self) -> Topology {
         self.threads.sort_by_key(|thread| {
             let HardwareThread {
@@ -94,12 +94,12 @@ impl Topology {
         self
     }
 
-    /// The hardware threads.
+    /// The hardware threads, near ones adjacent.
     pub fn threads(&self) -> &[HardwareThread] {
         &self.threads
     }
 
-    /// The parts of the machine at this level, in order: the hardware threads of each.
+    /// The parts of the machine at this level, in order, each as its hardware threads.
     pub fn parts(&self, level: Level) -> impl Iterator<Item = &[HardwareThread]> {
         self.threads
             .chunk_by(move |left, right| left.part(level) == right.part(level))
@@ -110,7 +110,7 @@ impl Topology {
         self.threads.iter().map(|thread| thread.number).collect()
     }
 
-    /// The part of this topology within a set of hardware threads.
+    /// The part of this topology that consists of the hardware threads in `list`.
     pub fn within(&self, list: &CpuList) -> Topology {
         let threads = self.threads.iter();
         let threads = threads.filter(|thread| list.contains(thread.number));
@@ -122,7 +122,8 @@ impl Topology {
 
 #[cfg(test)]
 impl Topology {
-    /// A made-up machine of sockets with cores with hardware threads, as far as `allowed` has them.
+    /// A simulated machine of sockets with cores with hardware threads (`parts`), restricted to
+    /// `allowed`.
     pub(super) fn made_up(parts: [usize; 3], allowed: &CpuList) -> Topology {
         let [sockets, cores, _] = parts;
         let thread = |number| {
@@ -161,7 +162,7 @@ fn memories(root: &Path) -> Vec<(usize, CpuList)> {
         .collect()
 }
 
-/// The reader of a machine's description. A part is read once, because a machine has hundreds of
+/// Reads a machine's description. It reads each part once, because a machine has hundreds of
 /// hardware threads.
 struct Reader<'a> {
     root: &'a Path,
@@ -171,8 +172,8 @@ struct Reader<'a> {
     sockets: KnownParts,
 }
 
-/// Parts of one kind: for each hardware thread the first one of its part, which names the part.
-/// (The kernel's numbers of cores are unique within a socket only.)
+/// Parts of one kind: maps each hardware thread to the first one of its part, whose number names
+/// the part. (The kernel's numbers of cores are unique only within a socket.)
 #[derive(Default)]
 struct KnownParts(HashMap<usize, usize>);
 
@@ -192,7 +193,7 @@ impl Reader<'_> {
     fn hardware_thread(&mut self, number: usize) -> HardwareThread {
         let root = self.root;
         let folder = format!("sys/devices/system/cpu/cpu{number}");
-        // The second names are those of older kernels.
+        // The second name is that in older kernels.
         let list = |[name, old]: [&str; 2]| {
             let list = |name| read_list(root, &format!("{folder}/topology/{name}"));
             list(name).or_else(|| list(old))

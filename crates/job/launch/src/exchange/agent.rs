@@ -1,7 +1,8 @@
-//! An agent's part of the exchange: it combines the words of its ranks.
+//! An agent's part in the exchange of key-value store entries and fences: it combines the messages
+//! of its ranks.
 //!
-//! Values wait here until every rank of the host has put one or is in the fence, so that they leave
-//! in one message. They leave at once while somebody waits for a value.
+//! Values are held here until every rank of the host has put one or is in the fence, so that they
+//! are sent in one message. While any rank waits for a value, they are sent at once.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,51 +13,55 @@ use super::members::Members;
 use super::{Down, Put, Up};
 use crate::kvs::Kvs;
 
-/// The bytes of values that wait for others.
+/// The most bytes of values that are held before they are sent.
 const HELD_LIMIT: usize = 64 << 10;
 
-/// A rank broke a rule of the key-value store.
+/// The violation of a rule of the key-value store by a rank.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Misuse {
     pub rank: usize,
     pub why: String,
 }
 
-/// The messages that are to leave.
+/// The output of an agent: a message to the launcher and lines to its ranks. Also violations
+/// by ranks, to be reported.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     pub up: Up,
-    /// Lines for the agent's ranks.
+    /// Lines for ranks of this agent, each with its rank.
     pub lines: Vec<(usize, FromLauncher)>,
     pub misuses: Vec<Misuse>,
 }
 
-/// The state of an agent.
+/// The state of the exchange in an agent.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     own: Range<usize>,
-    /// The values that have passed. Those who wait are own ranks, counted from 0.
+    /// The values that have passed through this agent. The requesters are its ranks, counted from
+    /// 0.
     kvs: Kvs,
-    /// The keys that the launcher has been asked for.
+    /// The keys whose values have been requested from the launcher and have not arrived.
     asked: HashSet<String>,
     held: Vec<Put>,
     held_bytes: usize,
-    /// The own ranks, counted from 0, that have put a value since the last fence.
+    /// The ranks of this agent, counted from 0, that have put a value since the last fence.
     has_put: Members,
     is_open: bool,
     is_watched: bool,
-    /// The number of fences that are complete.
+    /// The number of completed fences.
     completed: u64,
-    /// The own ranks, counted from 0, in the fence after these.
+    /// The ranks of this agent, counted from 0, in the present fence.
     present: Members,
-    /// Whether the launcher has heard that all are in this fence, and that one is.
+    /// True if the launcher has been notified that all ranks of this agent are in the present
+    /// fence.
     has_sent_fence: bool,
+    /// True if the launcher has been notified that a rank of this agent is in the present fence.
     has_sent_begun: bool,
     outbox: Outbox,
 }
 
 impl Exchange {
-    /// The part of an agent with these ranks, in a job of `ranks`.
+    /// The state of the agent for the ranks `own`, in a job of `ranks` ranks.
     pub(crate) fn new(own: Range<usize>, ranks: usize) -> Self {
         Exchange {
             kvs: Kvs::for_others(ranks, own.len()),
@@ -75,12 +80,13 @@ impl Exchange {
         }
     }
 
-    /// Lets values leave at once until the next fence.
+    /// Lets the values of this agent's ranks be sent at once, instead of held, until the next
+    /// fence.
     pub(crate) fn open(&mut self) {
         self.is_open = true;
     }
 
-    /// A rank has put a value.
+    /// Handles a value that a rank has put.
     pub(crate) fn put(&mut self, rank: usize, key: String, value: String) {
         match self.kvs.put(rank, &key, &value) {
             Ok(waiting) => {
@@ -99,7 +105,7 @@ impl Exchange {
         }
     }
 
-    /// A rank asks for a value.
+    /// Handles a rank's request for a value.
     pub(crate) fn get(&mut self, rank: usize, key: &str) {
         let at = rank - self.own.start;
         match self.kvs.get(at, key) {
@@ -116,7 +122,7 @@ impl Exchange {
         }
     }
 
-    /// A rank enters the fence.
+    /// Records that a rank enters the fence.
     pub(crate) fn enter_fence(&mut self, rank: usize) {
         if !self.present.insert(rank - self.own.start) {
             let why = KvsError::InFence.to_string();
@@ -124,15 +130,15 @@ impl Exchange {
         }
     }
 
-    /// A rank has ended, after as many fences as are returned. It puts no more.
+    /// Records that a rank has ended. Returns the number of fences that it has entered.
     pub(crate) fn end(&mut self, rank: usize) -> u64 {
         let at = rank - self.own.start;
         self.has_put.insert(at);
         self.completed + u64::from(self.present.contains(at))
     }
 
-    /// A message of the launcher. The error says how it has broken the rules.
-    pub(crate) fn hear(&mut self, down: Down) -> Result<(), String> {
+    /// Handles a message of the launcher. The error says how it violates the protocol.
+    pub(crate) fn handle(&mut self, down: Down) -> Result<(), String> {
         if let Some(number) = down.fence {
             if number != self.completed + 1 || self.present.is_empty() {
                 return Err("it has ended a fence that no rank is in".into());
@@ -143,8 +149,8 @@ impl Exchange {
         }
         for put in &down.values {
             self.asked.remove(&put.key);
-            // A rank of this host that has put another value is in the wrong, as the launcher finds
-            // when that value comes.
+            // If a rank of this host has put another value, that rank has violated a rule. The
+            // launcher detects it when that value arrives.
             if let Ok(Some(waiting)) = self.kvs.put(put.by, &put.key, &put.value) {
                 self.answer(waiting, &put.key, &put.value);
             }
@@ -157,7 +163,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Takes the messages that are to leave now.
+    /// Takes the messages that must be sent now.
     pub(crate) fn take(&mut self) -> Outbox {
         let number = self.completed + 1;
         let ends = self.present.is_full() && !self.has_sent_fence;
@@ -177,7 +183,7 @@ impl Exchange {
         std::mem::take(&mut self.outbox)
     }
 
-    /// Answers own ranks, counted from 0, that wait for a value.
+    /// Sends a value to the ranks of this agent, counted from 0, that wait for it.
     fn answer(&mut self, waiting: Vec<usize>, key: &str, value: &str) {
         for at in waiting {
             let (key, value) = (key.to_string(), value.to_string());

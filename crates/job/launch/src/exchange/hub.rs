@@ -1,4 +1,5 @@
-//! The launcher's part of the exchange: the whole store, and the ends of fences.
+//! The launcher's part in the exchange with agents: it has the job's whole key-value store, and
+//! ends fences.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -8,36 +9,38 @@ use super::members::Members;
 use super::{Down, Put, Up};
 use crate::kvs::Kvs;
 
-/// The most bytes of values that leave with a fence, to all together. More wait for questions.
+/// The most bytes of values that are sent with the end of a fence, to all agents together. If there
+/// are more, agents have to request them.
 const WITH_FENCE: usize = 16 << 20;
 
-/// The state of the launcher.
+/// The state of the exchange in the launcher.
 #[derive(Debug)]
 pub(crate) struct Hub {
-    /// The ranks of each host.
+    /// The ranks on each host.
     hosts: Vec<Range<usize>>,
-    /// All values. Those who wait are hosts.
+    /// The values of all ranks. The requesters are hosts.
     kvs: Kvs,
-    /// The values since the last fence.
+    /// The values that were put since the last fence.
     fresh: Vec<Put>,
     is_open: bool,
     is_watching: bool,
-    /// The number of fences that are complete.
+    /// The number of completed fences.
     completed: u64,
-    /// The hosts whose ranks are all in the fence after these.
+    /// The hosts whose ranks are all in the present fence.
     present: Members,
-    /// The last fence that a rank has begun, as far as this has been reported.
+    /// The number of the last fence that any rank has entered, as far as agents have reported it.
     begun: u64,
-    /// The number of fences that each rank has entered that has ended.
+    /// For each rank that has ended, the number of fences that it had entered.
     left: Vec<Option<u64>>,
-    /// The messages that are to leave, by host.
+    /// The messages that must be sent, by host.
     down: BTreeMap<usize, Down>,
-    /// The answers among them: one to each host for a key, however often it asks.
+    /// The requested values in these messages, by host and key: a key is sent to a host once,
+    /// however often it is requested.
     answered: HashSet<(usize, String)>,
 }
 
 impl Hub {
-    /// The part of a launcher with these numbers of ranks on each host.
+    /// The state of a launcher with `counts` ranks on the hosts.
     pub(crate) fn new(counts: &[usize]) -> Self {
         let mut ranks = 0;
         let range = |count: &usize| {
@@ -60,14 +63,14 @@ impl Hub {
         }
     }
 
-    /// The store.
+    /// The key-value store of the job.
     pub(crate) fn kvs(&self) -> &Kvs {
         &self.kvs
     }
 
-    /// A message of a host's agent. Returns the ranks that broke a rule of the store; the error
-    /// says how the agent has broken the rules.
-    pub(crate) fn hear(&mut self, host: usize, up: Up) -> Result<Vec<Misuse>, String> {
+    /// Handles a message of a host's agent. Returns the ranks that have violated a rule of the
+    /// store; the error says how the agent violates the protocol.
+    pub(crate) fn handle(&mut self, host: usize, up: Up) -> Result<Vec<Misuse>, String> {
         let own = self.hosts[host].clone();
         if up.is_too_long() || !up.puts.iter().all(|put| own.contains(&put.by)) {
             return Err("it has sent values that are not those of its ranks".into());
@@ -78,7 +81,7 @@ impl Hub {
             return Err("it has entered a fence that it cannot be in".into());
         }
         if let Some(number) = up.begun {
-            // One that is complete may have ended while this was on its way.
+            // That fence may have been completed while the message was in flight.
             if number > self.completed + 1 {
                 return Err("it has begun a fence that none can be in".into());
             }
@@ -100,7 +103,7 @@ impl Hub {
         }
         for key in up.gets {
             if let Err(why) = self.get(host, key) {
-                // An agent asks for its ranks, and for each value once.
+                // An agent requests on behalf of its ranks, and each value only once.
                 let rank = own.start;
                 misuses.push(Misuse { rank, why });
             }
@@ -111,21 +114,22 @@ impl Hub {
         Ok(misuses)
     }
 
-    /// A rank has ended after it has entered this many fences. From now on agents report which
-    /// fences begin.
+    /// Records that a rank has ended after it has entered `fences` fences. From now on agents
+    /// report which fences begin.
     pub(crate) fn end(&mut self, rank: usize, fences: u64) {
         self.left[rank] = Some(fences);
         if !std::mem::replace(&mut self.is_watching, true) {
-            self.tell_all(|down| down.watch = true);
+            self.notify_all(|down| down.watch = true);
         }
     }
 
-    /// Whether ranks are in a fence that this one has left out when it ended.
+    /// True if a fence has begun that a rank, which has ended, had not entered before its end.
     pub(crate) fn fence_waits_for(&self, rank: usize) -> bool {
         self.left[rank].is_some_and(|fences| fences < self.begun)
     }
 
-    /// Takes the messages that are to leave now, by host. Those to other hosts wait.
+    /// Takes the messages that must be sent now, to the hosts for which `can_leave` is true. Those
+    /// to other hosts stay.
     pub(crate) fn take(&mut self, can_leave: impl Fn(usize) -> bool) -> BTreeMap<usize, Down> {
         let (now, later) = std::mem::take(&mut self.down)
             .into_iter()
@@ -136,7 +140,7 @@ impl Hub {
         now
     }
 
-    /// A host asks for a value.
+    /// Handles a host's request for a value.
     fn get(&mut self, host: usize, key: String) -> Result<(), String> {
         let Some((by, value)) = self.kvs.get_with_rank(host, &key)? else {
             self.open();
@@ -159,25 +163,26 @@ impl Hub {
         }
         self.is_open = self.kvs.wanted().next().is_some();
         let (number, open) = (self.completed, self.is_open);
-        self.tell_all(|down| {
+        self.notify_all(|down| {
             down.fence = Some(number);
             down.open = open;
             down.values.extend_from_slice(&values);
         });
     }
 
-    /// Lets all values leave at once.
+    /// Lets all agents send their ranks' values at once, instead of holding them, until the next
+    /// fence.
     fn open(&mut self) {
         if !std::mem::replace(&mut self.is_open, true) {
-            self.tell_all(|down| down.open = true);
+            self.notify_all(|down| down.open = true);
         }
     }
 
-    fn tell_all(&mut self, say: impl Fn(&mut Down)) {
+    fn notify_all(&mut self, say: impl Fn(&mut Down)) {
         (0..self.hosts.len()).for_each(|host| say(self.for_host(host)));
     }
 
-    /// The message that will leave to a host.
+    /// The pending message to a host.
     fn for_host(&mut self, host: usize) -> &mut Down {
         self.down.entry(host).or_default()
     }

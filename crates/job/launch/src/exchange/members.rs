@@ -1,4 +1,4 @@
-//! Sets that count their members.
+//! Sets of ranks or hosts, as numbers, that detect when all members are in them.
 
 /// A set of numbers below a limit.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl Members {
         self.count == 0
     }
 
-    /// Whether all numbers are in the set. An empty set is never full.
+    /// True if all numbers below the limit are in the set. A set without numbers is never full.
     pub(super) fn is_full(&self) -> bool {
         self.count > 0 && self.count == self.is_in.len()
     }
@@ -29,7 +29,7 @@ impl Members {
         self.is_in[number]
     }
 
-    /// Adds a number. False: it is in the set already.
+    /// Adds a number. Returns false if it is in the set already.
     pub(super) fn insert(&mut self, number: usize) -> bool {
         let is_new = !std::mem::replace(&mut self.is_in[number], true);
         self.count += usize::from(is_new);

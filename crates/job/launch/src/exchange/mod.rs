@@ -1,12 +1,13 @@
-//! The exchange of a job on several hosts: values of the key-value store, and fences.
+//! The exchange of key-value store entries and fences between the launcher and the agents of a job
+//! on several hosts.
 //!
-//! Agents form a star around the launcher. Each combines what the ranks of its host have to say
-//! into one message ([`Up`]), and gives them the answer of the launcher ([`Down`]). An agent is an
-//! [`agent::Exchange`], the launcher a [`hub::Hub`].
+//! Agents form a star around the launcher. Each agent combines the messages of its ranks into one
+//! message ([`Up`]), and passes the launcher's messages ([`Down`]) to them. The state of an agent
+//! is an [`agent::Exchange`], that of the launcher a [`hub::Hub`].
 //!
 //! Invariants:
-//! - all of this is state without sockets or clocks: messages go in, messages come out;
-//! - the launcher alone ends a fence and judges.
+//! - this module is pure state without sockets or clocks: messages go in, messages come out;
+//! - only the launcher ends fences and judges ranks.
 
 pub(crate) mod agent;
 pub(crate) mod hub;
@@ -17,44 +18,46 @@ mod simulation;
 use pmi::{KEY_LIMIT, VALUE_LIMIT};
 use serde::{Deserialize, Serialize};
 
-/// The bytes of keys and values from which on a message is cut. Far below the longest frame.
+/// The number of bytes of keys and values from which on a message is split. Far below the length of
+/// the longest frame.
 const CUT: usize = 32 << 10;
 
-/// The bytes of numbers and lengths beside a key and its value.
+/// The bytes that the encoding of an entry takes in addition to its key and value: the rank's
+/// number and two lengths.
 const BESIDE: usize = 24;
 
-/// A value of the key-value store.
+/// An entry of the key-value store, as messages carry it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Put {
-    /// The rank that has put it.
+    /// The rank that has put the value.
     pub by: usize,
     pub key: String,
     pub value: String,
 }
 
-/// A message towards the launcher.
+/// A message from an agent to the launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Up {
     /// Values that ranks of the host have put.
     pub puts: Vec<Put>,
     /// Keys whose values ranks of the host wait for.
     pub gets: Vec<String>,
-    /// All ranks of the host are in the fence with this number, from 1.
+    /// If set, all ranks of the host are in the fence with this number, from 1.
     pub fence: Option<u64>,
-    /// A rank of the host has entered the fence with this number.
+    /// If set, a rank of the host has entered the fence with this number.
     pub begun: Option<u64>,
 }
 
-/// A message from the launcher.
+/// A message from the launcher to an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Down {
-    /// The answers to questions, or values of the fence that is complete.
+    /// Values that the agent has requested, or those that were put before the completed fence.
     pub values: Vec<Put>,
-    /// The fence with this number is complete.
+    /// If set, the fence with this number is complete.
     pub fence: Option<u64>,
-    /// Somebody waits for a value: values are to leave at once until the next fence.
+    /// True if a rank waits for a value, so that values must be sent at once until the next fence.
     pub open: bool,
-    /// A rank has ended: the beginning of a fence is to be reported.
+    /// True if the beginning of a fence must be reported, because a rank has ended.
     pub watch: bool,
 }
 
@@ -63,7 +66,7 @@ impl Up {
         *self == Up::default()
     }
 
-    /// The message in frames of limited length. The fence is in the last one.
+    /// Splits the message into frames of limited length. The fence is in the last one.
     pub(crate) fn frames(mut self) -> Vec<Up> {
         let mut frames: Vec<Up> = cut(&mut self.puts)
             .into_iter()
@@ -85,7 +88,7 @@ impl Up {
         frames
     }
 
-    /// Whether a key or value is too long for any rank.
+    /// True if a key or value exceeds the limits for ranks.
     pub(crate) fn is_too_long(&self) -> bool {
         let value = |put: &Put| put.key.len() > KEY_LIMIT || put.value.len() > VALUE_LIMIT;
         self.puts.iter().any(value) || self.gets.iter().any(|key| key.len() > KEY_LIMIT)
@@ -93,7 +96,7 @@ impl Up {
 }
 
 impl Down {
-    /// The message in frames of limited length. The end of a fence is in the last one.
+    /// Splits the message into frames of limited length. The end of a fence is in the last one.
     pub(crate) fn frames(mut self) -> Vec<Down> {
         let mut frames: Vec<Down> = cut(&mut self.values)
             .into_iter()
@@ -107,7 +110,8 @@ impl Down {
     }
 }
 
-/// Takes the first values, in parts of limited length, until the rest is short enough.
+/// Removes the first values, in parts of limited length, until the rest is short enough for one
+/// frame.
 fn cut(values: &mut Vec<Put>) -> Vec<Vec<Put>> {
     let mut parts = Vec::new();
     let (mut part, mut bytes) = (Vec::new(), 0);

@@ -1,5 +1,5 @@
-//! The exchange of a whole job under seeded simulation: every order of messages, agents that die or
-//! lie.
+//! Tests of the exchange for a whole job, by seeded simulation: any order of messages, agents that
+//! die, and agents or launchers that violate the protocol.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,10 +10,10 @@ use super::agent::Exchange;
 use super::hub::Hub;
 use super::{Down, Put, Up};
 
-/// The rounds of each rank: a value, questions, a fence.
+/// The number of values that each rank puts, each followed by a fence, with requests in between.
 const ROUNDS: u64 = 4;
 
-/// A generator of numbers from a seed (xorshift).
+/// A generator of pseudo-random numbers from a seed (xorshift).
 struct Numbers(u64);
 
 impl Numbers {
@@ -28,12 +28,12 @@ impl Numbers {
 #[derive(Default)]
 struct Rank {
     host: usize,
-    /// The number of values that it has put.
+    /// The number of values that the rank has put.
     round: u64,
-    /// The key that it waits for.
+    /// The key whose value the rank waits for.
     wanted: Option<String>,
     in_fence: bool,
-    /// The number of fences that it has seen end.
+    /// The number of fences that have ended for this rank.
     fences: u64,
 }
 
@@ -42,13 +42,13 @@ struct Job {
     hub: Hub,
     agents: Vec<Exchange>,
     ranks: Vec<Rank>,
-    /// The streams of each agent.
+    /// The messages in flight from each agent to the launcher, and from the launcher to each agent.
     to_hub: Vec<VecDeque<Up>>,
     from_hub: Vec<VecDeque<Down>>,
-    /// Messages that have been sent.
+    /// The number of messages that have been sent.
     sent: usize,
     dead: Option<usize>,
-    /// Whether ranks ask for values.
+    /// True if ranks request values.
     asks: bool,
 }
 
@@ -61,7 +61,7 @@ fn value(rank: usize, round: u64) -> String {
 }
 
 impl Job {
-    /// A job with these numbers of ranks on each host.
+    /// A job with `counts` ranks on the hosts.
     fn new(seed: u64, counts: &[usize], asks: bool) -> Job {
         let mut ranks = Vec::new();
         for (host, &count) in counts.iter().enumerate() {
@@ -99,7 +99,7 @@ impl Job {
         }
     }
 
-    /// Sends what an agent has to say.
+    /// Sends an agent's pending messages.
     fn send(&mut self, host: usize) {
         let outbox = self.agents[host].take();
         assert_eq!(outbox.misuses, []);
@@ -126,7 +126,7 @@ impl Job {
         }
     }
 
-    /// A rank does its next step, if it can.
+    /// Lets a rank do its next step, if it is not waiting.
     fn step(&mut self, rank: usize) {
         let ranks = self.ranks.len();
         let state = &mut self.ranks[rank];
@@ -136,7 +136,7 @@ impl Job {
         }
         let asks = self.asks && self.numbers.below(3) == 0;
         if asks && state.round > 0 {
-            // A value of this round may not have been put yet; one of an earlier round has.
+            // A value of the present fence may not have been put yet; those of earlier ones have.
             let other = self.numbers.below(ranks);
             let wanted = key(other, 1 + self.numbers.below(state.round as usize) as u64);
             state.wanted = Some(wanted.clone());
@@ -152,23 +152,24 @@ impl Job {
         self.send(host);
     }
 
-    /// Delivers a message of one direction of a stream, if there is one.
+    /// Delivers the next message in one direction between an agent and the launcher, if there is
+    /// one.
     fn deliver(&mut self, direction: usize) {
         let (host, is_up) = (direction / 2, direction.is_multiple_of(2));
         if is_up {
             if let Some(up) = self.to_hub[host].pop_front() {
-                assert_eq!(self.hub.hear(host, up).unwrap(), []);
+                assert_eq!(self.hub.handle(host, up).unwrap(), []);
                 self.send_hub();
             }
         } else if let Some(down) = self.from_hub[host].pop_front()
             && self.dead != Some(host)
         {
-            self.agents[host].hear(down).unwrap();
+            self.agents[host].handle(down).unwrap();
             self.send(host);
         }
     }
 
-    /// All ranks do their next steps, and all messages arrive.
+    /// Lets all ranks do their next steps, and delivers all messages.
     fn step_all(&mut self) {
         (0..self.ranks.len()).for_each(|rank| self.step(rank));
         self.deliver_all();
@@ -185,7 +186,8 @@ impl Job {
         self.ranks.iter().all(over)
     }
 
-    /// Runs the job to its end. False: it has come to a halt. `dies`: an agent dies with its ranks.
+    /// Runs the job to its end. Returns false if it has come to a halt. `dies`: an agent dies with
+    /// its ranks.
     fn run(&mut self, dies: bool) -> bool {
         let death = 1 + self.numbers.below(600);
         for turn in 0..100_000 {
@@ -221,7 +223,8 @@ fn every_question_is_answered_and_every_fence_ends_in_any_order_of_messages() {
     }
 }
 
-/// The launcher ends the job for the death itself; no rank may pass a fence before.
+/// A dead agent blocks fences: the launcher ends the job for its death, and no rank may pass a
+/// fence before.
 #[test]
 fn no_fence_ends_without_a_dead_agent() {
     for seed in 1..=20 {
@@ -238,14 +241,14 @@ fn no_fence_ends_without_a_dead_agent() {
     }
 }
 
-/// Agents that have nothing else to say send one message for each fence, and get one, with all
-/// values.
+/// Agents that have nothing else to send exchange two messages with the launcher for each fence:
+/// one carries its entry, the other its end with all values.
 #[test]
 fn a_fence_is_two_messages_for_each_host() {
     for hosts in [1, 5, 64] {
         let mut job = Job::new(77, &vec![3; hosts], false);
         for round in 1..=ROUNDS as usize {
-            // A value of each rank leaves with those of the others, and then the fence.
+            // One message of an agent carries the values of its ranks, the next one the fence.
             job.step_all();
             assert_eq!(job.sent, hosts * (3 * round - 2), "{hosts} {round}");
             job.step_all();
@@ -290,23 +293,28 @@ fn lies_are_found_where_they_arrive() {
     ];
     for lie in lies {
         let mut hub = Hub::new(&[2; 6]);
-        assert!(hub.hear(2, lie.clone()).is_err(), "{lie:?}");
+        assert!(hub.handle(2, lie.clone()).is_err(), "{lie:?}");
     }
     let mut hub = Hub::new(&[2; 6]);
-    hub.hear(2, fence(1)).unwrap();
-    assert!(hub.hear(2, fence(1)).is_err());
+    hub.handle(2, fence(1)).unwrap();
+    assert!(hub.handle(2, fence(1)).is_err());
     let mut agent = Exchange::new(0..2, 12);
     let ended = |number: u64| Down {
         fence: Some(number),
         ..Down::default()
     };
-    assert!(agent.hear(ended(1)).unwrap_err().contains("no rank"));
+    assert!(agent.handle(ended(1)).unwrap_err().contains("no rank"));
     agent.enter_fence(0);
-    assert!(agent.hear(ended(1)).unwrap_err().contains("not all ranks"));
+    assert!(
+        agent
+            .handle(ended(1))
+            .unwrap_err()
+            .contains("not all ranks")
+    );
     agent.enter_fence(1);
-    assert!(agent.hear(ended(2)).is_err());
-    agent.hear(ended(1)).unwrap();
-    assert!(agent.hear(ended(1)).is_err());
+    assert!(agent.handle(ended(2)).is_err());
+    agent.handle(ended(1)).unwrap();
+    assert!(agent.handle(ended(1)).is_err());
 }
 
 #[test]
@@ -324,14 +332,15 @@ fn misuses_are_named() {
     assert!(misuses[2].why.contains("complete"));
 }
 
-/// A host without ranks, as that of an order that is refused, is in no fence.
+/// An agent without ranks, as after an order that was refused, enters no fence.
 #[test]
 fn no_ranks_enter_no_fence() {
     let mut agent = Exchange::new(0..0, 0);
     assert!(agent.take().up.is_empty());
 }
 
-/// Once a rank has ended, the launcher hears of each fence that begins, and knows who lacks.
+/// Once a rank has ended, the launcher is notified of each fence that begins, and knows which ranks
+/// are missing in it.
 #[test]
 fn a_rank_that_has_left_a_fence_out_is_known() {
     let mut job = Job::new(5, &[1; 7], false);

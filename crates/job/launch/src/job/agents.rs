@@ -16,21 +16,21 @@ use crate::kill_sequence::GRACE;
 use crate::output::OutputTarget;
 use crate::{Options, timespec};
 
-/// The time to wait for the exit of an agent's command after the end of the agent's stream.
+/// The time to wait for the exit of an agent's command after its stream has ended.
 const EXIT: Duration = Duration::from_millis(300);
-/// The time for agents to end after the time for their ranks.
+/// The additional time for agents to end after the time for their ranks.
 const OVERDUE: Duration = Duration::from_secs(2);
-/// The time for agents to hear that the launcher will be stopped.
+/// The time for agents to receive the notice that the launcher will be stopped.
 const FAREWELL: Duration = Duration::from_millis(200);
-/// The bytes on their way to an agent from which on nothing of it is handled.
+/// The number of unsent bytes to an agent from which on the launcher reads nothing from it.
 const BACKLOG: usize = 1 << 20;
 
-/// The failure of a host.
+/// The failure of a host or its agent.
 pub(super) struct HostFailure {
     pub host: usize,
     pub why: String,
     pub code: u8,
-    /// Whether nothing more is heard of its ranks.
+    /// True if the ranks of the host are lost: nothing more can be received about them.
     pub lost: bool,
 }
 
@@ -44,20 +44,20 @@ impl HostFailure {
         }
     }
 
-    /// An agent has broken the rules of the connection.
+    /// The failure of an agent that has violated the protocol.
     pub(super) fn rules_broken(host: usize, why: &str) -> HostFailure {
         let why = format!("its agent has broken the rules of the connection: {why}");
         HostFailure::of(host, why)
     }
 }
 
-/// The agents, one for each host. None for a job on this machine.
+/// The agents, one for each host. Empty for a job on this machine.
 pub(super) struct Agents<'a> {
     options: &'a Options,
     all: Vec<Agent>,
-    /// The agents that have not been started yet. None once all have been.
+    /// The starter of the remaining agents. `None` once all have been started.
     starter: Option<AgentStarter>,
-    /// The exchange of values and fences with them.
+    /// The exchange of values and fences of the key-value store with the agents.
     pub hub: Hub,
     /// The time at which agents that have not ended are killed.
     overdue: Option<Instant>,
@@ -75,7 +75,7 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Whether the job has agents.
+    /// True if the job has agents.
     pub(super) fn are_wanted(&self) -> bool {
         !self.options.hosts.is_empty()
     }
@@ -122,7 +122,7 @@ impl<'a> Agents<'a> {
         answers.chain(self.overdue).min()
     }
 
-    /// Whether frames wait that no event will announce.
+    /// True if frames have been received that no poll event will announce.
     pub(super) fn has_waiting_frames(&self) -> bool {
         let may = |agent: &Agent| agent.link.has_frame() && agent.link.backlog() < BACKLOG;
         self.all
@@ -130,7 +130,7 @@ impl<'a> Agents<'a> {
             .any(|agent| agent.has_answered && may(agent))
     }
 
-    /// Starts agents, as long as not too many have yet to answer: each may be a remote shell.
+    /// Starts agents, while fewer than [`AT_ONCE`] have yet to answer: each may be a remote shell.
     pub(super) fn start(&mut self) -> Result<(), HostFailure> {
         let is_open = |agent: &&Agent| !agent.has_answered && agent.exit.is_none();
         let mut open = self.all.iter().filter(is_open).count();
@@ -158,7 +158,7 @@ impl<'a> Agents<'a> {
         Ok(())
     }
 
-    /// Gives up the hosts whose agents have not been started. Returns them.
+    /// Gives up starting the remaining agents. Returns the numbers of their hosts.
     pub(super) fn give_up_unstarted(&mut self) -> std::ops::Range<usize> {
         match self.starter.take() {
             Some(_) => self.all.len()..self.options.hosts.len(),
@@ -166,7 +166,8 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Moves the bytes of an agent. `may_read`: there is room for the text of its command.
+    /// Reads and writes bytes of an agent's connection. `may_read`: there is room for the text of
+    /// its command.
     pub(super) fn move_bytes(&mut self, host: usize, may_read: bool) -> Result<(), HostFailure> {
         let agent = &mut self.all[host];
         agent.link.flush();
@@ -179,13 +180,13 @@ impl<'a> Agents<'a> {
         match agent.has_answered {
             true => Ok(()),
             false => agent
-                .meet()
+                .connect()
                 .map_err(|why| HostFailure::of(host, terminal_text::lines(&why))),
         }
     }
 
-    /// Takes the next frame of an agent, as far as the budget allows. An error is a breach of the
-    /// rules; [`Agents::shut`] ends such an agent.
+    /// Decodes and checks the next frame of an agent, as far as the budget allows. An error is a
+    /// violation of the protocol; [`Agents::shut`] then ends the agent.
     pub(super) fn next_frame(
         &mut self,
         host: usize,
@@ -207,27 +208,29 @@ impl<'a> Agents<'a> {
         checked.map_err(|why| HostFailure::rules_broken(host, &why))
     }
 
-    /// Hears no more of an agent that has broken the rules.
+    /// Closes the connection to an agent that has violated the protocol, and kills its command.
     pub(super) fn shut(&mut self, host: usize) {
         let agent = &mut self.all[host];
         agent.link.shut();
         agent.kill(Signal::SIGKILL);
     }
 
-    /// Sends signs of life to an agent, and gives it up if it sends none.
+    /// Sends a heartbeat to an agent if one is due, and gives the agent up if it has been silent
+    /// for too long.
     pub(super) fn beat(&mut self, host: usize) -> Result<(), HostFailure> {
         let agent = &mut self.all[host];
         if !agent.has_answered {
             return Ok(());
         }
-        let (beat, why) = agent.session.look(Instant::now());
+        let (beat, why) = agent.session.check(Instant::now());
         if beat {
             agent.link.post(&ToAgent::Beat);
         }
         why.map_or(Ok(()), |why| Err(HostFailure::of(host, why)))
     }
 
-    /// Checks that an agent has answered in time, and was not lost while ranks of its host run.
+    /// Checks that an agent has answered in time, and that its connection has not ended while ranks
+    /// of its host are running.
     pub(super) fn check(&mut self, host: usize, has_ranks: bool) -> Result<(), HostFailure> {
         let now = Instant::now();
         let agent = &mut self.all[host];
@@ -254,13 +257,14 @@ impl<'a> Agents<'a> {
         Ok(())
     }
 
-    /// Whether no agent and none of its frames is left.
+    /// True if no agent, and none of its frames, is left.
     pub(super) fn are_gone(&self) -> bool {
         let is_open = |agent: &Agent| agent.exit.is_none() || !agent.link.is_at_end();
         self.starter.is_none() && !self.all.iter().any(is_open)
     }
 
-    /// Handles the ends of agents' commands. Returns the failures of those that need a terminal.
+    /// Handles the exits of agents' commands. Returns the failures of commands that need a
+    /// terminal.
     pub(super) fn reap(&mut self) -> Vec<HostFailure> {
         let mut failures = Vec::new();
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
@@ -270,7 +274,7 @@ impl<'a> Agents<'a> {
             let agent = &mut self.all[host];
             if !status.stopped() {
                 agent.exit = Some(status.into());
-                // Ends the processes that a wrapper left running.
+                // Kills processes that a wrapper has left running.
                 agent.kill(Signal::SIGKILL);
             } else if used_terminal(status) && !agent.has_answered {
                 let why = format!(
@@ -284,7 +288,7 @@ impl<'a> Agents<'a> {
         failures
     }
 
-    /// Orders agents to end their ranks and then themselves.
+    /// Orders agents to end their ranks, and then themselves.
     pub(super) fn end(&mut self, steps: &[Signal], hurry: bool) {
         let now = Instant::now();
         self.overdue = Some(now + GRACE * steps.len() as u32 + OVERDUE);
@@ -302,7 +306,7 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Kills agents that have not ended in time.
+    /// Kills the commands of agents that have not ended in time.
     pub(super) fn end_overdue(&mut self, now: Instant) {
         if self.overdue.is_none_or(|time| now < time) {
             return;
@@ -312,7 +316,7 @@ impl<'a> Agents<'a> {
         silent.for_each(|agent| agent.kill(Signal::SIGKILL));
     }
 
-    /// Tells agents that this process will be stopped, so that they do not take it for dead.
+    /// Notifies agents that this process will be stopped, so that they do not regard it as dead.
     pub(super) fn announce_silence(&mut self) {
         let until = Instant::now() + FAREWELL;
         for agent in self.all.iter_mut().filter(|agent| agent.has_answered) {
@@ -323,14 +327,14 @@ impl<'a> Agents<'a> {
                 let mut writers: Vec<PollFd> = writers
                     .map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags))
                     .collect();
-                // An interrupted wait is tried again.
+                // An interrupted poll is repeated.
                 let _ = poll(&mut writers, Some(&timespec(until)));
                 agent.link.flush();
             }
         }
     }
 
-    /// Forwards a signal to the ranks of all hosts.
+    /// Forwards a signal to the ranks of all agents.
     pub(super) fn pass_on(&mut self, signal: Signal) {
         let started = self.all.iter_mut();
         for agent in started.filter(|agent| agent.session.has_started()) {
@@ -338,7 +342,7 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Lets agents send more output, as far as earlier output has been written.
+    /// Permits agents to send more output, as far as earlier output has been written.
     pub(super) fn acknowledge(&mut self, console: &Console) {
         for target in [OutputTarget::Stdout, OutputTarget::Stderr] {
             let sink = console.sink(target);
@@ -360,7 +364,7 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Sends what agents are to hear of the exchange.
+    /// Sends pending messages of the key-value store's exchange to agents.
     pub(super) fn send_exchange(&mut self) {
         let all = &self.all;
         let has_answered = |host: usize| all.get(host).is_some_and(|agent| agent.has_answered);
@@ -372,7 +376,7 @@ impl<'a> Agents<'a> {
     }
 }
 
-/// Whether a process was stopped because it used the terminal from the background.
+/// True if a process was stopped because it used the terminal from the background.
 fn used_terminal(status: WaitStatus) -> bool {
     let signals = [Signal::SIGTTIN as i32, Signal::SIGTTOU as i32];
     status

@@ -1,5 +1,5 @@
-//! The launcher's own standard output and standard error, with the output of ranks and messages of
-//! its own. Nothing here blocks.
+//! The launcher's own standard output and standard error, which carry the output of ranks and
+//! messages of the launcher. Only [`Console::flush_last`] blocks, for at most a second.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::output::{OutputSink, OutputStream, OutputTarget};
 
-/// The time for the launcher's last message to leave.
+/// The longest time to write the launcher's last message.
 const LAST_LINE: Duration = Duration::from_secs(1);
 
-/// Both streams.
+/// The output streams of the launcher, each with its queue.
 pub(super) struct Console {
     sinks: [OutputSink; 2],
 }
@@ -30,8 +30,8 @@ impl Console {
         &mut self.sinks[target as usize]
     }
 
-    /// Prints a message of the launcher, in one write if the reader of standard error keeps up, so
-    /// that no line of a rank comes between.
+    /// Prints a message of the launcher. It is one write if the reader of standard error keeps up,
+    /// so that no line of a rank comes between.
     pub(super) fn say(&mut self, text: &str) {
         let line = format!("fishplate: {}\n", terminal_text::lines(text));
         let stderr = self.sink_mut(OutputTarget::Stderr);
@@ -39,7 +39,7 @@ impl Console {
         stderr.flush();
     }
 
-    /// Moves output of a rank, whose stream can be read.
+    /// Moves output from a rank's readable stream to the launcher's.
     pub(super) fn pull(&mut self, rank: usize, stream: &mut OutputStream) {
         let sink = self.sink_mut(stream.target);
         if sink.is_closed() {
@@ -53,30 +53,31 @@ impl Console {
         self.sinks.iter().all(OutputSink::is_empty)
     }
 
-    /// Writes what the readers have room for.
+    /// Writes as much as the readers of the streams accept without blocking.
     pub(super) fn flush(&mut self) {
         self.sinks.iter_mut().for_each(OutputSink::flush);
     }
 
-    /// Waits for the reader of the launcher's last message.
+    /// Waits until the launcher's last message has been written to standard error, for at most a
+    /// second.
     pub(super) fn flush_last(&mut self) {
         let until = Instant::now() + LAST_LINE;
         self.sink_mut(OutputTarget::Stderr).flush_until(until);
     }
 
-    /// The descriptors to poll for room.
+    /// The descriptors to poll for writing.
     pub(super) fn wanted(&self) -> impl Iterator<Item = PollFd<'_>> {
         let full = self.sinks.iter().filter(|sink| !sink.is_empty());
         full.map(|sink| PollFd::new(sink, PollFlags::OUT))
     }
 
-    /// The next time at which something is due.
+    /// The next time at which [`Console::check`] has something to do.
     pub(super) fn next(&self) -> Option<Instant> {
         self.sinks.iter().filter_map(OutputSink::next).min()
     }
 
-    /// Does what is due.
-    pub(super) fn look(&mut self, now: Instant) {
-        self.sinks.iter_mut().for_each(|sink| sink.look(now));
+    /// Performs the actions of the output streams that are due at `now`.
+    pub(super) fn check(&mut self, now: Instant) {
+        self.sinks.iter_mut().for_each(|sink| sink.check(now));
     }
 }

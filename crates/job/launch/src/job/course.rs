@@ -1,11 +1,11 @@
-//! The course of a job to its end: which failure decides it, when ranks are asked for their status,
-//! and which signals end it. A machine without clock, processes and output: it is told what has
-//! happened and what time it is, and answers with what is to be done.
+//! The course of a job to its end: which failure decides its outcome, when ranks are asked for
+//! their status, and which signals end it. It is a state machine without access to clock, processes
+//! and output: its inputs are events and the time, its results are orders.
 //!
 //! Invariants:
 //! - the first failure is the verdict;
 //! - before a failed job is ended, its ranks have had time to report their status, unless the user
-//!   interrupts that too;
+//!   interrupts that wait, too;
 //! - the last signal is SIGKILL, which is repeated until no process is left.
 
 use std::time::{Duration, Instant};
@@ -17,35 +17,35 @@ use crate::rank_state::{RankState, states};
 use crate::stuck::StuckDetector;
 use crate::verdict::{Cause, Verdict};
 
-/// The signals that end a job.
+/// The signals that end a job, in order.
 pub(super) type Steps = &'static [Signal];
-/// Those of a job that has failed.
+/// The signals that end a job that has failed.
 pub(super) const TERMINATE: Steps = &[Signal::SIGTERM, Signal::SIGKILL];
 
-/// The time for ranks to report their status before the job is ended.
+/// The time for ranks to report their status before a failed job is ended.
 const LAST_WORDS: Duration = Duration::from_millis(150);
 /// The time for all ranks of a deadlock to report it.
 const DEADLOCK_REPORTS: Duration = Duration::from_secs(10);
-/// The time for ranks to answer where nothing is urgent.
+/// The time for ranks to report their status when the job is not ending.
 const REPORT: Duration = Duration::from_millis(300);
-/// The time after which a process that SIGKILL has not ended waits in a system call, for a device
-/// or a file server.
+/// The time after SIGKILL after which a process that is still left is given up: it waits in a
+/// system call, for a device or a file server.
 const HOPELESS: Duration = Duration::from_secs(10);
 
 /// A query of the status of all ranks.
 struct StatusQuery {
     purpose: QueryPurpose,
-    /// The end of the time for answers.
+    /// The time at which the query ends without further answers.
     until: Instant,
 }
 
-/// The use of the answers.
+/// The purpose of a status query.
 enum QueryPurpose {
-    /// To report this verdict, and then to end the job by these signals.
+    /// Report this verdict, then end the job by these signals.
     End(Verdict, Steps),
-    /// To print a report that the user asked for.
+    /// Print a report that the user has requested.
     Report,
-    /// To detect a stuck job.
+    /// Check whether the job is stuck.
     Stuck,
 }
 
@@ -54,11 +54,11 @@ enum QueryPurpose {
 pub(super) struct FailureLine {
     pub rank: Option<usize>,
     pub text: String,
-    /// With the states of the other ranks.
+    /// True if the report includes the states of the other ranks.
     pub with_others: bool,
 }
 
-/// An order to the job's loop.
+/// A command of the course to the job's event loop, which carries it out.
 #[derive(Debug, PartialEq)]
 pub(super) enum Order {
     /// Print a line.
@@ -67,37 +67,39 @@ pub(super) enum Order {
     Report(String),
     /// Request the status of the ranks that run.
     AskStatus,
-    /// Let agents end their ranks; the signals for ranks of this host become due.
+    /// End all ranks: agents do it on their hosts; the signals to ranks of this host become due.
     End(Steps),
 }
 
 /// The consequence of a rank's failure for the job.
 #[derive(Debug)]
 pub(super) enum Judgement {
-    /// Nothing: the job is ending already.
+    /// Nothing follows, because the job is already ending.
     Late,
-    /// A line; the job goes on.
+    /// A line is printed, and the job continues.
     Line(FailureLine),
-    /// The end of the job.
+    /// The job ends with this verdict.
     End(Verdict),
 }
 
-/// How far a job is on its course.
+/// The state of a job on its course to its end: the first failure, the status query that runs, the
+/// signals still to be sent.
 pub(super) struct Course {
-    /// The first failure.
+    /// The first failure, which decides the outcome of the job. `None`: there was none yet.
     verdict: Option<Verdict>,
     /// The status query that ranks are answering.
     query: Option<StatusQuery>,
-    /// The signals still to be sent to end the job. None while it runs.
+    /// The signals still to be sent to end the job. `None` while the job is not ending.
     ending: Option<KillSequence>,
-    /// Whether the job failed or was interrupted: then its end does not wait for the reader of its
+    /// True if the job failed or was interrupted: then its end does not wait for the reader of its
     /// output.
     hurry: bool,
-    /// The time at which the launcher gives up on processes that do not end.
+    /// The time at which the launcher gives up on processes that SIGKILL has not ended.
     hopeless: Option<Instant>,
-    /// The signal that the terminal has sent to the ranks in the launcher's process group.
+    /// The signal that the terminal has already sent to the ranks in its foreground process group,
+    /// if any.
     had: Option<Signal>,
-    /// The time at which the job is ended, and its time from the start.
+    /// The time at which the job times out, and the limit on its duration.
     timeout: Option<(Instant, Duration)>,
     stuck: Option<StuckDetector>,
 }
@@ -113,8 +115,8 @@ impl FailureLine {
 }
 
 impl Course {
-    /// A job of so many ranks that starts now, with the limits of its time and of the time without
-    /// progress.
+    /// The course of a job of `ranks` ranks that starts now. `timeout` limits its duration,
+    /// `patience` the time without progress before a report.
     pub(super) fn new(
         timeout: Option<Duration>,
         patience: Option<Duration>,
@@ -134,34 +136,34 @@ impl Course {
         }
     }
 
-    /// The first failure.
+    /// The first failure, if there was one.
     pub(super) fn verdict(&self) -> Option<&Verdict> {
         self.verdict.as_ref()
     }
 
-    /// Whether the job is ending, or only waits for the status of its ranks to end.
+    /// True if the job is ending, or will end as soon as its ranks have reported their status.
     pub(super) fn is_ending(&self) -> bool {
         let purpose = self.query.as_ref().map(|query| &query.purpose);
         self.ending.is_some() || matches!(purpose, Some(QueryPurpose::End(..)))
     }
 
-    /// Whether the job ends in spite of processes that are left.
+    /// True if the launcher gives up on processes that are left.
     pub(super) fn has_given_up(&self, now: Instant) -> bool {
         self.hopeless.is_some_and(|time| now >= time)
     }
 
-    /// Whether the job ends without the reader of its output: it failed, and all signals have been
-    /// sent.
+    /// True if the job does not wait for the reader of its output any more: it failed, and all
+    /// signals have been sent.
     pub(super) fn leaves_output(&self) -> bool {
         self.hurry && self.ending.as_ref().is_some_and(KillSequence::is_empty)
     }
 
-    /// Whether its end does not wait for the reader of its output.
+    /// True if the end of the job does not wait for the reader of its output.
     pub(super) fn is_in_a_hurry(&self) -> bool {
         self.hurry
     }
 
-    /// The next time at which something is due.
+    /// The next time at which [`Course::check`] has something to do.
     pub(super) fn next(&self) -> Option<Instant> {
         let is_idle = self.query.is_none() && self.ending.is_none();
         let timeout = self.timeout.filter(|_| self.ending.is_none());
@@ -178,8 +180,8 @@ impl Course {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Judges the failure of a rank. No rank depends on one that has completed MPI_Finalize, so
-    /// after such a failure the job continues.
+    /// Judges the failure of a rank. No rank depends on one that has completed MPI_Finalize, so the
+    /// job continues after the failure of such a rank.
     pub(super) fn judge(
         &mut self,
         ranks: &[impl AsRef<RankState>],
@@ -190,7 +192,7 @@ impl Course {
             return Judgement::Late;
         }
         let failed = ranks[number].as_ref();
-        // All ranks of a deadlock fail; which one is seen first is chance.
+        // All ranks of a deadlock fail; which of them is handled first is arbitrary.
         let verdict = match failed.deadlocked {
             true => Verdict {
                 rank: None,
@@ -212,8 +214,8 @@ impl Course {
         Judgement::Line(line)
     }
 
-    /// A rank that has ended while others wait for it, and its failure: in a fence, or in MPI
-    /// because it ended before the others showed that this is an MPI job.
+    /// Finds a rank that has ended while others wait for it, and its failure. The others wait in a
+    /// fence, or in MPI because the rank ended before they showed that this is an MPI job.
     pub(super) fn early_leaver(
         &self,
         ranks: &[impl AsRef<RankState>],
@@ -234,8 +236,8 @@ impl Course {
         Some((left.number, Cause::NoInit))
     }
 
-    /// Ends the job with this verdict by these signals, after ranks have had time to report their
-    /// status.
+    /// Begins the end of the job with this verdict: queries the status of ranks, after which the
+    /// signals `steps` end them.
     pub(super) fn fail(
         &mut self,
         ranks: &[impl AsRef<RankState>],
@@ -251,7 +253,7 @@ impl Course {
         self.ask(QueryPurpose::End(verdict, steps), now + time)
     }
 
-    /// The user asks for the states of ranks.
+    /// Begins the report of ranks' states that the user has requested.
     pub(super) fn report(&mut self, now: Instant) -> Option<Order> {
         self.ask(QueryPurpose::Report, now + REPORT)
     }
@@ -264,8 +266,8 @@ impl Course {
         Some(Order::AskStatus)
     }
 
-    /// A signal interrupts the job. Returns the verdict and the signals for its end. None: it is
-    /// ending already, and is to be killed.
+    /// Handles a signal that interrupts the job. Returns the verdict and the signals for its end.
+    /// `None`: the job is ending already, and must be killed.
     pub(super) fn interrupt(
         &mut self,
         signal: Signal,
@@ -287,14 +289,14 @@ impl Course {
         Some((verdict, steps))
     }
 
-    /// Ends the job by these signals, one after the other. In a hurry its end does not wait for the
-    /// reader of its output.
+    /// Ends the job by the signals `steps`, one after the other. With `hurry` its end does not wait
+    /// for the reader of its output.
     pub(super) fn end(&mut self, steps: Steps, hurry: bool, now: Instant) -> Vec<Order> {
         self.ending = Some(KillSequence::new(steps.iter().copied(), now));
         self.hopeless = Some(now + GRACE * steps.len() as u32 + HOPELESS);
         self.hurry = hurry;
         let mut orders = Vec::new();
-        // A second interrupt does not wait for the status of ranks.
+        // After a second interrupt the status of ranks is not awaited.
         if let Some(query) = self.query.take()
             && let QueryPurpose::End(verdict, _) = query.purpose
         {
@@ -305,8 +307,9 @@ impl Course {
         orders
     }
 
-    /// The next signal that is due, and whether the terminal has sent it to the ranks of its
-    /// process group. Signals count only while processes are `left`; then SIGKILL is repeated.
+    /// The next signal that is due, and true if the terminal has already sent it to the ranks of
+    /// its process group. Signals are returned only while processes are `left`; then SIGKILL is
+    /// repeated.
     pub(super) fn take_signal(&mut self, left: bool, now: Instant) -> Option<(Signal, bool)> {
         let steps = self.ending.as_mut()?;
         while let Some(signal) = steps.take(now) {
@@ -320,7 +323,7 @@ impl Course {
         None
     }
 
-    /// The verdict of a job whose time is over. None: there is time, or the job is ending.
+    /// The verdict for a job that has timed out. `None`: it has not, or it is ending already.
     pub(super) fn time_out(&mut self, now: Instant) -> Option<Verdict> {
         let (_, time) = self.timeout.filter(|(end, _)| now >= *end)?;
         if self.is_ending() {
@@ -333,8 +336,9 @@ impl Course {
         })
     }
 
-    /// Does what is due: the end of a status query, and the search for a standstill.
-    pub(super) fn look(&mut self, ranks: &[impl AsRef<RankState>], now: Instant) -> Vec<Order> {
+    /// Does what is due at `now`: ends a status query, or begins the check for a job without
+    /// progress.
+    pub(super) fn check(&mut self, ranks: &[impl AsRef<RankState>], now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
         if self.query.as_ref().is_some_and(|query| now >= query.until) || self.is_answered(ranks) {
             orders = self.conclude(ranks, now);
@@ -357,7 +361,7 @@ impl Course {
         !states(ranks).any(|rank| is_open(rank) && rank.answer.is_none())
     }
 
-    /// Ends the query and uses the answers.
+    /// Ends the status query, and uses the answers according to its purpose.
     fn conclude(&mut self, ranks: &[impl AsRef<RankState>], now: Instant) -> Vec<Order> {
         match self.query.take().map(|query| query.purpose) {
             None => Vec::new(),

@@ -1,5 +1,5 @@
-//! The lines that ranks send, and the ends of their processes: which of them are failures of the
-//! job.
+//! Handles the lines that ranks send, and the ends of their processes. Failures of the job are
+//! detected here.
 
 use std::time::Instant;
 
@@ -14,21 +14,21 @@ use crate::process_exit::ProcessExit;
 use crate::rank_state::RankEvent;
 use crate::verdict::Cause;
 
-/// The bytes of lines that a rank may have sent before its end.
+/// The most bytes of lines that are received from a rank after its end.
 const LAST_LINES: usize = 1 << 20;
 
 impl RunningJob<'_> {
-    /// Handles the lines of these ranks, and the ends of programs below wrappers.
+    /// Handles the lines of the ranks `ready`, and the ends of programs below wrappers.
     pub(super) fn handle_ranks(&mut self, ready: &[usize]) {
         let mut budget = Budget::default();
         self.turn = self.turn.wrapping_add(1);
-        // Each turn begins with another rank, and those that the budget does not reach stay ready.
+        // Each pass begins with another rank; ranks that the budget does not reach stay ready.
         for step in 0..ready.len() {
             let number = ready[(self.turn + step) % ready.len()];
             let rank = &mut self.ranks[number];
             let gone = rank.program_has_ended();
-            // The last lines of a process count before its end, so they are received after this
-            // check.
+            // The last lines of a process must be handled before its end, so they are received
+            // after this check.
             rank.flush();
             self.receive_all(number, &mut budget);
             let rank = &mut self.ranks[number];
@@ -47,7 +47,7 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Handles the ends of processes.
+    /// Handles the ends of processes: of agents' commands, or of ranks.
     pub(super) fn reap(&mut self) {
         match self.agents.are_wanted() {
             true => {
@@ -59,7 +59,7 @@ impl RunningJob<'_> {
         if self.childless {
             return;
         }
-        // Processes that ranks left running end after them.
+        // Processes that ranks have left running are ended after the ranks.
         if !self.course.is_ending() && self.ranks.iter().all(|rank| !rank.is_running()) {
             let orders = self.course.end(TERMINATE, false, Instant::now());
             self.follow(orders);
@@ -88,7 +88,7 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Handles lines of a rank that concern the whole job.
+    /// Handles events of a rank that concern the whole job.
     pub(super) fn handle_events(&mut self, number: usize, events: Vec<RankEvent>) {
         for event in events {
             match event {
@@ -124,8 +124,8 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Prints what these lines of a rank say to the user. The other lines are left out: they count
-    /// no more once the job has failed.
+    /// Prints the remarks to the user among these events of a rank. Other events are ignored: they
+    /// no longer matter once the job has failed.
     pub(super) fn say_remarks(&mut self, number: usize, events: Vec<RankEvent>) {
         for event in events {
             if let Some(text) = self.remarks.text(number, event) {
@@ -141,12 +141,12 @@ impl RunningJob<'_> {
 
     /// Records the end of a rank's process.
     pub(super) fn rank_ended(&mut self, number: usize, exit: ProcessExit) {
-        // A key on the terminal reaches this process no later than the rank that it has killed, but
-        // perhaps after the last look for signals.
+        // A signal from the terminal reaches this process no later than the rank that it has
+        // killed, but perhaps after the last call of `take_signals`.
         if exit != ProcessExit::Code(0) {
             self.take_signals();
         }
-        // It reads nothing more, and its last lines fit its socket.
+        // The rank reads nothing more; its last lines fit into its socket's buffer.
         self.ranks[number].discard_outbox();
         self.receive_all(number, &mut Budget::of(LAST_LINES));
         let others_in_mpi = self
@@ -160,7 +160,7 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Whether ranks are in a fence that this one is not in.
+    /// True if other ranks are in a fence that this rank has not entered.
     fn fence_waits_for(&self, rank: usize) -> bool {
         match self.agents.are_wanted() {
             true => self.agents.hub.fence_waits_for(rank),
@@ -168,7 +168,7 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Ends the job if a rank has ended while others wait for it.
+    /// Ends the job if a rank has ended while other ranks wait for it.
     pub(super) fn find_early_leavers(&mut self) {
         let waits = |rank| self.fence_waits_for(rank);
         if let Some((number, cause)) = self.course.early_leaver(&self.ranks, waits) {
@@ -176,7 +176,8 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Ends the job for the failure of a rank, unless it is ending already or goes on without it.
+    /// Handles the failure of a rank: the job ends, unless it is ending already or continues
+    /// without the rank.
     pub(super) fn rank_failed(&mut self, number: usize, cause: Cause) {
         match self.course.judge(&self.ranks, number, cause) {
             Judgement::Late => {}

@@ -1,5 +1,5 @@
-//! The launcher's standard input on its way to ranks that do not read it themselves: to one rank
-//! on another host, through its agent, or to all ranks of this host.
+//! Forwards the launcher's standard input to ranks that do not read it themselves: to one rank on
+//! another host, through its agent, or to all ranks of this host.
 
 use std::os::fd::AsFd;
 
@@ -11,14 +11,14 @@ use crate::Input;
 use crate::agent::frame::{PIECE, ToAgent, WINDOW};
 use crate::rank::RankProcess;
 
-/// The launcher's standard input on its way to ranks.
+/// The state of forwarding the launcher's standard input.
 pub(super) struct InputRelay {
-    /// The ranks that read it.
+    /// The ranks that read the launcher's standard input.
     readers: Input,
-    /// Bytes that the agent of the rank that reads has not confirmed.
+    /// The number of bytes in flight to the reading rank that its agent has not confirmed.
     under_way: usize,
     at_end: bool,
-    /// The job is ending: nothing more is read.
+    /// True if the job is ending: no more input is read.
     has_stopped: bool,
 }
 
@@ -32,22 +32,22 @@ impl InputRelay {
         }
     }
 
-    /// The agent has passed on these bytes.
+    /// Records that the agent has passed on `bytes` bytes.
     pub(super) fn confirm(&mut self, bytes: usize) {
         self.under_way = self.under_way.saturating_sub(bytes);
     }
 
-    /// The rank reads no more.
+    /// Records that the reading rank has closed its standard input.
     pub(super) fn close(&mut self) {
         self.at_end = true;
     }
 
-    /// The job is ending: reads nothing more.
+    /// Ends the reading of input, because the job is ending.
     pub(super) fn stop(&mut self) {
         self.has_stopped = true;
     }
 
-    /// The descriptors to poll for input.
+    /// The descriptors to poll for reading and forwarding input.
     pub(super) fn wanted<'a>(
         &self,
         ranks: &'a [RankProcess],
@@ -64,7 +64,7 @@ impl InputRelay {
         wanted
     }
 
-    /// Whether more input can be read.
+    /// True if more input can be read and queued.
     fn has_room(&self, ranks: &[RankProcess], agents: &Agents<'_>) -> bool {
         if self.at_end || self.has_stopped {
             return false;
@@ -83,7 +83,7 @@ impl InputRelay {
         has_room && may_read_input()
     }
 
-    /// The agent of the rank that reads input.
+    /// The number of the host whose agent serves the rank that reads input, if an agent does.
     fn reading_agent(&self, ranks: &[RankProcess]) -> Option<usize> {
         match self.readers {
             Input::Rank(number) => ranks.get(number)?.host,
@@ -91,7 +91,7 @@ impl InputRelay {
         }
     }
 
-    /// Moves input that has arrived.
+    /// Reads the available input and passes it to the readers.
     pub(super) fn move_on(&mut self, ranks: &mut [RankProcess], agents: &mut Agents<'_>) {
         while self.has_room(ranks, agents) && is_readable(rustix::stdio::stdin()) {
             let mut bytes = vec![0; PIECE];
@@ -105,7 +105,7 @@ impl InputRelay {
         self.fill_pipes(ranks);
     }
 
-    /// Passes on bytes of input; none are the end.
+    /// Passes bytes of input to the readers. No bytes mean the end of input.
     fn pass(&mut self, bytes: Vec<u8>, ranks: &mut [RankProcess], agents: &mut Agents<'_>) {
         self.at_end |= bytes.is_empty();
         let Some(host) = self.reading_agent(ranks) else {
@@ -122,7 +122,7 @@ impl InputRelay {
         });
     }
 
-    /// Writes what the pipes of ranks have room for.
+    /// Writes queued input to the ranks' pipes without blocking.
     fn fill_pipes(&self, ranks: &mut [RankProcess]) {
         for rank in ranks {
             while let Some(pipe) = rank.input.as_ref().filter(|_| !rank.unread.is_empty()) {
@@ -143,7 +143,7 @@ impl InputRelay {
     }
 }
 
-/// Whether this process may read its standard input: not from a terminal while in the background.
+/// True if this process may read its standard input: not from a terminal while in the background.
 fn may_read_input() -> bool {
     let stdin = rustix::stdio::stdin();
     match rustix::termios::tcgetpgrp(stdin) {

@@ -1,7 +1,8 @@
-//! The life of a job: one loop that watches its ranks until no process of it is left.
+//! Runs a job, from its start until no process of it is left: one loop watches its ranks.
 //!
-//! `course` decides how a job ends, without clock, processes and output; `running` drives it, with
-//! the ranks of this host, the `agents` of others, `console` and `input`.
+//! `course` decides how a job ends; it has no access to the clock, processes or output. `running`
+//! executes its decisions, with the ranks of this host, the `agents` of other hosts, `console` and
+//! `input`.
 
 mod agents;
 mod console;
@@ -27,10 +28,10 @@ use crate::{Error, Options, limits, start};
 pub use running::JobEnd;
 use running::RunningJob;
 
-/// Runs a job. Its exit code is that of the first rank that failed, 128 plus the number of a
+/// Runs a job. The exit code is that of the first rank that failed, 128 plus the number of the
 /// signal that ended it, or 124 after the timeout.
 ///
-/// `signals` have been taken before anything was made that a signal would leave behind.
+/// `signals` must have been taken before anything was made that a signal could leave behind.
 ///
 /// The calling thread must outlive the job, because the ranks die with the thread that started
 /// them. The process must have no other children, because this function waits for all children.
@@ -74,7 +75,7 @@ pub fn run(options: &Options, signals: Signals) -> Result<JobEnd, Error> {
     Ok(job.conclusion())
 }
 
-/// The ranks that agents will start.
+/// The initial states of the ranks that agents will start.
 fn remote_ranks(options: &Options) -> Vec<RankProcess> {
     let hosts = options.hosts.iter().enumerate();
     let hosts = hosts.flat_map(|(host, at)| std::iter::repeat_n(host, at.ranks));

@@ -1,5 +1,5 @@
-//! The search for MPI libraries that are not ours in the memory of ranks: ranks that load one are
-//! not ranks of this job, which they would never say.
+//! Searches the memory of ranks for MPI libraries other than ours. Ranks that load one are not
+//! ranks of this job, and cannot report that themselves.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,19 @@ use crate::wheel::wheel_remark;
 /// The times after the start at which the memory of ranks is searched, in milliseconds.
 const SEARCHES: [u64; 5] = [100, 300, 1_000, 3_000, 10_000];
 
-/// The search, and its finds.
+/// The state of the search, and the libraries found.
 pub(super) struct OtherLibraries {
     start: Instant,
-    /// The number of searches so far.
+    /// The number of completed searches.
     done: usize,
-    /// The time of the next search. None if no more is needed.
+    /// The time of the next search. `None` if no more searches are needed.
     pub next: Option<Instant>,
     found: BTreeSet<PathBuf>,
 }
 
 impl OtherLibraries {
-    /// One rank alone needs no other, and those of other hosts are out of sight.
+    /// Plans the searches. There are none for a single rank, which needs no other, nor for ranks on
+    /// other hosts, which are not visible.
     pub(super) fn new(options: &Options, now: Instant) -> Self {
         let is_needed = options.ranks() > 1 && options.hosts.is_empty();
         let mut search = OtherLibraries {
@@ -46,7 +47,8 @@ impl OtherLibraries {
         self.next = millis.map(|millis| self.start + Duration::from_millis(millis));
     }
 
-    /// Searches the memory of ranks, if that is due. A rank in MPI shows that this library is used.
+    /// Searches the memory of ranks if that is due. Once a rank is in MPI, it uses our library, and
+    /// the search ends.
     pub(super) fn search(
         &mut self,
         ranks: &[impl AsRef<RankState>],
@@ -71,7 +73,8 @@ impl OtherLibraries {
         }
     }
 
-    /// The report after the job that its ranks had other libraries.
+    /// The remark after the job that its ranks loaded other MPI libraries, unless that was reported
+    /// before the start.
     pub(super) fn remark(
         &self,
         ranks: &[impl AsRef<RankState>],
@@ -85,7 +88,7 @@ impl OtherLibraries {
     }
 }
 
-/// The report after the job that the python of the rank that failed has an mpi4py for other ABIs.
+/// The remark after the job that the python of the rank that failed has an mpi4py for other ABIs.
 pub(super) fn remark_on_wheel(
     ranks: &[impl AsRef<RankState>],
     options: &Options,
@@ -100,7 +103,7 @@ pub(super) fn remark_on_wheel(
     is_here.then(|| wheel_remark(program)).flatten()
 }
 
-/// Whether a rank has completed MPI_Init.
+/// True if a rank has completed MPI_Init.
 fn has_mpi(ranks: &[impl AsRef<RankState>]) -> bool {
     states(ranks).any(|rank| rank.init.is_some())
 }

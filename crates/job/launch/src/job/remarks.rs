@@ -1,15 +1,16 @@
-//! Remarks of ranks to the user: warnings, each once, and procedures that the library lacks: a line
-//! at the first call, and one after the job, because a program may ignore the error.
+//! Remarks of ranks to the user: warnings, each printed once; and calls of procedures that the
+//! library lacks, printed at the first call and again after the job, because a program may ignore
+//! the error.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::rank_state::RankEvent;
 
-/// The most warnings of a job, each with a topic of its own.
+/// The most warnings that a job prints, each with a topic of its own.
 const WARNINGS: usize = 64;
-/// The most procedures that are remembered: more than the standard has.
+/// The most procedures that are recorded: more than the standard has.
 const MOST: usize = 1024;
-/// The most procedures that the line after the job names.
+/// The most procedures that the line after the job lists.
 const NAMED: usize = 12;
 
 /// The remarks of all ranks.
@@ -17,12 +18,12 @@ const NAMED: usize = 12;
 pub(super) struct Remarks {
     /// The topics of warnings that have been printed.
     warned: HashSet<String>,
-    /// The ranks that have called each procedure that the library lacks.
+    /// The names of procedures that the library lacks, each with the ranks that have called it.
     called: BTreeMap<String, BTreeSet<usize>>,
 }
 
 impl Remarks {
-    /// The text to print for a line of a rank.
+    /// The text to print for an event of a rank. `None`: nothing is printed.
     pub(super) fn text(&mut self, rank: usize, event: RankEvent) -> Option<String> {
         match event {
             RankEvent::Warning { topic, text } => {
@@ -37,7 +38,8 @@ impl Remarks {
         }
     }
 
-    /// Records a call. Whether it is the first one of this procedure.
+    /// Records that a rank has called a procedure that the library lacks. True if it is the first
+    /// call of this procedure in the job.
     fn add(&mut self, rank: usize, procedure: String) -> bool {
         if self.called.len() >= MOST && !self.called.contains_key(&procedure) {
             return false;
@@ -48,7 +50,8 @@ impl Remarks {
         is_first
     }
 
-    /// The line after the job. None if no such procedure was called.
+    /// The line to print after the job: the called procedures that the library lacks. `None` if
+    /// there are none.
     pub(super) fn line(&self) -> Option<String> {
         let one = |(procedure, ranks): (&String, &BTreeSet<usize>)| {
             let count = ranks.len();

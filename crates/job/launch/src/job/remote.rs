@@ -1,4 +1,4 @@
-//! News from agents: frames about the ranks of other hosts, and the failures of hosts.
+//! Handles frames from agents about the ranks of other hosts, and failures of hosts.
 
 use std::fs::File;
 
@@ -15,7 +15,7 @@ use crate::rank_state::RankEvent;
 use crate::verdict::{Cause, Verdict};
 
 impl RunningJob<'_> {
-    /// Starts agents, unless the job ends.
+    /// Starts agents that have not been started, unless the job is ending.
     pub(super) fn start_agents(&mut self) {
         if !self.course.is_ending() {
             match self.agents.start() {
@@ -28,15 +28,15 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Handles the ends of agents' commands.
+    /// Handles the exits of the commands that reach agents.
     pub(super) fn reap_agents(&mut self) {
         for failure in self.agents.reap() {
             self.host_failed(failure);
         }
     }
 
-    /// Handles frames and ends of agents, as far as the budget of a turn allows. Each turn begins
-    /// with another agent.
+    /// Handles frames and disconnections of agents, as far as the budget of one pass allows. Each
+    /// pass begins with another agent.
     pub(super) fn serve_agents(&mut self) {
         self.start_agents();
         let mut budget = Budget::default();
@@ -47,7 +47,7 @@ impl RunningJob<'_> {
         }
         self.find_early_leavers();
         self.agents.send_exchange();
-        // The ranks of an agent that is gone have been marked as lost before.
+        // The ranks of an agent that is gone have been marked as lost already.
         let is_running = self.ranks.iter().any(|rank| rank.is_running());
         self.childless = self.agents.are_gone() && !is_running;
     }
@@ -101,7 +101,8 @@ impl RunningJob<'_> {
         self.fail(verdict, TERMINATE);
     }
 
-    /// Ends the job because an agent has broken the rules, and hears no more of it.
+    /// Ends the job because an agent has violated the protocol, and closes the connection to that
+    /// agent.
     fn rules_broken(&mut self, failure: HostFailure) {
         let host = failure.host;
         self.host_failed(failure);
@@ -144,7 +145,7 @@ impl RunningJob<'_> {
                 code: 1,
                 lost: false,
             }),
-            // A command between the launcher and the agent ends when it reads the end.
+            // A command between launcher and agent ends when it reads end of file.
             FromAgent::Done => self.agents.get_mut(host).link.close(),
             FromAgent::Packet(number, packet) if is_local(&number) => {
                 let events = self.ranks[number].handle_packet(&packet);
@@ -162,7 +163,7 @@ impl RunningJob<'_> {
                 self.agents.hub.end(number, fences);
                 self.rank_ended(number, exit);
             }
-            FromAgent::Up(up) => self.hear_exchange(host, up),
+            FromAgent::Up(up) => self.handle_exchange(host, up),
             FromAgent::Misused(number, why) if is_local(&number) => {
                 let why = terminal_text::lines(&why);
                 self.rank_failed(number, Cause::Kvs { why });
@@ -179,7 +180,7 @@ impl RunningJob<'_> {
             FromAgent::InputClosed => self.input.close(),
             FromAgent::Counted(at, bytes) => self.keep_counted(host, at, &bytes),
             FromAgent::Beat => {}
-            // Its session accepts no frame for a rank of another host.
+            // The agent's session accepts no frame for a rank of another host.
             _ => {}
         }
     }
@@ -193,9 +194,9 @@ impl RunningJob<'_> {
         (stream, self.console.sink_mut(target))
     }
 
-    /// Handles a message of the exchange.
-    fn hear_exchange(&mut self, host: usize, up: Up) {
-        match self.agents.hub.hear(host, up) {
+    /// Handles a message of the key-value store's exchange.
+    fn handle_exchange(&mut self, host: usize, up: Up) {
+        match self.agents.hub.handle(host, up) {
             Ok(misuses) => {
                 for misuse in misuses {
                     self.rank_failed(misuse.rank, Cause::Kvs { why: misuse.why });
@@ -205,7 +206,7 @@ impl RunningJob<'_> {
         }
     }
 
-    /// Puts a piece of the profile of a host's ranks in the profile of the job.
+    /// Writes a piece of the profile of a host's ranks into the profile of the job.
     fn keep_counted(&mut self, host: usize, at: u64, bytes: &[u8]) {
         let Some(profile) = &self.options.profile else {
             return;

@@ -1,5 +1,5 @@
-//! A job while it runs: the loop that waits for events, hands them to the machines that they
-//! concern, and follows the orders of the job's course.
+//! A job while it runs: the event loop. It passes events to the state machines concerned, and
+//! carries out the orders of the job's course.
 
 use std::time::Instant;
 
@@ -27,15 +27,16 @@ use crate::start::StartedRanks;
 use crate::verdict::Verdict;
 use crate::{Error, Options, describe, processes, timespec};
 
-/// The bytes of lines from before a failure that are received after it.
+/// The most bytes of lines that are still received after a failure, because ranks may have sent
+/// them before it.
 const EARLIER_LINES: usize = 4 << 20;
 
-/// The end of a job.
+/// The outcome of a job.
 #[derive(Debug, Clone, Default)]
 pub struct JobEnd {
-    /// Its exit code.
+    /// The exit code of the job.
     pub code: u8,
-    /// Rank 0's explanation of its choices, as JSON, if it was wanted and given.
+    /// Rank 0's explanation of its choices, as JSON, if it was requested and given.
     pub explained: Option<String>,
 }
 
@@ -43,26 +44,27 @@ pub struct JobEnd {
 pub(super) struct RunningJob<'a> {
     pub options: &'a Options,
     pub ranks: Vec<RankProcess>,
-    /// Holds the claims of cores.
+    /// The binding of the ranks, kept because it holds the claims of cores.
     _binding: HostBinding,
-    /// The watch over a soft binding of ranks on this machine.
+    /// The checks that release ranks of this machine from a soft binding.
     watch: Option<ReleaseWatch>,
-    /// The agents, one for each host. None for a job on this machine.
+    /// The agents, one for each host. Empty for a job on this machine.
     pub agents: Agents<'a>,
-    /// The number of turns of the loop, by which each begins with another rank and agent.
+    /// The number of passes of the event loop. Each pass begins with another rank and agent, for
+    /// fairness.
     pub turn: usize,
     pub input: InputRelay,
     signals: Signals,
-    /// Ends all processes if this one is killed.
+    /// The process that ends all processes of the job if this one is killed.
     guard: Option<Guard>,
     /// The search for other MPI libraries in the memory of ranks.
     others: OtherLibraries,
-    /// The store for ranks of this process.
+    /// The key-value store for ranks of this machine. With agents, the store is in their hub.
     pub kvs: Kvs,
     pub remarks: Remarks,
     pub console: Console,
     pub course: Course,
-    /// Whether no process of the job is left.
+    /// True if all processes of the job have ended.
     pub childless: bool,
 }
 
@@ -96,7 +98,7 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    /// Ranks of this machine have started; those of others will.
+    /// Begins the job: ranks on this machine have been started already, agents are started now.
     pub(super) fn begin(&mut self) {
         self.show_debugger();
         self.say_started(None);
@@ -107,7 +109,8 @@ impl<'a> RunningJob<'a> {
     pub(super) fn watch(&mut self) -> Result<(), Error> {
         while !self.is_over() {
             let ready = self.sleep()?;
-            // Signals before deaths: a rank that Ctrl-C on the terminal killed has not failed.
+            // Signals are handled before deaths: a rank that Ctrl-C on the terminal has killed has
+            // not failed.
             self.take_signals();
             self.handle_ranks(&ready);
             self.reap();
@@ -115,7 +118,7 @@ impl<'a> RunningJob<'a> {
             self.input.move_on(&mut self.ranks, &mut self.agents);
             self.handle_deadlines();
             if let Some(watch) = &mut self.watch {
-                watch.look(&self.ranks, Instant::now());
+                watch.check(&self.ranks, Instant::now());
             }
         }
         self.console.flush_last();
@@ -134,7 +137,8 @@ impl<'a> RunningJob<'a> {
         given_up || (self.childless && (quiet || self.course.leaves_output()))
     }
 
-    /// Remarks after the job: of other libraries, and of procedures that ours lacks.
+    /// Remarks to print after the job: about other MPI libraries, and about procedures that ours
+    /// lacks.
     pub(super) fn closing_remarks(&self) -> Vec<String> {
         let (ranks, options) = (&self.ranks, self.options);
         let remarks = [
@@ -145,7 +149,7 @@ impl<'a> RunningJob<'a> {
         remarks.into_iter().flatten().collect()
     }
 
-    /// The end of the job.
+    /// The outcome of the job.
     pub(super) fn conclusion(&self) -> JobEnd {
         let store = match self.agents.are_wanted() {
             true => self.agents.hub.kvs(),
@@ -158,7 +162,8 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    /// Waits for an event, at most until the next deadline. Returns the ranks with events.
+    /// Waits for an event, at most until the next deadline. Returns the numbers of the ranks with
+    /// events.
     fn sleep(&self) -> Result<Vec<usize>, Error> {
         let mut owners = Vec::new();
         let mut wanted = Vec::new();
@@ -192,7 +197,7 @@ impl<'a> RunningJob<'a> {
         Ok(ready)
     }
 
-    /// Whether there is room for the text of agents' commands.
+    /// True if the queue of standard error has room for the text of agents' commands.
     pub(super) fn may_read_text(&self) -> bool {
         !self.console.sink(OutputTarget::Stderr).is_full()
     }
@@ -208,7 +213,7 @@ impl<'a> RunningJob<'a> {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Does what is due.
+    /// Performs the actions whose time has come.
     fn handle_deadlines(&mut self) {
         let now = Instant::now();
         let own = self.options.library.as_deref();
@@ -216,11 +221,11 @@ impl<'a> RunningJob<'a> {
         self.others.search(&self.ranks, own, is_ending, now);
         self.send_due_signals();
         self.agents.end_overdue(now);
-        self.console.look(now);
+        self.console.check(now);
         if let Some(verdict) = self.course.time_out(now) {
             self.fail(verdict, TERMINATE);
         }
-        let orders = self.course.look(&self.ranks, now);
+        let orders = self.course.check(&self.ranks, now);
         self.follow(orders);
     }
 
@@ -234,7 +239,7 @@ impl<'a> RunningJob<'a> {
         self.agents.acknowledge(&self.console);
     }
 
-    /// Handles the signals that have arrived.
+    /// Handles the signals that the launcher has received.
     pub(super) fn take_signals(&mut self) {
         while let Some(received) = self.signals.read() {
             match received.signal {
@@ -253,7 +258,8 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    /// The first interrupt lets ranks report their status and clean up. A second one kills them.
+    /// Handles an interrupt. The first one lets ranks report their status and clean up, the second
+    /// kills them.
     fn interrupt(&mut self, received: ReceivedSignal) {
         let ReceivedSignal {
             signal,
@@ -266,7 +272,7 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    /// Stops the ranks and this process, and continues the ranks when this process continues.
+    /// Stops the ranks and this process, and continues the ranks once this process continues.
     fn stop(&mut self, from_terminal: bool) {
         self.pass_on(Signal::SIGTSTP, from_terminal);
         self.agents.announce_silence();
@@ -274,16 +280,17 @@ impl<'a> RunningJob<'a> {
         self.pass_on(Signal::SIGCONT, false);
     }
 
-    /// Forwards a signal to all ranks, on whatever host they are.
+    /// Forwards a signal to the ranks of all hosts. `had`: the terminal has sent it to its
+    /// foreground process group already.
     fn pass_on(&mut self, signal: Signal, had: bool) {
         processes::to_ranks(&self.ranks, signal, had);
         self.agents.pass_on(signal);
     }
 
-    /// Ends the job with this verdict by these signals, after ranks have had time to report their
-    /// status.
+    /// Ends the job with this verdict by the signals `steps`, after ranks have had time to report
+    /// their status.
     pub(super) fn fail(&mut self, verdict: Verdict, steps: Steps) {
-        // Their status is that of the time before the failure, so earlier lines are received first.
+        // Statuses describe the time before the failure, so earlier lines are received first.
         let mut budget = Budget::of(EARLIER_LINES);
         for number in 0..self.ranks.len() {
             while let Some(events) = self.ranks[number].receive_events(&mut budget) {
@@ -298,13 +305,13 @@ impl<'a> RunningJob<'a> {
         self.follow(order);
     }
 
-    /// Ends the job by these signals, one after the other.
+    /// Ends the job by the signals `steps`, one after the other.
     pub(super) fn end(&mut self, steps: Steps) {
         let orders = self.course.end(steps, true, Instant::now());
         self.follow(orders);
     }
 
-    /// Follows the orders of the job's course.
+    /// Carries out the orders of the job's course.
     pub(super) fn follow(&mut self, orders: impl IntoIterator<Item = Order>) {
         for order in orders {
             match order {
@@ -327,7 +334,7 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    /// Requests the status of the ranks that run.
+    /// Requests the status of the ranks that are running.
     fn ask_status(&mut self) {
         let ranks = self.ranks.iter_mut();
         for rank in ranks.filter(|rank| rank.is_running() && !rank.finalized) {
@@ -339,7 +346,7 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    /// Sends the signals that are due. In a job on several hosts, agents send them.
+    /// Sends the signals that are due. In a job with agents, these send them.
     fn send_due_signals(&mut self) {
         let now = Instant::now();
         let left = !self.childless && self.agents.len() == 0;
@@ -357,7 +364,7 @@ impl<'a> RunningJob<'a> {
         format!("{who}{}{others}", line.text)
     }
 
-    /// A rank with its process, program and host, as the beginning of a message.
+    /// The beginning of a message: a rank with its process, program and host.
     fn name(&self, number: usize) -> String {
         let rank = &self.ranks[number];
         let host = self.host_name(number);
@@ -367,7 +374,7 @@ impl<'a> RunningJob<'a> {
         format!("rank {number} (pid {pid}, {program} on {host}) ")
     }
 
-    /// The name of the host of a rank.
+    /// The name of a rank's host.
     fn host_name(&self, number: usize) -> String {
         match self.ranks[number].host {
             Some(host) => self.options.hosts[host].name.clone(),
@@ -378,7 +385,7 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    /// Prints a line for each rank of a host that has started, if the user wants it.
+    /// Prints a line for each rank of `host` that has started, if the user requests that.
     pub(super) fn say_started(&mut self, host: Option<usize>) {
         let ranks = self.ranks.iter().filter(|rank| rank.host == host);
         let ranks = ranks.filter(|_| self.options.verbose);
@@ -387,8 +394,8 @@ impl<'a> RunningJob<'a> {
         lines.iter().for_each(|line| self.console.say(line));
     }
 
-    /// Once all ranks have been started: publishes their processes, and lets ranks that wait for a
-    /// debugger continue.
+    /// Once all ranks have been started: publishes their processes for a debugger, and continues
+    /// ranks that wait for one.
     pub(super) fn show_debugger(&mut self) {
         if self.ranks.iter().any(|rank| rank.pid.is_none()) {
             return;
@@ -400,11 +407,12 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    /// A rank for a debugger.
+    /// The entry of a rank in the table for debuggers.
     fn entry(&self, rank: &RankProcess) -> RankEntry {
         let pid = rank.pid.map_or(0, |pid| pid.as_raw_nonzero().get());
         let program = self.options.program(rank.number).1;
-        // The kernel knows the binary of a script; another host's is out of sight.
+        // For a script the kernel knows the binary that interprets it; on another host that is not
+        // visible.
         let here = rank.host.is_none();
         let running = std::fs::read_link(format!("/proc/{pid}/exe"));
         let running = running.ok().filter(|_| here);

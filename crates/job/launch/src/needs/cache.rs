@@ -1,23 +1,24 @@
-//! The cache of the dynamic linker, `/etc/ld.so.cache`: the files of libraries by their names.
+//! The dynamic linker's cache, `/etc/ld.so.cache`, which maps names of libraries to files.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The file of the cache of this system.
+/// The file of the dynamic linker's cache.
 const FILE: &str = "/etc/ld.so.cache";
-/// The beginning of a cache of glibc 2.2 and later.
+/// The first bytes of a linker cache in the format of glibc 2.2 and later.
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
-/// The beginning of an older cache, which may stand before the newer one in the same file.
+/// The first bytes of a linker cache in the older format, which may precede the newer one in the
+/// same file.
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
-/// The longest cache that is read.
+/// The most bytes that are read of the dynamic linker's cache.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The contents of a cache. Without one it has no entries.
+/// The contents of the dynamic linker's cache; empty if the system has none.
 #[derive(Default)]
 pub(crate) struct Cache {
     bytes: Vec<u8>,
-    /// The start of the newer cache, from which its strings are counted.
+    /// The offset of the cache in the newer format, to which the offsets of its strings refer.
     start: usize,
 }
 
@@ -33,7 +34,7 @@ impl Cache {
         }
     }
 
-    /// A cache of these bytes, which may be anything.
+    /// Parses the contents of a linker cache, which may be any bytes.
     pub(crate) fn parse(bytes: Vec<u8>) -> Cache {
         const OLD_HEAD: usize = 16;
         const OLD_ENTRY: usize = 12;
@@ -48,8 +49,8 @@ impl Cache {
         Cache { bytes, start }
     }
 
-    /// The files of the library of this name, in the order of the cache: those for other
-    /// processors too.
+    /// The files that the linker cache has for the library `name`, in the order of the cache. Some
+    /// may be for other processors.
     pub(crate) fn files<'a>(&'a self, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
         const HEAD: usize = 48;
         const ENTRY: usize = 24;
@@ -84,7 +85,7 @@ fn word(bytes: &[u8], at: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A cache of these names and files.
+    /// The bytes of a cache with these names and files.
     fn cache(rows: &[(&str, &str)]) -> Vec<u8> {
         let mut head = MAGIC.to_vec();
         head.extend((rows.len() as u32).to_ne_bytes());

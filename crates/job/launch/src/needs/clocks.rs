@@ -1,14 +1,14 @@
-//! Programs whose clocks the preloaded library does not reach.
+//! Detects programs whose clocks the preloaded clock library cannot change.
 
 use super::MpiNeeds;
 use super::elf::{has_section, object_in};
 use crate::Program;
 
-/// The section that Go's compiler leaves in every program.
+/// The section that Go's compiler writes into every program.
 const GO: &[u8] = b".go.buildinfo";
 
-/// The reason why a program's own clocks show this computer's time on a modelled machine; `None`
-/// where the preloaded library shows virtual time. A script stands for its interpreter.
+/// The reason why a program's own clocks show this computer's time on a modelled machine. `None` if
+/// the preloaded library makes them show virtual time. For a script the interpreter is examined.
 pub fn real_clocks(program: &Program) -> Option<&'static str> {
     let (_, opened) = MpiNeeds::default().binary(program)?;
     let object = object_in(&opened)?;
@@ -38,7 +38,7 @@ mod tests {
         assert_eq!(reason(&std::env::current_exe().unwrap()), None);
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("program");
-        // A made-up library names no linker, like a program that was linked statically.
+        // A generated library names no dynamic linker, like a statically linked program.
         std::fs::write(&file, MadeUp::default().bytes()).unwrap();
         let why = reason(&file).unwrap();
         assert!(why.contains("linked statically"), "{why}");

@@ -1,7 +1,7 @@
-//! ELF files of 64 bits: the libraries that they need, where they search them, and the names that
-//! they import and define.
+//! Reads 64-bit ELF files: the libraries that they need, the paths where these are searched, and
+//! the names that they import and define.
 //!
-//! A file may be anything, so whatever is read of it has a bound.
+//! A file may contain anything, so all data read from it are bounded.
 
 use std::fs::File;
 use std::ops::Range;
@@ -16,18 +16,18 @@ use object::read::elf::{
 };
 use object::{NativeEndian, ReadCache, ReadRef};
 
-/// The names of needed libraries that are kept of one file.
+/// The most names of needed libraries that are read from one file.
 pub(crate) const MOST_NEEDED: usize = 512;
-/// The longest name or search path, in bytes.
+/// The length of the longest name or search path, in bytes.
 pub(crate) const LONGEST_NAME: usize = 4096;
-/// The most bytes that are read at once.
+/// The most bytes that are read from a file at once.
 const MOST_BYTES: u64 = 64 << 20;
 
 type Head = FileHeader64<NativeEndian>;
 type Segment = ProgramHeader64<NativeEndian>;
 
-/// Bytes of which a part beyond their end, or a part that is too long, is an error before memory is
-/// taken.
+/// The bytes of a file. Reading beyond their end, or too many at once, is an error before memory is
+/// allocated.
 #[derive(Clone, Copy)]
 struct Bounded<R>(R);
 
@@ -51,40 +51,40 @@ impl<'data, R: ReadRef<'data>> ReadRef<'data> for Bounded<R> {
     }
 }
 
-/// A program or a library, by what the dynamic linker reads of it.
+/// The parts of a program or a library that the dynamic linker reads.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Object {
-    /// The processor that it was built for, in ELF's numbers.
+    /// The processor for which the object was built, as ELF's `e_machine`.
     pub machine: u16,
-    /// Whether it names a dynamic linker, as programs with shared libraries do.
+    /// True if the object names a dynamic linker, as programs with shared libraries do.
     pub has_interpreter: bool,
-    /// The names of the libraries that it needs (DT_NEEDED).
+    /// The names of the libraries that the object needs (DT_NEEDED).
     pub needed: Vec<String>,
-    /// Its own name for programs that are linked with it (DT_SONAME).
+    /// The name by which programs linked with this object need it (DT_SONAME).
     pub soname: Option<String>,
-    /// The folders that are searched before LD_LIBRARY_PATH (DT_RPATH without DT_RUNPATH).
+    /// The search path before LD_LIBRARY_PATH (DT_RPATH). `None` if there is a DT_RUNPATH.
     pub rpath: Option<String>,
-    /// The folders that are searched after LD_LIBRARY_PATH (DT_RUNPATH).
+    /// The search path after LD_LIBRARY_PATH (DT_RUNPATH).
     pub runpath: Option<String>,
-    /// Whether the cache and the default folders are not searched (DF_1_NODEFLIB).
+    /// True if the cache and the default folders are not searched (DF_1_NODEFLIB).
     pub no_default: bool,
 }
 
-/// Names of an object's symbol tables.
+/// Names in an object's symbol tables.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbols {
-    /// The names that other objects define.
+    /// The names of symbols that the object imports.
     pub imported: Vec<String>,
-    /// The names that it defines for others.
+    /// The names of symbols that the object defines for others.
     pub defined: Vec<String>,
 }
 
-/// Reads the object of an opened file.
+/// Reads the object in an opened file.
 pub(crate) fn object_in(file: &File) -> Option<Object> {
     object(&ReadCache::new(file))
 }
 
-/// Reads an object of 64 bits in this machine's byte order. None for any other file.
+/// Reads a 64-bit object in this machine's byte order. `None` for any other file.
 pub(crate) fn object<'data>(bytes: impl ReadRef<'data>) -> Option<Object> {
     let bytes = Bounded(bytes);
     let head = Head::parse(bytes).ok()?;
@@ -146,7 +146,7 @@ fn read_dynamic<'data>(
     Some(())
 }
 
-/// Whether an opened file has a section of this name.
+/// True if an opened file has a section of this name.
 pub(crate) fn has_section(file: &File, name: &[u8]) -> bool {
     fn found<'data>(bytes: impl ReadRef<'data>, name: &[u8]) -> object::Result<bool> {
         let bytes = Bounded(bytes);
@@ -158,19 +158,19 @@ pub(crate) fn has_section(file: &File, name: &[u8]) -> bool {
     found(&ReadCache::new(file), name).unwrap_or(false)
 }
 
-/// The names in an opened file's symbol tables that `is_wanted` takes.
+/// The names in an opened file's symbol tables for which `is_wanted` is true.
 pub(crate) fn symbols_in(file: &File, is_wanted: impl Fn(&[u8]) -> bool) -> Symbols {
     symbols(&ReadCache::new(file), is_wanted)
 }
 
-/// The names of an object's symbol tables that `is_wanted` takes, sorted. A stripped object has
-/// those that the dynamic linker needs.
+/// The names in an object's symbol tables for which `is_wanted` is true, sorted. A stripped object
+/// only has the names that the dynamic linker needs.
 pub(crate) fn symbols<'data>(
     bytes: impl ReadRef<'data>,
     is_wanted: impl Fn(&[u8]) -> bool,
 ) -> Symbols {
     let mut found = Symbols::default();
-    // What follows damage in a file is not read.
+    // If the file is damaged, the names before the damage are returned.
     let _ = add_symbols(Bounded(bytes), is_wanted, &mut found);
     for names in [&mut found.imported, &mut found.defined] {
         names.sort_unstable();
@@ -189,7 +189,7 @@ fn add_symbols<'data>(
     let sections = head.sections(endian, bytes)?;
     let tables = sections.iter();
     let tables = tables.filter(|one| [SHT_SYMTAB, SHT_DYNSYM].contains(&one.sh_type(endian)));
-    // One of each kind at most; a file that has more is not one to read.
+    // An object has at most one table of each kind; more in a damaged file are ignored.
     for table in tables.take(2) {
         let symbols: &[Sym64<NativeEndian>] = table.data_as_array(endian, bytes)?;
         let strings = sections.section(table.link(endian))?.data(endian, bytes)?;
@@ -210,7 +210,7 @@ fn add_symbols<'data>(
     Ok(())
 }
 
-/// The name at this place of a table of strings. None: it does not end, or is too long.
+/// The name at the offset `at` of a string table. `None`: it has no end, or is too long.
 fn name_at(strings: &[u8], at: u64) -> Option<&[u8]> {
     let rest = strings.get(usize::try_from(at).ok()?..)?;
     let mut longest = rest.iter().take(LONGEST_NAME);

@@ -1,4 +1,4 @@
-//! MPI libraries by the names that programs have for them.
+//! Recognizes MPI libraries, and the ABI of each, by their file names.
 
 use crate::library::is_library;
 
@@ -11,12 +11,12 @@ pub enum Abi {
     Mpich,
     /// The ABI of Open MPI 4 and 5.
     OpenMpi,
-    /// An ABI of another library, or of an old version.
+    /// The ABI of another library, or of an old version.
     Other,
 }
 
 impl Abi {
-    /// The name of the ABI, for a sentence.
+    /// The name of the ABI, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Abi::Standard => "the standard ABI",
@@ -26,7 +26,7 @@ impl Abi {
         }
     }
 
-    /// The word of the ABI in JSON.
+    /// The name of the ABI in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Abi::Standard => "standard",
@@ -37,13 +37,13 @@ impl Abi {
     }
 }
 
-/// An MPI library, by its name.
+/// The facts about an MPI library that follow from its file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Family {
     pub abi: Abi,
-    /// Its contents, for a sentence.
+    /// A description of the library's contents, for messages.
     pub contents: &'static str,
-    /// Whether programs in Fortran need it.
+    /// True if Fortran programs need the library.
     pub is_fortran: bool,
 }
 
@@ -63,7 +63,8 @@ const fn of_fortran(abi: Abi, contents: &'static str) -> Family {
     }
 }
 
-/// The beginnings of names. The first that fits counts.
+/// The beginnings of the file names of MPI libraries, with the facts that follow from each. The
+/// first beginning that fits a name is used.
 const FAMILIES: &[(&str, Family)] = &[
     ("libmpi_abi.so", of_c(Abi::Standard, "the standard ABI")),
     (
@@ -92,11 +93,11 @@ const FAMILIES: &[(&str, Family)] = &[
     ),
 ];
 
-/// The MPI library of this name. None for a library that is none.
+/// The facts about the MPI library of this file name. `None` if it is not an MPI library.
 pub(crate) fn family(name: &str) -> Option<Family> {
     let mut rows = FAMILIES.iter();
     let row = rows.find(|(beginning, _)| name.starts_with(beginning))?;
-    // A library of the standard ABI of another version is one that we do not have.
+    // A library of another version of the standard ABI is not one of ours.
     let is_old = row.1.abi == Abi::Standard && !is_library(name.as_ref());
     Some(match is_old {
         true => of_c(Abi::Other, "another version of the standard ABI"),

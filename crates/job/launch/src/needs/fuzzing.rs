@@ -1,15 +1,15 @@
-//! The target of the fuzzer for the files that this folder reads.
+//! The fuzz target for the parsers of object files, of the linker's cache and of scripts.
 
 use super::cache::Cache;
 use super::elf::{LONGEST_NAME, MOST_NEEDED, object, symbols};
 use super::script::of_line;
 
-/// The first byte chooses the kind of file.
+/// Parses bytes as the kind of file that the first byte selects.
 pub(crate) fn read_anything(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else {
         return;
     };
-    // Bytes that are no text become longer when they are shown.
+    // Bytes that are not UTF-8 become longer as text.
     let longest = bytes.len().min(LONGEST_NAME) * 3;
     let is_bounded = |name: &str| name.len() <= longest;
     match kind % 3 {

@@ -1,6 +1,6 @@
-//! Object files made up by tests.
+//! Object files that tests generate.
 
-/// The parts of a made-up library.
+/// A library that a test generates, described by the entries of its dynamic section.
 #[derive(Default)]
 pub(crate) struct MadeUp<'a> {
     pub needed: &'a [&'a str],
@@ -9,11 +9,11 @@ pub(crate) struct MadeUp<'a> {
     pub runpath: Option<&'a str>,
 }
 
-/// The processor of made-up libraries, in ELF's numbers.
+/// The `e_machine` of generated libraries (x86-64).
 pub(crate) const MACHINE: u16 = 62;
 
 impl MadeUp<'_> {
-    /// The bytes of a shared object with this dynamic section and nothing else.
+    /// The bytes of a shared object that has this dynamic section and nothing else.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut strings = vec![0];
         let mut entries: Vec<(u64, u64)> = Vec::new();
@@ -48,7 +48,7 @@ impl MadeUp<'_> {
         }
         bytes[32..40].copy_from_slice(&u64::to_ne_bytes(64));
         for (kind, offset, size) in [(1u64, 0, end), (2, dynamic, size)] {
-            // The word of the flags follows that of the kind, and is zero.
+            // The 32-bit flags follow the 32-bit type, and are zero.
             let kind = if cfg!(target_endian = "little") {
                 kind
             } else {

@@ -1,8 +1,8 @@
-//! The MPI libraries that a program needs: by its own file, and by the files of all libraries that
-//! the dynamic linker loads with it.
+//! The MPI libraries that a program needs: those that its own file names, and those that other
+//! libraries loaded by the dynamic linker name.
 //!
-//! A script is followed to the program of its first line. The binary that a script or an
-//! interpreter starts later is not known here.
+//! For a script, the program in its first line is examined. Binaries that a script or an
+//! interpreter starts later are not known here.
 
 mod cache;
 mod clocks;
@@ -30,11 +30,11 @@ use search::{Loaded, Rule, Search};
 
 use crate::Program;
 
-/// The most objects of one program that are read.
+/// The most objects that are read for one program.
 const MOST_OBJECTS: usize = 2048;
-/// The most scripts in a row: the kernel's limit.
+/// The most scripts that are followed in a row: the kernel's limit.
 const MOST_SCRIPTS: usize = 5;
-/// Names of which each static MPI library defines one in the program that uses it.
+/// Names that a program defines if a static MPI library is linked into it: at least one of them.
 const STARTS: [&[u8]; 4] = [
     b"MPI_Init",
     b"PMPI_Init",
@@ -42,42 +42,42 @@ const STARTS: [&[u8]; 4] = [
     b"PMPI_Init_thread",
 ];
 
-/// The MPI libraries of a program.
+/// The MPI libraries of a program, and its other objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MpiNeeds {
-    /// The binary: the program, or the interpreter of a script. None where there is none to read.
+    /// The file of the program, or of a script's interpreter. `None` if it cannot be read.
     pub file: Option<PathBuf>,
-    /// The script that names this interpreter.
+    /// The script, if the program is one; `file` is its interpreter.
     pub script: Option<PathBuf>,
-    /// The MPI libraries that are needed, each once, in the order of the linker.
+    /// The needed MPI libraries, each once, in the order in which the linker loads them.
     pub needs: Vec<MpiNeed>,
-    /// The program, and the libraries that it loads, without MPI libraries.
+    /// The program and the libraries that the linker loads, without MPI libraries.
     pub objects: Vec<PathBuf>,
-    /// Libraries that the linker would not find.
+    /// Needed libraries that the linker would not find.
     pub absent: Vec<String>,
 }
 
-/// An MPI library that is needed.
+/// An MPI library that a program needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MpiNeed {
-    /// Its name.
+    /// The name of the library, as in the file that needs it.
     pub library: String,
-    /// The file that names it: the program, or a library.
+    /// The file that needs the library: the program, or a library.
     pub by: PathBuf,
-    /// The file that the linker finds.
+    /// The file that the linker would load for this name. `None`: it would find none.
     pub found: Option<PathBuf>,
-    /// Whether LD_LIBRARY_PATH cannot change which one, because the file is named by a path or by
-    /// a DT_RPATH.
+    /// True if LD_LIBRARY_PATH does not affect which file is loaded, because the file is named by a
+    /// path or found by a DT_RPATH.
     pub is_fixed: bool,
 }
 
 impl MpiNeed {
-    /// The ABI of the library.
+    /// The ABI that the library has.
     pub fn abi(&self) -> Abi {
         self.family().abi
     }
 
-    /// The contents of the library, for a sentence.
+    /// A description of the library's contents, for messages.
     pub fn contents(&self) -> &'static str {
         self.family().contents
     }
@@ -88,14 +88,15 @@ impl MpiNeed {
 }
 
 impl MpiNeeds {
-    /// The needs of a program that has these variables.
+    /// Finds the MPI libraries that a program needs, if its ranks have these values of
+    /// LD_LIBRARY_PATH and LD_PRELOAD.
     pub(crate) fn of(program: &Program, library_path: &OsStr, preloaded: &OsStr) -> MpiNeeds {
         let directory = program.directory.clone().unwrap_or(PathBuf::from("."));
         let mut needs = MpiNeeds::default();
         let Some((file, opened)) = needs.binary(program) else {
             return needs;
         };
-        // The linker takes `$ORIGIN` of the program from /proc/self/exe.
+        // The linker derives `$ORIGIN` of the program from /proc/self/exe.
         needs.file = Some(file.canonicalize().unwrap_or(file));
         let file = needs.file.clone().unwrap_or_default();
         let Some(object) = object_in(&opened) else {
@@ -125,7 +126,7 @@ impl MpiNeeds {
         needs
     }
 
-    /// The binary of a program, opened: of a script, its interpreter.
+    /// The binary of a program and the opened file. For a script it is the interpreter.
     fn binary(&mut self, program: &Program) -> Option<(PathBuf, File)> {
         let mut file = program.file()?;
         for _ in 0..MOST_SCRIPTS {
@@ -143,7 +144,8 @@ impl MpiNeeds {
         None
     }
 
-    /// Finds all objects in the order of the linker: `preloads`, and those that each needs.
+    /// Finds all objects in the order of the linker: `preloads`, and then those that each object
+    /// needs.
     fn load(&mut self, search: &Search, loaded: &mut Vec<Loaded>, preloads: &[String]) {
         let mut known = HashSet::new();
         let mut at = 0;
@@ -186,7 +188,7 @@ impl MpiNeeds {
             self.absent.push(name);
             return;
         };
-        // One name may lead to a file that another has led to.
+        // Different names may lead to the same file.
         let soname = object.soname.as_ref();
         let is_known = loaded.iter().any(|one| {
             one.file == file || soname.is_some() && one.object.soname.as_ref() == soname
@@ -200,13 +202,13 @@ impl MpiNeeds {
         }
     }
 
-    /// The ABIs of the libraries.
+    /// The ABIs of the needed MPI libraries.
     pub fn abis(&self) -> BTreeSet<Abi> {
         self.needs.iter().map(MpiNeed::abi).collect()
     }
 
-    /// A file of the program that has MPI_Init in itself, as after a static link. Only sought where
-    /// no MPI library is needed: a program may define its own MPI_Init around that of a library.
+    /// A file of the program that defines MPI_Init itself, as after a static link. `None` if an MPI
+    /// library is needed: a program may define its own MPI_Init to wrap that of a library.
     pub fn with_own_mpi(&self) -> Option<PathBuf> {
         if !self.needs.is_empty() {
             return None;
@@ -220,7 +222,7 @@ impl MpiNeeds {
         found.cloned()
     }
 
-    /// The MPI names that each object imports. Objects without any are left out.
+    /// The MPI names that each object imports. Objects that import none are omitted.
     pub fn imports(&self) -> Vec<(PathBuf, Vec<String>)> {
         let of_file = |file: &PathBuf| {
             let names = mpi_names(file)?.imported;
@@ -235,7 +237,7 @@ pub fn defined_names(library: &Path) -> Vec<String> {
     mpi_names(library).unwrap_or_default().defined
 }
 
-/// The MPI names of an object. Tables of linkers append versions to names.
+/// The MPI names in an object's symbol tables, without the versions that linkers append.
 fn mpi_names(file: &Path) -> Option<Symbols> {
     const BEGINNINGS: [&[u8]; 8] = [
         b"MPI_", b"PMPI_", b"MPIX_", b"PMPIX_", b"mpi_", b"pmpi_", b"ompi_", b"OMPI_",
@@ -253,7 +255,7 @@ fn mpi_names(file: &Path) -> Option<Symbols> {
     Some(names)
 }
 
-/// Whether a mangled name is one of the namespace MPI, in which C++ bindings have all of theirs: a
+/// True if a mangled name belongs to the C++ namespace MPI, which contains all C++ bindings: a
 /// function, an object, or a table of a class.
 fn is_of_cxx(name: &[u8]) -> bool {
     const TABLES: [&[u8]; 5] = [b"TV", b"TI", b"TS", b"TT", b"GV"];
@@ -274,7 +276,7 @@ mod tests {
     use super::made_up::MadeUp;
     use super::*;
 
-    /// A folder of made-up libraries.
+    /// A folder of libraries that a test generates.
     struct Folder(tempfile::TempDir);
 
     impl Folder {
@@ -308,7 +310,8 @@ mod tests {
             ("_ZNK3MPI8Datatype11Get_contentsEiiiPiPlPS0_", true),
             ("_ZTVN3MPI4CommE", true),
             ("_ZN3MPI10COMM_WORLDE", true),
-            // An argument of MPI makes no function of MPI, nor does a longer name.
+            // An argument type of the namespace MPI does not make a function one of MPI, nor does a
+            // longer namespace.
             ("_Z4sendRN3MPI4CommE", false),
             ("_ZN4MPIX4CommE", false),
             ("_ZN3app3MPIE", false),
@@ -338,7 +341,7 @@ mod tests {
                 ..MadeUp::default()
             },
         );
-        // The DT_RPATH of the program holds for what its libraries need too.
+        // The DT_RPATH of the program is also used for the needs of its libraries.
         let b = folder.add(
             "lib/libb.so",
             &MadeUp {
@@ -351,7 +354,7 @@ mod tests {
         let [need] = &needs.needs[..] else {
             panic!("{needs:?}")
         };
-        // This computer may have the library that is needed, or not.
+        // This computer may or may not have the needed library.
         assert_eq!((need.abi(), &need.by), (Abi::OpenMpi, &b));
         assert!(needs.absent.is_empty() && !need.is_fixed);
     }

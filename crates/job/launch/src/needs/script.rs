@@ -1,22 +1,22 @@
-//! The first line of a script: the program that the kernel starts for it.
+//! Reads the first line of a script, which names the program that the kernel starts for it.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 
-/// The part of a first line that the kernel reads.
+/// The number of bytes of a first line that the kernel reads.
 const LONGEST_LINE: u64 = 256;
 
-/// The program of a script: a path, or a name to find in PATH where `env` starts it. None for a
-/// file that is no script.
+/// The interpreter of a script: a path, or a name to search in PATH if `env` starts it. `None` for
+/// a file that is not a script.
 pub(crate) fn interpreter(file: &File) -> Option<OsString> {
     let mut bytes = Vec::new();
     file.take(LONGEST_LINE).read_to_end(&mut bytes).ok()?;
     of_line(&bytes).map(OsString::from_vec)
 }
 
-/// The program that the first line of these bytes names.
+/// The interpreter that the first line of these bytes names. `None` if they do not begin with `#!`.
 pub(crate) fn of_line(bytes: &[u8]) -> Option<Vec<u8>> {
     let rest = bytes.strip_prefix(b"#!")?;
     let line = rest.split(|&byte| byte == b'\n').next()?;
@@ -26,7 +26,7 @@ pub(crate) fn of_line(bytes: &[u8]) -> Option<Vec<u8>> {
     if program != b"env" && !program.ends_with(b"/env") {
         return Some(program.to_vec());
     }
-    // Options of env, and variables that it sets, stand before the program.
+    // Options of env, and variables that it sets, precede the program.
     let mut words = words.filter(|word| !word.starts_with(b"-") && !word.contains(&b'='));
     Some(words.next().unwrap_or(program).to_vec())
 }

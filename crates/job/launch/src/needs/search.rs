@@ -1,9 +1,9 @@
-//! The search of the dynamic linker for a library, by the rules of ld.so(8): the DT_RPATH of the
-//! object that needs it and of those that loaded that object, LD_LIBRARY_PATH, the DT_RUNPATH of
-//! the object, the cache, the default folders.
+//! The search for a library as the dynamic linker does it, by the rules of ld.so(8): the DT_RPATH
+//! of the object that needs the library and of those that loaded that object, LD_LIBRARY_PATH, the
+//! DT_RUNPATH of the object, the cache, the default folders.
 //!
 //! Subfolders for processors with more instructions (`glibc-hwcaps`) are not searched: a library
-//! that is there alone is taken from the cache.
+//! that exists only there is found in the cache.
 
 use std::cell::Cell;
 use std::ffi::OsStr;
@@ -14,43 +14,45 @@ use std::path::{Path, PathBuf};
 use super::cache::Cache;
 use super::elf::{Object, object_in};
 
-/// The folders that the linker searches last. Debian has a folder for each kind of processor.
+/// The folders that the linker searches last. Debian additionally has a folder for each kind of
+/// processor.
 const DEFAULT_FOLDERS: &[&str] = &["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
-/// The values of `$LIB` in a path of folders, of which a system has one.
+/// The possible values of `$LIB` in a search path. A system uses one of them; both are tried.
 const LIB_FOLDERS: &[&str] = &["lib64", "lib"];
-/// The most folders of one path, and the most loaders of an object whose paths count.
+/// The most folders that are searched of one search path.
 const MOST_FOLDERS: usize = 256;
+/// The most loaders of an object whose DT_RPATH folders are searched for it.
 const MOST_LOADERS: usize = 64;
-/// The most files that are sought for one program.
+/// The most files that are tried for one program.
 const MOST_FILES: usize = 1 << 18;
 
-/// The rule by which a library is found.
+/// The rule by which a library was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// The name is a path.
+    /// The name contains a slash, so it is a path.
     Path,
-    /// A DT_RPATH, which comes before LD_LIBRARY_PATH.
+    /// The library is in a folder of a DT_RPATH, which precedes LD_LIBRARY_PATH.
     Rpath,
-    /// A rule that LD_LIBRARY_PATH precedes, or that variable itself.
+    /// The library is in a folder of LD_LIBRARY_PATH, or one that is searched after it.
     Later,
 }
 
-/// An object that the linker has loaded.
+/// An object that the linker would load.
 pub(crate) struct Loaded {
     pub file: PathBuf,
     pub object: Object,
-    /// The object that needs it. None for the program.
+    /// The index of the object that needs this one. `None` for the program itself.
     pub loader: Option<usize>,
 }
 
-/// The parts of the search that are the same for all objects of a program.
+/// The search for the libraries of one program.
 pub(crate) struct Search {
     /// The folders of LD_LIBRARY_PATH.
     library_path: Vec<PathBuf>,
-    /// The directory of the process, for folders that are relative.
+    /// The working directory of the process, to which relative folders refer.
     directory: PathBuf,
     cache: Cache,
-    /// The number of files that may still be sought.
+    /// The number of files that may still be tried.
     left: Cell<usize>,
 }
 
@@ -64,7 +66,8 @@ impl Search {
         }
     }
 
-    /// The file of a library that an object needs, and the object in it.
+    /// The file of the library `name` that the object `by` needs, its contents, and the rule by
+    /// which it was found.
     pub(crate) fn find(
         &self,
         loaded: &[Loaded],
@@ -111,8 +114,8 @@ impl Search {
             .or_else(last)
     }
 
-    /// The folders of DT_RPATH that hold for an object: its own and those of its loaders, unless it
-    /// has a DT_RUNPATH.
+    /// The DT_RPATH folders for an object: its own and those of its loaders, unless it has a
+    /// DT_RUNPATH.
     fn rpath(&self, loaded: &[Loaded], by: usize) -> Vec<PathBuf> {
         if loaded[by].object.runpath.is_some() {
             return Vec::new();
@@ -125,7 +128,7 @@ impl Search {
         paths.flatten().collect()
     }
 
-    /// The folders of a path in an object.
+    /// The folders of a search path in the object `object`, with tokens such as `$ORIGIN` replaced.
     fn folders(&self, object: &Path, path: &str) -> Vec<PathBuf> {
         let origin = object.parent().unwrap_or(Path::new("/")).to_string_lossy();
         let mut folders = Vec::new();
@@ -142,8 +145,8 @@ impl Search {
         folders
     }
 
-    /// The object in a file, if it is for this processor. A file that is no regular one, as a
-    /// pipe, is not opened.
+    /// Reads the object in a file. `None` if it is for another processor. Only regular files are
+    /// opened, so no pipe blocks.
     fn readable(&self, file: &Path, machine: u16) -> Option<Object> {
         self.left.set(self.left.get().checked_sub(1)?);
         let is_file = std::fs::metadata(file).is_ok_and(|found| found.is_file());
@@ -152,7 +155,7 @@ impl Search {
     }
 }
 
-/// The folders of a value of LD_LIBRARY_PATH, in which an empty word is the current directory.
+/// The folders in a value of LD_LIBRARY_PATH, where an empty item is the working directory.
 fn library_folders(path: &OsStr, directory: &Path) -> Vec<PathBuf> {
     let words = path
         .as_bytes()
@@ -162,7 +165,7 @@ fn library_folders(path: &OsStr, directory: &Path) -> Vec<PathBuf> {
     folders.take(MOST_FOLDERS).collect()
 }
 
-/// A folder with the value of `$NAME` or `${NAME}`.
+/// Replaces `$NAME` and `${NAME}` in a folder's name by `value`.
 fn replaced(folder: &str, name: &str, value: &str) -> String {
     let folder = folder.replace(&format!("${{{name}}}"), value);
     folder.replace(&format!("${name}"), value)

@@ -1,11 +1,11 @@
-//! One of the launcher's standard streams, and the lines that wait for it.
+//! A sink for one of the launcher's standard streams, with the bytes that are not written yet.
 //!
 //! The launcher must handle signals even while the reader of its output does not read. So it writes
-//! only where a write does not block, and stops reading from ranks while much is unwritten.
+//! only if a write does not block, and stops reading from ranks while much is unwritten.
 //!
 //! While a rank is in the middle of a long line, lines of other ranks are held back until its end.
 //! Memory and time for that are bounded: then the line is interrupted, and its rest begins with a
-//! mark. What the launcher itself says interrupts a line at once.
+//! mark. A message of the launcher itself interrupts a line at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,26 +17,26 @@ use rustix::io::Errno;
 use super::OutputTarget;
 use crate::timespec;
 
-/// The number of unwritten bytes from which on nothing is read.
+/// The number of unwritten bytes from which on ranks are not read.
 const PENDING_LIMIT: usize = 256 << 10;
-/// The bytes that a pipe ready for writing takes without blocking (POSIX: PIPE_BUF).
+/// The number of bytes that a pipe reported as writable takes without blocking (POSIX: PIPE_BUF).
 const PIECE: usize = 4096;
-/// The most bytes of other ranks that wait for the end of a line.
+/// The most bytes of other ranks that are held back until the end of a line.
 pub(super) const HELD_LIMIT: usize = 4 << 20;
-/// The time for which other ranks wait while nothing more of the line arrives.
+/// The time for which other ranks are held back while no more of the line arrives.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// One of the launcher's standard streams, with the bytes that wait for it.
+/// One of the launcher's standard streams, with the bytes to be written to it.
 pub(crate) struct OutputSink {
     target: OutputTarget,
     pending: Vec<u8>,
     closed: bool,
-    /// The rank in the middle of whose line the stream is, and the time of its last bytes.
+    /// The rank whose long line is incomplete in the stream, and the time of its last bytes.
     open: Option<(usize, Instant)>,
-    /// The bytes of other ranks, which wait for the end of that line.
+    /// The bytes of other ranks that are held back until the end of that line.
     held: BTreeMap<usize, Vec<u8>>,
     held_bytes: usize,
-    /// Ranks whose lines were interrupted, and have not gone on.
+    /// Ranks whose lines were interrupted, and that have written nothing since.
     interrupted: BTreeSet<usize>,
 }
 
@@ -80,19 +80,20 @@ impl OutputSink {
         self.release();
     }
 
-    /// Whether the long line of a rank was interrupted, so that its next part is a line of its own.
+    /// True if the long line of a rank was interrupted, so that its next part is a line of its own.
+    /// Forgets the interruption.
     pub(super) fn has_interrupted(&mut self, rank: usize) -> bool {
         self.interrupted.remove(&rank)
     }
 
-    /// The time at which a line is interrupted, unless more of it arrives.
+    /// The time at which the incomplete line will be interrupted, unless more of it arrives.
     pub(crate) fn next(&self) -> Option<Instant> {
         let open = self.open.filter(|_| !self.held.is_empty());
         open.map(|(_, last)| last + PATIENCE)
     }
 
-    /// Interrupts a line whose time is over.
-    pub(crate) fn look(&mut self, now: Instant) {
+    /// Interrupts the incomplete line if no more of it has arrived in time.
+    pub(crate) fn check(&mut self, now: Instant) {
         if self.next().is_some_and(|next| now >= next) {
             self.interrupt();
         }
@@ -106,15 +107,15 @@ impl OutputSink {
         }
     }
 
-    /// Interrupts also the long lines of those that wait.
+    /// Interrupts the incomplete line, and long lines that are held back.
     fn interrupt_all(&mut self) {
         while self.open.is_some() {
             self.interrupt();
         }
     }
 
-    /// Adds what waits for the end of a line: whole lines first, then a long line, which the others
-    /// wait for again.
+    /// Adds bytes that were held back: complete lines first, then the beginning of one long line,
+    /// whose end other ranks must wait for again.
     fn release(&mut self) {
         if self.open.is_some() {
             return;
@@ -143,7 +144,7 @@ impl OutputSink {
         }
     }
 
-    /// The bytes that wait to be written.
+    /// The bytes that are not written yet.
     #[cfg(test)]
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.pending).into_owned()
@@ -157,16 +158,16 @@ impl OutputSink {
         self.pending.len() >= PENDING_LIMIT
     }
 
-    /// Whether the output of a rank is to be read. One that waits for the line of another is not
-    /// read while much is held, so that its line need not be interrupted; a rank on another host
-    /// shares its connection, and is read all the same.
+    /// True if the output of a rank may be read. A rank that is held back is not read while many
+    /// bytes are held, so that the line of the other need not be interrupted. (A rank on another
+    /// host shares a connection, and is read in any case.)
     pub(crate) fn takes(&self, rank: usize) -> bool {
         let waits = self.open.is_some_and(|(other, _)| other != rank);
         let is_held_up = waits && self.held_bytes >= HELD_LIMIT / 2;
         !self.is_full() && !is_held_up
     }
 
-    /// Whether the reader has closed it.
+    /// True if the reader has closed the stream.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
@@ -191,14 +192,14 @@ impl OutputSink {
         self.pending.drain(..written);
     }
 
-    /// Writes the bytes that its reader takes until then.
+    /// Writes the bytes that the stream's reader accepts until the time `until`.
     pub(crate) fn flush_until(&mut self, until: Instant) {
         if !self.held.is_empty() {
             self.interrupt_all();
         }
         self.flush();
         while !self.is_empty() && Instant::now() < until {
-            // An interrupted wait is tried again.
+            // An interrupted poll is repeated.
             let _ = poll(
                 &mut [PollFd::new(self, PollFlags::OUT)],
                 Some(&timespec(until)),

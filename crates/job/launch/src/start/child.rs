@@ -1,4 +1,4 @@
-//! A new process, before it becomes the program of a rank.
+//! Sets up a new process before it executes the program of a rank.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,17 +13,18 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// The process group of a rank.
 pub(super) enum Group {
-    /// The launcher's, because the rank reads the terminal.
+    /// The rank stays in the launcher's process group, because it reads from the terminal.
     Launchers,
-    /// Its own.
+    /// The rank leads a process group of its own.
     Own,
-    /// Its own, in a session of its own. The kernel may divide processor time among sessions first:
-    /// beside one with many tasks, such a rank gets a share. Ranks that share a core must not: a
-    /// rank that yields it does so within its session only.
+    /// The rank leads a session, and a process group, of its own. The kernel may first divide
+    /// processor time among sessions; so beside a session with many tasks, such a rank gets an
+    /// equal share. Not for ranks that share a core: a rank that yields the core does so only
+    /// within its session.
     Session,
 }
 
-/// The changes to a new process before it becomes the program.
+/// The changes to a new process before it executes the program.
 pub(super) struct ChildSetup {
     pub(super) launcher: Pid,
     pub(super) shared: Arc<[(&'static str, OwnedFd)]>,
@@ -31,11 +32,11 @@ pub(super) struct ChildSetup {
     pub(super) descriptors: Option<Rlimit>,
     pub(super) signals: SigSet,
     pub(super) group: Group,
-    /// The cores of this rank, if it is to be bound.
+    /// The hardware threads of this rank, if it is to be bound.
     pub(super) mask: Option<CpuSet>,
-    /// Whether the rank must not start without them.
+    /// True if the rank must not start unbound.
     pub(super) must_bind: bool,
-    /// Whether the program is to stop before its first instruction.
+    /// True if the program must stop before its first instruction.
     pub(super) held: bool,
 }
 
@@ -54,19 +55,19 @@ impl ChildSetup {
             setrlimit(Resource::Nofile, limit)?;
         }
         if let Some(mask) = &self.mask {
-            // The kernel may have taken these cores from the job meanwhile.
+            // This can fail: the kernel may have withdrawn these cores from the job meanwhile.
             let bound = sched_setaffinity(None, mask);
             bound.or_else(|why| if self.must_bind { Err(why) } else { Ok(()) })?;
         }
         match self.group {
-            // Ctrl-\ on the terminal asks the launcher for a report. It must not end this rank,
-            // which gets the signal too.
+            // Ctrl-\ on the terminal requests a report of the launcher. The signal also reaches
+            // this rank, which must not end by it.
             // SAFETY: ignoring a signal involves no handler.
             Group::Launchers => drop(unsafe { signal(Signal::SIGQUIT, SigHandler::SigIgn) }?),
             Group::Session => drop(rustix::process::setsid()?),
             Group::Own => rustix::process::setpgid(None, None)?,
         }
-        // Last, so that no blocked signal is delivered earlier.
+        // This comes last, so that no blocked signal is delivered earlier.
         self.signals.thread_set_mask()?;
         if self.held {
             ptrace::traceme()?;
@@ -75,19 +76,19 @@ impl ChildSetup {
     }
 }
 
-/// Leaves a new process stopped before the first instruction of its program, for a debugger to
-/// attach. This thread has started it, and traces it until then.
+/// Leaves a new process stopped before the first instruction of its program, so that a debugger can
+/// attach. This thread has started the process and traces it until then.
 pub(super) fn hold(pid: Pid) -> io::Result<()> {
     let pid = nix::unistd::Pid::from_raw(pid.as_raw_nonzero().get());
     let mut status = waitpid(pid, None)?;
     if let WaitStatus::Stopped(..) = status {
         ptrace::detach(pid, Signal::SIGSTOP)?;
-        // On a busy machine it stops some time later.
+        // On a busy machine the process stops only some time later.
         status = waitpid(pid, Some(WaitPidFlag::WUNTRACED))?;
     }
     match status {
         WaitStatus::Stopped(..) => Ok(()),
-        // Its end is reported as that of a rank.
+        // Its death is reported as that of a rank.
         _ => Err(Errno::CHILD.into()),
     }
 }

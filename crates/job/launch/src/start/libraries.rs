@@ -1,5 +1,5 @@
-//! The libraries of a program's ranks: those that it is linked to, and the variables by which the
-//! loader finds ours.
+//! The libraries of a program's ranks: those that the program is linked to, and the environment
+//! variables by which the dynamic linker finds ours.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -9,9 +9,9 @@ use crate::library::{CLOCK_LIBRARY, OTHER_ABIS};
 use crate::linked::{LinkedLibraries, can_be_preloaded};
 use crate::{Error, Options, Program};
 
-/// The MPI libraries of these programs. One that the ranks cannot use ours for is an error unless
-/// it is allowed; the process that starts the first rank of a program reports the others. `first`:
-/// the first rank that this process starts.
+/// Finds the MPI libraries of these programs. If ranks cannot use ours instead of one of them, that
+/// is an error, unless it is allowed. Remarks about a program are printed only by the process that
+/// starts its first rank; `first` is the first rank that this process starts.
 pub(super) fn linked_libraries(
     options: &Options,
     first: usize,
@@ -23,7 +23,7 @@ pub(super) fn linked_libraries(
         let linked = linked_to(options, program);
         let earlier = options.programs[..at].iter().map(|earlier| earlier.ranks);
         let is_first = earlier.sum::<usize>() >= first;
-        // One process that is a job of one rank is what the user wants.
+        // A single process that is a job of one rank works with any library.
         let refusal = linked.refusal(program, own).filter(|_| options.ranks() > 1);
         let mut lines = linked.remarks(program);
         match refusal {
@@ -42,14 +42,15 @@ pub(super) fn linked_libraries(
     Ok(libraries)
 }
 
-/// The MPI libraries of a program of this job.
+/// Finds the MPI libraries of a program of this job.
 pub(crate) fn linked_to(options: &Options, program: &Program) -> LinkedLibraries {
     let path = library_path(options, program).unwrap_or_default();
     let preloaded = given_variable(options, program, "LD_PRELOAD").unwrap_or_default();
     LinkedLibraries::of(program, options.library.as_deref(), &path, &preloaded)
 }
 
-/// The value of a variable that the user or the environment gives the ranks of a program.
+/// The value of an environment variable that ranks of a program get from the user or from the
+/// launcher's environment. `None` if it is empty.
 pub(super) fn given_variable(options: &Options, program: &Program, name: &str) -> Option<OsString> {
     let variables = options.variables.iter().chain(&program.variables);
     let mut given = variables.rev().filter(|(known, _)| known == name);
@@ -58,7 +59,7 @@ pub(super) fn given_variable(options: &Options, program: &Program, name: &str) -
     value.filter(|value| !value.is_empty())
 }
 
-/// LD_PRELOAD with our libraries after those of the user, which may wrap their functions.
+/// The value of LD_PRELOAD: the user's libraries, which may wrap our functions, then ours.
 pub(super) fn preload(given: Option<OsString>, libraries: &[PathBuf]) -> OsString {
     let mut value = given.unwrap_or_default();
     for library in libraries {
@@ -70,7 +71,7 @@ pub(super) fn preload(given: Option<OsString>, libraries: &[PathBuf]) -> OsStrin
     value
 }
 
-/// The library by which the system's clocks show virtual time; `None` where they stay real.
+/// The library to preload so that the system's clocks show virtual time. `None` if they stay real.
 pub(super) fn clock_library(options: &Options) -> Result<Option<PathBuf>, Error> {
     let wanted = |machine: &crate::ModelledMachine| machine.virtual_clocks;
     if !options.machine.as_ref().is_some_and(wanted) {
@@ -86,10 +87,10 @@ pub(super) fn clock_library(options: &Options) -> Result<Option<PathBuf>, Error>
     }
 }
 
-/// The variable that names the variant which a wheel of mpi4py loads, of those that it has.
+/// The variable that selects which of its variants a wheel of mpi4py loads.
 pub(super) const MPI4PY_ABI: &str = "MPI4PY_MPIABI";
 
-/// LD_LIBRARY_PATH with the folders of our libraries first.
+/// The value of LD_LIBRARY_PATH: the folders of our libraries, then the user's.
 pub(super) fn library_path(options: &Options, program: &Program) -> Option<OsString> {
     let own = options.library.clone()?;
     let others = own.join(OTHER_ABIS);

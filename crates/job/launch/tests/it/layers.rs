@@ -1,18 +1,19 @@
-//! The order of the crate's modules: no module imports one that imports it, directly or through
-//! others. `job::course`, which decides how a job ends, knows nothing that makes system calls.
+//! Tests of the order of the crate's modules: no module imports one that imports it, directly or
+//! through others. `job::course`, which decides how a job ends, imports nothing that makes system
+//! calls.
 
 use std::path::Path;
 
 use testdevice::layers::{Allowed, Modules, PARENT, check};
 
-/// Imports that close a circle. The list only gets shorter.
+/// Imports that are part of a cycle. The list only gets shorter.
 const ALLOWED: &[Allowed] = &[
     ("", "library", "needs"),
     ("needs", "clocks", PARENT),
     ("output", "sink", PARENT),
 ];
 
-/// Modules with own methods of a type that another module defines. The list only gets shorter.
+/// Modules that define methods of a type from another module. The list only gets shorter.
 const SCATTERED: &[(&str, &str)] = &[
     ("allocation", "Allocation"),
     ("job::events", "RunningJob"),
@@ -44,7 +45,7 @@ fn the_own_methods_of_a_type_lie_in_its_file() {
     assert_eq!(found, SCATTERED);
 }
 
-/// What decides how a job ends has neither processes nor agents nor output.
+/// The module that decides how a job ends imports neither processes nor agents nor output.
 #[test]
 fn the_course_of_a_job_drives_nothing() {
     let graph = modules().graph("job");

@@ -1,8 +1,8 @@
-//! Detection of other launchers, and of the protocol that each speaks with its ranks.
+//! Detects launchers of other MPI libraries, and the protocol between each of them and its ranks.
 //!
-//! A process that another launcher started is one of several. If it took itself for the only rank,
-//! it would silently compute wrong results. So it is refused where no protocol leads to the others,
-//! unless that launcher's variables say that it is the only one.
+//! A process that another launcher started is one of several. If it assumed that it is the only
+//! rank, it would silently compute wrong results. So it is refused if no protocol connects it with
+//! the others, unless that launcher's variables say that it is the only rank.
 
 use std::os::fd::OwnedFd;
 
@@ -15,15 +15,16 @@ use super::{ForeignJob, Opened, guardian, watch_launcher};
 use crate::inherit::{Inherited, InheritedKind};
 use crate::{Error, aliases};
 
-/// The descriptor of the connection to a launcher that speaks PMI.
+/// The variable with the descriptor of the connection to a launcher with PMI.
 const PMI_FD: &str = "PMI_FD";
-/// The name of the job of a launcher that speaks PMIx.
+/// The variable with the name of the job under a launcher with PMIx.
 const PMIX_NAMESPACE: &str = "PMIX_NAMESPACE";
 
-/// A launcher whose ranks have all these variables, and its name.
+/// The mark of a launcher: environment variables that all of its ranks have. The string is the
+/// launcher's name.
 type Mark = (&'static [&'static str], &'static str);
 
-/// Launchers that speak PMI, the most special first.
+/// Launchers that support PMI, the most specific marks first.
 const BY_PMI: &[Mark] = &[
     (&["FLUX_TASK_RANK"], "Flux"),
     (&["HYDRA_BSTRAP_LAUNCHER"], "Intel MPI's mpiexec"),
@@ -33,7 +34,7 @@ const BY_PMI: &[Mark] = &[
     (&[], "a launcher with PMI"),
 ];
 
-/// Launchers that speak PMIx.
+/// Launchers that support PMIx, the most specific marks first.
 const BY_PMIX: &[Mark] = &[
     (&["OMPI_COMM_WORLD_RANK"], "Open MPI's mpirun"),
     (&["PRTE_LAUNCHED"], "prterun"),
@@ -42,8 +43,8 @@ const BY_PMIX: &[Mark] = &[
     (&[], "a launcher with PMIx"),
 ];
 
-/// Opens the connection of this process to another launcher. None: no other launcher started it, or
-/// it is the only rank and needs none.
+/// Connects this process to a launcher of another MPI library. `None`: no such launcher started it,
+/// or it is the only rank and needs none.
 pub(crate) fn open<'a>(
     find: impl Fn(&str) -> Option<&'a str>,
     knobs: &Knobs,
@@ -62,7 +63,7 @@ pub(crate) fn open<'a>(
         why,
     };
     let guardian = guardian::find();
-    // The opening waits for the launcher, in libpmix without end.
+    // Opening the connection waits for the launcher, with libpmix without limit.
     let opening = guardian.as_ref().and_then(|process| {
         let rank = number(&find, own_rank).ok()?;
         watch_launcher(rank, vec![(process.try_clone().ok()?, PollFlags::IN)])
@@ -83,7 +84,7 @@ pub(crate) fn open<'a>(
         PMIX => &["OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"][..],
         _ => &["PMI_SIZE"],
     };
-    // A lone rank needs no launcher, nor does a process that it has started.
+    // An only rank needs no launcher, nor does a process started by it.
     if opened.is_err() && sizes.iter().any(|size| number(&find, size) == Ok(1)) {
         return Ok(None);
     }
@@ -94,8 +95,8 @@ pub(crate) fn open<'a>(
 const PMI: &str = "PMI";
 const PMIX: &str = "PMIx";
 
-/// The launcher that started this process as a rank of its job, and the protocol by which it is
-/// reached.
+/// The launcher of another MPI library that started this process as a rank of its job, and the
+/// protocol of the connection to it: their names.
 pub fn launcher_of<'a>(
     find: impl Fn(&str) -> Option<&'a str>,
 ) -> Option<(&'static str, &'static str)> {
@@ -113,7 +114,7 @@ fn protocol_of<'a>(
         let found = marks.find(|(marks, _)| marks.iter().all(|mark| find(mark).is_some()));
         found.map_or("a launcher", |(_, name)| name)
     };
-    // A launcher of PMI within a step of one of PMIx inherits the variables of the latter.
+    // A launcher with PMI that runs within a step of one with PMIx inherits the latter's variables.
     let has_pmi = [PMI_FD, "PMI_RANK", "PMI_SIZE"]
         .iter()
         .all(|name| find(name).is_some());
@@ -124,7 +125,7 @@ fn protocol_of<'a>(
     has_pmix.then(|| (name(BY_PMIX), PMIX))
 }
 
-/// Opens the connection over PMI-1 or PMI-2.
+/// Connects to a launcher over PMI-1 or PMI-2.
 fn by_pmi<'a>(
     launcher: &'static str,
     find: &impl Fn(&str) -> Option<&'a str>,
@@ -142,7 +143,7 @@ fn by_pmi<'a>(
     let wanted = match wanted {
         PmiVersion::One => Version::One,
         PmiVersion::Two => Version::Two,
-        // Slurm's plugin is made for PMI-2, all others have more users with PMI-1.
+        // Slurm's plugin is written for PMI-2; with all other launchers PMI-1 has more users.
         PmiVersion::Auto if find("SLURM_MPI_TYPE") == Some("pmi2") => Version::Two,
         PmiVersion::Auto => Version::One,
     };
@@ -179,19 +180,19 @@ fn number<'a>(find: &impl Fn(&str) -> Option<&'a str>, name: &str) -> Result<usi
         .map_err(|_| format!("{name}={value} is not a number"))
 }
 
-/// The traces of one launcher in the environment.
+/// The variables by which one launcher is recognized in the environment.
 struct ForeignLauncher {
     name: &'static str,
-    /// Variables of which at least one is set in every rank, and none anywhere else.
+    /// Variables of which at least one is set in every rank of this launcher, and none elsewhere.
     marks: &'static [&'static str],
-    /// Variables of which the first that is set holds the number of ranks.
+    /// Variables for the number of ranks; the first one that is set is used.
     sizes: &'static [&'static str],
-    /// The command for a job whose ranks reach each other: a clause that ends with ", or "; empty
-    /// if there is none.
+    /// A clause for the error message: the command that starts a job whose ranks can reach each
+    /// other. It ends with ", or ", and is empty if there is no such command.
     advice: &'static str,
 }
 
-/// Advice for launchers that lead to no other rank.
+/// The advice for a launcher without a command whose ranks can reach each other.
 const NO_ADVICE: &str = "";
 
 const LAUNCHERS: &[ForeignLauncher] = &[
@@ -245,10 +246,11 @@ const LAUNCHERS: &[ForeignLauncher] = &[
     },
 ];
 
-/// Slurm's first number of a step without ranks (a batch script, an interactive shell).
+/// The first of Slurm's step numbers for steps without ranks (a batch script, an interactive
+/// shell).
 const FIRST_SPECIAL_STEP: u64 = 0xffff_fff0;
 
-/// Fails if another launcher started this process as one of several.
+/// Fails if a launcher of another MPI library started this process as one of several.
 pub(crate) fn check<'a>(find: impl Fn(&str) -> Option<&'a str>) -> Result<(), Error> {
     let mut several = LAUNCHERS
         .iter()
@@ -289,20 +291,20 @@ impl ForeignLauncher {
     }
 }
 
-/// True if this process belongs to a Slurm step with ranks. `salloc` and batch scripts set
-/// SLURM_PROCID too, but are none.
+/// True if this process belongs to a Slurm step with ranks. `salloc` and batch scripts have
+/// SLURM_PROCID too, but are no ranks.
 fn in_slurm_step<'a>(find: &impl Fn(&str) -> Option<&'a str>) -> bool {
     let step = find("SLURM_STEP_ID").or_else(|| find("SLURM_STEPID"));
     step.and_then(|step| step.parse().ok())
         .is_some_and(|step: u64| step < FIRST_SPECIAL_STEP)
 }
 
-/// The other launchers whose variables are set, with the names of those variables. For a listing:
-/// unlike [`start`](crate::start) it includes launchers of a single rank.
+/// The launchers of other MPI libraries whose variables are set, with the names of these variables.
+/// It is for a listing: unlike [`start`](crate::start) it includes launchers of a single rank.
 pub fn launchers_seen<'a>(
     find: impl Fn(&str) -> Option<&'a str>,
 ) -> Vec<(&'static str, Vec<&'static str>)> {
-    // Our own launcher sets some of their variables too.
+    // Our own launcher also sets some variables of other launchers.
     let is_rank = find(RANK).is_some();
     let find = |name: &str| find(name).filter(|_| !(is_rank && aliases::is_alias(name)));
     let seen = LAUNCHERS.iter().filter(|launcher| launcher.started(&find));

@@ -1,17 +1,17 @@
-//! Targets of the fuzzer for what other launchers send, whose parsers are private: crate `fuzzed`
-//! runs them. A target takes any bytes, and panics where a promise is broken.
+//! Fuzz targets for data from other launchers. The parsers are private to this crate; crate
+//! `fuzzed` runs the targets. A target takes any bytes, and panics if a promise is broken.
 
 use super::message::{Arriving, MESSAGE_LIMIT, Message, Request};
 use super::values::{Assembled, Assembly, parts};
 use super::{mapping, pmi1, pmi2};
 
-/// The longest text that an error shows, in characters, with words around it.
+/// The length of the longest error message about a launcher's text, in characters.
 const LONGEST_SHOWN: usize = 300;
 
-/// Bytes of a launcher that speaks PMI-1 or PMI-2, cut anywhere.
+/// Fuzz target: bytes of a launcher over PMI-1 or PMI-2, split at arbitrary positions.
 ///
-/// The promises: what is kept of the bytes has a bound; a failure is short and has no control
-/// characters; a message of PMI-2 that is written is read again as the same.
+/// The promises: the memory for these bytes is bounded; a failure is short and has no control
+/// characters; an encoded message of PMI-2 is decoded to the same message.
 pub fn messages(bytes: &[u8]) {
     let (mode, bytes) = bytes.split_first().unwrap_or((&0, &[]));
     let mut arriving = Arriving::default();
@@ -55,7 +55,7 @@ fn check_words(words: &str) {
     assert!(!words.contains(char::is_control), "{words:?}");
 }
 
-/// The requests of a rank, with this text as key and value.
+/// Encodes all requests of a rank, with this text as key and value.
 fn requests(text: &str) {
     let (key, value) = (text.to_string(), text.to_string());
     for request in [
@@ -88,10 +88,11 @@ fn requests(text: &str) {
     }
 }
 
-/// The placement of a job and the values of a key-value space, as another launcher gives them.
+/// Fuzz target: the placement of a job, and the values of a key-value space, as another launcher
+/// sends them.
 ///
-/// The promises: each rank is placed once; a value of ours comes back from the parts that it was
-/// cut into; whatever parts come, no more than a value is kept.
+/// The promises: each rank is placed once; a value of ours is reassembled from its parts; whatever
+/// parts arrive, the memory for them is bounded.
 pub fn values(bytes: &[u8]) {
     let (mode, bytes) = bytes.split_first().unwrap_or((&0, &[]));
     let text = String::from_utf8_lossy(bytes);

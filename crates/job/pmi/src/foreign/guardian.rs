@@ -1,13 +1,15 @@
-//! The process of another launcher that started this rank, on this host.
+//! Finds the process on this host that started this rank for another launcher, so that its death
+//! can be detected.
 //!
-//! Its death is noticed by it itself, not only by the connection: other ranks may hold the far end
-//! of a socket open, and libpmix waits without end for a server that dies during PMIx_Init.
+//! Its death is detected by a descriptor of the process, not only by the connection: other ranks
+//! may hold the far end of a socket open, and libpmix waits without limit for a server that dies
+//! during PMIx_Init.
 
 use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 
-/// The names of such processes, as the kernel keeps them (15 bytes at most).
+/// The names of launchers' processes, as the kernel keeps them (15 bytes at most).
 const NAMES: &[&str] = &[
     "slurmstepd",
     "hydra_pmi_proxy",
@@ -18,11 +20,11 @@ const NAMES: &[&str] = &[
     "flux-shell",
 ];
 
-/// The most processes between a rank and its launcher: wrappers, as shells and profilers are.
+/// The most processes between a rank and its launcher: wrappers such as shells and profilers.
 const MOST_WRAPPERS: usize = 64;
 
-/// The nearest of this process's ancestors that is a launcher's, as a descriptor that becomes
-/// readable when it ends. None where there is no such ancestor in sight.
+/// Finds the nearest ancestor of this process that is a launcher's. The returned descriptor becomes
+/// readable when that process ends. `None` if no such ancestor is visible.
 pub(super) fn find() -> Option<OwnedFd> {
     let mut next = getppid();
     for _ in 0..MOST_WRAPPERS {
@@ -30,7 +32,7 @@ pub(super) fn find() -> Option<OwnedFd> {
         let (name, parent) = name_and_parent(pid)?;
         if NAMES.contains(&name.as_str()) {
             let file = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-            // Another process may have got the number meanwhile.
+            // The process ID may have been reused meanwhile.
             return (name_and_parent(pid)? == (name, parent)).then_some(file);
         }
         next = parent;
@@ -43,7 +45,8 @@ fn name_and_parent(pid: Pid) -> Option<(String, Option<Pid>)> {
     parse(&std::fs::read_to_string(path).ok()?)
 }
 
-/// Name and parent in a line of /proc/PID/stat. The name may hold blanks and brackets.
+/// Parses the name and the parent from the text of `/proc/PID/stat`. The name may contain spaces
+/// and parentheses.
 fn parse(stat: &str) -> Option<(String, Option<Pid>)> {
     let (start, rest) = stat.rsplit_once(") ")?;
     let (_, name) = start.split_once('(')?;

@@ -1,14 +1,14 @@
-//! The placement of a job as PMI writes it: `(vector,(FIRST,NODES,RANKS),...)`.
+//! The placement of a job in PMI's notation: `(vector,(FIRST,NODES,RANKS),...)`.
 //!
-//! A block places RANKS ranks on each of NODES nodes, from node FIRST on. A number alone places one
-//! rank on that node. The ranks follow the blocks in order, and begin with the first block again
-//! when there are more of them.
+//! A block `(FIRST,NODES,RANKS)` places RANKS ranks on each of NODES nodes, from node FIRST on. A
+//! number alone places one rank on that node. Blocks take ranks in order, and start again with the
+//! first block if ranks are left over.
 
 use std::collections::HashMap;
 
 use crate::Hosts;
 
-/// Reads the placement of `ranks` ranks. None: the text is none.
+/// Parses the placement of `ranks` ranks. `None`: the text is not a placement.
 ///
 /// Nodes become hosts, which are numbered in the order of their first ranks.
 pub(crate) fn parse(text: &str, ranks: usize) -> Option<Hosts> {
@@ -28,7 +28,7 @@ pub(crate) fn parse(text: &str, ranks: usize) -> Option<Hosts> {
     while nodes.len() < ranks {
         let before = nodes.len();
         for &[first, count, each] in &blocks {
-            // No longer than the job, whatever the numbers are.
+            // Never longer than the job, however large the numbers are.
             let places = (first..).take(usize::try_from(count).ok()?);
             let places = places.flat_map(|node| (0..each).map(move |_| node));
             nodes.extend(places.take(ranks - nodes.len()));
@@ -40,7 +40,7 @@ pub(crate) fn parse(text: &str, ranks: usize) -> Option<Hosts> {
     Some(numbered(&nodes))
 }
 
-/// Reads `(FIRST,NODES,RANKS)`, or `NODE`.
+/// Parses a block `(FIRST,NODES,RANKS)`, or `NODE`.
 fn block(text: &str) -> Option<[u64; 3]> {
     let number = |text: &str| text.parse::<u32>().ok().map(u64::from);
     let Some(inside) = text.strip_prefix('(') else {
@@ -56,7 +56,8 @@ fn block(text: &str) -> Option<[u64; 3]> {
     }
 }
 
-/// The placement on these nodes, whose hosts are numbered in the order of their first ranks.
+/// The placement of ranks on these nodes, one for each rank. Hosts are numbered in the order of
+/// their first ranks.
 pub(crate) fn numbered<T: Eq + std::hash::Hash>(nodes: &[T]) -> Hosts {
     let mut numbers = HashMap::new();
     let hosts = nodes.iter().map(|node| {

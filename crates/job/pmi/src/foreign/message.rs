@@ -1,40 +1,41 @@
-//! Messages between a rank and a launcher that speaks PMI: requests, answers, and their fields.
+//! Messages between a rank and a launcher over PMI: requests, answers, and their fields.
 //!
-//! Pure: bytes in, messages out. A message has a bounded length, and no bytes of a launcher make
-//! these functions panic.
+//! Pure functions: bytes in, messages out. The length of a message is bounded, and no bytes of a
+//! launcher make these functions panic.
 
 use std::fmt;
 
-/// The longest message of a launcher, in bytes: many times its longest value.
+/// The length of the longest message of a launcher, in bytes: many times that of its longest value.
 pub(crate) const MESSAGE_LIMIT: usize = 64 << 10;
 
 /// A request of a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Agreement on the version of the protocol.
+    /// Negotiates the version of the protocol.
     Init,
-    /// The first request after it, by this rank. The answer has the limits of the key-value space
-    /// in PMI-1, and the number of the rank's program in PMI-2.
+    /// The first request after [`Request::Init`], by this rank. The answer has the limits of the
+    /// key-value space in PMI-1, and the index of the rank's program in PMI-2.
     Begin { rank: usize },
-    /// The name of the key-value space, or of the job.
+    /// Requests the name of the key-value space in PMI-1, or of the job in PMI-2.
     Space,
-    /// The number of the rank's program, in PMI-1.
+    /// Requests the index of the rank's program, in PMI-1.
     Program,
-    /// A value that the launcher itself has put: PMI-2 keeps those apart.
+    /// Requests a value that the launcher itself has put; PMI-2 keeps these in a space of their
+    /// own.
     Attribute { key: String },
-    /// Store a value.
+    /// Stores a value.
     Put { key: String, value: String },
-    /// The value of a key.
+    /// Requests the value of a key.
     Get { key: String },
-    /// The rank enters a fence; the answer is its end.
+    /// Enters a fence; the answer arrives when all ranks have entered it.
     Fence,
-    /// The end of the job. No answer follows.
+    /// Ends the job. No answer follows.
     Abort { code: i32, text: String },
-    /// The rank needs the launcher no more.
+    /// Announces that the rank no longer needs the launcher, as at MPI_Finalize.
     Finalize,
 }
 
-/// Reason why bytes of a launcher are no message, or not the answer to the request.
+/// The reason why bytes of a launcher are not a message, or not the answer to the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) String);
 
@@ -44,20 +45,20 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// A message: named fields in order.
+/// A message: named fields in the order of arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Message {
     pub(crate) fields: Vec<(String, String)>,
 }
 
 impl Message {
-    /// The value of a field.
+    /// The value of the field `name`, if the message has it.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let field = self.fields.iter().find(|(known, _)| known == name);
         field.map(|(_, value)| value.as_str())
     }
 
-    /// The number in a field.
+    /// The value of the field `name` as a number.
     pub(crate) fn number(&self, name: &str) -> Result<usize, Malformed> {
         let value = self.get(name);
         let number = value.and_then(|value| value.parse().ok());
@@ -69,12 +70,12 @@ impl Message {
         })
     }
 
-    /// The launcher has done what the request asks for.
+    /// True if this answer reports success.
     pub(crate) fn is_success(&self) -> bool {
         self.get("rc").is_none_or(|code| code == "0") && self.get("found") != Some("FALSE")
     }
 
-    /// The reason that the launcher gives for a failure.
+    /// The reason for a failure, as the launcher states it.
     pub(crate) fn failure(&self) -> String {
         let words = ["errmsg", "msg"].iter().find_map(|name| self.get(name));
         let code = self.get("rc").unwrap_or("-1");
@@ -85,12 +86,13 @@ impl Message {
     }
 }
 
-/// Text of a launcher as an error shows it: its beginning, control characters escaped.
+/// Text of a launcher in the form for an error message: its first 100 characters, control
+/// characters escaped.
 pub(crate) fn shown(text: &str) -> String {
     terminal_text::line(text).chars().take(100).collect()
 }
 
-/// Bytes that have arrived and are not yet a whole message.
+/// Bytes that have arrived and are not yet a complete message.
 #[derive(Debug, Default)]
 pub(crate) struct Arriving(Vec<u8>);
 
@@ -100,7 +102,7 @@ impl Arriving {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Takes a line, without its end. None if it is not complete.
+    /// Takes a line, without its newline. `None` if it is not complete yet.
     pub(crate) fn line(&mut self) -> Result<Option<Vec<u8>>, Malformed> {
         match self.0.iter().position(|&byte| byte == b'\n') {
             Some(end) if end <= MESSAGE_LIMIT => {
@@ -113,7 +115,8 @@ impl Arriving {
         }
     }
 
-    /// Takes a message whose first six bytes are its length in decimal digits.
+    /// Takes a message whose first six bytes are its length in decimal digits. `None` if it is not
+    /// complete yet.
     pub(crate) fn counted(&mut self) -> Result<Option<Vec<u8>>, Malformed> {
         const HEAD: usize = 6;
         let Some(head) = self.0.get(..HEAD) else {

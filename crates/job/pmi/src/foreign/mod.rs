@@ -1,13 +1,13 @@
-//! A rank of a job that another launcher started.
+//! A rank of a job that a launcher of another MPI library started.
 //!
-//! The launcher gives a rank its identity, a key-value space with a fence, and an end of the job
-//! ([`Wire`]). All else that our own launcher does is made of these here: the shared memory of a
-//! host, the job's secret, the messages of a rank to its user.
+//! The launcher provides a rank's identity, a key-value space with a fence, and the end of the job
+//! ([`Wire`]). All other services of our own launcher are built from these here: the shared memory
+//! of a host, the job's secret, messages of a rank to the user.
 //!
 //! Invariants:
-//! - start-up needs one fence, and one more where cards are exchanged; a rank puts at most three
-//!   values, and requests two and the card of each peer that it uses;
-//! - nothing of a launcher makes a rank panic or take memory without limit.
+//! - start-up needs one fence, and one more where cards (the addresses of ranks) are exchanged; a
+//!   rank puts at most three values, and requests two and the card of each peer that it uses;
+//! - no data from a launcher make a rank panic or use memory without limit.
 
 mod detect;
 #[cfg(feature = "fuzzing")]
@@ -48,7 +48,7 @@ use crate::{
 pub(crate) use detect::open;
 pub use detect::{launcher_of, launchers_seen};
 
-/// One rank of a job that another launcher started.
+/// One rank of a job that a launcher of another MPI library started.
 #[derive(Debug)]
 pub struct ForeignJob {
     launcher: &'static str,
@@ -59,22 +59,23 @@ pub struct ForeignJob {
     wire: Box<dyn Wire>,
     segment: Mutex<Option<OwnedFd>>,
     secret: Option<Secret>,
-    /// None if no other rank is on this host.
+    /// The connections to the other ranks of this host. `None` if there are none.
     neighbours: Option<Neighbours>,
-    /// Readable when the launcher has sent something, or a rank of this host has ended.
+    /// An epoll descriptor, readable when the launcher has sent something or a rank of this host
+    /// has ended.
     events: OwnedFd,
     store: Mutex<Store>,
-    /// The topics of the warnings that were printed.
+    /// The topics of the warnings that were printed already.
     warned: Mutex<BTreeSet<String>>,
     has_finalized: AtomicBool,
-    /// None where the system has no thread for it.
+    /// The thread that detects the launcher's death. `None` if the system could not start it.
     watcher: Option<Watcher>,
 }
 
 /// The exit code of a rank whose MPI_Init fails: MPI_ERR_OTHER.
 const INIT_FAILED: i32 = 16;
 
-/// Answers that have arrived and were not yet handed on.
+/// Answers that have arrived and were not returned to a caller yet.
 #[derive(Debug, Default)]
 struct Store {
     assembly: Assembly,
@@ -83,7 +84,7 @@ struct Store {
     in_fence: bool,
 }
 
-/// A connection to a launcher, and what it says of the job.
+/// A connection to a launcher, and the facts of the job that it has reported.
 #[derive(Debug)]
 struct Opened {
     launcher: &'static str,
@@ -103,7 +104,7 @@ fn segment_key(keeper: usize) -> String {
 }
 
 impl ForeignJob {
-    /// Joins the ranks of the job: after this a rank has its shared memory and the secret.
+    /// Joins the ranks of the job: exchanges the secret and the shared memory of each host.
     fn join(opened: Opened, guardian: Option<OwnedFd>) -> Result<ForeignJob, String> {
         let events =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|errno| errno.to_string())?;
@@ -129,13 +130,14 @@ impl ForeignJob {
         job.watcher = watch_launcher(job.rank, connection.into_iter().chain(guardian).collect());
         match job.size() {
             1 => job.secret = Secret::draw().ok(),
-            _ => job.meet().map_err(|why| job.give_up(why))?,
+            _ => job.connect().map_err(|why| job.give_up(why))?,
         }
         Ok(job)
     }
 
-    /// Says why this rank cannot join the others, and has the launcher end the job: ranks that have
-    /// joined would blame this one. Returns the reason in case the launcher goes on.
+    /// Prints why this rank cannot join the others, and requests the end of the job: otherwise
+    /// ranks that have joined would blame this one. Returns the reason in case the launcher does
+    /// not end it.
     fn give_up(&self, why: String) -> String {
         let protocol = self.protocol;
         self.say(&format!(
@@ -146,8 +148,8 @@ impl ForeignJob {
         why
     }
 
-    /// Exchanges the secret of the job and the segments of its hosts.
-    fn meet(&mut self) -> Result<(), String> {
+    /// Exchanges the secret of the job, and passes the segment of each host to its ranks.
+    fn connect(&mut self) -> Result<(), String> {
         let words = |why: KvsError| why.to_string();
         let local: Vec<usize> = self.hosts.beside(self.rank).collect();
         let (keeper, others) = (local[0], &local[1..]);
@@ -170,7 +172,7 @@ impl ForeignJob {
         if others.is_empty() {
             return Ok(());
         }
-        let check = || self.look().map_err(words);
+        let check = || self.poll().map_err(words);
         let (segment, neighbours) = match meeting {
             Some(meeting) => {
                 let segment = empty_segment().map_err(|why| format!("no shared memory: {why}"))?;
@@ -180,7 +182,7 @@ impl ForeignJob {
             None => {
                 let name = self.value(&segment_key(keeper)).map_err(words)?;
                 let joined = neighbours::join(&name, keeper, self.rank, check);
-                // A keeper that has died is the launcher's to report, which ends this rank.
+                // If the keeper has died, the launcher reports it and ends this rank meanwhile.
                 joined.inspect_err(|_| std::thread::sleep(neighbours::LAUNCHER_ENDS))?
             }
         };
@@ -196,7 +198,7 @@ impl ForeignJob {
         added.map_err(|errno| format!("the connection to the launcher cannot be watched: {errno}"))
     }
 
-    /// Waits for the value of a key that was put before the last fence.
+    /// Waits for the value of a key that a rank put before the last fence.
     fn value(&self, key: &str) -> Result<String, KvsError> {
         self.get(key)?;
         loop {
@@ -211,8 +213,8 @@ impl ForeignJob {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes all answers that have arrived. Fails if the launcher is gone.
-    fn look(&self) -> Result<(), KvsError> {
+    /// Receives all answers that have arrived. Fails if the launcher is gone.
+    fn poll(&self) -> Result<(), KvsError> {
         let mut store = self.store();
         while let Some(answer) = self.wire.next()? {
             let (key, value) = match answer {
@@ -251,7 +253,7 @@ impl ForeignJob {
         self.wire.get(key, owner)
     }
 
-    /// A rank of this host that has died some time ago.
+    /// A rank of this host that has died while the launcher did not end the job.
     fn dead_neighbour(&self) -> Option<usize> {
         self.neighbours.as_ref().and_then(Neighbours::dead)
     }
@@ -265,13 +267,14 @@ impl ForeignJob {
         self.launcher
     }
 
-    /// The protocol by which this rank speaks with its launcher.
+    /// The name of the protocol between this rank and its launcher.
     pub fn protocol(&self) -> &'static str {
         self.protocol
     }
 }
 
-/// Ends this process some time after its launcher, of which one of the files tells.
+/// Starts the thread that ends this process some time after its launcher has died. `files` report
+/// that death.
 fn watch_launcher(rank: usize, files: Vec<(OwnedFd, PollFlags)>) -> Option<Watcher> {
     Watcher::start(files, neighbours::LAUNCHER_ENDS, move || {
         say(rank, &format!("{}, so this rank ends", LauncherGone::Dead));
@@ -279,7 +282,7 @@ fn watch_launcher(rank: usize, files: Vec<(OwnedFd, PollFlags)>) -> Option<Watch
     })
 }
 
-/// Prints a message of a rank in one write: the launcher forwards it to the user.
+/// Prints a message of a rank with one write, which the launcher forwards to the user.
 fn say(rank: usize, text: &str) {
     let line = format!("fishplate: rank {rank}: {}\n", terminal_text::lines(text));
     let _ = std::io::stderr().write_all(line.as_bytes());
@@ -322,7 +325,7 @@ impl Bootstrap for ForeignJob {
     }
 
     fn next_value(&self) -> Result<Option<(String, String)>, KvsError> {
-        self.look()?;
+        self.poll()?;
         Ok(self.store().values.pop_front())
     }
 
@@ -339,14 +342,14 @@ impl Bootstrap for ForeignJob {
     }
 
     fn fence_is_complete(&self) -> Result<bool, KvsError> {
-        self.look()?;
+        self.poll()?;
         let mut store = self.store();
         if let Some(left) = store.fences.checked_sub(1) {
             store.fences = left;
             store.in_fence = false;
             return Ok(true);
         }
-        // A launcher that lets the others wait never ends this fence.
+        // A launcher that lets the other ranks wait never completes this fence.
         match self.dead_neighbour() {
             Some(dead) => Err(KvsError::Gone(LauncherGone::Idle { dead })),
             None => Ok(false),
@@ -361,7 +364,7 @@ impl Bootstrap for ForeignJob {
         Ok(())
     }
 
-    /// Some launchers let the others wait.
+    /// False, because some launchers let the other ranks wait after a death.
     fn reports_deaths(&self) -> bool {
         false
     }
@@ -386,18 +389,19 @@ impl Bootstrap for ForeignJob {
                 }
                 self.wire.finalize();
             }
-            // No other launcher asks for them.
+            // Launchers of other MPI libraries do not use these notices.
             Notice::Initialized | Notice::Lock(_) | Notice::Status(_) | Notice::Deadlock(_) => {}
         }
         Ok(())
     }
 
-    /// No other launcher asks for the status; the death of a rank shows here.
+    /// Always false, as no other launcher requests the status. The error reports a dead rank or
+    /// launcher.
     fn status_requested(&self) -> Result<bool, LauncherGone> {
         if self.has_finalized.load(Ordering::Relaxed) {
             return Ok(false);
         }
-        if let Err(KvsError::Gone(gone)) = self.look() {
+        if let Err(KvsError::Gone(gone)) = self.poll() {
             return Err(gone);
         }
         match self.dead_neighbour() {

@@ -1,10 +1,10 @@
-//! The ranks of one host under another launcher: their shared segment, and the death of one.
+//! The ranks of one host under another launcher: their shared segment, and the detection of deaths.
 //!
-//! The lowest rank of a host, the *keeper*, makes the segment and listens at an abstract socket
-//! with a random name. The others connect to it, and each gets the segment's descriptor. Both ends
-//! belong to the same user, which the kernel confirms. The connections stay: one that ends without
-//! a word of farewell shows the death of its rank, also under a launcher that lets the others wait.
-//! Nothing of this is in a file system, so nothing is left behind.
+//! The lowest rank of a host, the *keeper*, makes the segment and listens on an abstract socket
+//! with a random name. The others connect to it, and each receives the segment's descriptor. The
+//! kernel confirms that both ends belong to the same user. The connections stay open: if one closes
+//! without a farewell, its rank has died. So a death is detected even if the launcher lets the
+//! other ranks wait. Nothing of this is in a file system, so nothing is left behind.
 
 use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
@@ -26,16 +26,17 @@ use secret::Secret;
 
 use crate::hex;
 
-/// Longest wait for the word of a process that has connected.
+/// The longest wait for the rank number of a process that has connected to the keeper.
 const WORD: Duration = Duration::from_secs(5);
-/// Longest time between the arrivals of two ranks at their keeper, all of which have left a fence.
+/// The longest time between the connections of two ranks to their keeper. All of them have left a
+/// fence before.
 const ARRIVAL: Duration = Duration::from_secs(10);
-/// Time in which the launcher ends the job of a rank that has died.
+/// The time within which a launcher normally ends the job of a rank that has died.
 pub(super) const LAUNCHER_ENDS: Duration = Duration::from_secs(3);
-/// The farewell of a rank that has completed MPI_Finalize.
+/// The farewell message of a rank that has completed MPI_Finalize.
 const FAREWELL: &[u8] = b"end";
 
-/// The place at which the other ranks of a host reach its keeper.
+/// The listening socket at which the other ranks of a host connect to its keeper.
 #[derive(Debug)]
 pub(crate) struct Meeting {
     socket: OwnedFd,
@@ -45,7 +46,7 @@ pub(crate) struct Meeting {
 /// The connections between the keeper of a host and the other ranks there.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
-    /// Readable when a connection is.
+    /// An epoll descriptor, readable when a connection is.
     events: OwnedFd,
     state: Mutex<Connections>,
 }
@@ -53,12 +54,12 @@ pub(crate) struct Neighbours {
 #[derive(Debug, Default)]
 struct Connections {
     open: BTreeMap<usize, OwnedFd>,
-    /// The first rank that has died, and the time at which that was noticed.
+    /// The first rank that has died, and the time at which its death was detected.
     dead: Option<(usize, Instant)>,
 }
 
 impl Meeting {
-    /// Opens the place for the other ranks of a host, `others` in number.
+    /// Opens the listening socket for the other ranks of a host; `others` is their number.
     pub(crate) fn open(others: usize) -> Result<Meeting, String> {
         let name = Secret::draw().map_err(|why| format!("no random bytes: {why}"))?;
         let name = format!("fishplate-{}", hex(&name.as_bytes()[..16]));
@@ -72,13 +73,13 @@ impl Meeting {
         Ok(Meeting { socket, name })
     }
 
-    /// The name by which the others find it.
+    /// The abstract name of the socket.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Waits for the ranks `others` and gives each the segment. `check` is called from time to time
-    /// and fails where the launcher is gone.
+    /// Waits until the ranks `others` have connected, and passes the segment to each. `check` is
+    /// called from time to time, and fails if the launcher is gone.
     pub(crate) fn gather(
         self,
         others: &[usize],
@@ -101,7 +102,7 @@ impl Meeting {
                 continue;
             }
             latest = Instant::now();
-            // A stranger, and one that says nothing, is dropped.
+            // A stranger, or a process that sends nothing, is dropped.
             let Some((rank, connection)) = self.accept() else {
                 continue;
             };
@@ -123,7 +124,8 @@ impl Meeting {
     }
 }
 
-/// Connects rank `own` to the keeper, rank `keeper`, at `name`. The segment is that of the host.
+/// Connects rank `own` to the keeper of its host, rank `keeper`, at the socket `name`. Returns the
+/// segment of the host and the connection.
 pub(crate) fn join(
     name: &str,
     keeper: usize,
@@ -152,7 +154,8 @@ pub(crate) fn join(
     Ok((segment, Neighbours::new(open).map_err(failed)?))
 }
 
-/// The file is memory of this user that cannot shrink, as a launcher makes it.
+/// Checks that the file belongs to this user and is memory that cannot shrink, as a launcher makes
+/// it.
 fn check_segment(file: BorrowedFd<'_>) -> Result<(), String> {
     let stat = fstat(file).map_err(failed)?;
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -179,7 +182,7 @@ impl Neighbours {
         })
     }
 
-    /// Readable when [`Neighbours::dead`] has something to find.
+    /// The descriptor that is readable when [`Neighbours::dead`] has a connection to check.
     pub(crate) fn event_fd(&self) -> BorrowedFd<'_> {
         self.events.as_fd()
     }
@@ -188,8 +191,8 @@ impl Neighbours {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rank of this host that has died although the launcher goes on. None in the time in which
-    /// the launcher may end the job itself.
+    /// A rank of this host that has died while the launcher did not end the job. `None` as long as
+    /// the launcher may still end it.
     pub(crate) fn dead(&self) -> Option<usize> {
         let mut state = self.state();
         let mut ready = [epoll::Event {
@@ -216,10 +219,10 @@ impl Neighbours {
         (noticed.elapsed() > LAUNCHER_ENDS).then_some(rank)
     }
 
-    /// Tells the others that the end of this rank is no failure.
+    /// Notifies the other ranks of this host that the end of this rank is no failure.
     pub(crate) fn leave(&self) {
         for connection in std::mem::take(&mut self.state().open).into_values() {
-            // One that is gone needs no farewell.
+            // A rank that is gone needs no farewell.
             let _ = send(
                 &connection,
                 FAREWELL,
@@ -255,7 +258,7 @@ fn is_readable(file: BorrowedFd<'_>, longest: Duration) -> bool {
     matches!(poll(wanted, Some(&time)), Ok(1))
 }
 
-/// Passes a descriptor.
+/// Passes a file descriptor over the connection.
 fn pass(connection: &OwnedFd, file: BorrowedFd<'_>) -> Result<(), Errno> {
     let files = [file];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -265,7 +268,7 @@ fn pass(connection: &OwnedFd, file: BorrowedFd<'_>) -> Result<(), Errno> {
     sendmsg(connection, &word, &mut control, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Receives a descriptor, which becomes close-on-exec.
+/// Receives a file descriptor, and makes it close-on-exec.
 fn receive(connection: &OwnedFd) -> Result<OwnedFd, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -276,7 +279,7 @@ fn receive(connection: &OwnedFd) -> Result<OwnedFd, Errno> {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,
     });
-    // An end of the connection holds no descriptor.
+    // If the peer has closed the connection, there is no descriptor.
     files.flatten().next().ok_or(Errno::CONNRESET)
 }
 
@@ -285,7 +288,7 @@ mod tests {
     use super::*;
     use crate::empty_segment;
 
-    fn meet() -> (Neighbours, Neighbours, Neighbours, OwnedFd) {
+    fn connect() -> (Neighbours, Neighbours, Neighbours, OwnedFd) {
         let meeting = Meeting::open(2).unwrap();
         let name = meeting.name().to_string();
         let segment = empty_segment().unwrap();
@@ -300,7 +303,7 @@ mod tests {
         })
     }
 
-    /// The ranks whose connections have ended without a farewell.
+    /// The first rank whose connection closed without a farewell.
     fn noticed(neighbours: &Neighbours) -> Option<usize> {
         neighbours.dead();
         neighbours.state().dead.map(|(rank, _)| rank)
@@ -308,7 +311,7 @@ mod tests {
 
     #[test]
     fn all_ranks_of_a_host_get_one_segment_and_notice_a_death() {
-        let (keeper, one, other, file) = meet();
+        let (keeper, one, other, file) = connect();
         check_segment(file.as_fd()).unwrap();
         assert_eq!((noticed(&keeper), noticed(&one)), (None, None));
         one.leave();
@@ -321,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_others_notice_the_death_of_the_keeper() {
-        let (keeper, one, other, _) = meet();
+        let (keeper, one, other, _) = connect();
         drop(keeper);
         assert_eq!((noticed(&one), noticed(&other)), (Some(3), Some(3)));
     }
@@ -345,7 +348,7 @@ mod tests {
                     .contains("cannot be reached")
             );
         });
-        // A file that anyone can cut is no segment.
+        // A file that can be truncated is not accepted as a segment.
         let plain = rustix::fs::memfd_create("plain", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         assert!(check_segment(plain.as_fd()).is_err());
         check_segment(segment.as_fd()).unwrap();

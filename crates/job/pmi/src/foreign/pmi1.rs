@@ -1,14 +1,14 @@
-//! The messages of PMI-1: lines of fields `name=value` with a space between.
+//! The messages of PMI-1: lines of fields `name=value` separated by spaces.
 //!
-//! The protocol is that of MPICH's process manager Hydra ("Simple PMI", version 1.1), which Slurm
-//! and Flux speak, too.
+//! The protocol is that of MPICH's process manager Hydra ("Simple PMI", version 1.1). Slurm and
+//! Flux support it, too.
 
 use super::message::{Message, Request, shown};
 
-/// The version that a rank asks for.
+/// The version of PMI that a rank requests: major and minor number.
 pub(crate) const VERSION: (usize, usize) = (1, 1);
 
-/// The bytes of a request in the key-value space `space`.
+/// Encodes a request for the key-value space `space`.
 pub(crate) fn encode(request: &Request, space: &str) -> Vec<u8> {
     let (version, subversion) = VERSION;
     let line = match request {
@@ -27,7 +27,7 @@ pub(crate) fn encode(request: &Request, space: &str) -> Vec<u8> {
     format!("cmd={line}\n").into_bytes()
 }
 
-/// The command of the answer to a request.
+/// The name that the launcher's answer to this request has in its field `cmd`.
 pub(crate) fn answer(request: &Request) -> &'static str {
     match request {
         Request::Init => "response_to_init",
@@ -42,7 +42,7 @@ pub(crate) fn answer(request: &Request) -> &'static str {
     }
 }
 
-/// Reads a line. A word without `=` belongs to the value before it, so that reasons may be
+/// Parses a line. A word without `=` continues the value before it, so that error messages may be
 /// sentences.
 pub(crate) fn decode(line: &[u8]) -> Message {
     let line = String::from_utf8_lossy(line);

@@ -1,14 +1,14 @@
-//! The messages of PMI-2: fields `name=value;`, with the length of the message in six digits
-//! before it. A semicolon within a value is written twice.
+//! The messages of PMI-2: fields `name=value;`, preceded by the length of the message in six
+//! digits. A semicolon within a value is doubled.
 //!
-//! The first exchange, which agrees on the version, is a line as in PMI-1.
+//! The first exchange, which negotiates the version, is a line as in PMI-1.
 
 use super::message::{Message, Request};
 
-/// The version that a rank asks for.
+/// The version of PMI that a rank requests: major and minor number.
 pub(crate) const VERSION: (usize, usize) = (2, 0);
 
-/// The bytes of a request of the job `job`.
+/// Encodes a request of a rank in the job `job`.
 pub(crate) fn encode(request: &Request, job: &str) -> Vec<u8> {
     let (version, subversion) = VERSION;
     let fields: Vec<(&str, String)> = match request {
@@ -22,7 +22,7 @@ pub(crate) fn encode(request: &Request, job: &str) -> Vec<u8> {
             ("pmirank", rank.to_string()),
             ("threaded", "FALSE".into()),
         ],
-        // The number of the program is in the answer to `Begin`: it has no request of its own.
+        // The index of the program is in the answer to `Begin`, so it has no request of its own.
         Request::Space | Request::Program => vec![("cmd", "job-getid".into())],
         Request::Attribute { key } => {
             vec![("cmd", "info-getjobattr".into()), ("key", key.clone())]
@@ -39,7 +39,7 @@ pub(crate) fn encode(request: &Request, job: &str) -> Vec<u8> {
             ("key", key.clone()),
         ],
         Request::Fence => vec![("cmd", "kvs-fence".into())],
-        // Only some launchers know the code.
+        // Only some launchers read the exit code.
         Request::Abort { code, text } => vec![
             ("cmd", "abort".into()),
             ("isworld", "TRUE".into()),
@@ -55,7 +55,7 @@ pub(crate) fn encode(request: &Request, job: &str) -> Vec<u8> {
     format!("{:6}{body}", body.len()).into_bytes()
 }
 
-/// The command of the answer to a request.
+/// The name that the launcher's answer to this request has in its field `cmd`.
 pub(crate) fn answer(request: &Request) -> &'static str {
     match request {
         Request::Init => "response_to_init",
@@ -70,7 +70,7 @@ pub(crate) fn answer(request: &Request) -> &'static str {
     }
 }
 
-/// Reads a message.
+/// Parses a message, without its length.
 pub(crate) fn decode(body: &[u8]) -> Message {
     let body = String::from_utf8_lossy(body);
     let mut message = Message::default();

@@ -1,6 +1,7 @@
-//! PMI-1 and PMI-2 over the socket that the launcher names in PMI_FD.
+//! The connection over PMI-1 or PMI-2 to another launcher: the socket whose descriptor PMI_FD
+//! names.
 //!
-//! A launcher answers one request at a time, so requests wait in a queue.
+//! A launcher answers one request at a time, so further requests wait in a queue.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,57 +18,57 @@ use super::wire::{Answer, Wire};
 use super::{mapping, pmi1, pmi2};
 use crate::{Hosts, KvsError, LauncherGone};
 
-/// Longest wait for an answer while the rank starts, and for the launcher to take a request.
+/// The longest wait for an answer while the rank starts, and for the launcher to read a request.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest wait for the answer to the last request.
+/// The longest wait for the answer to the last request.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// The key of the placement.
+/// The key of the job's placement in the launcher's key-value space.
 const MAPPING: &str = "PMI_process_mapping";
 
-/// A version of the protocol.
+/// A version of PMI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// Lines of text.
+    /// PMI-1: messages are lines of text.
     One,
-    /// Messages with their length.
+    /// PMI-2: messages begin with their length.
     Two,
 }
 
-/// A connection over PMI-1 or PMI-2.
+/// A connection to a launcher over PMI-1 or PMI-2.
 #[derive(Debug)]
 pub(crate) struct PmiWire {
     socket: OwnedFd,
     talk: Mutex<Talk>,
 }
 
-/// The state of the conversation.
+/// The state of the dialogue with the launcher.
 #[derive(Debug)]
 struct Talk {
     version: Version,
-    /// The name of the key-value space, or of the job.
+    /// The name of the launcher's key-value space in PMI-1, or of the job in PMI-2.
     space: String,
     value_limit: usize,
     waiting: VecDeque<Request>,
-    /// The request whose answer comes next.
+    /// The outstanding request, whose answer arrives next.
     asked: Option<Request>,
     arriving: Arriving,
     answers: VecDeque<Answer>,
 }
 
-/// Facts of a job that its launcher tells each rank.
+/// Facts of the job that the launcher reports to each rank.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) hosts: Hosts,
     pub(crate) program: usize,
 }
 
-/// The error of a rank to which the launcher does not talk.
+/// The error of a rank with whom the launcher does not communicate.
 const CLOSED: &str = "it has closed the connection of this rank before MPI_Init: an MPI program has \
                       run before in the place of this one, such as in `sh -c './a; ./b'`, for which \
                       this launcher has no second connection, or the launcher has died";
 
 impl PmiWire {
-    /// Opens the conversation of rank `rank` of `size` over a connected socket. `wanted` is the
+    /// Begins the dialogue of rank `rank` of `size` over a connected socket. `wanted` is the
     /// version that is tried first, `job` the job's name in the environment.
     pub(crate) fn open(
         socket: OwnedFd,
@@ -111,12 +112,12 @@ impl PmiWire {
         Ok((wire, Facts { hosts, program }))
     }
 
-    /// The version of the protocol that rank and launcher speak.
+    /// The version of PMI that rank and launcher have agreed on.
     pub(crate) fn version(&self) -> Version {
         self.talk().version
     }
 
-    /// Agrees on a version: the wanted one, or the other one.
+    /// Agrees on a version with the launcher: the wanted one, or else the other.
     fn agree(&self) -> Result<(), KvsError> {
         let wanted = self.talk().version;
         let other = match wanted {
@@ -171,7 +172,8 @@ impl PmiWire {
         self.talk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a request and waits for its answer, which must be a success, except to `Init`.
+    /// Sends a request and waits for its answer. Fails if the launcher reports a failure, except in
+    /// answer to `Init`.
     fn call(&self, request: Request) -> Result<Message, KvsError> {
         let may_fail = request == Request::Init;
         let answer = self.ask(request)?;
@@ -181,7 +183,7 @@ impl PmiWire {
         }
     }
 
-    /// Makes a request and waits for its answer. To be used while no other request is outstanding.
+    /// Sends a request and waits for its answer. No other request may be outstanding.
     fn ask(&self, request: Request) -> Result<Message, KvsError> {
         let mut talk = self.talk();
         self.send(&talk.encode(&request))?;
@@ -198,12 +200,12 @@ impl PmiWire {
         }
     }
 
-    /// Goes on with the conversation as far as that works without waiting.
+    /// Sends queued requests and takes answers, as far as possible without blocking.
     fn go_on(&self, talk: &mut Talk) -> Result<(), KvsError> {
         loop {
             if talk.asked.is_none() {
                 let Some(request) = talk.waiting.pop_front() else {
-                    // A launcher that is gone is detected here.
+                    // This read detects a launcher that is gone.
                     return self.receive(talk).map(drop);
                 };
                 self.send(&talk.encode(&request))?;
@@ -223,7 +225,7 @@ impl PmiWire {
         self.go_on(&mut talk)
     }
 
-    /// Receives bytes. False if none have arrived.
+    /// Receives bytes without blocking. Returns false if none have arrived.
     fn receive(&self, talk: &mut Talk) -> Result<bool, KvsError> {
         let mut bytes = [0; 4096];
         loop {
@@ -272,7 +274,7 @@ impl PmiWire {
         }
     }
 
-    /// Sends the last request, behind the outstanding ones, and waits a moment for its answer.
+    /// Queues the last request behind the others, and waits for a short time for its answer.
     fn end(&self, request: Request) -> Result<(), KvsError> {
         self.queue(request)?;
         let end = Instant::now() + FAREWELL;
@@ -306,7 +308,7 @@ impl Talk {
         }
     }
 
-    /// Takes the answer to the outstanding request, if it is complete.
+    /// Takes the answer to the outstanding request from the received bytes, if it is complete.
     fn take_message(&mut self) -> Result<Option<Message>, KvsError> {
         let Some(asked) = &self.asked else {
             return Ok(None);
@@ -337,7 +339,7 @@ impl Talk {
         }
     }
 
-    /// Takes the answer to the outstanding request.
+    /// Processes the answer to the outstanding request, which ends the request.
     fn accept(&mut self, message: &Message) -> Result<(), KvsError> {
         match self.asked.take() {
             Some(Request::Get { key }) => {
@@ -357,7 +359,7 @@ impl Talk {
 
 impl Wire for PmiWire {
     fn value_limit(&self) -> usize {
-        // One byte may be the end of a string of C.
+        // One byte may be the terminating zero of a C string.
         self.talk().value_limit.saturating_sub(1)
     }
 
@@ -386,12 +388,12 @@ impl Wire for PmiWire {
         let text = text.to_string();
         let request = Request::Abort { code, text };
         let talk = self.talk();
-        // A launcher that is gone needs no message. No answer comes.
+        // If the launcher is gone, nothing needs to be done. No answer is sent to an abort.
         let _ = self.send(&talk.encode(&request));
     }
 
     fn finalize(&self) {
-        // A launcher that is gone needs no message.
+        // If the launcher is gone, nothing needs to be done.
         let _ = self.end(Request::Finalize);
     }
 
@@ -408,7 +410,8 @@ fn malformed(why: Malformed) -> KvsError {
     KvsError::Launcher(why.0)
 }
 
-/// The reason why the socket failed. A program that closes it may open another file in its place.
+/// The reason why the socket failed. A program that closes the descriptor may then open another
+/// file under the same number.
 fn gone(errno: Errno) -> LauncherGone {
     match errno {
         Errno::BADF | Errno::NOTSOCK => LauncherGone::Closed,

@@ -1,7 +1,7 @@
-//! PMIx through libpmix.
+//! The connection over PMIx to another launcher, through libpmix.
 //!
-//! The library has a thread of its own. Its callbacks put answers into a mailbox and touch nothing
-//! else of the rank. The thread takes no signals.
+//! The library runs a thread of its own. Its callbacks put answers into a mailbox, and access
+//! nothing else of the rank. The thread receives no signals.
 
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -24,17 +24,17 @@ use super::wire::{Answer, Wire};
 use super::{mapping, values};
 use crate::{Hosts, KvsError, LauncherGone};
 
-/// The longest value: the library has no limit of its own.
+/// The length of the longest value, in bytes. The library itself has no limit.
 const VALUE_LIMIT: usize = 1 << 20;
 
-/// A connection over PMIx.
+/// A connection to a launcher over PMIx.
 pub(crate) struct PmixWire {
     library: Functions,
     own: Proc,
     mailbox: Arc<Mailbox>,
 }
 
-/// Facts of a job that its launcher tells each rank.
+/// Facts of the job that the launcher reports to each rank.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) rank: usize,
@@ -42,12 +42,12 @@ pub(crate) struct Facts {
     pub(crate) hosts: Hosts,
 }
 
-/// The place where the library's thread leaves answers.
+/// The queue into which the library's thread puts answers for the rank.
 #[derive(Debug)]
 struct Mailbox {
     letters: Mutex<VecDeque<Letter>>,
     bell: OwnedFd,
-    /// Readable once the launcher is gone.
+    /// An eventfd, readable once the launcher is gone.
     lost: OwnedFd,
 }
 
@@ -63,11 +63,13 @@ enum Letter {
     Lost,
 }
 
-/// The mailbox for events, which have no argument of the rank.
+/// The mailbox for events that the library reports. It is static, because a rank cannot pass an
+/// argument to the callback of an event.
 static EVENTS: OnceLock<Arc<Mailbox>> = OnceLock::new();
 
 impl PmixWire {
-    /// Opens the connection with the library at `path`, or the launcher's own.
+    /// Connects to the launcher with the library at `path`. An empty path means the launcher's own
+    /// library.
     pub(crate) fn open<'a>(
         find: &impl Fn(&str) -> Option<&'a str>,
         path: &str,
@@ -122,7 +124,8 @@ impl PmixWire {
         })
     }
 
-    /// The placement: in PMI's notation, or else by the ranks of each node.
+    /// The job's placement: from the launcher's text in PMI's notation, or else from the ranks of
+    /// each node.
     fn placement(&self, size: usize) -> Result<Hosts, String> {
         let job = self.own.of(RANK_WILDCARD);
         if let Some(Found::Text(text)) = self.library.value(&job, c"pmix.anlmap")
@@ -179,12 +182,14 @@ impl PmixWire {
         }
     }
 
-    /// Asks for a word when the launcher is gone. Without it the rank learns less, and no more.
+    /// Registers for the event that the launcher is gone. If this fails, the rank only detects it
+    /// later.
     fn listen(&self) {
         EVENTS.get_or_init(|| Arc::clone(&self.mailbox));
         let codes = LOST_CONNECTION.as_ptr();
         let count = LOST_CONNECTION.len();
-        // SAFETY: the codes live during the call, which waits for its end as it gets no callback.
+        // SAFETY: the codes live during the call. Without a callback, the call returns when the
+        // registration is complete.
         unsafe {
             (self.library.register)(
                 codes,
@@ -244,7 +249,7 @@ impl Mailbox {
 
     fn put(&self, letter: Letter) {
         self.letters().push_back(letter);
-        // A full counter rings, too.
+        // A write to a full counter fails, but the descriptor is readable then.
         let _ = write(&self.bell, &1u64.to_ne_bytes());
     }
 
@@ -252,15 +257,15 @@ impl Mailbox {
         let mut letters = self.letters();
         let letter = letters.pop_front();
         if letters.is_empty() {
-            // An empty bell says that nothing has rung.
+            // A read of an empty counter fails, which does not matter.
             let _ = read(&self.bell, &mut [0; 8]);
         }
         letter
     }
 }
 
-/// An outstanding request: the argument of its callback. The library keeps pointers into it until
-/// then.
+/// An outstanding request, passed to the library as the argument of its callback. The library keeps
+/// pointers into it until the callback.
 struct Asked {
     mailbox: Arc<Mailbox>,
     key: CString,
@@ -269,7 +274,7 @@ struct Asked {
 
 impl Asked {
     /// # Safety
-    /// `argument` is a box of this type, and this is its only use from now on.
+    /// `argument` is a leaked box of this type, and is not used again after this call.
     unsafe fn take(argument: *mut c_void) -> Asked {
         // SAFETY: the caller's promise.
         *unsafe { Box::from_raw(argument.cast()) }
@@ -312,7 +317,7 @@ extern "C" fn on_lost(
     }
     if let Some(done) = done {
         let (complete, none) = (EVENT_ACTION_COMPLETE, ptr::null_mut());
-        // SAFETY: the library's own function, with its argument and no results.
+        // SAFETY: the library's own function, called with its argument and no results.
         unsafe { done(complete, none, 0, ptr::null(), ptr::null_mut(), argument) };
     }
 }
@@ -351,7 +356,8 @@ impl Wire for PmixWire {
     fn enter_fence(&self) -> Result<(), KvsError> {
         // SAFETY: no arguments.
         self.check("PMIx_Commit", unsafe { (self.library.commit)() })?;
-        // All values come with the end of the fence: none is asked for over the network later.
+        // All values arrive with the end of the fence, so that none is fetched over the network
+        // later.
         let options = [Info::on(c"pmix.collect")];
         let asked = self.asked(CString::default(), RANK_WILDCARD);
         // SAFETY: the library uses the options during the call only; NULL means all ranks of the
@@ -387,7 +393,7 @@ impl Wire for PmixWire {
     }
 
     fn finalize(&self) {
-        // SAFETY: no options. The callbacks of outstanding requests have come, or come before the
+        // SAFETY: no options. The callbacks of outstanding requests have run, or run before the
         // library's thread ends.
         unsafe { (self.library.finalize)(ptr::null(), 0) };
     }

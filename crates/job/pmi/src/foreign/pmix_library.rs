@@ -1,21 +1,21 @@
 //! The functions of libpmix that a rank uses, and the C types in their arguments.
 //!
 //! The types are those of the PMIx standard 3.1, 4 and 5 (section "Data Structures and Types"),
-//! which all libraries `libpmix.so.2` have. The library is opened at run time, with symbols of its
-//! own.
+//! which all libraries `libpmix.so.2` share. The library is opened at run time; its symbols stay
+//! private to it (RTLD_LOCAL).
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, transmute};
 
-/// A status: 0, or a negative error.
+/// A status code: 0 for success, or a negative error.
 pub(super) type Status = c_int;
 
 pub(super) const SUCCESS: Status = 0;
 pub(super) const LOST_CONNECTION: [Status; 2] = [-61, -101];
 pub(super) const EVENT_ACTION_COMPLETE: Status = -331;
-/// All ranks of a job, and the rank whose data describe the job.
+/// The rank number that stands for all ranks of a job; the job's own data are stored under it.
 pub(super) const RANK_WILDCARD: u32 = u32::MAX - 1;
-/// The scope of a value that all ranks see.
+/// The scope of a value that is visible to all ranks (`PMIX_GLOBAL`).
 pub(super) const GLOBAL: u8 = 3;
 
 const NAMESPACE: usize = 256;
@@ -25,7 +25,7 @@ const TYPE_STRING: u16 = 3;
 const TYPE_SIZE: u16 = 4;
 const TYPE_UINT32: u16 = 14;
 
-/// `pmix_proc_t`: a rank of a job.
+/// `pmix_proc_t`: a rank of a job, named by its namespace and number.
 #[repr(C)]
 #[derive(Clone)]
 pub(super) struct Proc {
@@ -33,7 +33,8 @@ pub(super) struct Proc {
     pub(super) rank: u32,
 }
 
-/// `pmix_value_t`. The greatest members of the union are three words long.
+/// `pmix_value_t`: a value with its type. The largest members of the union take three machine
+/// words.
 #[repr(C)]
 pub(super) struct Value {
     kind: u16,
@@ -57,7 +58,7 @@ pub(super) struct Info {
     value: Value,
 }
 
-/// A value that was read.
+/// The value of a key, as the library has returned it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     Text(String),
@@ -82,7 +83,7 @@ pub(super) type OnEvent = extern "C" fn(
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty;)*) => {
-        /// The functions of the library, which stays open until the end of the process.
+        /// The functions of the library, which is never closed.
         pub(super) struct Functions {
             $($(#[$doc])* pub(super) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
@@ -120,7 +121,7 @@ functions! {
 }
 
 impl Functions {
-    /// Opens the first of these libraries that exists.
+    /// Opens the first of these library files that exists.
     pub(super) fn open(names: &[String]) -> Result<Functions, String> {
         let mut why = Vec::new();
         for name in names {
@@ -140,18 +141,18 @@ impl Functions {
         ))
     }
 
-    /// The words of the library for a status.
+    /// The library's text for a status.
     pub(super) fn words(&self, status: Status) -> String {
-        // SAFETY: any number may be asked for.
+        // SAFETY: the function accepts any number.
         let words = unsafe { (self.error_string)(status) };
         match words.is_null() {
             true => status.to_string(),
-            // SAFETY: a constant text of the library, which ends with a zero.
+            // SAFETY: a constant zero-terminated text of the library.
             false => unsafe { CStr::from_ptr(words) }.to_string_lossy().into(),
         }
     }
 
-    /// The value of a key of a rank, or of the job. None if the launcher does not have it.
+    /// The value of a key of rank `owner`, or of the job. `None` if the launcher does not have it.
     pub(super) fn value(&self, owner: &Proc, key: &CStr) -> Option<Found> {
         let options = [Info::on(c"pmix.immediate")];
         let mut value: *mut Value = std::ptr::null_mut();
@@ -160,8 +161,8 @@ impl Functions {
         if status != SUCCESS || value.is_null() {
             return None;
         }
-        // SAFETY: a value that the library has made for this call, and nobody else uses. It lies in
-        // memory of `malloc`, as its text does.
+        // SAFETY: the library has made the value for this call, and only this call uses it. The
+        // value and its text were allocated by `malloc`.
         unsafe {
             let found = (*value).read();
             if (*value).kind == TYPE_STRING {
@@ -174,7 +175,7 @@ impl Functions {
 }
 
 fn symbol(library: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: a library that is open, a name that ends with a zero.
+    // SAFETY: an open library, and a zero-terminated name.
     let found = unsafe { libc::dlsym(library, name.as_ptr()) };
     match found.is_null() {
         true => Err(format!("libpmix is too old: {}", loader_words())),
@@ -187,13 +188,13 @@ fn loader_words() -> String {
     let text = unsafe { libc::dlerror() };
     match text.is_null() {
         true => "no reason is given".into(),
-        // SAFETY: a text that ends with a zero.
+        // SAFETY: a zero-terminated text.
         false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into(),
     }
 }
 
 impl Proc {
-    /// A rank that the library fills in.
+    /// An empty `pmix_proc_t` that the library fills in.
     pub(super) fn empty() -> Proc {
         Proc {
             namespace: [0; NAMESPACE],
@@ -201,7 +202,7 @@ impl Proc {
         }
     }
 
-    /// Another rank of the same job.
+    /// Names a rank of the same job by its number, or the job itself by [`RANK_WILDCARD`].
     pub(super) fn of(&self, rank: u32) -> Proc {
         Proc {
             rank,
@@ -211,7 +212,7 @@ impl Proc {
 }
 
 impl Value {
-    /// A text, which has to live as long as the value.
+    /// A value that is a text. The text must outlive the value.
     pub(super) fn text(text: &CStr) -> Value {
         let mut value = Value::none();
         value.kind = TYPE_STRING;
@@ -226,10 +227,10 @@ impl Value {
         }
     }
 
-    /// Copies the value, if it is a text or a number.
+    /// Copies the value, if it is a text or a number. `None` for other types.
     pub(super) fn read(&self) -> Option<Found> {
-        // SAFETY: the type names the member of the union that the library has set; a text ends with
-        // a zero.
+        // SAFETY: `kind` names the member of the union that the library has set; a text is
+        // zero-terminated.
         unsafe {
             match self.kind {
                 TYPE_STRING if self.data.string.is_null() => None,
@@ -246,7 +247,7 @@ impl Value {
 }
 
 impl Info {
-    /// An option that is on.
+    /// An option with the value true.
     pub(super) fn on(name: &CStr) -> Info {
         let mut info = Info {
             key: [0; KEY],
@@ -262,8 +263,8 @@ impl Info {
     }
 }
 
-/// Blocks all signals of this thread while `start` runs, so that a thread that it starts takes
-/// none: signals belong to the program.
+/// Runs `start` with all signals of this thread blocked. A thread started by it inherits the mask
+/// and receives none: signals belong to the program.
 pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let mut all = MaybeUninit::uninit();
     let mut before = MaybeUninit::uninit();
@@ -286,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    /// The sizes and offsets that a compiler of C gives with the library's headers.
+    /// The sizes and offsets as a C compiler computes them from the library's headers.
     #[test]
     fn the_types_lie_in_memory_as_those_of_c() {
         assert_eq!((size_of::<Proc>(), offset_of!(Proc, rank)), (260, 256));

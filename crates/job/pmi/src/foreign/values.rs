@@ -1,8 +1,8 @@
-//! Values of our key-value store in the key-value space of another launcher: in letters that every
-//! launcher carries, and in parts no longer than it allows.
+//! Stores the values of our key-value store in the key-value space of another launcher: escaped to
+//! letters that every launcher carries, and split into parts no longer than its limit.
 //!
-//! The value of the key `card.3` is there under `card.3`, which begins with the number of parts,
-//! `part1.card.3`, `part2.card.3` and so on. A key ends with the number of the rank that puts it.
+//! The value of the key `card.3` is stored under `card.3`, which begins with the number of parts,
+//! `part1.card.3`, `part2.card.3` and so on. A key ends with the rank that puts it.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,11 @@ use crate::KvsError;
 
 /// The most parts of a value.
 const MOST_PARTS: usize = 64;
-/// The bytes before the first part: the number of parts, and a colon.
+/// The length of the prefix of the first part, in bytes: the number of parts, and a colon.
 const HEAD: usize = 3;
 
-/// The parts of a value that is stored under `key`: keys and texts of at most `limit` bytes.
+/// Splits a value that is stored under `key`: into pairs of a key and a text of at most `limit`
+/// bytes.
 pub(crate) fn parts(
     key: &str,
     value: &str,
@@ -48,26 +49,28 @@ fn part_key(key: &str, number: usize) -> String {
     format!("part{number}.{key}")
 }
 
-/// The rank that puts the value of a key: the number at its end. None: the key has none.
+/// The rank that puts the value of a key: the number at the key's end. `None`: the key has no such
+/// number.
 pub(crate) fn owner(key: &str) -> Option<usize> {
     key.rsplit('.').next()?.parse().ok()
 }
 
-/// Values of which not all parts have arrived.
+/// Values of which only some parts have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly(HashMap<String, Vec<Option<String>>>);
 
-/// The effect of a part that has arrived.
+/// The result of adding a part that has arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Assembled {
-    /// The value of a key is complete.
+    /// The value of a key is complete: the key, and the value.
     Value(String, String),
-    /// These keys have to be requested for it.
+    /// These keys have to be requested for the other parts. Empty if they were requested already.
     Wants(Vec<String>),
 }
 
 impl Assembly {
-    /// Adds the part that is stored under `key`. None: the launcher has changed it.
+    /// Adds the part that is stored under `key`. `None`: it is invalid, so the launcher has changed
+    /// it.
     pub(crate) fn add(&mut self, key: &str, text: &str) -> Option<Assembled> {
         let later = key
             .strip_prefix("part")
@@ -98,7 +101,7 @@ impl Assembly {
     }
 }
 
-/// The text in letters, digits and a few signs; every other byte is `%XX`.
+/// Escapes a text: letters, digits and a few signs stay, every other byte becomes `%XX`.
 fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,:/".contains(&byte);
     let letters = text.bytes().map(|byte| match plain(byte) {
@@ -129,8 +132,8 @@ fn unescaped(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The value of `card.3` after it has been stored in parts in a space with this limit and read
-    /// again, and the number of parts.
+    /// Splits a value of `card.3` into parts with this limit and reassembles it. Returns the
+    /// result, and the number of parts.
     fn through(value: &str, limit: usize) -> (String, usize) {
         let parts = parts("card.3", value, limit).unwrap();
         assert!(parts.iter().all(|(_, text)| text.len() <= limit));

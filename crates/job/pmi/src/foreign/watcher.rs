@@ -1,7 +1,7 @@
-//! A thread that notices the death of the launcher, whatever the rank does meanwhile.
+//! A thread of a rank that detects the death of the launcher, whatever the rank does meanwhile.
 //!
-//! A rank that waits in MPI notices it by itself. One that computes, or finds something to do
-//! whenever it is in MPI, does not, and without a launcher nothing else would end it.
+//! A rank that waits in MPI detects it by itself. A rank that computes, or that never waits in MPI,
+//! does not, and without a launcher nothing else would end it.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::pmix_library::without_signals;
 
 const STACK: usize = 64 << 10;
 
-/// The running thread. It ends with [`Watcher::end`], or with this value.
+/// A handle of the running thread, which ends with [`Watcher::end`] or when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     end: Arc<OwnedFd>,
 }
 
 impl Watcher {
-    /// Calls `ends` when one of the files of the launcher has had its events and the time for the
-    /// rank to notice it by itself is over. None if the system gives no thread: then the rank has
-    /// to notice it.
+    /// Starts the thread. Once one of the launcher's files reports its events, the rank has `time`
+    /// to detect the death by itself; then the thread calls `ends`. `None` if the system cannot
+    /// start a thread: then only the rank itself can detect the death.
     pub(crate) fn start(
         launcher: Vec<(OwnedFd, PollFlags)>,
         time: Duration,
@@ -52,9 +52,9 @@ impl Watcher {
         Some(Watcher { end })
     }
 
-    /// Ends the thread: from now on the launcher may go.
+    /// Ends the thread: from now on the end of the launcher has no effect.
     pub(crate) fn end(&self) {
-        // The counter is far from full.
+        // This write cannot block: the counter is far from full.
         let _ = write(&*self.end, &1u64.to_ne_bytes());
     }
 }
@@ -65,7 +65,7 @@ impl Drop for Watcher {
     }
 }
 
-/// Waits for events, or until the time is over. Returns whether the first file has none.
+/// Waits for events, or until `time` has passed. True if the first file has no event.
 fn is_first_silent(files: &mut [PollFd<'_>], time: Option<Duration>) -> bool {
     let time = time.map(|time| Timespec {
         tv_sec: time.as_secs() as i64,
@@ -114,7 +114,7 @@ mod tests {
         let watcher = Watcher::start(files(launcher), time, ends).unwrap();
         drop(rank);
         watcher.end();
-        // The thread has gone without a word, and with it the sender.
+        // The thread ended without a call of its closure, so the sender in the closure is gone.
         assert!(told.recv().is_err());
     }
 }

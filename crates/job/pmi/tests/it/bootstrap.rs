@@ -1,4 +1,4 @@
-//! The promises of [`Bootstrap`]: one suite that runs over every implementation, with ranks as
+//! Tests of the promises of [`Bootstrap`]: one suite for every implementation, with ranks as
 //! threads of this process.
 
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ const RANKS: usize = 5;
 
 type Ranks = Vec<Arc<dyn Bootstrap>>;
 
-/// Runs the program once for each rank, all at the same time.
+/// Runs `program` once for each rank, all at the same time.
 fn on_all(ranks: &Ranks, program: impl Fn(&dyn Bootstrap) + Sync) {
     thread::scope(|scope| {
         for rank in ranks {
@@ -27,7 +27,7 @@ fn on_all(ranks: &Ranks, program: impl Fn(&dyn Bootstrap) + Sync) {
     });
 }
 
-/// The value of one key, which this rank has no other request for.
+/// Waits for the value of one key. This rank must have no other outstanding request.
 fn value_of(job: &dyn Bootstrap, key: &str) -> Result<String, KvsError> {
     job.get(key)?;
     loop {
@@ -44,7 +44,7 @@ fn in_process() -> Ranks {
     ranks.map(|rank| Arc::new(rank) as _).collect()
 }
 
-/// Ranks over control sockets, served by a thread that ends with them.
+/// Ranks with control sockets, served by a thread that ends with them.
 fn over_sockets() -> Ranks {
     let hosts = Hosts::blocks(&[2, 3]);
     let mut sockets = Vec::new();
@@ -58,7 +58,7 @@ fn over_sockets() -> Ranks {
     ranks
 }
 
-/// The smallest launcher: serves the key-value store and fences until all ranks have closed their
+/// A minimal launcher: serves the key-value store and fences until all ranks have closed their
 /// sockets.
 fn serve(sockets: &[OwnedFd]) {
     let mut store = InProcess::job(Hosts::one(sockets.len()));

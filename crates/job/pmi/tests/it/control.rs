@@ -1,4 +1,4 @@
-//! The control socket, at the rank's end.
+//! Tests of the rank's end of the control socket.
 
 use std::os::fd::OwnedFd;
 
@@ -15,7 +15,7 @@ fn pair() -> (OwnedFd, Job) {
     (launcher, Job::new(0, Hosts::one(1), rank, None))
 }
 
-/// All lines that have arrived.
+/// All lines that the launcher's end has received.
 fn lines(launcher: &OwnedFd) -> Vec<FromRank> {
     let mut lines = Vec::new();
     let mut packet = vec![0; 1 << 16];

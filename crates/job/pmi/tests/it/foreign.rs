@@ -1,4 +1,4 @@
-//! Ranks of another launcher, over PMI-1 and PMI-2: a stand-in for the launcher answers them.
+//! Tests of ranks of another launcher over PMI-1 and PMI-2, with a simulated launcher.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use knobs::{Knobs, PmiVersion};
 use pmi::{Bootstrap, ForeignJob, Hosts, KvsError, LauncherGone, Notice, Started};
 
-/// The state of a launcher, and a word about each request.
+/// The state of a simulated launcher, with a record of each request.
 struct Launcher {
     version: usize,
     mapping: String,
@@ -18,10 +18,10 @@ struct Launcher {
     requests: Mutex<Vec<String>>,
 }
 
-/// A fence of all ranks. One that a rank never enters ends when all ranks have left.
+/// A fence of all ranks. If a rank never enters it, it ends when all ranks have left.
 struct Fence {
     ranks: usize,
-    /// The number of times that ranks have entered it, and whether all have left.
+    /// The number of entries of ranks, and true if all ranks have left.
     state: Mutex<(usize, bool)>,
     changed: Condvar,
 }
@@ -35,7 +35,7 @@ impl Fence {
         }
     }
 
-    /// Waits for the others. False: they do not come.
+    /// Waits for the other ranks. False: they have left.
     fn wait(&self) -> bool {
         let mut state = self.state.lock().unwrap();
         let complete = (state.0 / self.ranks + 1) * self.ranks;
@@ -68,7 +68,7 @@ impl Launcher {
         all.iter().filter(|request| *request == command).count()
     }
 
-    /// Answers one rank until it leaves.
+    /// Answers the requests of one rank until it closes its socket.
     fn serve(&self, socket: &UnixStream) {
         let mut input = BufReader::new(socket.try_clone().unwrap());
         let mut output = socket;
@@ -138,7 +138,7 @@ impl Launcher {
     }
 }
 
-/// The next request of a rank. None at its end.
+/// The next request of a rank. `None` after its end.
 fn request(input: &mut impl BufRead, is_counted: bool) -> Option<HashMap<String, String>> {
     let (text, sign) = match is_counted {
         false => {
@@ -187,7 +187,7 @@ fn start(
     }
 }
 
-/// Runs `body` as every rank of a job of a launcher of this version.
+/// Runs `body` in every rank of a job whose launcher speaks PMI `version`.
 fn job(
     version: usize,
     wanted: PmiVersion,
@@ -227,7 +227,7 @@ fn ranks_share_a_secret_the_memory_of_their_host_and_values_with_one_fence_each(
     for (version, wanted) in [
         (1, PmiVersion::One),
         (2, PmiVersion::Two),
-        // A version that is refused is followed by the other one.
+        // If the launcher refuses a version, the rank tries the other one.
         (1, PmiVersion::Two),
         (2, PmiVersion::One),
     ] {
@@ -270,7 +270,8 @@ fn ranks_share_a_secret_the_memory_of_their_host_and_values_with_one_fence_each(
         let count = |one: &str, two: &str| launcher.requests(if version == 1 { one } else { two });
         assert_eq!(count("barrier_in", "kvs-fence"), 2 * 5);
         assert_eq!(count("finalize", "finalize"), 5);
-        // The secret, two segments, and five cards in pieces: far fewer than a message a pair.
+        // The secret, two segments, and five cards in parts: far fewer than one message for each
+        // pair of ranks.
         let parts = if version == 1 { 4 } else { 1 };
         let secrets = if version == 1 { 2 } else { 1 };
         assert_eq!(count("put", "kvs-put"), secrets + 2 + 5 * parts);
@@ -286,7 +287,7 @@ fn ranks_share_a_secret_the_memory_of_their_host_and_values_with_one_fence_each(
 fn a_rank_that_dies_before_a_fence_ends_it_for_those_of_its_host() {
     for version in [1, 2] {
         job(version, PmiVersion::Auto, 2, "(vector,(0,1,2))", |job| {
-            // Rank 1 leaves without a farewell.
+            // Rank 1 dies without a farewell.
             if job.rank() == 0 {
                 let dead = LauncherGone::Idle { dead: 1 };
                 assert_eq!(job.fence(), Err(KvsError::Gone(dead)));
@@ -345,7 +346,7 @@ fn a_launcher_that_answers_nonsense_is_an_error_and_nothing_worse() {
         assert!(error.contains(expected), "{error}");
         assert!(!error.contains(char::is_control), "{error}");
     }
-    // A line without end.
+    // A line that never ends.
     let (own, mut theirs) = UnixStream::pair().unwrap();
     let writer = std::thread::spawn(move || theirs.write_all(&vec![b'x'; 1 << 20]));
     let error = start(0, 2, own, PmiVersion::One).unwrap_err().to_string();

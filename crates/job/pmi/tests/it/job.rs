@@ -1,4 +1,5 @@
-//! The variables by which our launcher identifies a rank, and those of other launchers.
+//! Tests of the environment variables by which our launcher, and those of other MPI libraries,
+//! identify a rank.
 
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 
@@ -10,7 +11,7 @@ use secret::Secret;
 
 use crate::control_socket;
 
-/// The job of our launcher that these variables describe, if any. There is no libpmix.
+/// The job that these variables describe, if our launcher has set them. There is no libpmix.
 fn read(vars: &[(&str, String)]) -> Result<Option<Job>, Error> {
     let vars = vars.iter();
     let vars = vars.map(|(name, value)| (name.to_string(), value.clone()));
@@ -80,7 +81,7 @@ fn a_rank_knows_its_place_and_its_program() {
     vars.extend(variables);
     vars.push((pmi::APPNUM, "2".into()));
     assert_eq!(read(&vars).unwrap().expect("a job").program(), 2);
-    // Our own variables under others' names are no other launcher.
+    // Variables that our launcher sets under names of other launchers do not count as theirs.
     let seen = |vars: &[(&str, String)]| {
         let find = |name: &str| {
             let row = vars.iter().find(|(known, _)| *known == name);
@@ -129,7 +130,7 @@ fn the_contract_is_read_and_the_descriptors_are_close_on_exec() {
     let (_, length) =
         rustix::net::recv(&launcher, &mut line[..], rustix::net::RecvFlags::empty()).unwrap();
     assert_eq!(&line[..length], b"finalize\n");
-    // A second request gets an error, and not the same descriptors twice.
+    // A second adoption of the same descriptors is an error.
     let message = message(&vars);
     assert!(message.contains("has taken it before"), "{message}");
 }
@@ -164,7 +165,7 @@ fn a_rank_reads_the_secret_of_its_job_and_closes_its_file() {
     assert_eq!(rank.secret(), Some(secret));
     assert!(!open_files().iter().any(is_secret));
     assert_eq!(read_with(None).unwrap().expect("a job").secret(), None);
-    // An empty file.
+    // An empty file is no secret.
     let message = read_with(Some(inherited(segment())))
         .unwrap_err()
         .to_string();
@@ -274,20 +275,21 @@ fn half_a_contract_is_an_error_that_names_what_is_missing() {
 
 type Vars = &'static [(&'static str, &'static str)];
 
-/// Each row: the variables, then what the error has to contain, or nothing if the process is alone.
+/// Each row has variables, and a part of the expected error, or `None` if the process is an only
+/// rank.
 const FOREIGN: &[(Vars, Option<&str>)] = &[
     (
         &[("PMI_RANK", "1"), ("PMI_SIZE", "2")],
         Some("PMI_RANK=1), "),
     ),
-    // A program that a lone rank has started without the connection to its launcher.
+    // A program started by an only rank, without the connection to the launcher.
     (
         &[("PMI_RANK", "0"), ("PMI_SIZE", "1"), ("PMI_FD", "9999")],
         None,
     ),
     (&[("PMI_PORT", "host:99")], Some("run -n N")),
     (&[("PMIX_RANK", "0")], Some("PMIx")),
-    // One rank needs no library.
+    // An only rank needs no libpmix.
     (
         &[
             ("PMIX_RANK", "0"),
@@ -328,8 +330,8 @@ const FOREIGN: &[(Vars, Option<&str>)] = &[
         &[("MV2_COMM_WORLD_RANK", "0"), ("MV2_COMM_WORLD_SIZE", "2")],
         Some("MVAPICH"),
     ),
-    // A step of several tasks; the shell of salloc; a batch script; an interactive step; a step of
-    // one task.
+    // In order: a step of several tasks; the shell of salloc; a batch script; an interactive step;
+    // a step of one task.
     (
         &[
             ("SLURM_PROCID", "0"),

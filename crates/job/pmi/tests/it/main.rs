@@ -1,4 +1,4 @@
-//! The promises of the rank's side of job start-up.
+//! Tests of the rank's side of job start-up.
 
 mod bootstrap;
 mod control;
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-/// A control socket: the launcher's end and the rank's.
+/// Makes a control socket. Returns the launcher's end and the rank's end.
 fn control_socket(flags: SocketFlags) -> (OwnedFd, OwnedFd) {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap()
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// QDR between hosts of 2009, in round numbers.
+/// A path over QDR between hosts of 2009, in round numbers.
 const QDR: PathCosts = PathCosts {
     send_ns: 170,
     post_ns: 80,
@@ -26,7 +26,7 @@ const QDR: PathCosts = PathCosts {
 #[test]
 fn words_are_the_costs() {
     assert_eq!(PathCosts::of_words(QDR.words()), QDR);
-    // The greater word is the worse one.
+    // A better cost has a smaller integer.
     let better = PathCosts {
         bandwidth: QDR.bandwidth + 1,
         ..QDR
@@ -44,16 +44,16 @@ fn messages_leave_at_once_while_both_ranks_go_on_no_later_than_after_an_announce
         let is_faster = at_once.both() <= announced.both();
         assert_eq!(is_faster, bytes <= path.eager, "{bytes}");
     }
-    // Without transfers only the packet bounds it.
+    // Without transfers only the longest packet limits eager messages.
     assert_eq!(QDR.with_limit(16 << 10, false).eager, 16 << 10);
     assert_eq!(QDR.with_limit(4 << 10, true).eager, 4 << 10);
 }
 
-/// The most that the roundings of two estimates differ by, in nanoseconds.
+/// The greatest difference of two estimates by rounding, in nanoseconds.
 const ROUNDED: u64 = 4;
 
 proptest! {
-    /// One length divides messages that leave at once from announced ones, whatever the costs.
+    /// One length separates messages that are sent at once from announced ones, whatever the costs.
     #[test]
     fn the_protocol_with_the_least_estimate_changes_once(
         (send_ns, post_ns, flight_ns) in (50u64..800, 30u64..400, 300u64..9000),
@@ -72,7 +72,7 @@ proptest! {
         for bytes in 0..=packet {
             let (at_once, announced) = (path.at_once(bytes), path.announced(bytes));
             let is_faster = at_once.both() <= announced.both();
-            // Each step rounds to whole nanoseconds, so the estimates may cross more than once.
+            // Each step is rounded to whole nanoseconds, so the estimates may cross more than once.
             let is_tie = at_once.both().abs_diff(announced.both()) <= ROUNDED;
             prop_assert!(is_tie || is_faster == (bytes <= path.eager), "{}", bytes);
         }
@@ -108,7 +108,7 @@ fn the_limit_does_not_depend_on_the_number_of_rails() {
         card: 0,
         domain: 0,
     };
-    // At the other socket.
+    // A rail at the other processor socket.
     let far = Attributes {
         latency_ns: rail.latency_ns + 160,
         request: device::RequestCosts {
@@ -141,7 +141,7 @@ fn where_answers_to_reads_are_late_announced_messages_are_written() {
     };
     assert_eq!(slow.announced(1 << 20), slow.written(1 << 20));
     assert_eq!(QDR.announced(1 << 20), QDR.read(1 << 20));
-    // The answer takes longer than a read, so more messages leave at once.
+    // An announced message takes longer here, so more messages are sent at once.
     let limit = |path: PathCosts| path.with_limit(16 << 10, true).eager;
     assert!(limit(slow) > limit(QDR));
 }

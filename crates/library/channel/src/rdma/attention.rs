@@ -1,41 +1,44 @@
-//! The events that a rank has to poll for besides its rings, and the changes that it has to report.
+//! The account of what a poll of a rank must do besides polling the rings: connections in progress,
+//! deferred writes, failed links, reports to the user.
 
 use super::outage::Outages;
 use super::rail_set::MAX_RAILS;
 
-/// The events that a rank has to poll for besides its rings.
+/// The work that a poll must do besides polling the rings.
 #[derive(Default)]
 pub(super) struct Attention {
-    /// Polls of the rings so far.
+    /// The number of polls of the rings so far.
     pub polls: u32,
-    /// Connections that are not ready.
+    /// The number of connections that are not ready.
     pub connecting: usize,
     /// Peers whose queue pairs a device is connecting.
     pub in_progress: Vec<usize>,
-    /// Writes that wait for a completion: coalesced packets and head pointers.
+    /// The number of writes that wait for the completion of an earlier one: slots of coalesced
+    /// packets, and head pointers (design `Basic`).
     pub deferred: usize,
-    /// Receives that are to be posted again.
+    /// The number of receives that are to be posted again.
     pub receives_due: u32,
-    /// The next poll covers everything.
+    /// True if the next poll must cover all rings and all completion queues.
     pub all: bool,
-    /// Polls of the rings that found nothing.
+    /// The number of polls of the rings that found nothing.
     pub idle_polls: u32,
     /// Peers with links that are not live.
     pub impaired: Vec<usize>,
-    /// Links are being given up, or something that they carried is not written again yet.
+    /// True while links are being given up, or while data that they carried have not been written
+    /// again.
     pub fencing: bool,
-    /// Peers whose silence is counted, and lost ones whose links are not drained.
+    /// Peers whose silence is being timed, and lost peers whose links are not drained yet.
     pub silent: Vec<usize>,
     /// The outages that have ended.
     pub outages: Outages,
-    /// Rails whose failure has been reported.
+    /// For each rail: true if its failure has been reported to the user.
     pub reported: [bool; MAX_RAILS],
-    /// Reports for the user: a topic, and the words.
+    /// Reports for the user, each with its topic and its text.
     reports: Vec<(String, String)>,
 }
 
 impl Attention {
-    /// A link to `peer` is being given up.
+    /// Records that a link to `peer` is being given up.
     pub(super) fn is_impaired(&mut self, peer: usize) {
         if !self.impaired.contains(&peer) {
             self.impaired.push(peer);
@@ -43,7 +46,7 @@ impl Attention {
         self.fencing = true;
     }
 
-    /// The silence of `peer` counts from now on.
+    /// Begins to time the silence of `peer`.
     pub(super) fn watch_silence(&mut self, peer: usize) {
         if !self.silent.contains(&peer) {
             self.silent.push(peer);

@@ -1,10 +1,10 @@
 //! Peers that this rank waits for without a connection to them: nothing is sent, so no request
 //! fails where no path reaches such a peer.
 //!
-//! No connection is made for it, because the peer may have left the job already. Signs that its
-//! process runs decide: a modelled machine knows of cuts; on real hosts a peer's host is asked, but
-//! not before a quarter of the patience has passed without a sign, so that a long wait costs no
-//! packets.
+//! No connection is made for it, because the peer may have left the job already. Signs of the
+//! peer's process decide whether it is lost: a modelled machine knows of cuts; on real hosts a
+//! peer's host is asked, but not before a quarter of the patience has passed without a sign, so
+//! that a long wait costs no packets.
 
 use super::attention::Attention;
 use super::connect;
@@ -15,15 +15,15 @@ use super::peer::Connections;
 use super::silence;
 use crate::Result;
 
-/// The part of the patience before a peer's host is asked.
+/// A peer's host is asked once the patience divided by this number has passed without a sign.
 const PART: u64 = 4;
 
-/// The clocks of awaited peers.
+/// The clocks that time the silence of awaited peers.
 #[derive(Debug, Default)]
 pub(super) struct AwaitedPeers {
-    /// One for each peer that was ever awaited for long, and is not connected.
+    /// One clock for each peer that was ever awaited for long, and is not connected.
     clocks: Vec<(usize, Outage)>,
-    /// Those of the present wait.
+    /// The peers that the present wait has named, and that are cut off.
     present: Vec<usize>,
 }
 
@@ -50,7 +50,7 @@ impl AwaitedPeers {
 }
 
 impl AwaitedPeers {
-    /// This rank waits for `peer`. To be called again and again in a wait.
+    /// Times the silence of `peer`, for which this rank waits. To be called repeatedly in a wait.
     #[cold]
     pub(super) fn contact(&mut self, all: &mut Connections, peer: usize) -> Result<()> {
         if all.endpoints.get(peer).is_some() {
@@ -62,7 +62,7 @@ impl AwaitedPeers {
         let loss = match (local.knows_cuts, local.node.is_virtual()) {
             (true, _) => self.judge_cut(local, peer, now),
             (false, false) => self.judge_signs(local, &mut all.attention, peer, now),
-            // Nothing is ever the matter.
+            // A modelled machine without planned cuts loses no peer.
             (false, true) => None,
         };
         let Some(loss) = loss else {
@@ -109,8 +109,8 @@ impl AwaitedPeers {
         loss.filter(|_| signs.tell)
     }
 
-    /// The time at which a peer of the present wait is lost, at the earliest. The wait ends with
-    /// this call: the next one names its peers anew.
+    /// The earliest time at which a peer of the present wait is lost. Clears the list of peers: the
+    /// next wait names its own.
     pub(super) fn end_of_wait(&mut self, patience: Patience) -> Option<u64> {
         let present = std::mem::take(&mut self.present);
         let clocks = self.clocks.iter();

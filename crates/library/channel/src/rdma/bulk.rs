@@ -1,10 +1,10 @@
-//! The bulk engine: the transfers of a rank, and the notices that peers owe it.
+//! The account of the transfers of a rank, and of the notices that it expects from peers.
 //!
 //! It posts nothing itself; `transfers` drives it. The transfers of one peer are posted in the
-//! order in which they were started; over several links writes and reads have an order each.
+//! order in which they were started; over several links, writes and reads each have such an order.
 //!
-//! Invariant: an expected notice stands for one transfer, and is forgotten only when every part of
-//! the transfer has been reported or by `forget`. A notice that is not expected is a fault of the
+//! Invariant: an expected notice stands for one transfer, and is forgotten only when every share of
+//! the transfer has been reported, or by `forget`. A notice that is not expected is a fault of the
 //! peer.
 
 use std::collections::{HashMap, VecDeque};
@@ -17,62 +17,64 @@ use super::rail_set::RailSet;
 use super::transfer::{BulkTransfer, Unfinished};
 use crate::{Done, Family, Token};
 
-/// The receives that are reserved for one notice: one on each of these rails.
+/// The receives that are reserved for one notice: one on each of several rails or links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reserved {
-    /// In the receive queues for notices of these rails.
+    /// Receives in the shared receive queues for notices of these rails.
     Rails(RailSet),
-    /// In the receive queues for packets of these links, by position.
+    /// Receives in the queues for packets of these links, named by their positions in the endpoint.
     Links(RailSet),
 }
 
-/// A notice that a peer owes.
+/// A notice that this rank expects from a peer.
 struct ExpectedNotice {
     reserved: Reserved,
-    /// Receives that were reserved when a link had failed.
+    /// Receives that were reserved additionally when a link had failed.
     again: Vec<Reserved>,
     shares: Shares,
     done: Done,
 }
 
-/// The answer to a notice.
+/// The effect of a notice on the transfer that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Noticed {
-    /// Another part of the transfer is missing.
+    /// Other shares of the transfer are still missing.
     Part,
-    /// The transfer is whole. Its reserved receives are free: those of the beginning, and those
-    /// that followed when a link failed.
+    /// The transfer is complete. Its reserved receives are free: those of its start, and those
+    /// reserved after a link had failed.
     Whole(Reserved, Vec<Reserved>),
-    /// The peer was not given this notice, or contradicts itself.
+    /// The notice was never given to this peer, or contradicts an earlier one.
     Unexpected,
 }
 
-/// The transfers of one peer that are not posted to their end, by flow, each in the order in which
-/// they were started. The endpoint keeps it for the engine.
+/// The transfers of one peer that are not completely posted, by flow, each flow in the order in
+/// which they were started. The endpoint keeps this queue for [`BulkEngine`].
 ///
-/// On a single link both flows are one queue: the order of their starts.
+/// On a single link both flows share one queue.
 #[derive(Default)]
 pub(super) struct TransferQueue([VecDeque<usize>; Flow::COUNT]);
 
 impl TransferQueue {
-    /// Nothing waits.
+    /// True if no transfer waits to be posted.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(VecDeque::is_empty)
     }
 
-    /// The number of the first transfer in the queue of a flow that is not posted to its end.
+    /// The number of the first transfer in the queue of a flow, which is not completely posted.
+    /// `None`: no transfer waits.
     #[inline]
     pub(super) fn first(&self, flow: Flow) -> Option<usize> {
         self.0[flow as usize].front().copied()
     }
 
-    /// The first transfer in the queue of a flow has been posted to its end.
+    /// Removes the first transfer from the queue of a flow: it has been completely posted.
     pub(super) fn advance(&mut self, flow: Flow) {
         self.0[flow as usize].pop_front();
     }
 
-    /// Transfer `number`, of which nothing waited, has bytes that must be posted again.
+    /// Puts transfer `number` back at the front of the queue: some of its bytes must be posted
+    /// again.
     fn put_back(&mut self, number: usize, flow: Flow) {
         if self.0.iter().all(|queue| !queue.contains(&number)) {
             self.0[flow as usize].push_front(number);
@@ -80,35 +82,35 @@ impl TransferQueue {
     }
 }
 
-/// The transfers of a rank.
+/// The transfers of a rank, and the notices that it expects.
 #[derive(Default)]
 pub(super) struct BulkEngine {
-    /// By number. Those that are complete are empty.
+    /// The transfers by number. The entries of complete ones are empty.
     transfers: Vec<Option<Unfinished>>,
     free: Vec<usize>,
-    /// Completions that nobody has asked for yet, by family.
+    /// Completed transfers that no caller has taken yet, by family.
     done: [VecDeque<Done>; Family::COUNT],
-    /// Transfers that have not completed.
+    /// The number of transfers that have not completed.
     started: usize,
     expected: HashMap<u32, ExpectedNotice>,
     next_notice: u32,
 }
 
 impl BulkEngine {
-    /// Completions may report something to this engine.
+    /// True if completions may concern a transfer or an expected notice.
     #[inline(always)]
     pub(super) fn is_active(&self) -> bool {
         self.started > 0 || !self.expected.is_empty()
     }
 
-    /// Transfers of this rank are in flight.
+    /// True if transfers of this rank are in flight.
     #[inline(always)]
     pub(super) fn is_moving(&self) -> bool {
         self.started > 0
     }
 
-    /// Starts a transfer, behind the earlier ones in the queue of `flow` of its peer, whose queues
-    /// are `queue`.
+    /// Starts a transfer: it joins the queue of `flow` among the queues of its peer, which are
+    /// `queue`.
     pub(super) fn start(&mut self, queue: &mut TransferQueue, flow: Flow, transfer: BulkTransfer) {
         let number = self.free.pop().unwrap_or_else(|| {
             self.transfers.push(None);
@@ -119,13 +121,14 @@ impl BulkEngine {
         self.transfers[number] = Some(Unfinished::new(number, transfer));
     }
 
-    /// A transfer that is not complete.
+    /// The transfer with this number, which is not complete.
     pub(super) fn unfinished(&mut self, number: usize) -> &mut Unfinished {
         let unfinished = self.transfers[number].as_mut();
         unfinished.expect("a transfer is complete only after its last piece")
     }
 
-    /// A piece is complete, and with it every earlier piece of its queue pair. Returns its flow.
+    /// Records that a piece is complete, and with it every earlier piece of its queue pair. Returns
+    /// its flow.
     pub(super) fn completed(&mut self, peer: usize, piece: &PieceId) -> Flow {
         let unfinished = self.unfinished(piece.transfer);
         let flow = unfinished.flow();
@@ -146,7 +149,8 @@ impl BulkEngine {
         self.done[done.token.family as usize].push_back(done);
     }
 
-    /// The notices that `peer` owes, each with the set of shares that have been reported.
+    /// The notices that are expected from `peer`: the number of each, and the set of its shares
+    /// that have been reported, as a mask.
     pub(super) fn expected_of(&self, peer: usize) -> Vec<(u32, u8)> {
         let of_peer = self
             .expected
@@ -159,7 +163,7 @@ impl BulkEngine {
         all
     }
 
-    /// The receives in `wanted`, one, are among those that are reserved for a notice.
+    /// True if the one receive in `wanted` is among those that are reserved for a notice.
     pub(super) fn has_reserved(&self, notice: u32, wanted: Reserved) -> bool {
         let includes = |reserved: &Reserved| match (*reserved, wanted) {
             (Reserved::Rails(all), Reserved::Rails(one))
@@ -171,12 +175,12 @@ impl BulkEngine {
         })
     }
 
-    /// The number of the next notice.
+    /// The number that the next expected notice will get.
     pub(super) fn next_notice(&self) -> u32 {
         self.next_notice
     }
 
-    /// Further receives are reserved for a notice.
+    /// Records that further receives are reserved for a notice.
     pub(super) fn reserved_again(&mut self, notice: u32, reserved: Reserved) {
         if let Some(expected) = self.expected.get_mut(&notice) {
             expected.again.push(reserved);
@@ -184,7 +188,7 @@ impl BulkEngine {
     }
 
     /// Expects a notice of `peer`, for which these receives are reserved. Returns its number.
-    /// `done` reports its arrival with the token.
+    /// [`next_done`](BulkEngine::next_done) reports its arrival with the token.
     pub(super) fn expect(&mut self, peer: usize, reserved: Reserved, token: Token) -> u32 {
         let notice = self.next_notice;
         self.next_notice = notice.wrapping_add(1) & NOTICE_NUMBERS;
@@ -199,7 +203,7 @@ impl BulkEngine {
         notice
     }
 
-    /// A notice of `peer` has arrived.
+    /// Records that a notice of `peer` has arrived.
     pub(super) fn notice(&mut self, peer: usize, word: NoticeWord) -> Noticed {
         let expected = self.expected.get_mut(&word.number);
         let Some(expected) = expected.filter(|expected| expected.done.peer == peer) else {
@@ -218,15 +222,15 @@ impl BulkEngine {
         }
     }
 
-    /// Stops expecting a notice. Returns its peer and its receives. None: it has arrived.
+    /// Stops expecting a notice. Returns its peer and its receives. `None`: the notice has arrived.
     pub(super) fn forget(&mut self, notice: u32) -> Option<(usize, Reserved, Vec<Reserved>)> {
         let expected = self.expected.remove(&notice)?;
         Some((expected.done.peer, expected.reserved, expected.again))
     }
 
-    /// Link `link` to `peer` is dead, and the peer has sent `fence`: `lost` are the pieces that
-    /// failed with the link. Those that the peer has been notified of are complete; the others, and
-    /// what the link was to carry, go to link `carrier`.
+    /// Moves the work of dead link `link` to `peer` to link `carrier`. `lost` are the pieces that
+    /// failed with the link. Those that the peer's `fence` confirms are complete; the others, and
+    /// what the link had yet to carry, go to `carrier`.
     pub(super) fn link_died(
         &mut self,
         peer: usize,
@@ -254,8 +258,8 @@ impl BulkEngine {
         }
     }
 
-    /// Link `carrier` to `peer` works, and carries the shares of `dead` links. Both ends of those
-    /// are drained.
+    /// Moves the shares of the `dead` links to `peer` to link `carrier`, which works. Both ends of
+    /// the dead links are drained.
     pub(super) fn carry_all(&mut self, peer: usize, carrier: usize, dead: RailSet) {
         let transfers = self.transfers.iter_mut().flatten();
         for transfer in transfers.filter(|own| own.transfer().peer == peer) {
@@ -265,8 +269,8 @@ impl BulkEngine {
         }
     }
 
-    /// `peer` is lost, and its links are drained: its transfers end without a report. Returns the
-    /// receives that were reserved for its notices.
+    /// Ends the transfers of `peer` without a report: the peer is lost, and its links are drained.
+    /// Returns the receives that were reserved for its notices.
     pub(super) fn lose(&mut self, peer: usize) -> Vec<Reserved> {
         for (number, place) in self.transfers.iter_mut().enumerate() {
             let is_its = |own: &Unfinished| own.transfer().peer == peer;
@@ -290,8 +294,8 @@ impl BulkEngine {
         }
     }
 
-    /// The next transfer of a family that is complete: one of this rank's, or one that a peer has
-    /// reported by a notice.
+    /// The next completed transfer of a family: one of this rank, or one that a peer has reported
+    /// by a notice. `None`: no other has completed.
     pub(super) fn next_done(&mut self, family: Family) -> Option<Done> {
         self.done[family as usize].pop_front()
     }

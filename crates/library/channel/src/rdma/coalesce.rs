@@ -9,12 +9,12 @@ use super::qp_link::SIGNAL;
 use super::room;
 use crate::{Head, Put, Result};
 
-/// Unfinished requests from which on a queue pair is busy.
+/// A queue pair with at least this number of uncompleted requests is busy.
 const BUSY: u32 = 2 * SIGNAL;
-/// The longest body that is coalesced.
+/// The longest body that is coalesced, in bytes.
 const LONGEST: usize = 2048;
 
-/// The next packet to `to`, of `len` bytes, is to be coalesced.
+/// True if the next packet to `to`, of `len` bytes, is to be coalesced.
 #[inline(always)]
 pub(super) fn should_coalesce(all: &mut Connections, to: usize, len: usize) -> Result<bool> {
     if len > LONGEST || padded(len) + SUBHEAD > all.local.layout.max_body() {

@@ -1,4 +1,4 @@
-//! Completions: what devices report, handed to the machine that it concerns.
+//! Completions: polls the devices, and passes each completion to the part that it concerns.
 
 use device::{Completed, Completion, Status};
 
@@ -16,7 +16,7 @@ use super::srq_path::MessagePlace;
 use super::wr_id::{QpRole, Subject, WrId};
 use crate::{Error, Result};
 
-/// Takes the completions that this rank waits for. A rail on which nothing is outstanding is not
+/// Handles the completions that this rank waits for. A rail on which nothing is outstanding is not
 /// polled, unless it is the only one.
 #[inline(never)]
 pub(super) fn poll(all: &mut Connections) -> Result<()> {
@@ -34,26 +34,27 @@ pub(super) fn poll(all: &mut Connections) -> Result<()> {
     Ok(())
 }
 
-/// Takes all completions of all rails.
+/// Polls the completion queues of all rails until they are empty, and handles the completions.
 pub(super) fn poll_all(all: &mut Connections) -> Result<()> {
     (0..all.local.rails.len()).try_for_each(|rail| poll_rail(all, rail))
 }
 
-/// Schedules learn from the times of completions.
+/// True if schedules learn from the times of completions now.
 #[inline]
 fn learns(all: &Connections) -> bool {
     all.local.in_use.len() > 1 && all.transfers.bulk.is_moving()
 }
 
-/// Notes the end of a wait. Completions of devices that work while they are polled come rarely, and
-/// hardly ever without a wait.
+/// Records that a wait has ended with an event, so that the delay of the next completions is known.
+/// Only where a device works while it is polled: such devices report completions almost only in
+/// waits.
 pub(super) fn note_wake(all: &mut Connections) {
     if learns(all) && all.local.needs_polls {
         all.polled.note_wake(all.local.node.now());
     }
 }
 
-/// Takes all completions of a rail.
+/// Polls the completion queues of a rail until they are empty, and handles the completions.
 pub(super) fn poll_rail(all: &mut Connections, rail: usize) -> Result<()> {
     for number in 0..all.local.rails[rail].cqs().len() {
         let cq = all.local.rails[rail].cqs()[number];
@@ -122,7 +123,7 @@ fn completed(all: &mut Connections, rail: usize, completion: &Completion) -> Res
     }
 }
 
-/// A request has failed on a rail.
+/// Handles a request that has failed on a rail.
 fn failed(peer: &mut Peer, rail: usize, subject: Subject, status: Status) -> Result<()> {
     // A peer that has received this rank's goodbye may be gone. Some devices then flush receives
     // that nothing will use. A probe of a link that has failed before is no such case: the peer
@@ -139,8 +140,8 @@ fn failed(peer: &mut Peer, rail: usize, subject: Subject, status: Status) -> Res
     return_receive(peer, rail, subject)
 }
 
-/// A receive has failed with its link. Those of shared queues are posted again; those into the
-/// memory for a ring move to another link.
+/// Posts a receive again that has failed with its link. One into the memory for a ring moves to
+/// another link.
 fn return_receive(peer: &mut Peer, rail: usize, subject: Subject) -> Result<()> {
     let Local {
         node,
@@ -162,7 +163,7 @@ fn return_receive(peer: &mut Peer, rail: usize, subject: Subject) -> Result<()> 
     }
 }
 
-/// A request of a send queue is complete, and every one before it.
+/// Handles the completion of a request of a send queue, which reports every earlier request too.
 fn sent_request(
     all: &mut Connections,
     (to, rail): (usize, usize),
@@ -176,7 +177,7 @@ fn sent_request(
         link.probed = None;
     }
     let (note, slot) = link.queue_pair_mut(role).completed();
-    // Whatever it was: the ring slots before it on this queue pair are written.
+    // Whatever the request was, the ring slots before it on this queue pair are written.
     endpoint.sender.heard_completed(index, slot);
     match note {
         Note::Ring(_) => Ok(()),
@@ -210,13 +211,13 @@ fn sent_request(
     }
 }
 
-/// A notice of the peer has arrived.
+/// Handles a notice of the peer.
 fn noticed(peer: &mut Peer, immediate: Option<u32>) -> Result<()> {
     let transfers = &mut *peer.transfers;
     transfers.noticed(peer.local, peer.endpoint, (peer.rank, immediate))
 }
 
-/// A peer's write with an immediate is whole.
+/// Handles a peer's write with an immediate, all bytes of which are visible.
 fn written(
     all: &mut Connections,
     (from, rail): (usize, usize),
@@ -257,10 +258,10 @@ fn written(
     }
 }
 
-/// A peer grants messages by a grant-only message, which used up the receive at `place`.
+/// Handles a grant-only message of a peer, which consumed the receive at `place`.
 fn granted(peer: &mut Peer, rail: usize, place: MessagePlace, lower: u32) -> Result<()> {
     let endpoint = &mut *peer.endpoint;
-    messages::hear_grant(endpoint, peer.rank, lower)?;
+    messages::on_grant(endpoint, peer.rank, lower)?;
     let local = &mut *peer.local;
     let rail = &local.rails[rail];
     message_buffers::post_again(
@@ -273,8 +274,8 @@ fn granted(peer: &mut Peer, rail: usize, place: MessagePlace, lower: u32) -> Res
     )
 }
 
-/// Posts the receives that have been used up. The answer to the packet that used up the last one is
-/// more urgent: so this follows a packet that leaves, or is done when there is nothing else to do.
+/// Posts the receives that have been consumed. To be called after a packet has left, or when
+/// nothing else is to do: the answer to the packet that consumed the last receive is more urgent.
 #[inline(never)]
 pub(super) fn post_due(all: &mut Connections) -> Result<()> {
     all.attention.receives_due = 0;

@@ -35,7 +35,7 @@ use super::wr_id::QpRole;
 use crate::{Error, Fault, Result};
 use knobs::{QueuePairs, RdmaDesign};
 
-/// Begins a connection, or goes on with it.
+/// Begins the connection to rank `to`, or progresses it.
 #[cold]
 #[inline(never)]
 pub(super) fn connect(all: &mut Connections, to: usize) -> Result<()> {
@@ -88,8 +88,8 @@ pub(super) fn open(all: &mut Connections, to: usize) -> Result<()> {
     Ok(())
 }
 
-/// Opens the link with this position to `to` on a rail. Returns it with the number of messages that
-/// may come at once to begin with.
+/// Opens link number `index` of the endpoint to rank `to`, on rail `rail`. Returns the link and its
+/// first window: the number of messages that the peer may have in flight.
 fn open_link(
     local: &mut Local,
     to: usize,
@@ -102,7 +102,7 @@ fn open_link(
         // Receives for notices in the queue pair for packets.
         QueuePairs::Shared => SHARED_NOTICES,
     };
-    // A single link holds back neither writes nor reads.
+    // A single link posts writes and reads in one order: reads need no queue pair of their own.
     let reads = notices == 0 && local.in_use.len() > 1;
     let messages = (MOST as usize + EMPTY).max(notices);
     let node = &mut *local.node;
@@ -158,11 +158,11 @@ fn send_hello(peer: &mut Peer, ready: bool) -> Result<()> {
             })
             .collect::<Result<_>>()?,
     };
-    peer.tell(&HandshakeMessage::Hello(Box::new(hello)))
+    peer.send_oob(&HandshakeMessage::Hello(Box::new(hello)))
 }
 
-/// Takes the handshake messages that have come, and goes on with the connections that a device
-/// makes.
+/// Handles the handshake messages that have arrived, and progresses the connections whose queue
+/// pairs a device is connecting.
 pub(super) fn listen(all: &mut Connections) -> Result<()> {
     for peer in std::mem::take(&mut all.attention.in_progress) {
         go_on(all, peer)?;
@@ -175,7 +175,7 @@ pub(super) fn listen(all: &mut Connections) -> Result<()> {
         };
         match next {
             None => return Ok(()),
-            Some((from, bytes)) if from < ranks => hear_bytes(all, from, &bytes)?,
+            Some((from, bytes)) if from < ranks => on_bytes(all, from, &bytes)?,
             Some((from, bytes)) => {
                 if !all.early.keep(from, bytes) {
                     let what = "too many ranks begin connections that this rank does not know";
@@ -186,8 +186,8 @@ pub(super) fn listen(all: &mut Connections) -> Result<()> {
     }
 }
 
-/// Ranks up to `ranks` - 1 are peers from now on. The next poll takes the hellos of those that have
-/// begun a connection.
+/// Makes every rank below `ranks` a peer. The next poll handles the hellos of those that have begun
+/// a connection.
 pub(super) fn add_peers(all: &mut Connections, ranks: usize) -> Result<()> {
     all.local.node.add_ranks(ranks)?;
     all.endpoints.grow(ranks);
@@ -195,19 +195,19 @@ pub(super) fn add_peers(all: &mut Connections, ranks: usize) -> Result<()> {
     Ok(())
 }
 
-/// Takes a handshake message of a rank that exists.
-fn hear_bytes(all: &mut Connections, from: usize, bytes: &[u8]) -> Result<()> {
+/// Decodes and handles a handshake message of rank `from`, which exists.
+fn on_bytes(all: &mut Connections, from: usize, bytes: &[u8]) -> Result<()> {
     let message = match from == all.local.rank {
         true => Err("it is not a peer of this rank".to_string()),
         false => HandshakeMessage::decode(bytes, &all.local.config),
     };
     match message {
-        Ok(message) => hear(all, from, message),
+        Ok(message) => on_message(all, from, message),
         Err(what) => Err(Error::broken(from, what)),
     }
 }
 
-fn hear(all: &mut Connections, from: usize, message: HandshakeMessage) -> Result<()> {
+fn on_message(all: &mut Connections, from: usize, message: HandshakeMessage) -> Result<()> {
     let known = all.endpoints.get(from).is_some();
     if known {
         let mut peer = all.peer(from);
@@ -217,23 +217,23 @@ fn hear(all: &mut Connections, from: usize, message: HandshakeMessage) -> Result
         last_path::heard_from(&mut peer);
     }
     match message {
-        HandshakeMessage::Hello(hello) => hear_hello(all, from, &hello),
+        HandshakeMessage::Hello(hello) => on_hello(all, from, &hello),
         HandshakeMessage::Ready if known => all.peer(from).peer_ready(),
         HandshakeMessage::Bye if known => {
             let connection = &mut all.endpoints.of(from).connection;
             connection
-                .hear_bye()
+                .on_bye()
                 .map_err(|what| Error::broken(from, what))
         }
-        HandshakeMessage::Link(message) if known => recovery::hear_link(all, from, message),
+        HandshakeMessage::Link(message) if known => recovery::on_link(all, from, message),
         HandshakeMessage::Grant(lower) if known => {
-            messages::hear_grant(all.endpoints.of(from), from, lower)
+            messages::on_grant(all.endpoints.of(from), from, lower)
         }
         HandshakeMessage::GaveUp => {
             if !known {
                 open(all, from)?;
             }
-            last_path::hear_gave_up(&mut all.peer(from))
+            last_path::on_gave_up(&mut all.peer(from))
         }
         HandshakeMessage::Ready
         | HandshakeMessage::Bye
@@ -245,7 +245,7 @@ fn hear(all: &mut Connections, from: usize, message: HandshakeMessage) -> Result
     }
 }
 
-fn hear_hello(all: &mut Connections, from: usize, hello: &Hello) -> Result<()> {
+fn on_hello(all: &mut Connections, from: usize, hello: &Hello) -> Result<()> {
     let answer = all.endpoints.get(from).is_none();
     if answer {
         open(all, from)?;
@@ -262,8 +262,8 @@ fn hear_hello(all: &mut Connections, from: usize, hello: &Hello) -> Result<()> {
     go_on(all, from)
 }
 
-/// Pairs the links of this end with the peer's, connects their queue pairs, or begins to, and gives
-/// up links without a partner.
+/// Pairs the links of both ends, lets the devices connect their queue pairs, and closes links
+/// without a partner.
 fn connect_links(peer: &mut Peer, hello: &Hello) -> Result<()> {
     let Local {
         node,
@@ -302,7 +302,7 @@ fn connect_links(peer: &mut Peer, hello: &Hello) -> Result<()> {
         rail.remove_queue_pair(link.bulk.qp());
         link.close(&mut **node);
     }
-    // One queue pair for packets and transfers needs rings, because there nothing else consumes
+    // Transfers may share the queue pair of packets only with rings, where packets consume no
     // receives.
     let by_rings = hello.rings && endpoint.receiver.has_memory();
     let is_wanted = config.rails.queue_pairs == QueuePairs::Shared && hello.shared;
@@ -324,7 +324,8 @@ fn connect_links(peer: &mut Peer, hello: &Hello) -> Result<()> {
     failed.try_for_each(|(rail, why)| failover::cannot_connect(peer, rail, &why.to_string()))
 }
 
-/// Continues a connection whose queue pairs the device connects. At its end the peer gets a report.
+/// Progresses a connection whose queue pairs the device is connecting. Once they are connected, the
+/// peer gets a reply.
 fn go_on(all: &mut Connections, to: usize) -> Result<()> {
     let mut peer = all.peer(to);
     for link in peer.endpoint.links() {
@@ -351,7 +352,7 @@ fn go_on(all: &mut Connections, to: usize) -> Result<()> {
     let is_ready = connection.is_ready();
     match reply {
         Reply::Hello => send_hello(&mut peer, true)?,
-        Reply::Ready => peer.tell(&HandshakeMessage::Ready)?,
+        Reply::Ready => peer.send_oob(&HandshakeMessage::Ready)?,
     }
     // If the device could connect no queue pairs, the connection waits for a link that works.
     if peer.endpoint.is_cut_off() {
@@ -398,8 +399,8 @@ fn prepare_for_writes(all: &mut Connections, to: usize, peer_has_memory: bool) -
     Ok(())
 }
 
-/// Every request to this peer is known to be complete. Where no expected completion will tell, this
-/// asks for one.
+/// True if every request to this peer is known to be complete. Requests a completion if none is
+/// expected that reports the remaining requests.
 pub(super) fn is_settled(peer: &mut Peer) -> Result<bool> {
     let endpoint = &mut *peer.endpoint;
     // Slots and pieces of a link that is being given up may have to be written again.

@@ -20,9 +20,9 @@
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connection {
-    /// The peer's hello has not come.
+    /// The peer's hello has not arrived.
     Opening,
-    /// The device connects the queue pairs of this end.
+    /// The device is connecting the queue pairs of this end.
     Connecting(Announced),
     /// This end is connected, and has replied to the peer. The peer's end may not be connected yet.
     Connected,
@@ -34,7 +34,7 @@ pub(super) enum Connection {
     HeardBye,
     /// Both ends have said goodbye.
     Closed,
-    /// No link works. The state to which the connection returns with the next one.
+    /// No link works. The connection returns to the contained state with the next link that works.
     Severed(Before),
     /// The peer cannot be reached any more.
     Lost,
@@ -54,11 +54,11 @@ pub(super) enum Before {
 /// The contents of the peer's hello that matter until this end is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announced {
-    /// The peer has memory for rings.
+    /// True if the peer has memory for rings.
     pub rings: bool,
-    /// The peer's end is connected.
+    /// True if the peer's end is connected.
     pub ready: bool,
-    /// The peer has not received this rank's hello.
+    /// True if the peer has not received this rank's hello yet.
     pub answer: bool,
 }
 
@@ -75,7 +75,7 @@ pub(super) enum Reply {
 pub(super) type Violation = &'static str;
 
 impl Connection {
-    /// The peer's hello has come.
+    /// Records that the peer's hello has arrived.
     pub(super) fn hello(&mut self, announced: Announced) -> Result<(), Violation> {
         match self {
             Connection::Opening => {
@@ -86,8 +86,9 @@ impl Connection {
         }
     }
 
-    /// The device needs the other end before it can connect the queue pairs. True: the peer must
-    /// receive this rank's hello for that, and has not. Only the first call returns true.
+    /// Records that the device needs the peer's end before it can connect the queue pairs. True:
+    /// the peer has not got this rank's hello, which must be sent now. Only the first call returns
+    /// true.
     pub(super) fn waits_for_device(&mut self) -> bool {
         match self {
             Connection::Connecting(announced) => std::mem::take(&mut announced.answer),
@@ -95,7 +96,7 @@ impl Connection {
         }
     }
 
-    /// The queue pairs of this end are connected. Returns the reply for the peer.
+    /// Records that the queue pairs of this end are connected. Returns the reply for the peer.
     pub(super) fn connected(&mut self) -> Reply {
         let Connection::Connecting(announced) = *self else {
             unreachable!("no queue pair is being connected in state {self:?}");
@@ -110,8 +111,8 @@ impl Connection {
         }
     }
 
-    /// The peer's end is connected: the peer has said so, or has written to this rank. True: this
-    /// makes the connection ready.
+    /// Records that the peer's end is connected: the peer has said so, or has written to this rank.
+    /// True: this makes the connection ready.
     #[inline(always)]
     pub(super) fn peer_ready(&mut self) -> Result<bool, Violation> {
         match self {
@@ -132,13 +133,13 @@ impl Connection {
         }
     }
 
-    /// The peer has said goodbye.
-    pub(super) fn hear_bye(&mut self) -> Result<(), Violation> {
+    /// Records the peer's goodbye.
+    pub(super) fn on_bye(&mut self) -> Result<(), Violation> {
         *self = match self {
             Connection::Ready => Connection::HeardBye,
             Connection::SaidBye => Connection::Closed,
             Connection::Severed(Before::Ready) => Connection::Severed(Before::HeardBye),
-            // Its last word came late.
+            // The goodbye of a lost peer arrived late.
             Connection::Lost => Connection::Lost,
             Connection::HeardBye | Connection::Closed | Connection::Severed(Before::HeardBye) => {
                 return Err("it said goodbye twice");
@@ -148,7 +149,7 @@ impl Connection {
         Ok(())
     }
 
-    /// This rank says goodbye.
+    /// Records this rank's goodbye.
     pub(super) fn say_bye(&mut self) {
         *self = match self {
             Connection::Ready => Connection::SaidBye,
@@ -157,7 +158,7 @@ impl Connection {
         };
     }
 
-    /// The last link has failed. True: this rank waits for a link that works.
+    /// Records that the last link has failed. True: this rank waits for a link that works.
     pub(super) fn sever(&mut self) -> bool {
         let before = match self {
             Connection::Connected => Before::Connected,
@@ -176,7 +177,7 @@ impl Connection {
         true
     }
 
-    /// A link works again.
+    /// Records that a link works again.
     pub(super) fn restore(&mut self) {
         if let Connection::Severed(before) = self {
             *self = match before {
@@ -187,7 +188,7 @@ impl Connection {
         }
     }
 
-    /// The peer cannot be reached any more. True: the connection was still being made.
+    /// Records that the peer is lost. True: the connection was still being made.
     pub(super) fn lose(&mut self) -> bool {
         let was_being_made = matches!(
             self,
@@ -200,7 +201,7 @@ impl Connection {
         was_being_made
     }
 
-    /// The connection has been made, and a link works. Neither end need have more to say.
+    /// True if the connection has been made and a link works. Either end may have said goodbye.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
         matches!(
@@ -209,18 +210,18 @@ impl Connection {
         )
     }
 
-    /// Both ends have said goodbye, or the peer cannot be reached any more.
+    /// True if both ends have said goodbye, or the peer is lost.
     pub(super) fn is_over(&self) -> bool {
         matches!(self, Connection::Closed | Connection::Lost)
     }
 
-    /// This rank may write to the peer.
+    /// True if this rank may write to the peer.
     #[inline(always)]
     pub(super) fn may_write(&self) -> bool {
         matches!(self, Connection::Ready | Connection::HeardBye)
     }
 
-    /// This rank has said goodbye.
+    /// True if this rank has said goodbye.
     pub(super) fn has_said_bye(&self) -> bool {
         matches!(self, Connection::SaidBye | Connection::Closed)
     }
@@ -281,8 +282,8 @@ mod tests {
                 connection.say_bye();
                 assert!(connection.has_said_bye() && !connection.may_write());
             }
-            connection.hear_bye().unwrap();
-            assert!(connection.hear_bye().is_err());
+            connection.on_bye().unwrap();
+            assert!(connection.on_bye().is_err());
             if !says_first {
                 assert!(connection.may_write());
                 connection.say_bye();
@@ -302,8 +303,8 @@ mod tests {
             assert!(connection.sever() && connection.sever());
             assert!(!connection.is_ready() && !connection.may_write() && !connection.is_over());
             if state == Connection::Ready {
-                connection.hear_bye().unwrap();
-                assert!(connection.hear_bye().is_err());
+                connection.on_bye().unwrap();
+                assert!(connection.on_bye().is_err());
             }
             connection.restore();
             assert_eq!(connection, heard);
@@ -329,7 +330,7 @@ mod tests {
         let mut connection = Connection::Opening;
         assert!(connection.lose(), "it was being made");
         assert!(!connection.lose() && connection.is_over());
-        assert!(!connection.peer_ready().unwrap() && connection.hear_bye().is_ok());
+        assert!(!connection.peer_ready().unwrap() && connection.on_bye().is_ok());
         assert!(!connection.sever());
         connection.restore();
         assert_eq!(connection, Connection::Lost);
@@ -341,8 +342,8 @@ mod tests {
     #[test]
     fn a_peer_that_speaks_out_of_turn_is_found_out() {
         assert!(Connection::Opening.peer_ready().is_err());
-        assert!(Connection::Opening.hear_bye().is_err());
-        assert!(Connection::Connected.hear_bye().is_err());
+        assert!(Connection::Opening.on_bye().is_err());
+        assert!(Connection::Connected.on_bye().is_err());
         assert!(Connection::Connecting(FIRST).hello(FIRST).is_err());
         assert!(Connection::Ready.hello(FIRST).is_err());
     }

@@ -1,10 +1,10 @@
 //! Credits: the messages that a peer without a ring may send. A rank grants no more messages than
-//! it has posted receives for, so none ever meets a queue without a receive, even while the
-//! receiving rank computes for seconds.
+//! it has posted receives for, so no message ever arrives at a queue without a receive, even while
+//! the receiving rank computes for seconds.
 //!
 //! A grant is a number: the last message of the connection that the peer may send. It travels in
-//! every packet of the other direction. Where none goes, it travels in a grant-only message, which
-//! consumes a receive like any other.
+//! every packet of the other direction. Where no packet leaves, it travels in a grant-only message,
+//! which consumes a receive like any other.
 //!
 //! Invariants of the receiver:
 //! - a grant ends at most `size` messages after the last one that was consumed, and `size` receives
@@ -18,9 +18,9 @@ use super::fence::Fence;
 
 pub(super) const GRANTS: &str = "it grants more messages than any rank may grant";
 
-/// Messages in flight from one peer, at most: other peers need buffers too.
+/// The most messages in flight from one peer: other peers need buffers too.
 pub(super) const MOST: u32 = 8;
-/// Receives for grant-only messages of one peer.
+/// The number of receives for grant-only messages of one peer.
 pub(super) const EMPTY: usize = 1;
 
 /// The credits of one connection, in both directions.
@@ -28,12 +28,12 @@ pub(super) const EMPTY: usize = 1;
 pub(super) struct Credits {
     /// The credits that this rank grants to the peer.
     pub window: Window,
-    /// The last message that the peer allows this rank to send.
+    /// The number of the last message that the peer allows this rank to send.
     allowed: u64,
-    /// The number of times that the peer has begun its grants anew, as far as this rank has
-    /// learned.
+    /// The number of times that the peer has restarted its grants, as far as this rank has learned.
     restarts: u32,
-    /// Grants in the peer's packets up to this one are from before that.
+    /// The number of the peer's last packet before its last restart: grants in packets up to it are
+    /// void.
     stale: u64,
 }
 
@@ -49,20 +49,21 @@ impl Credits {
         }
     }
 
-    /// The last message that the peer allows this rank to send.
+    /// The number of the last message that the peer allows this rank to send.
     pub(super) fn allowed(&self) -> u64 {
         self.allowed
     }
 
-    /// The peer grants messages up to the one with the lower half `lower`. `last` is the last
-    /// message that this rank has sent. None: no peer can grant that.
+    /// Checks a grant of the peer for messages up to the one whose number has the lower half
+    /// `lower`. `last` is the last message that this rank has sent. `None`: no correct peer grants
+    /// that.
     pub(super) fn grant(&self, last: u64, lower: u32) -> Option<Grant> {
         allowed_now(self.allowed, last, lower).map(Grant)
     }
 
-    /// The peer has given up a link, with this fence. If it has begun its grants anew since the
-    /// last call, those of the fence hold. `last` is the last message that this rank has sent.
-    /// False: no peer can say that.
+    /// Takes over the grants of a fence, with which the peer has given up a link, if the peer has
+    /// restarted its grants since the last call. `last` is the last message that this rank has
+    /// sent. False: no correct peer sends that fence.
     pub(super) fn restart(&mut self, last: u64, fence: &Fence) -> bool {
         let most = fence.received.saturating_add(MOST.into());
         let is_new = fence.restarts > self.restarts;
@@ -76,12 +77,13 @@ impl Credits {
         possible
     }
 
-    /// The peer's packet `sequence` left before the peer began its grants anew: its grant is void.
+    /// True if the grant in the peer's packet `sequence` is void: the peer has restarted its grants
+    /// since.
     pub(super) fn is_stale(&self, sequence: u64) -> bool {
         sequence <= self.stale
     }
 
-    /// Makes use of a grant.
+    /// Allows this rank to send the messages of a grant.
     pub(super) fn accept(&mut self, grant: Grant) {
         self.allowed = grant.0;
     }
@@ -96,15 +98,15 @@ pub(super) struct Grant(u64);
 #[derive(Debug)]
 pub(super) struct Window {
     size: u32,
-    /// The last message that the peer may send.
+    /// The number of the last message that the peer may send.
     granted: u64,
-    /// The last message that the peer may send by the grants that it has got.
+    /// The number of the last message that the peer may send by the grants that were sent to it.
     told: u64,
     /// `told` as it was before the grant-only message that may still be in flight.
     in_flight: Option<u64>,
-    /// The peer is on the list of those that may be owed a grant-only message.
+    /// True if the peer is on the list of those that may be owed a grant-only message.
     pub listed: bool,
-    /// The number of calls of `restart`.
+    /// The number of times that the grants have restarted.
     restarts: u32,
 }
 
@@ -121,9 +123,9 @@ impl Window {
         }
     }
 
-    /// The messages up to `received` have come over a link that was given up. From now on at most
-    /// `size` may be in flight. Returns the last message that the peer may send, which its fence
-    /// reports.
+    /// Restarts the grants after a link was given up: the messages up to `received` have arrived.
+    /// From now on at most `size` may be in flight. Returns the number of the last message that the
+    /// peer may send, which the fence reports.
     pub(super) fn restart(&mut self, received: u64, size: u32) -> u64 {
         self.size = size;
         self.granted = received + u64::from(size);
@@ -133,7 +135,7 @@ impl Window {
         self.granted
     }
 
-    /// The number of times that the grants have begun anew.
+    /// The number of times that the grants have restarted.
     pub(super) fn restarts(&self) -> u32 {
         self.restarts
     }
@@ -148,13 +150,13 @@ impl Window {
         self.size = size;
     }
 
-    /// The last message that the peer may send.
+    /// The number of the last message that the peer may send.
     pub(super) fn granted(&self) -> u64 {
         self.granted
     }
 
-    /// Message number `consumed` has been consumed, its receive is posted again, and the window has
-    /// its new size.
+    /// Records that message number `consumed` has been consumed, after its receive was posted again
+    /// and the window got its new size.
     pub(super) fn consumed(&mut self, consumed: u64) {
         self.granted = self.granted.max(consumed + u64::from(self.size));
         if self.in_flight.is_some_and(|before| consumed > before) {
@@ -162,27 +164,28 @@ impl Window {
         }
     }
 
-    /// The grant for a packet of the other direction.
-    pub(super) fn tell(&mut self) -> u32 {
+    /// Returns the grant for a packet of the other direction, and records that it is sent.
+    pub(super) fn report(&mut self) -> u32 {
         self.told = self.granted;
         self.granted as u32
     }
 
-    /// The peer should learn of its grants, by a grant-only message if no packet goes to it.
+    /// True if the peer should learn of its grants soon, by a grant-only message if no packet goes
+    /// to it.
     pub(super) fn owes(&self) -> bool {
         self.in_flight.is_none() && (self.granted - self.told) * 2 >= u64::from(self.size)
     }
 
-    /// The grant for a grant-only message.
-    pub(super) fn tell_alone(&mut self) -> u32 {
+    /// Returns the grant for a grant-only message, and records that the message is in flight.
+    pub(super) fn report_alone(&mut self) -> u32 {
         self.in_flight = Some(self.told);
-        self.tell()
+        self.report()
     }
 }
 
-/// The last message that this rank may send after it has received the lower half of a grant, where
-/// it was `allowed` before and message `last` is the last that was sent. None: no peer can grant
-/// that.
+/// The number of the last message that this rank may send after it has received a grant with the
+/// lower half `lower`. Before, it was `allowed`; `last` is the last message that was sent. `None`:
+/// no correct peer grants that.
 fn allowed_now(allowed: u64, last: u64, lower: u32) -> Option<u64> {
     let ahead = lower.wrapping_sub(allowed as u32) as i32;
     let now = allowed.checked_add_signed(ahead.into())?;
@@ -220,8 +223,8 @@ mod tests {
                         }
                         window.consumed(consumed);
                     }
-                    2 if window.owes() => back.push_back((window.tell_alone(), true)),
-                    3 if below(9) == 0 => back.push_back((window.tell(), false)),
+                    2 if window.owes() => back.push_back((window.report_alone(), true)),
+                    3 if below(9) == 0 => back.push_back((window.report(), false)),
                     _ => {
                         if let Some((says, _)) = back.pop_front() {
                             may = allowed_now(may, sent, says).unwrap();

@@ -1,4 +1,4 @@
-//! Takes packets out of rings, and those that have come as messages.
+//! Passes arrived packets to the handler: those in rings, and those in messages.
 
 use super::endpoint::Endpoint;
 use super::messages;
@@ -77,7 +77,7 @@ fn one(
     Ok(packets)
 }
 
-/// Hands packets that have come as messages to `handler`.
+/// Passes packets that have arrived as messages to `handler`.
 #[inline(never)]
 pub(super) fn messages(
     all: &mut Connections,

@@ -1,7 +1,7 @@
 //! Handshake messages of ranks that this rank does not know yet. A packet never makes a rank known:
 //! the messages wait until this rank adds their sender to its peers.
 
-/// Handshake messages that wait, at most: about one for each rank that begins a connection.
+/// The most handshake messages that wait: about one for each rank that begins a connection.
 const MOST: usize = 4096;
 
 /// The messages that wait, in the order of their arrival.

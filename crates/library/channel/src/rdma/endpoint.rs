@@ -28,13 +28,13 @@ pub(super) struct Endpoint {
     pub connection: Connection,
     /// One link for each pair of rails.
     links: Box<[Link]>,
-    /// The choice of links. None: there is one link.
+    /// The choice of links for packets and transfers. `None`: the endpoint has one link.
     pub schedules: Option<Box<Schedules>>,
     /// The position of the link that control messages use.
     home: usize,
-    /// The link that was chosen for the next packet, which had no room.
+    /// The position of the link that was chosen for the next packet, which had no room yet.
     pub chosen: Option<usize>,
-    /// The rank's count of polls in vain at the last packet to this peer.
+    /// The rank's count of polls that found nothing, as it was at the last packet to this peer.
     pub idle_polls: u32,
     pub sender: RingSender,
     pub receiver: RingReceiver,
@@ -44,20 +44,23 @@ pub(super) struct Endpoint {
     /// Send buffers of messages that failed with their link, in the order of the messages.
     pub lost_messages: VecDeque<usize>,
     pub last_path: LastPath,
-    /// Links that carried the peer's messages when they failed, and whose fence has not left.
+    /// Links that carried the peer's messages when they failed, and whose fence this rank has not
+    /// sent.
     carried: RailSet,
 }
 
 /// The state of an endpoint whose last link has failed, or whose peer is silent.
 #[derive(Default)]
 pub(super) struct LastPath {
-    /// The time without any live link, or without a word that this rank waits for.
+    /// The clocks of the time without any live link, or without an out-of-band message that this
+    /// rank waits for. `None`: neither is the case.
     pub outage: Option<Outage>,
     /// The rail of the last request that failed, with its status.
     pub failure: Option<(usize, Status)>,
-    /// Buffers in the memory for the peer's ring whose receives failed with the last link.
+    /// The numbers of the buffers, in this end's memory for the ring from the peer, whose receives
+    /// failed with the last link.
     pub unposted: Vec<usize>,
-    /// The error of a lost peer, until its links are drained.
+    /// The error that reports the loss of the peer, kept until the links are drained.
     pub loss: Option<Error>,
 }
 
@@ -96,19 +99,19 @@ impl Endpoint {
         &mut self.links[self.home]
     }
 
-    /// The link on `rail`, whose device has reported something about it.
+    /// The endpoint's link on `rail`, which must exist.
     pub(super) fn link_on(&mut self, rail: usize) -> &mut Link {
         let link = self.links.iter_mut().find(|link| link.rail() == rail);
         link.expect("a rail reports only on endpoints with a link on it")
     }
 
-    /// The notices of the peer come to the queue pairs of packets.
+    /// True if the notices of the peer come to the queue pairs of packets.
     pub(super) fn notices_in_control(&self) -> bool {
         self.home().shared_notices.is_some()
     }
 
-    /// Reserves a receive for a notice in the receive queue for packets of each link. None: one of
-    /// them has none.
+    /// Reserves a receive for a notice in the receive queue for packets of each link. `None`: some
+    /// link has no receive left.
     pub(super) fn reserve_shared_notices(
         &mut self,
         node: &mut dyn Node,
@@ -137,7 +140,8 @@ impl Endpoint {
         (&mut self.links, schedules, &mut self.transfers)
     }
 
-    /// The queue of a transfer that starts. A single link posts writes and reads in one order.
+    /// The queue that a new transfer of `flow` joins. A single link has one queue for writes and
+    /// reads.
     #[inline]
     pub(super) fn queue_of(&self, flow: Flow) -> Flow {
         match self.schedules {
@@ -146,8 +150,8 @@ impl Endpoint {
         }
     }
 
-    /// Keeps, of the links of this end, those for which `keep` says so, and starts the schedules.
-    /// Returns the others.
+    /// Keeps the links for which `keep` is true, and starts the schedules if several remain.
+    /// Returns the other links.
     pub(super) fn settle_links(
         &mut self,
         keep: impl Fn(&Link) -> bool,
@@ -187,8 +191,8 @@ impl Endpoint {
         &mut self.links
     }
 
-    /// Link `on` carries nothing any more. False: no link works. Of several links the last one
-    /// stays in the schedule, which always has one.
+    /// Stops the use of link `on`, which has failed. False: no other link is live. The last of
+    /// several links stays in the schedule, which always has one.
     pub(super) fn leave_link(&mut self, on: usize) -> bool {
         let others = self
             .links
@@ -217,9 +221,10 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The last message that the peer may send, for the fence of link `on`, after it has received
-    /// everything up to `received`. The grants of messages begin anew with the link that carried
-    /// them. While no link works, a link that is being taken back may have.
+    /// The number of the last message that the peer may send, as the fence of link `on` reports it.
+    /// This end has received everything up to `received`. If the link carried messages, the grants
+    /// restart from there. While no link works, a link that was being connected again may have
+    /// carried them.
     pub(super) fn grants_after(&mut self, on: usize, received: u64) -> u64 {
         let carried = self.carried.contains(on) || self.is_cut_off();
         self.carried = self.carried.without(on);
@@ -231,7 +236,8 @@ impl Endpoint {
         }
     }
 
-    /// Link `on` works again. If no other link does, the schedule leaves the last one that worked.
+    /// Uses link `on` again, which works. If no other link is live, the schedule drops the one that
+    /// worked last.
     pub(super) fn take_back_link(&mut self, on: usize) {
         let Some(schedules) = &mut self.schedules else {
             return;
@@ -247,25 +253,25 @@ impl Endpoint {
         }
     }
 
-    /// A link is being given up: not both of its ends are drained.
+    /// True if a link is being given up: not both of its ends are drained.
     pub(super) fn is_fencing(&self) -> bool {
         let fencing =
             |link: &Link| matches!(link.life.stage(), LifeStage::Draining | LifeStage::Fenced);
         self.links.iter().any(fencing)
     }
 
-    /// Packets or messages that were lost with a link wait to be written again.
+    /// True if packets or messages that were lost with a link wait to be written again.
     pub(super) fn has_lost(&self) -> bool {
         self.sender.has_replays() || !self.lost_messages.is_empty()
     }
 
-    /// No link works.
+    /// True if no link works.
     pub(super) fn is_cut_off(&self) -> bool {
         !self.links.iter().any(|link| link.life.is_live())
     }
 
-    /// This rank awaits a word of the peer's that no link carries: its hello, that it is ready, or
-    /// its goodbye.
+    /// True if this rank awaits an out-of-band message of the peer: its hello, its report that it
+    /// is ready, or its goodbye.
     pub(super) fn awaits_word(&self) -> bool {
         matches!(
             self.connection,
@@ -273,7 +279,7 @@ impl Endpoint {
         )
     }
 
-    /// The connection has been made at some time.
+    /// True if the connection has been made, even if it has ended or no link works now.
     pub(super) fn has_been_made(&self) -> bool {
         !matches!(
             self.connection,
@@ -284,8 +290,8 @@ impl Endpoint {
         )
     }
 
-    /// Link `on`, which is dead, may be taken back. Where packets are messages, both ends must use
-    /// the same link for them: one link is taken back, and only while no other works.
+    /// True if link `on`, which is dead, may be connected again. Without rings both ends must use
+    /// the same link for messages: a link returns only while all others are dead.
     pub(super) fn may_return(&self, on: usize) -> bool {
         let is_out = |link: &Link| link.index() == on || link.life.stage() == LifeStage::Dead;
         let is_made = !matches!(
@@ -295,7 +301,7 @@ impl Endpoint {
         is_made && !self.connection.is_over() && (self.has_rings() || self.links.iter().all(is_out))
     }
 
-    /// The link between these rails.
+    /// The link between rail `ours` of this rank and rail `theirs` of the peer.
     pub(super) fn link_between(&mut self, ours: usize, theirs: usize) -> Option<&mut Link> {
         let mut links = self.links.iter_mut();
         links.find(|link| (link.rail(), link.peer_rail()) == (ours, theirs))
@@ -324,14 +330,14 @@ impl Endpoint {
         self.receiver.memory().map(|memory| &memory.keys)
     }
 
-    /// Packets travel through rings, in both directions.
+    /// True if packets travel through rings, in both directions.
     #[inline(always)]
     pub(super) fn has_rings(&self) -> bool {
         self.sender.has_ring()
     }
 
     /// A free slot for a body of `len` bytes, if the send queue of link `on` has room for its
-    /// write. One place in the queue stays free for the tail.
+    /// write. One entry of the queue stays free for the tail.
     #[inline(always)]
     pub(super) fn find(&self, on: usize, len: usize) -> Option<SlotPlace> {
         let has_room = self.links[on].control.held() + 1 < DEPTH;
@@ -355,8 +361,8 @@ impl Endpoint {
             .write_packet(Wire { node, link }, tail, place, head, len, fill)
     }
 
-    /// Writes the slot of coalesced packets to the peer's ring. None: there is none, or the send
-    /// queue has no room.
+    /// Writes the slot of coalesced packets to the peer's ring. `None`: there is no such slot, or
+    /// it cannot be written now.
     pub(super) fn write_coalesced(&mut self, node: &mut dyn Node) -> Result<Option<PostedSlot>> {
         let Some(len) = self
             .sender
@@ -382,8 +388,8 @@ impl Endpoint {
             .map(Some)
     }
 
-    /// Writes the head pointer of a packet whose data has been written. False: none is due, or the
-    /// link has failed meanwhile.
+    /// Posts the head pointer (the flag, in the design `Basic`) of a packet whose data has been
+    /// written. False: no head pointer is due, or the link has failed meanwhile.
     pub(super) fn write_head_pointer(&mut self, node: &mut dyn Node) -> Result<bool> {
         let link = &mut self.links[self.home];
         if !link.life.is_live() {
@@ -406,7 +412,8 @@ impl Endpoint {
             .write_tail(Wire { node, link }, to, signaled, note)
     }
 
-    /// Reads the tail that the peer has written to memory. False: it is impossible.
+    /// Takes over the tail that the peer has written to this rank's memory. False: no correct peer
+    /// writes that number.
     pub(super) fn read_tail(&mut self) -> bool {
         match self.receiver.tail_in_memory() {
             Some(tail) => self.sender.heard_tail(tail),
@@ -414,8 +421,8 @@ impl Endpoint {
         }
     }
 
-    /// Asks each link for a completion whose requests no expected completion reports: the schedule
-    /// may have left the link, and a slot of the ring waits for its writes.
+    /// Requests a completion on each live link that has requests of which no expected completion
+    /// reports the end: the schedule may have left that link, and ring slots wait for its writes.
     #[cold]
     pub(super) fn ask_for_reports(&mut self, node: &mut dyn Node) -> Result<()> {
         let note = Note::Ring(self.sender.last());

@@ -1,4 +1,4 @@
-//! The endpoints of a rank, by peer.
+//! The table of a rank's endpoints, its connections, by peer.
 
 use super::endpoint::Endpoint;
 use crate::PeerTable;
@@ -10,12 +10,12 @@ pub(super) struct Endpoints {
     known: Vec<usize>,
     /// Peers with rings, in the order in which the rings were made.
     ringed: Vec<usize>,
-    /// Peers for which this rank has memory for rings.
+    /// The number of peers for which this rank has memory for rings.
     with_memory: usize,
 }
 
 impl Endpoints {
-    /// Room for the endpoints to `ranks` ranks.
+    /// An empty table for the endpoints to `ranks` ranks.
     pub(super) fn new(ranks: usize) -> Endpoints {
         Endpoints {
             all: PeerTable::new(ranks),
@@ -41,7 +41,7 @@ impl Endpoints {
         self.all.get(peer).map(|endpoint| &**endpoint)
     }
 
-    /// As [`get`](Endpoints::get).
+    /// The endpoint to `peer`, if there is one, for changes.
     pub(super) fn get_mut(&mut self, peer: usize) -> Option<&mut Endpoint> {
         self.all.get_mut(peer).map(|endpoint| &mut **endpoint)
     }
@@ -55,7 +55,8 @@ impl Endpoints {
         }
     }
 
-    /// The next endpoint has memory for rings: at most `most` have. Counts it.
+    /// True if the next endpoint gets memory for rings: at most `most` endpoints get it. Counts
+    /// that endpoint.
     pub(super) fn takes_memory(&mut self, most: usize) -> bool {
         let takes = self.with_memory < most;
         self.with_memory += usize::from(takes);
@@ -69,7 +70,7 @@ impl Endpoints {
         self.known.push(peer);
     }
 
-    /// Notes that the endpoint to `peer` has rings; returns their number.
+    /// Records that the endpoint to `peer` has rings. Returns the peer's position in `ringed`.
     pub(super) fn has_rings_now(&mut self, peer: usize) -> usize {
         self.ringed.push(peer);
         self.ringed.len() - 1
@@ -84,7 +85,7 @@ impl Endpoints {
         &self.ringed
     }
 
-    /// Removes all endpoints.
+    /// Removes all endpoints and returns them.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Box<Endpoint>> {
         self.all.drain()
     }

@@ -7,7 +7,7 @@ use super::local::Local;
 use super::schedule::{Choice, Prediction};
 use crate::RailChoice;
 
-/// The word for rails of these technologies.
+/// The name of the transport over rails with these link layers.
 pub(super) fn transport(mut layers: impl Iterator<Item = LinkLayer>) -> &'static str {
     let is_tcp = |layer| layer == LinkLayer::Internet;
     let first = layers.next().is_some_and(is_tcp);

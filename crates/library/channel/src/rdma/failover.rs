@@ -18,8 +18,8 @@ use super::lifecycle::LifeStage;
 use super::peer::Peer;
 use crate::Result;
 
-/// A request on the link over `rail` has failed. The peer is lost if the failure has another cause
-/// than the path.
+/// Handles a failed request on the link over `rail`. The peer is lost if the failure has another
+/// cause than the path.
 #[cold]
 pub(super) fn request_failed(peer: &mut Peer, rail: usize, status: Status) -> Result<()> {
     let link = peer.endpoint.link_on(rail);
@@ -54,7 +54,7 @@ pub(super) fn give_up(peer: &mut Peer, index: usize, status: Status) -> Result<(
     Ok(())
 }
 
-/// A device could not connect a link: the fence reports it to the peer.
+/// Ends the epoch of a link that a device could not connect. The fence reports it to the peer.
 #[cold]
 pub(super) fn cannot_connect(peer: &mut Peer, rail: usize, why: &str) -> Result<()> {
     let index = peer.endpoint.link_on(rail).index();
@@ -86,7 +86,7 @@ pub(super) fn begin_draining(peer: &mut Peer, index: usize) -> Result<()> {
     link.fail(&mut *peer.local.node, peer.rank)
 }
 
-/// Keeps the words about a lost rail, one for each rail.
+/// Reports the loss of a rail to the user, once for each rail.
 fn report_loss(peer: &mut Peer, rail: usize, why: &str) {
     let name = peer.local.device(rail);
     let notes = peer.local.node.notes();

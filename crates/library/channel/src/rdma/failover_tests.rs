@@ -41,13 +41,13 @@ struct Moving {
     source: Box<[u8]>,
     target: Box<[u8]>,
     len: usize,
-    /// The ranks that got the completion or the notice of its end: the writer or reader, and the
-    /// notified one.
+    /// For each rank, the one that `from` belongs to first: true if it got the completion, or the
+    /// notice, of the end of the transfer.
     told: [bool; 2],
     reads: bool,
 }
 
-/// Two ranks, and what they owe each other.
+/// Two ranks, and the traffic between them.
 pub(super) struct Pair {
     pub(super) ends: [Rdma; 2],
     sent: [u64; 2],
@@ -190,7 +190,7 @@ impl Pair {
         (0..2).for_each(|rank| self.poll(rank));
     }
 
-    /// One step of random traffic at a rank, by a number from 0 to 11.
+    /// Makes one step of random traffic at a rank, which `action` chooses: a number from 0 to 11.
     pub(super) fn step(&mut self, rank: usize, action: u64, random: &mut Random) {
         match action {
             0..4 => {
@@ -311,7 +311,8 @@ impl Pair {
         self.sent == self.heard && self.moving.iter().all(Vec::is_empty)
     }
 
-    /// Every link of both ends is live, and no failure of a link is on its way.
+    /// Polls for a while. True: every link of both ends is live, and no failure of a link is
+    /// pending.
     pub(super) fn is_settled(&mut self) -> bool {
         for _ in 0..70 {
             self.poll_both();
@@ -319,7 +320,7 @@ impl Pair {
         self.is_whole()
     }
 
-    /// Every link of both ends is live.
+    /// True if every link of both ends is live.
     pub(super) fn is_whole(&self) -> bool {
         (0..2).all(|rank| {
             let endpoint = self.ends[rank].connections.endpoints.get(1 - rank);
@@ -336,7 +337,7 @@ impl Pair {
 struct Plan {
     seed: u64,
     rails: usize,
-    /// Some rails need completions, and some have no immediates.
+    /// True if the rails differ: some need completions, and one cannot reset queue pairs.
     mixed: bool,
     rings: usize,
     policy: RailPolicy,

@@ -4,10 +4,10 @@
 
 use super::notice::NOTICE_NUMBERS;
 
-/// A word about one link. It names the link by its rails.
+/// A message about one link, which it names by the rails of both ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LinkMessage {
-    /// The sender's rail, and the receiver's.
+    /// The number of the sender's rail, and that of the receiver's rail.
     pub rails: (u8, u8),
     pub word: LinkWord,
 }
@@ -15,7 +15,8 @@ pub(super) struct LinkMessage {
 /// The contents of a message about a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LinkWord {
-    /// The sender's end is drained.
+    /// The fence of the sender's end of the link: the end is drained, and has received what this
+    /// says.
     Fence(Fence),
     /// The sender asks to connect the link again in this epoch.
     Join { epoch: u32, address: QpAddresses },
@@ -30,7 +31,7 @@ pub(super) enum LinkWord {
 pub(super) struct QpAddresses {
     pub control: device::Address,
     pub bulk: device::Address,
-    /// None: reads have no queue pair of their own.
+    /// The queue pair for reads. `None`: reads have no queue pair of their own.
     pub reads: Option<device::Address>,
 }
 
@@ -42,8 +43,8 @@ impl QpAddresses {
         }
     }
 
-    /// Reads what `encode` wrote, from the beginning of `bytes`. `reads`: with a queue pair for
-    /// reads.
+    /// Reads what `encode` wrote, from the beginning of `bytes`. `reads`: the end has a queue pair
+    /// for reads.
     pub(super) fn decode(bytes: &mut &[u8], reads: bool) -> Result<QpAddresses, String> {
         let mut end = || -> Result<device::Address, String> {
             Ok(device::Address {
@@ -65,15 +66,15 @@ pub(super) struct Fence {
     /// The epoch of the link that ends.
     pub epoch: u32,
     /// The number of the sender's last packet that this end has received: consumed from a ring, or
-    /// arrived as a message. The tail of a ring, too: one that was lost with the link was
-    /// not larger.
+    /// arrived as a message. It replaces a tail that was lost with the link.
     pub received: u64,
-    /// The last message that this end grants.
+    /// The number of the last message that this end grants.
     pub granted: u64,
-    /// The number of times that this end has begun its grants anew. A fence of a link that carried
+    /// The number of times that this end has restarted its grants. A fence of a link that carried
     /// no messages repeats an earlier number, and changes no grant.
     pub restarts: u32,
-    /// The number of the last packet that this end has sent: grants in those are from before.
+    /// The number of the last packet that this end has sent: grants in packets up to it are older
+    /// than this fence.
     pub sent: u64,
     /// The number of the next notice that this end will expect. A peer may learn of later ones
     /// before it receives the fence.
@@ -84,7 +85,7 @@ pub(super) struct Fence {
 }
 
 impl Fence {
-    /// The peer has been notified of this share of the transfer with this notice.
+    /// True if the sender of the fence has received the notice of this share of transfer `number`.
     pub(super) fn confirms(&self, number: u32, share: usize) -> bool {
         let found = self
             .expected
@@ -197,7 +198,7 @@ fn address(from: &mut &[u8]) -> Result<QpAddresses, String> {
     }
 }
 
-/// The next `N` bytes.
+/// Takes the next `N` bytes of `from`. An error: fewer are left.
 pub(super) fn take<const N: usize>(from: &mut &[u8]) -> Result<[u8; N], String> {
     let (bytes, rest) = from
         .split_first_chunk()

@@ -1,12 +1,13 @@
-//! The two flows of an endpoint: what it writes to the peer, and what it reads from it.
+//! The two directions of an endpoint's bytes: writes to the peer, and reads from it. Each has
+//! schedules and queues of its own.
 
 /// The direction in which the bytes of a transfer go. A link carries both flows at once, each at
 /// its full bandwidth, so neither waits for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// To the peer: writes.
+    /// Writes: the bytes go to the peer.
     Out,
-    /// From the peer: reads.
+    /// Reads: the bytes come from the peer.
     In,
 }
 

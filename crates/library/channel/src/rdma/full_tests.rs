@@ -1,12 +1,12 @@
 //! Every request that may be sent finds a receive, even at a rank that does not poll. On the
-//! devices of these tests a request that meets none ends its connection.
+//! devices of these tests a request that finds none ends its connection.
 
 use super::tests::{DESIGNS, all, put, setups, two};
 use super::*;
 use crate::{Exposed, Family, More, NotifiedWrite, Put, Transport, ZeroCopy, suite};
 
 /// A rank that has connected to all others does not poll. The others send all that they may, and
-/// everything arrives in the end. A request that met no receive would end its connection.
+/// everything arrives in the end. A request that found no receive would end its connection.
 #[test]
 fn a_rank_that_computes_breaks_nobody() {
     for setup in setups() {

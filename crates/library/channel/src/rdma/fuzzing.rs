@@ -10,9 +10,9 @@ use super::messages;
 use super::registered::Block;
 use knobs::RdmaDesign;
 
-/// A message of the handshake, or of the failure of a link.
+/// Checks a message of the handshake, or of the failure of a link.
 ///
-/// The promise: a message that is read is written with the same bytes.
+/// The promise: a message that is accepted is the same after it was encoded and decoded.
 pub fn handshakes(bytes: &[u8]) {
     let config = Config::default();
     match HandshakeMessage::decode(bytes, &config) {
@@ -24,8 +24,8 @@ pub fn handshakes(bytes: &[u8]) {
     }
 }
 
-/// The slots of a ring, into which a peer writes what a script says, and the completions that its
-/// device reports; and packets in messages.
+/// Checks the slots of a ring, into which a peer writes what a script says, the completions that
+/// its device reports, and packets in messages.
 ///
 /// The promises: a body lies within the ring; packets come in the order of their numbers, each
 /// once.

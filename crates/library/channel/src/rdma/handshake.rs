@@ -7,51 +7,56 @@ use super::fence::{LinkMessage, QpAddresses, take};
 use super::pairing::Network;
 use super::rail_set::RailSet;
 
-/// The version of the ring's layout and of these messages.
+/// The version of the ring's layout and of the messages of the handshake.
 const VERSION: u8 = 7;
 
-/// Bits of the flags of a hello.
+/// The flag of a hello with [`Hello::ready`].
 const READY: u8 = 1;
+/// The flag of a hello with [`Hello::rings`].
 const RINGS: u8 = 2;
+/// The flag of a hello with [`Hello::shared`].
 const SHARED: u8 = 4;
 
-/// Bits of the flags of one rail in a hello.
+/// The flag, for one rail in a hello, that its link layer is Ethernet.
 const ETHERNET: u8 = 1;
+/// The flag, for one rail in a hello, of [`LinkAddress::unordered`].
 const UNORDERED: u8 = 2;
+/// The flag, for one rail in a hello, that its link layer is TCP.
 const INTERNET: u8 = 4;
+/// The flag, for one rail in a hello, that it has a queue pair for reads.
 const READS: u8 = 8;
 
 /// A message of the handshake.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum HandshakeMessage {
-    /// The sender's end of the connection.
+    /// A hello: the addresses of the sender's end of the connection.
     Hello(Box<Hello>),
     /// The sender's end is connected: the receiver may write to it.
     Ready,
     /// Every write of the sender has completed, and no other follows.
     Bye,
-    /// A link fails, or comes back.
+    /// A message about a link that has failed, or that works again.
     Link(LinkMessage),
-    /// The sender has given up the receiver, and awaits nothing of it.
+    /// The sender has given up the receiver, and expects nothing of it.
     GaveUp,
     /// The lower half of the number of the last message that the sender, which has said goodbye,
     /// grants.
     Grant(u32),
 }
 
-/// One end of a connection.
+/// The contents of a hello: one end of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Hello {
     pub config: Config,
-    /// This end is connected already.
+    /// True if this end is connected already.
     pub ready: bool,
-    /// This end has memory for rings. Unless both ends have it, packets travel as messages.
+    /// True if this end has memory for rings. Unless both ends have it, packets travel as messages.
     pub rings: bool,
-    /// This end sends transfers through the queue pairs of packets, where that is possible.
+    /// True if this end sends transfers through the queue pairs of packets, where that is possible.
     pub shared: bool,
-    /// Messages that may come to this end before it grants more.
+    /// The number of messages that may come to this end before it grants more.
     pub credits: u32,
-    /// The address of the memory that the peer writes to: the same on every rail.
+    /// The address of the memory that the peer writes to, which is the same on every rail.
     pub address: u64,
     /// One entry for each rail of this end, in ascending order of rails.
     pub links: Vec<LinkAddress>,
@@ -62,13 +67,13 @@ pub(super) struct Hello {
 pub(super) struct LinkAddress {
     pub rail: usize,
     pub network: Network,
-    /// Writes to this end are placed in no order: poll completions, not memory.
+    /// True if writes to this end are not placed in order: poll completions, not memory.
     pub unordered: bool,
-    /// Bytes per second, an estimate.
+    /// The bandwidth of the rail in bytes per second, an estimate.
     pub bandwidth: u64,
-    /// Nanoseconds, an estimate.
+    /// The latency of the rail in nanoseconds, an estimate.
     pub latency_ns: u32,
-    /// The key of the memory that the peer writes to.
+    /// The key (rkey) of the memory that the peer writes to.
     pub rkey: u32,
     pub queue_pairs: QpAddresses,
 }
@@ -161,7 +166,7 @@ impl Hello {
 }
 
 impl HandshakeMessage {
-    /// The bytes that travel. A hello over one rail has 98.
+    /// The message as bytes. A hello with one rail has 98.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         match self {

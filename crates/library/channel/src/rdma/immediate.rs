@@ -1,7 +1,7 @@
 //! The immediates of a ring's writes, where only completions tell that bytes are visible.
 //!
-//! Memory does not tell it: a word may be a mixture of the bytes of two successive tails, or of
-//! the flags of two successive packets of a slot. Such a mixture can be the flag of a third packet,
+//! Memory cannot show it: a word may be a mixture of the bytes of two successive tails, or of the
+//! flags of two successive packets of a slot. Such a mixture can be the flag of a third packet,
 //! which is in another size class. So a tail travels in the immediate alone, and the immediate of a
 //! packet names the packet's size class.
 //!
@@ -12,22 +12,22 @@
 use super::layout::SIZE_CLASSES;
 
 const NUMBER: u32 = 29;
-/// The bits of a packet's number that travel in immediates and tails.
+/// The mask of the bits of a packet's number that travel in immediates and tails.
 pub(super) const NUMBER_BITS: u32 = (1 << NUMBER) - 1;
 const TAIL: u32 = 1 << 31;
 
 const _: () = assert!(SIZE_CLASSES <= 4, "a size class has two bits");
 
-/// The report of a completion.
+/// The contents of the immediate of a ring's write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Immediate {
-    /// The number of packets that the sender has consumed, its lower bits.
+    /// A tail: the lower bits of the number of packets that the sender of the write has consumed.
     Tail(u32),
-    /// A packet is whole.
+    /// All bytes of a packet are visible.
     Whole {
-        /// The size class of its slot.
+        /// The size class of the packet's slot.
         class: usize,
-        /// The lower bits of its number.
+        /// The lower bits of the packet's number.
         lower: u32,
     },
 }

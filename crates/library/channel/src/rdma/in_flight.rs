@@ -5,7 +5,7 @@
 
 use super::rail_set::MAX_RAILS;
 
-/// No packet is in flight.
+/// Stands for the number of the first packet in flight if no packet is in flight.
 const NONE: u64 = u64::MAX;
 
 /// The writes in flight to one peer.
@@ -14,7 +14,7 @@ pub(super) struct InFlight {
     links: [(u64, u64); MAX_RAILS],
     /// Packets that are being written again, each with its link.
     replays: Vec<(usize, u64)>,
-    /// Every packet below the first that may be in flight on any link.
+    /// The number of the packet before the first one that may be in flight on any link.
     completed: u64,
 }
 
@@ -29,13 +29,13 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// The writes of every packet up to this one have completed.
+    /// The number of a packet: the writes of every packet up to it have completed.
     #[inline(always)]
     pub(super) fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// The write of packet `sequence` has been posted on `link`.
+    /// Records that the write of packet `sequence` has been posted on `link`.
     #[inline(always)]
     pub(super) fn posted(&mut self, link: usize, sequence: u64) {
         let (first, last) = &mut self.links[link];
@@ -46,7 +46,7 @@ impl InFlight {
         }
     }
 
-    /// The writes on `link` of every packet up to `sequence` have completed.
+    /// Records that the writes on `link` of every packet up to `sequence` have completed.
     pub(super) fn completed_on(&mut self, link: usize, sequence: u64) {
         let (first, last) = &mut self.links[link];
         match sequence >= *last {
@@ -63,19 +63,19 @@ impl InFlight {
         self.completed = firsts.chain(replays).fold(NONE, u64::min) - 1;
     }
 
-    /// Packet `sequence` is being written again, on `link`.
+    /// Records that packet `sequence` is being written again on `link`.
     pub(super) fn replayed(&mut self, link: usize, sequence: u64) {
         self.replays.push((link, sequence));
         self.count();
     }
 
-    /// The repeated write of packet `sequence` has completed.
+    /// Records that the repeated write of packet `sequence` has completed.
     pub(super) fn replay_completed(&mut self, sequence: u64) {
         self.replays.retain(|(_, replayed)| *replayed != sequence);
         self.count();
     }
 
-    /// No write is in flight on `link` any more: its queue pair is fenced.
+    /// Records that no write is in flight on `link` any more: its queue pair is fenced.
     pub(super) fn fenced(&mut self, link: usize) {
         self.links[link].0 = NONE;
         self.replays.retain(|(of, _)| *of != link);

@@ -13,22 +13,23 @@ pub(super) struct Inbound {
     layout: Layout,
     /// The offset of the ring in its block.
     base: usize,
-    /// Sequence number of the last packet that was consumed.
+    /// The sequence number of the last packet that was consumed.
     consumed: u64,
     next: [u32; SIZE_CLASSES],
-    /// Packets consumed from each size class since the last report of the tail.
+    /// The number of packets consumed from each size class since the last report of the tail.
     since: [u32; SIZE_CLASSES],
-    /// The tail is due when one part in `credit` of a size class has been consumed.
+    /// A report of the tail is due when one part in `credit` of the slots of a size class has been
+    /// consumed.
     credit: u32,
     tail_due: bool,
-    /// The packets that completions have reported, where only completions of some rail tell that a
-    /// packet is whole.
+    /// The packets that completions have reported. `None`: on every rail the flag in memory shows
+    /// that a packet is complete.
     reported: Option<ReportedPackets>,
     /// The packet to read next, if it is not the first of its slot.
     within: Option<Coalesced>,
 }
 
-/// A packet in a slot of several.
+/// A packet in a slot of coalesced packets.
 #[derive(Clone, Copy)]
 struct Coalesced {
     place: SlotPlace,
@@ -40,21 +41,22 @@ struct Coalesced {
 /// A packet that has arrived.
 pub(super) struct Arrived {
     pub head: Head,
-    /// The place of the body in the block.
+    /// The range of the body in the block, in bytes.
     pub body: std::ops::Range<usize>,
     /// The lower half of the number of packets that the sender has consumed.
     pub tail: u32,
-    /// The slot to be given back when the packet has been handled.
+    /// The slot that is free once the packet has been handled. `None`: further packets in the slot
+    /// follow.
     slot: Option<SlotPlace>,
     next: Option<Coalesced>,
 }
 
-/// An account of ring contents that no correct peer writes.
+/// A description of ring contents that no correct peer writes.
 pub(super) type Nonsense = String;
 
 impl Inbound {
-    /// The slots of a ring at offset `base` of its block. `unordered`: of packets of some rail
-    /// only a completion tells that they are whole.
+    /// The slots of a ring at offset `base` of its block. `unordered`: on some rail only
+    /// completions show that a packet is complete.
     pub(super) fn new(layout: Layout, base: usize, credit: usize, unordered: bool) -> Inbound {
         Inbound {
             layout,
@@ -69,18 +71,18 @@ impl Inbound {
         }
     }
 
-    /// Sequence number of the last packet that was consumed.
+    /// The sequence number of the last packet that was consumed.
     pub(super) fn consumed(&self) -> u64 {
         self.consumed
     }
 
-    /// Some packets of a slot have been consumed, and some not.
+    /// True if some packets of a slot have been consumed, and some not.
     pub(super) fn is_amid_slot(&self) -> bool {
         self.within.is_some()
     }
 
-    /// A completion reports that the packet with this number, of which `lower` has the lower bits,
-    /// is whole, in a slot of size class `class`.
+    /// Records a completion: the packet whose number has the lower bits `lower` is complete, in a
+    /// slot of size class `class`.
     pub(super) fn completion(&mut self, class: usize, lower: u32) -> Result<(), Nonsense> {
         let consumed = self.consumed;
         let Some(reported) = &mut self.reported else {
@@ -98,18 +100,18 @@ impl Inbound {
         }
     }
 
-    /// The sender should get the tail soon.
+    /// True if the sender should get the tail soon.
     #[inline(always)]
     pub(super) fn tail_due(&self) -> bool {
         self.tail_due
     }
 
-    /// Makes the tail due.
+    /// Makes a report of the tail to the sender due.
     pub(super) fn demand_tail(&mut self) {
         self.tail_due = true;
     }
 
-    /// The number of packets that were consumed, which is sent to the sender now.
+    /// Returns the number of consumed packets, and records that it is sent to the peer now.
     #[inline(always)]
     pub(super) fn report_tail(&mut self) -> u64 {
         self.tail_due = false;
@@ -144,7 +146,7 @@ impl Inbound {
         }
     }
 
-    /// The packet `expected`, which a completion has reported as whole in a slot of size class
+    /// Opens packet `expected`, which a completion has reported as complete in a slot of size class
     /// `class`.
     fn open_reported(
         &mut self,
@@ -162,7 +164,8 @@ impl Inbound {
         }
     }
 
-    /// Checks that no flag is further ahead than the ring is long.
+    /// For a poll that has found no packet: `None`, or an error if a flag is further ahead than the
+    /// ring is long, which no correct peer writes.
     #[inline(always)]
     fn check_nothing(&self, block: &Block, expected: u64) -> Result<Option<Arrived>, Nonsense> {
         for (number, class) in self.layout.classes().iter().enumerate() {
@@ -222,8 +225,8 @@ impl Inbound {
         }))
     }
 
-    /// Checks the number of a packet that has come as a message: it must be the next one, and one
-    /// that was granted.
+    /// Checks the number of a packet that has arrived as a message: it must be the next one, and
+    /// one that was granted.
     pub(super) fn check_message(&self, sequence: u64, granted: u64) -> Result<(), Nonsense> {
         let expected = self.consumed + 1;
         if sequence > granted {
@@ -237,12 +240,12 @@ impl Inbound {
         Ok(())
     }
 
-    /// The packet of the next message has been handled.
+    /// Records that the packet of the next message has been handled.
     pub(super) fn consume_message(&mut self) {
         self.consumed += 1;
     }
 
-    /// The packet has been handled.
+    /// Records that packet `arrived` of the ring has been handled.
     #[inline(always)]
     pub(super) fn consume(&mut self, arrived: Arrived) {
         self.within = arrived.next;

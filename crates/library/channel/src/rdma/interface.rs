@@ -1,4 +1,4 @@
-//! The interface of the layer above, as the RDMA transport implements it.
+//! The traits of transports for the layer above, as the RDMA transport implements them.
 
 use std::ops::Range;
 
@@ -143,13 +143,9 @@ impl ZeroCopy for Rdma {
             Err(error) => return Err(error),
         };
         let (rkeys, rails) = keys.rkeys();
-        Ok(Some(Exposure {
-            buffer: buffer.clone(),
-            len,
-            exposed,
-            key: RemoteKey::new(address as u64, len, &rkeys[..rails]),
-            origin: Origin::Rdma,
-        }))
+        let key = RemoteKey::new(address as u64, len, &rkeys[..rails]);
+        let exposure = Exposure::new(buffer, len, exposed, key, Origin::Rdma);
+        Ok(Some(exposure))
     }
 
     fn retract(&mut self, exposure: Exposure) -> Result<()> {

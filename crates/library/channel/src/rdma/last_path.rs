@@ -1,8 +1,8 @@
-//! The last path to a peer: its end, its return, and the end of the patience with a peer that no
-//! link reaches. `silence` decides when that is.
+//! The last path to a peer: its failure, its return, and the loss of a peer that no link reaches.
+//! `silence` decides when that peer is lost.
 //!
-//! [`Outage`] has the clocks. They also run while this rank awaits a word that no link carries: the
-//! peer's hello or goodbye.
+//! [`Outage`] has the clocks. They also run while this rank awaits an out-of-band message that no
+//! link carries: the peer's hello or goodbye.
 //!
 //! Invariants:
 //! - nothing is posted for a peer without a link that works; what was posted waits, and is written
@@ -22,7 +22,7 @@ use super::peer::Peer;
 use super::rail_set::RailSet;
 use crate::{Error, Fault, Result};
 
-/// No link to the peer works any more.
+/// Begins an outage: no link to the peer works any more.
 #[cold]
 pub(super) fn cut_off(peer: &mut Peer) {
     let now = peer.local.node.now();
@@ -32,8 +32,8 @@ pub(super) fn cut_off(peer: &mut Peer) {
     peer.attention.watch_silence(peer.rank);
 }
 
-/// This rank awaits a word of the peer that no link carries. A modelled machine loses no word
-/// unless a fault is planned.
+/// Begins to time the wait for an out-of-band message of the peer, which no link carries. A
+/// modelled machine loses no such message unless a fault is planned.
 pub(super) fn await_word(peer: &mut Peer) {
     if peer.local.node.is_virtual() && !peer.local.knows_cuts {
         return;
@@ -44,29 +44,30 @@ pub(super) fn await_word(peer: &mut Peer) {
     peer.attention.watch_silence(peer.rank);
 }
 
-/// The peer has said something out of band.
+/// Records an out-of-band message of the peer.
 pub(super) fn heard_from(peer: &mut Peer) {
     note(peer, Outage::sign);
 }
 
-/// An attempt to take back a link to the peer has failed.
+/// Records that an attempt to connect a link to the peer again has failed.
 pub(super) fn attempt_failed(peer: &mut Peer) {
     note(peer, Outage::attempt_failed);
 }
 
-/// The peer has answered an attempt to take back a link.
+/// Records that the peer has answered an attempt to connect a link again.
 pub(super) fn attempt_answered(peer: &mut Peer) {
     note(peer, Outage::answered);
 }
 
-/// Notes an event of an outage, if there is one.
+/// Records an event of an outage, if there is one.
 fn note(peer: &mut Peer, event: fn(&mut Outage, u64)) {
     if let Some(outage) = &mut peer.endpoint.last_path.outage {
         event(outage, peer.local.node.now());
     }
 }
 
-/// A link to the peer works again. Nothing happens if another one did all the time.
+/// Ends the outage: a link to the peer works again. Nothing happens if another link has worked all
+/// the time.
 pub(super) fn end_outage(peer: &mut Peer) -> Result<()> {
     let now = peer.local.node.now();
     let endpoint = &mut *peer.endpoint;
@@ -133,15 +134,15 @@ pub(super) fn lose(peer: &mut Peer, error: Error) -> Result<()> {
         }
     }
     // The peer may wait for this rank, and the network may return.
-    peer.tell(&HandshakeMessage::GaveUp)?;
+    peer.send_oob(&HandshakeMessage::GaveUp)?;
     peer.local.node.give_up(peer.rank);
     peer.attention.watch_silence(peer.rank);
     peer.attention.all = true;
     Ok(())
 }
 
-/// The peer has given up this rank.
-pub(super) fn hear_gave_up(peer: &mut Peer) -> Result<()> {
+/// Gives up the peer, because the peer has given up this rank.
+pub(super) fn on_gave_up(peer: &mut Peer) -> Result<()> {
     let what = peer.local.name_of(peer.rank);
     let check = local::advice(Status::RetryExceeded, layer_to(peer));
     let error = Fault::Lost {

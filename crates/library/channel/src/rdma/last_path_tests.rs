@@ -16,7 +16,7 @@ use crate::{Transport, suite};
 /// The acknowledgement timeout of the devices, in nanoseconds.
 const TIMEOUT: u64 = 300_000;
 
-/// One machine and its settings.
+/// The machine and the settings of one run.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     seed: u64,
@@ -177,7 +177,7 @@ fn a_path_that_stays_cut_is_one_error_at_each_end() {
             pair.put(rank, 100);
             pair.poll_both();
         });
-        // Datagrams pass where acknowledgements only are lost.
+        // Cuts of acknowledgements only are left out, because datagrams would pass.
         for rail in 0..plan.rails {
             cables.cut(
                 random.below(2) as usize,

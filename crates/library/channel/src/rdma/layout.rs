@@ -10,30 +10,32 @@
 //! ```
 //!
 //! Invariants:
-//! - the flag of a slot lies at a fixed place, its end, where nothing but flags is ever written. It
-//!   is the packet's sequence number, and no two packets have the same: no stale byte can pass for
-//!   a new packet, and nothing is zeroed;
+//! - the flag of a slot is its last word, where nothing but flags is ever written. It is the
+//!   packet's sequence number, and no two packets have the same: no stale byte can pass for a new
+//!   packet, and nothing is zeroed;
 //! - both ends find slots by these rules alone: no offset travels, and none has to be trusted.
 
 use super::config::Config;
 use crate::Head;
 use knobs::RdmaDesign;
 
-/// Offsets in the memory that a peer writes to: the word that takes the peer's tail, a word of this
-/// rank, and the ring.
+/// The offset of the word to which the peer writes its tail, in the memory that the peer writes to.
 pub(super) const TAIL: usize = 0;
+/// The offset of the word from which this rank sends its own tail, in the memory that the peer
+/// writes to.
 pub(super) const OWN: usize = 8;
+/// The offset of the ring, in the memory that the peer writes to.
 pub(super) const RING: usize = 64;
 
-/// Bytes of a trailer: head, info and flag.
+/// The length of a trailer in bytes: head, info and flag.
 pub(super) const TRAILER: usize = 40;
-/// Bytes of a word.
+/// The length of a word in bytes.
 pub(super) const WORD: usize = 8;
 const LINE: usize = 64;
 const SMALL_SLOT: usize = 256;
 const MEDIUM_SLOT: usize = 4096 + LINE;
 const MIDDLE_SLOT: usize = 2048 + LINE;
-/// The number of size classes of a ring, at most.
+/// The most size classes of a ring.
 pub(super) const SIZE_CLASSES: usize = 3;
 
 /// A row of slots of equal size.
@@ -41,48 +43,48 @@ pub(super) const SIZE_CLASSES: usize = 3;
 pub(super) struct SizeClass {
     /// The offset of the first slot, in bytes from the beginning of the ring.
     offset: usize,
-    /// Bytes of a slot.
+    /// The length of a slot in bytes.
     slot: usize,
-    /// The number of slots.
+    /// The number of slots of the size class.
     pub count: u32,
 }
 
 impl SizeClass {
-    /// The offset of the end of a slot.
+    /// The offset of the end of a slot in the ring.
     #[inline(always)]
     pub(super) fn end(&self, slot: u32) -> usize {
         self.offset + (slot as usize + 1) * self.slot
     }
 
-    /// The offset of the beginning of a slot.
+    /// The offset of the beginning of a slot in the ring.
     pub(super) fn start(&self, slot: u32) -> usize {
         self.offset + slot as usize * self.slot
     }
 
-    /// The longest body that a slot takes.
+    /// The longest body that a slot takes, in bytes.
     #[inline(always)]
     pub(super) fn body(&self) -> usize {
         self.slot - TRAILER
     }
 
-    /// The slot after `slot`.
+    /// The slot after `slot` in its size class; after the last one, the first.
     #[inline(always)]
     pub(super) fn after(&self, slot: u32) -> u32 {
         if slot + 1 == self.count { 0 } else { slot + 1 }
     }
 }
 
-/// The size classes of a ring.
+/// The layout of a ring: its size classes, each a row of slots of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     classes: [SizeClass; SIZE_CLASSES],
     used: usize,
-    /// The length of the ring.
+    /// The length of the ring in bytes.
     pub bytes: usize,
 }
 
 impl Layout {
-    /// The layout that a configuration asks for.
+    /// The layout of the rings for this configuration.
     pub(super) fn of(config: &Config) -> Layout {
         let mut layout = Layout {
             classes: [SizeClass::default(); SIZE_CLASSES],
@@ -128,7 +130,7 @@ impl Layout {
         &self.classes[..self.used]
     }
 
-    /// The longest body that a slot of any class takes.
+    /// The longest body that a slot of any class takes, in bytes.
     #[inline]
     pub(super) fn max_body(&self) -> usize {
         self.classes[self.used - 1].body()
@@ -152,14 +154,15 @@ pub(super) enum SlotContent {
     Coalesced = 2,
 }
 
-/// The word between head and flag.
+/// The info word of a slot, which lies between head and flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotInfo {
     pub content: SlotContent,
     /// The length of the contents in bytes.
     pub len: u32,
     /// The lower half of the number of packets that the sender has consumed from the ring of the
-    /// other direction. In a message: of the number of the last message that it grants.
+    /// other direction. In a message instead: that of the number of the last message that the
+    /// sender grants.
     pub tail: u32,
 }
 
@@ -187,10 +190,10 @@ impl SlotInfo {
 }
 
 /// The flag of packet `sequence` where bytes become visible in any order. While only some of its
-/// bytes are there, the word equals no number that the receiver expects, whatever the slot had
+/// bytes are visible, the word equals no number that the receiver expects, whatever the slot had
 /// before: the lower half only clears bytes of smaller numbers, and each byte of the upper half has
-/// a bit that numbers below 2^39 lack. The receiver waits for the completion, which names
-/// the size class: a mixture of two such flags may equal a third.
+/// a bit that numbers below 2^39 lack. The receiver waits for the completion, which names the size
+/// class: a mixture of two such flags may equal a third.
 #[inline(always)]
 pub(super) const fn completion_flag(sequence: u64) -> u64 {
     let bits = sequence & 0x7f
@@ -200,16 +203,16 @@ pub(super) const fn completion_flag(sequence: u64) -> u64 {
     (bits | 0x8080_8080) << 32
 }
 
-/// The room that a body of `len` bytes takes.
+/// The length that a body of `len` bytes takes in a slot, in bytes.
 #[inline(always)]
 pub(super) fn padded(len: usize) -> usize {
     len.next_multiple_of(WORD)
 }
 
-/// Bytes of a subhead.
+/// The length of a subhead in bytes.
 pub(super) const SUBHEAD: usize = 4 * WORD;
 
-/// The length and the head of a coalesced packet.
+/// The subhead of a coalesced packet: its length and its head.
 pub(super) fn subhead(head: Head, len: usize) -> [u8; SUBHEAD] {
     let mut bytes = [0; SUBHEAD];
     for (to, word) in bytes
@@ -221,8 +224,8 @@ pub(super) fn subhead(head: Head, len: usize) -> [u8; SUBHEAD] {
     bytes
 }
 
-/// The packet at `at` in a slot of coalesced packets: its head, the place of its body, and the
-/// beginning of the next packet.
+/// The packet at `at` in a slot of coalesced packets: its head, the range of its body, and the
+/// offset of the next packet. `None`: these bytes are no packet.
 pub(super) fn subpacket(
     content: &[u8],
     at: usize,

@@ -23,15 +23,18 @@
 
 use super::fence::Fence;
 
-/// Probes that must succeed before a link is taken back.
+/// The number of probes that must succeed before a link is used again.
 const PROBES: u32 = 3;
-/// The time from the death of a link to the first attempt to take it back, in nanoseconds.
+/// The time from the death of a link to the first attempt to connect it again, in nanoseconds.
 const FIRST_RETRY: u64 = 50_000_000;
-/// The longest time between two attempts while other links work, in nanoseconds.
+/// The longest time between two attempts to connect a dead link while other links work, in
+/// nanoseconds.
 const LAST_RETRY: u64 = 6_400_000_000;
-/// The longest time between two attempts while no link works, in nanoseconds.
+/// The longest time between two attempts to connect a dead link while no link works, in
+/// nanoseconds.
 const LAST_PATH_RETRY: u64 = 400_000_000;
-/// A link that has been live for this time starts with the shortest back-off again, in nanoseconds.
+/// A link that was live for longer than this time starts with the shortest back-off again, in
+/// nanoseconds.
 const STABLE: u64 = 10_000_000_000;
 
 /// The stage of a link in its lifecycle.
@@ -60,28 +63,28 @@ pub(super) struct Lifecycle {
     epoch: u32,
     /// The peer's fence of this epoch, if it has come.
     fence: Option<Fence>,
-    /// The time at which the link became live, or at which it is tried again.
+    /// The time at which the link became live, or at which it is tried again, in nanoseconds.
     since: u64,
     backoff: u64,
-    /// This end, and not the peer, asked for the present epoch.
+    /// True if this end, and not the peer, asked for the present epoch.
     asked: bool,
 }
 
 /// The next step of a link after a probe of this end has arrived, or the peer's have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProbeStep {
-    /// This end probes.
+    /// Send the probes of this end.
     Probe,
-    /// All probes of this end have arrived: the peer's follow.
+    /// All probes of this end have arrived: report this to the peer, whose probes follow.
     PeersTurn,
     /// The probes of both ends have arrived: the link is live.
     Live,
-    /// The message or probe is of an earlier epoch.
+    /// No step: the message or probe is of an earlier epoch.
     Stale,
 }
 
 impl Lifecycle {
-    /// A new link.
+    /// A link in its first epoch, which is live.
     pub(super) fn new() -> Lifecycle {
         Lifecycle {
             stage: LifeStage::Live,
@@ -102,7 +105,7 @@ impl Lifecycle {
         self.stage == LifeStage::Live
     }
 
-    /// Both ends are drained, and the link does not work again yet.
+    /// True if both ends are drained and the link does not work again yet.
     pub(super) fn is_dead(&self) -> bool {
         matches!(
             self.stage,
@@ -110,7 +113,7 @@ impl Lifecycle {
         )
     }
 
-    /// The peer may use the link: its queue pairs are connected.
+    /// True if the queue pairs of the link are connected, so that the peer may use it.
     pub(super) fn is_connected(&self) -> bool {
         matches!(self.stage, LifeStage::Live | LifeStage::Probing(_))
     }
@@ -120,7 +123,7 @@ impl Lifecycle {
         self.epoch
     }
 
-    /// A request has failed. True: the link is to be drained now.
+    /// Records that a request has failed. True: the link is to be drained now.
     pub(super) fn fail(&mut self) -> bool {
         let begins = matches!(
             self.stage,
@@ -132,8 +135,8 @@ impl Lifecycle {
         begins
     }
 
-    /// The peer's fence has come. True: it belongs to this epoch, and is kept.
-    pub(super) fn hear(&mut self, fence: Fence) -> bool {
+    /// Records the peer's fence. True: it belongs to this epoch, and is kept.
+    pub(super) fn on_fence(&mut self, fence: Fence) -> bool {
         let is_over = matches!(self.stage, LifeStage::Dead | LifeStage::Ended);
         let is_current = fence.epoch == self.epoch && !is_over;
         if is_current {
@@ -142,14 +145,14 @@ impl Lifecycle {
         is_current
     }
 
-    /// This end is drained, and its fence leaves.
+    /// Records that this end is drained and sends its fence.
     pub(super) fn drained(&mut self) {
         debug_assert_eq!(self.stage, LifeStage::Draining);
         self.stage = LifeStage::Fenced;
     }
 
-    /// Both ends are drained: returns the peer's fence, and the link is dead. Further attempts
-    /// follow from `now` on, sooner if the link is the `last` one.
+    /// Makes the link dead if both ends are drained, and returns the peer's fence. Attempts to
+    /// connect it again follow from `now` on, sooner if the link is the `last` one.
     pub(super) fn bury(&mut self, now: u64, last: bool) -> Option<Fence> {
         if self.stage != LifeStage::Fenced {
             return None;
@@ -165,26 +168,27 @@ impl Lifecycle {
         Some(fence)
     }
 
-    /// The peer is lost, and the queue pairs are gone.
+    /// Records that the peer is lost and the queue pairs are gone.
     pub(super) fn end(&mut self) {
         self.stage = LifeStage::Ended;
         self.fence = None;
     }
 
-    /// Sets the time of the next attempt, and doubles the one after it.
+    /// Makes the link dead until the next attempt, and doubles the time to the one after it.
     fn rest(&mut self, now: u64) {
         self.stage = LifeStage::Dead;
         self.since = now.saturating_add(self.backoff);
         self.backoff = (2 * self.backoff).min(LAST_RETRY);
     }
 
-    /// The time of the next attempt. None: none is due.
+    /// The time of the next attempt to connect the link again. `None`: the link is not dead, or an
+    /// attempt is in progress.
     pub(super) fn retry_at(&self) -> Option<u64> {
-        // Words about links arrive: the answer to an attempt is certain to come.
+        // Out-of-band messages are not lost: the answer to an attempt is certain to come.
         (self.stage == LifeStage::Dead).then_some(self.since)
     }
 
-    /// The port works again: the next attempt follows at once.
+    /// Makes the next attempt due at once, because the port works again.
     pub(super) fn hurry(&mut self, now: u64) {
         if self.stage == LifeStage::Dead {
             self.since = self.since.min(now);
@@ -192,15 +196,16 @@ impl Lifecycle {
         }
     }
 
-    /// This end asks the peer to connect the link again: a new epoch begins.
+    /// Begins a new epoch, in which this end asks the peer to connect the link again.
     pub(super) fn join(&mut self) {
         self.stage = LifeStage::Joining;
         self.asked = true;
         self.epoch += 1;
     }
 
-    /// The peer asks to connect the link again in epoch `epoch`. True: this end connects again.
-    pub(super) fn hear_join(&mut self, epoch: u32) -> bool {
+    /// Handles the peer's request to connect the link again in epoch `epoch`. True: this end
+    /// connects again.
+    pub(super) fn on_join(&mut self, epoch: u32) -> bool {
         let accepted = self.stage == LifeStage::Dead && epoch > self.epoch;
         if accepted {
             self.epoch = epoch;
@@ -210,8 +215,9 @@ impl Lifecycle {
         accepted
     }
 
-    /// The peer has connected its end for epoch `epoch`. True: this end connects too, and probes.
-    pub(super) fn hear_joined(&mut self, epoch: u32) -> bool {
+    /// Records that the peer has connected its end for epoch `epoch`. True: this end connects too,
+    /// and probes.
+    pub(super) fn on_joined(&mut self, epoch: u32) -> bool {
         let accepted = self.stage == LifeStage::Joining && epoch == self.epoch;
         if accepted {
             self.stage = LifeStage::Probing(0);
@@ -219,7 +225,7 @@ impl Lifecycle {
         accepted
     }
 
-    /// A probe of this end has arrived.
+    /// Records that a probe of this end has arrived. Returns the next step.
     pub(super) fn probed(&mut self, now: u64) -> ProbeStep {
         let LifeStage::Probing(probes) = self.stage else {
             return ProbeStep::Stale;
@@ -235,8 +241,8 @@ impl Lifecycle {
         }
     }
 
-    /// The peer says that its probes in epoch `epoch` have arrived.
-    pub(super) fn hear_alive(&mut self, epoch: u32, now: u64) -> ProbeStep {
+    /// Records that the peer's probes in epoch `epoch` have arrived. Returns the next step.
+    pub(super) fn on_alive(&mut self, epoch: u32, now: u64) -> ProbeStep {
         match self.stage {
             LifeStage::Probing(0) if epoch == self.epoch && !self.asked => ProbeStep::Probe,
             LifeStage::Probing(PROBES) if epoch == self.epoch && self.asked => {
@@ -269,14 +275,14 @@ mod tests {
     fn a_link_is_dead_only_when_both_ends_are_drained() {
         let mut link = Lifecycle::new();
         assert!(link.fail() && !link.fail());
-        assert!(!link.hear(fence(1)), "of another life");
+        assert!(!link.on_fence(fence(1)), "of another life");
         assert!(link.bury(5, false).is_none());
-        assert!(link.hear(fence(0)));
+        assert!(link.on_fence(fence(0)));
         assert!(link.bury(5, false).is_none(), "this end is not drained");
         link.drained();
         assert!(link.bury(5, false).is_some());
         assert_eq!(link.stage(), LifeStage::Dead);
-        assert!(!link.hear(fence(0)), "a repetition");
+        assert!(!link.on_fence(fence(0)), "a repetition");
     }
 
     #[test]
@@ -285,7 +291,7 @@ mod tests {
             let mut link = Lifecycle::new();
             link.fail();
             link.drained();
-            link.hear(fence(0));
+            link.on_fence(fence(0));
             link.bury(now, false).unwrap();
             link
         };
@@ -293,19 +299,19 @@ mod tests {
         assert_eq!(a.retry_at(), Some(FIRST_RETRY));
         a.join();
         assert_eq!(a.retry_at(), None, "the answer comes");
-        assert!(b.hear_join(a.epoch()) && !b.hear_join(a.epoch()));
-        assert!(a.hear_joined(b.epoch()));
+        assert!(b.on_join(a.epoch()) && !b.on_join(a.epoch()));
+        assert!(a.on_joined(b.epoch()));
         use ProbeStep::{Live, PeersTurn, Probe, Stale};
         let probes = [0; 3].map(|now| a.probed(now));
         assert_eq!(probes, [Probe, Probe, PeersTurn]);
-        assert_eq!(b.hear_alive(0, 0), Stale, "of the earlier life");
-        assert_eq!(b.hear_alive(1, 0), Probe);
+        assert_eq!(b.on_alive(0, 0), Stale, "of the earlier life");
+        assert_eq!(b.on_alive(1, 0), Probe);
         assert!(!a.is_live() && !b.is_live(), "one direction may be dead");
         assert_eq!([0; 3].map(|now| b.probed(now)), [Probe, Probe, Live]);
-        assert_eq!((a.hear_alive(1, 0), b.probed(0)), (Live, Stale));
+        assert_eq!((a.on_alive(1, 0), b.probed(0)), (Live, Stale));
         assert!(a.is_live() && b.is_live());
-        assert!(!b.hear(fence(0)), "a stale fence");
-        assert!(b.hear(fence(1)));
+        assert!(!b.on_fence(fence(0)), "a stale fence");
+        assert!(b.on_fence(fence(1)));
     }
 
     #[test]
@@ -313,15 +319,15 @@ mod tests {
         let mut link = Lifecycle::new();
         link.fail();
         link.drained();
-        link.hear(fence(0));
+        link.on_fence(fence(0));
         link.bury(0, false).unwrap();
         let mut now = link.retry_at().unwrap();
         let mut gap = FIRST_RETRY;
         for _ in 0..12 {
             link.join();
-            assert!(link.hear_joined(link.epoch()) && link.fail());
+            assert!(link.on_joined(link.epoch()) && link.fail());
             link.drained();
-            assert!(link.hear(fence(link.epoch())));
+            assert!(link.on_fence(fence(link.epoch())));
             link.bury(now, false).unwrap();
             let next = link.retry_at().unwrap();
             assert!(next - now >= gap && next - now <= LAST_RETRY);
@@ -339,17 +345,17 @@ mod tests {
         for _ in 0..12 {
             assert!(link.fail());
             link.drained();
-            assert!(link.hear(fence(link.epoch())));
+            assert!(link.on_fence(fence(link.epoch())));
             link.bury(now, true).unwrap();
             let next = link.retry_at().unwrap();
             assert!(next - now <= LAST_PATH_RETRY);
             now = next;
             link.join();
-            assert!(link.hear_joined(link.epoch()));
+            assert!(link.on_joined(link.epoch()));
         }
         link.end();
         link.hurry(now);
-        assert!(link.retry_at().is_none() && !link.fail() && !link.hear(fence(link.epoch())));
-        assert!(!link.hear_join(link.epoch() + 1) && !link.is_connected());
+        assert!(link.retry_at().is_none() && !link.fail() && !link.on_fence(fence(link.epoch())));
+        assert!(!link.on_join(link.epoch() + 1) && !link.is_connected());
     }
 }

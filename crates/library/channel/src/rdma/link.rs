@@ -12,7 +12,7 @@ use super::rail::Rail;
 use super::wr_id::QpRole;
 use crate::Result;
 
-/// Notices of one peer that are expected at once, at most, in the receive queue for packets.
+/// The most notices of one peer that may be expected at one time in the receive queue for packets.
 pub(super) const SHARED_NOTICES: usize = 256;
 
 /// The connection to one peer over one rail of each end.
@@ -21,48 +21,52 @@ pub(super) struct Link {
     index: usize,
     rail: usize,
     network: Network,
-    /// Writes to this rank are placed in no order: only a completion shows that one is whole.
+    /// True if writes to this rank are not placed in order: only a completion shows that one is
+    /// complete.
     unordered: bool,
-    /// For packets, tails and grants.
+    /// The queue pair for packets, tails and grants.
     pub control: QpLink,
-    /// For zero-copy transfers, so that a short packet never waits behind one.
+    /// The queue pair for zero-copy transfers. It is a separate one so that a short packet never
+    /// waits behind a transfer.
     pub bulk: QpLink,
-    /// For reads, where both ends have several rails. A device starts the requests of a queue pair
-    /// in order, bounds the reads among them that have no answer, and reports completions in order:
-    /// in one queue pair a write would start and complete behind reads. None: reads share the queue
-    /// pair of writes.
+    /// The queue pair for reads, where both ends have several rails. A device starts the requests
+    /// of a queue pair in order, limits the number of unanswered reads, and reports completions in
+    /// order: in one queue pair a write would start and complete behind reads. `None`: reads share
+    /// the queue pair of writes.
     pub reads: Option<QpLink>,
-    /// Both ends post their transfers to `control`.
+    /// True if both ends post their transfers to `control`.
     shares_control: bool,
     /// The receives without memory for the notices of a peer that posts its transfers to the queue
-    /// pair of packets. None: notices come to the bulk queue pair.
+    /// pair of packets. `None`: notices come to the bulk queue pair.
     pub shared_notices: Option<SharedNotices>,
     /// The number of the pool, on this rail, that receives the peer's messages if this end has no
     /// memory for rings.
     pub pool: usize,
-    /// The number of messages that may come at once over this link to begin with.
+    /// The first window of the link: the number of the peer's messages that may be in flight over
+    /// it.
     pub window: u32,
     /// The peer's end of the link.
     peer: PeerEnd,
     /// The link's stage, with its epoch and the time of the next attempt to connect it.
     pub life: Lifecycle,
-    /// The queue pairs are new and not connected yet, or the device could not connect them.
+    /// True if the queue pairs are new and not connected yet, or the device could not connect them.
     is_new: bool,
     /// Pieces of transfers that failed with the link, until both ends are drained.
     pub lost_pieces: Vec<PieceId>,
-    /// Receives without memory that writes of the peer have used up.
+    /// The number of receives without memory that writes of the peer have consumed and that are due
+    /// to be posted again.
     pub receives_due: u32,
-    /// When the read was posted that shows whether the peer can be reached, in nanoseconds of the
-    /// node's clock.
+    /// The time at which the read that tests the path to the peer was posted, in nanoseconds of the
+    /// node's clock. `None`: no such read is in flight.
     pub probed: Option<u64>,
-    /// The oldest expected completion of each queue pair, as a waiting rank has seen it.
+    /// The oldest expected completion of each queue pair at the last check of a waiting rank.
     seen: [Seen; MOST_QPS],
 }
 
-/// The queue pairs of a link, at most.
+/// The most queue pairs of a link.
 const MOST_QPS: usize = 3;
 
-/// The oldest expected completion of a queue pair, and the time since which it is the same.
+/// The oldest expected completion of a queue pair, and the time since which it has been the oldest.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     since: u64,
@@ -85,17 +89,17 @@ pub(super) struct SharedNotices {
     expected: usize,
 }
 
-/// The queues of a link.
+/// The queues with which a new link is opened.
 pub(super) struct LinkQueues {
     pub cq: Cq,
     /// The receive queue for packets: a pool, or a private queue of `receives`.
     pub pool: Option<(usize, Srq)>,
     pub receives: usize,
-    /// The number of messages that may come at once to begin with.
+    /// The first window: the number of the peer's messages that may be in flight.
     pub window: u32,
     /// The receive queue for notices.
     pub notices: Srq,
-    /// Reads have a queue pair of their own.
+    /// True if reads have a queue pair of their own.
     pub reads: bool,
 }
 
@@ -181,20 +185,20 @@ impl Link {
         self.network
     }
 
-    /// Writes to this rank over this link are placed in no order: only a completion shows that one
-    /// is whole.
+    /// True if writes to this rank over this link are not placed in order: only a completion shows
+    /// that one is complete.
     #[inline(always)]
     pub(super) fn is_unordered(&self) -> bool {
         self.unordered
     }
 
-    /// Writes to the peer over this link are placed in no order.
+    /// True if writes to the peer over this link are not placed in order.
     #[inline(always)]
     pub(super) fn peer_is_unordered(&self) -> bool {
         self.peer.unordered
     }
 
-    /// From now on both ends post their transfers to the queue pair of packets.
+    /// Posts transfers to the queue pair of packets from now on, as the peer does.
     pub(super) fn share_control(&mut self) {
         self.shares_control = true;
         self.shared_notices = Some(SharedNotices::default());
@@ -210,7 +214,7 @@ impl Link {
         }
     }
 
-    /// All queue pairs.
+    /// All queue pairs of the link.
     fn queue_pairs(&self) -> impl Iterator<Item = &QpLink> {
         [&self.control, &self.bulk].into_iter().chain(&self.reads)
     }
@@ -225,7 +229,7 @@ impl Link {
     }
 
     /// Reserves a posted receive for a notice of a peer that posts its transfers to the queue pair
-    /// of packets. False: no more are possible.
+    /// of packets. False: `SHARED_NOTICES` notices are expected already.
     pub(super) fn reserve_shared_notice(&mut self, node: &mut dyn Node) -> Result<bool> {
         let Some(notices) = &mut self.shared_notices else {
             unreachable!("notices of this peer come to the bulk queue pair");
@@ -241,7 +245,7 @@ impl Link {
         Ok(true)
     }
 
-    /// Posts the receives for shared notices on a new queue pair.
+    /// Posts again, on a new queue pair, the receives for notices in the receive queue for packets.
     pub(super) fn post_shared_again(&mut self, node: &mut dyn Node) -> Result<()> {
         let Some(notices) = &mut self.shared_notices else {
             return Ok(());
@@ -253,7 +257,8 @@ impl Link {
         Ok(())
     }
 
-    /// A shared notice is no longer expected. Its receive stays for the next one.
+    /// Stops expecting one notice in the receive queue for packets. Its receive stays posted for
+    /// the next one.
     pub(super) fn release_shared_notice(&mut self) {
         let notices = self.shared_notices.as_mut();
         notices.expect("a shared notice was reserved").expected -= 1;
@@ -289,8 +294,8 @@ impl Link {
         })
     }
 
-    /// Connects the queue pairs to the peer's, or begins to. Without a partner at the peer the
-    /// queue pair for reads ends.
+    /// Lets the device connect the queue pairs to the peer's. Closes the queue pair for reads if
+    /// the peer has none.
     pub(super) fn connect(&mut self, node: &mut dyn Node, peer: &LinkAddress) -> Result<()> {
         self.peer = PeerEnd {
             rail: peer.rail,
@@ -305,8 +310,8 @@ impl Link {
         self.reconnect(node, &peer.queue_pairs)
     }
 
-    /// The device could not connect a queue pair. All go back to RESET, so that nothing of the
-    /// peer's arrives.
+    /// Records that the device could not connect a queue pair. All go back to RESET if the device
+    /// `resets` queue pairs, so that nothing of the peer arrives.
     pub(super) fn stay_unconnected(&mut self, node: &mut dyn Node, resets: bool) -> Result<()> {
         self.is_new = true;
         if resets {
@@ -317,7 +322,7 @@ impl Link {
         Ok(())
     }
 
-    /// The device still connects a queue pair of this link. An error says why it cannot.
+    /// True while the device is connecting a queue pair of this link. An error says why it cannot.
     pub(super) fn is_connecting(&self, node: &mut dyn Node) -> device::Result<bool> {
         let device = node.rail(self.rail);
         for queue_pair in self.queue_pairs() {
@@ -328,7 +333,8 @@ impl Link {
         Ok(false)
     }
 
-    /// The place `address` in the peer's memory for this rank, as requests on this link name it.
+    /// The location `address` in the peer's memory for this rank, with the key for requests on this
+    /// link.
     #[inline(always)]
     pub(super) fn remote(&self, address: u64) -> Remote {
         Remote {
@@ -337,7 +343,7 @@ impl Link {
         }
     }
 
-    /// Posts the receives without memory that the peer's writes have used up.
+    /// Posts the receives without memory that the peer's writes have consumed.
     pub(super) fn post_receives_due(&mut self, node: &mut dyn Node) -> Result<()> {
         while self.receives_due > 0 {
             self.control.post_receive(node)?;
@@ -363,8 +369,8 @@ impl Link {
         all.try_for_each(|(role, queue_pair)| queue_pair.fail(node, peer, role))
     }
 
-    /// A queue pair has reported no expected completion for `limit` nanoseconds, as far as earlier
-    /// calls have seen.
+    /// True if a queue pair has had the same oldest expected completion for more than `limit`
+    /// nanoseconds, as far as earlier calls have recorded.
     pub(super) fn is_stalled(&mut self, now: u64, limit: u64) -> bool {
         let mut all = self.seen;
         let mut is_stalled = false;
@@ -379,12 +385,13 @@ impl Link {
         is_stalled
     }
 
-    /// The queue pairs are not connected.
+    /// True if the queue pairs are not connected.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Since `fail`, every completion of all queue pairs has been taken, or they are new.
+    /// True if every completion of all queue pairs since `fail` has been polled, or the queue pairs
+    /// are new.
     pub(super) fn is_drained(&self, node: &mut dyn Node) -> Result<bool> {
         if self.is_new {
             return Ok(true);
@@ -397,7 +404,8 @@ impl Link {
         Ok(true)
     }
 
-    /// Forgets the requests that have failed. The pieces of transfers among them are kept.
+    /// Forgets the requests that have failed, but keeps the pieces of transfers among them. Returns
+    /// the numbers of the send buffers of failed messages.
     pub(super) fn forget(&mut self) -> Vec<usize> {
         let mut messages = Vec::new();
         let all = self.queue_pairs_mut();
@@ -414,7 +422,8 @@ impl Link {
         messages
     }
 
-    /// Makes the queue pairs new. Returns those for packets and for transfers that are gone.
+    /// Takes the queue pairs back to RESET, or replaces them. Returns the replaced ones for packets
+    /// and for transfers.
     pub(super) fn renew(&mut self, node: &mut dyn Node, resets: bool) -> Result<[Option<Qp>; 2]> {
         self.is_new = true;
         if let Some(reads) = &mut self.reads {
@@ -426,7 +435,7 @@ impl Link {
         ])
     }
 
-    /// The addresses of the queue pairs.
+    /// The addresses of this end's queue pairs, for the peer.
     pub(super) fn addresses(&self, node: &mut dyn Node) -> Result<QpAddresses> {
         let reads = self.reads.as_ref();
         Ok(QpAddresses {
@@ -448,7 +457,7 @@ impl Link {
         Ok(())
     }
 
-    /// Marks the requests of all queue pairs as probes, or ends that.
+    /// Sets whether the requests of all queue pairs are marked as probes.
     pub(super) fn set_probing(&self, node: &mut dyn Node, probing: bool) -> Result<()> {
         let device = node.rail(self.rail);
         for queue_pair in self.queue_pairs() {
@@ -457,12 +466,12 @@ impl Link {
         Ok(())
     }
 
-    /// Every posted request is known to be complete.
+    /// True if every posted request is known to be complete.
     pub(super) fn is_idle(&self) -> bool {
         self.queue_pairs().all(|queue_pair| queue_pair.held() == 0)
     }
 
-    /// No completion is expected.
+    /// True if no completion of the link's queue pairs is expected.
     pub(super) fn is_quiet(&self) -> bool {
         !self.queue_pairs().any(QpLink::awaits)
     }

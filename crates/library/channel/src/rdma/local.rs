@@ -11,21 +11,22 @@ use super::rail_set::{MAX_RAILS, RailSet};
 use crate::{Error, Fault, Result};
 use knobs::RdmaDesign;
 
-/// Receives of one link that are used up and not yet posted again, at most.
+/// The most receives of one link that may be consumed and not yet posted again.
 pub(super) const LATE: u32 = 16;
 
-/// This rank's side of all connections.
+/// This rank's side of all connections: its node, its rails, and the values that are alike for
+/// every peer.
 pub(super) struct Local {
     pub rank: usize,
     pub node: Box<dyn Node>,
     pub rails: Box<[Rail]>,
     /// The rails that endpoints use.
     pub in_use: RailSet,
-    /// A rail in use places writes in no order: only completions report packets on it.
+    /// True if a rail in use does not place writes in order: only completions report packets on it.
     pub unordered: bool,
-    /// A device in use works only while its owner polls it, and each post to it costs much.
+    /// True if a device in use works only while its owner polls it, and each post to it is costly.
     pub needs_polls: bool,
-    /// The node knows when no path to a peer carries anything.
+    /// True if the node knows when no path to a peer carries anything.
     pub knows_cuts: bool,
     pub config: Config,
     pub layout: Layout,
@@ -39,7 +40,7 @@ impl Local {
         let count = node.rails().min(MAX_RAILS);
         let in_use = RailSet::below(match config.design {
             RdmaDesign::ZeroCopy => count.min(config.rails.most.max(1)),
-            // The other designs are those of one rail.
+            // The other designs use one rail.
             _ => 1,
         });
         let rails: Box<[Rail]> = (0..count)
@@ -64,7 +65,8 @@ impl Local {
         self.in_use.iter().map(|rail| &self.rails[rail])
     }
 
-    /// Requests for devices to which a post costs much leave together from now on, or leave now.
+    /// Makes requests for devices with costly posts wait and leave together from now on, or leave
+    /// now.
     #[inline(never)]
     pub(super) fn cork(&mut self, on: bool) {
         for rail in self.in_use.iter().filter(|rail| self.rails[*rail].polled()) {
@@ -89,7 +91,7 @@ impl Local {
         }
     }
 
-    /// Reserves a receive for a notice on each of `rails`. None: one of them has none.
+    /// Reserves a receive for a notice on each of `rails`. `None`: some rail has no receive left.
     pub(super) fn reserve_notices(&mut self, rails: RailSet) -> Result<Option<Reserved>> {
         let mut reserved = RailSet::default();
         for rail in rails.iter() {
@@ -114,7 +116,7 @@ impl Local {
         self.node.rail(rail).attributes().name.clone()
     }
 
-    /// A peer with its place.
+    /// The name of a peer for messages to the user, with its host where that is known.
     pub(super) fn name_of(&mut self, peer: usize) -> String {
         match self.node.place_of(peer) {
             place if place.is_empty() => format!("rank {peer}"),
@@ -122,7 +124,7 @@ impl Local {
         }
     }
 
-    /// The place of this rank, for a sentence about another one.
+    /// The name of this rank, with its host where that is known, for a sentence about another rank.
     pub(super) fn place_here(&mut self) -> String {
         match self.node.place_of(self.rank) {
             place if place.is_empty() => "this rank".into(),
@@ -130,7 +132,7 @@ impl Local {
         }
     }
 
-    /// The error of a request that has failed on a rail, and with it the connection.
+    /// The error of a request to `peer` that has failed on a rail, and has ended the connection.
     #[cold]
     pub(super) fn lost(&mut self, peer: usize, rail: usize, status: Status) -> Error {
         let mut device = self.device(rail);
@@ -150,13 +152,13 @@ impl Local {
     }
 }
 
-/// The advice for a request that failed with `status` on such a link.
+/// The advice to the user for a request that failed with `status` over this link layer.
 pub(super) fn advice(status: Status, link: LinkLayer) -> &'static str {
     match status {
         Status::RetryExceeded if link == LinkLayer::Internet => {
             "is that rank still alive, and are interface, cable and route between the two hosts up (ip link, ping)?"
         }
-        // The second is what some devices report that have no path to the peer any more.
+        // Some devices report `LocalQpOperation` when they have no path to the peer any more.
         Status::RetryExceeded | Status::LocalQpOperation => {
             "is that rank still alive, and are cable, port and switch between the two up (ibstat, ibdiagnet)?"
         }

@@ -1,5 +1,5 @@
-//! The buffers of messages at one endpoint: those that a peer may use now, and the receives that
-//! are posted for its messages.
+//! Buffers for peers without rings, whose packets are messages: whether a message may be sent now,
+//! and the receives for the peer's messages.
 
 use std::ops::Range;
 
@@ -13,9 +13,10 @@ use super::registered::Registered;
 use super::srq_path::{MessagePlace, fit, memory_buffer};
 use crate::Result;
 
-/// A message may go to this peer.
+/// True if a message may be sent to this peer now.
 pub(super) fn may_send_message(endpoint: &Endpoint) -> bool {
-    // One place in the queue stays free for a grant-only message, and other peers need buffers too.
+    // One entry of the send queue stays free for a grant-only message, and other peers need buffers
+    // too.
     endpoint.sender.last() < endpoint.credits.allowed()
         && endpoint.home().control.held() < 2 * MOST
         && endpoint.lost_messages.is_empty()
@@ -29,8 +30,8 @@ fn pool_on(endpoint: &Endpoint, rail: &Rail) -> usize {
     link.map_or(0, |link| link.pool)
 }
 
-/// Posts receives for the messages of `peer`, which has no memory for rings, in the memory for its
-/// ring.
+/// Posts receives for the messages of `peer`, which has no memory for rings. Their buffers lie in
+/// this end's memory for the ring from the peer.
 pub(super) fn adopt_memory(
     endpoint: &mut Endpoint,
     node: &mut dyn Node,
@@ -43,8 +44,8 @@ pub(super) fn adopt_memory(
     Ok(())
 }
 
-/// Posts a receive into a buffer in the memory for the peer's ring, on the home link. Without a
-/// link that works the buffer waits for one.
+/// Posts a receive, on the home link, into a buffer of this end's memory for the ring from the
+/// peer. Without a link that works the buffer waits for one.
 pub(super) fn post_in_memory(
     endpoint: &mut Endpoint,
     node: &mut dyn Node,
@@ -65,7 +66,7 @@ pub(super) fn post_in_memory(
     )
 }
 
-/// Posts the receives that wait for a link on link `on`, which the peer may use soon.
+/// Posts the receives that waited for a working link on link `on`, which the peer may use soon.
 pub(super) fn post_unposted(
     endpoint: &mut Endpoint,
     node: &mut dyn Node,
@@ -91,7 +92,7 @@ fn post_on(
     link.control.post_buffer(node, peer, buffer, into)
 }
 
-/// The memory of a message that has come over `rail`, and the message's place in it.
+/// The memory of a message that has arrived over `rail`, and the message's range in it.
 pub(super) fn message<'a>(
     endpoint: &'a Endpoint,
     rail: &'a Rail,
@@ -108,7 +109,7 @@ pub(super) fn message<'a>(
     }
 }
 
-/// Posts the receive of a message again.
+/// Posts the receive of a message again, into the same buffer.
 pub(super) fn post_again(
     endpoint: &mut Endpoint,
     node: &mut dyn Node,

@@ -1,4 +1,5 @@
-//! Packets as messages: sending, receiving and granting them. `srq_path` keeps the buffers.
+//! Packets to and from peers without rings, as messages: sending, receiving and granting them.
+//! `srq_path` keeps the buffers.
 
 use device::{Effort, Operation, Slice};
 
@@ -14,7 +15,8 @@ use super::registered::Block;
 use super::srq_path::{ArrivedMessage, MessagePlace, SrqPath};
 use crate::{Error, Head, More, Put, Result};
 
-/// A message to this peer has no buffer or no credit, as far as completions have been taken.
+/// True if a message to this peer has no buffer or no credit, as far as completions have been
+/// polled.
 pub(super) fn lacks_room(
     messages: &mut SrqPath,
     local: &mut Local,
@@ -50,7 +52,7 @@ pub(super) fn send(
     let info = SlotInfo {
         content: SlotContent::Packet,
         len: len as u32,
-        tail: endpoint.credits.window.tell(),
+        tail: endpoint.credits.window.report(),
     };
     let words = [head[0], head[1], head[2], info.encode(), sequence];
     for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
@@ -144,7 +146,8 @@ pub(super) fn send_grants(
     messages.retain_owed(|to| {
         let endpoint = endpoints.of(to);
         let owes = endpoint.credits.window.owes() && !endpoint.connection.is_over();
-        // The peer may have something to send yet, and its goodbye waits for that.
+        // After this rank's goodbye a grant goes out of band: the peer may still have messages to
+        // send, and its own goodbye waits for them.
         let by_word = endpoint.connection.has_said_bye();
         let may_write = endpoint.connection.may_write();
         if owes && !(by_word || may_write && endpoint.home().control.has_room()) {
@@ -153,7 +156,7 @@ pub(super) fn send_grants(
         endpoint.credits.window.listed = false;
         if owes && result.is_ok() {
             charges.charge(&mut **node, Effort::Control);
-            let grant = endpoint.credits.window.tell_alone();
+            let grant = endpoint.credits.window.report_alone();
             result = match by_word {
                 true => {
                     let word = HandshakeMessage::Grant(grant).encode();
@@ -167,8 +170,8 @@ pub(super) fn send_grants(
     result
 }
 
-/// A peer grants messages without one of its own.
-pub(super) fn hear_grant(endpoint: &mut Endpoint, from: usize, lower: u32) -> Result<()> {
+/// Handles a grant that a peer has sent without a packet.
+pub(super) fn on_grant(endpoint: &mut Endpoint, from: usize, lower: u32) -> Result<()> {
     let last = endpoint.sender.last();
     let grant = endpoint.credits.grant(last, lower);
     let grant = grant.ok_or_else(|| Error::broken(from, GRANTS))?;
@@ -176,7 +179,7 @@ pub(super) fn hear_grant(endpoint: &mut Endpoint, from: usize, lower: u32) -> Re
     Ok(())
 }
 
-/// A packet in a message.
+/// The contents of a message: one packet, with its number and a grant.
 struct MessagePacket {
     head: Head,
     len: usize,

@@ -47,7 +47,7 @@ fn setup(placement: Placement, seed: u64) -> Setup {
     }
 }
 
-/// Ranks with both rails. TCP uses this address.
+/// Ranks with both rails. The TCP rail uses the address `ip`.
 fn mixed(ranks: usize, config: Config, setup: &Setup, ip: IpAddr) -> (Vec<Rdma>, Cables) {
     let (devices, cables) = strict::hosted(ranks, setup);
     let board = Board::new(ranks);
@@ -183,7 +183,7 @@ enum Fault {
 /// under a policy ends unnoticed.
 const NOTICED: u32 = 20_000;
 
-/// Breaks each rail this number of times under random traffic. Each comes back in between.
+/// Breaks each rail `times` times under random traffic. It works again in between.
 fn run(seed: u64, times: u32) {
     let ip = IpAddr::from([127, 0, 8, 1 + seed as u8]);
     let placement = match seed % 2 {

@@ -20,12 +20,12 @@
 //!   `ring_receiver`, `credit` and a `link` for each rail;
 //! - `transfers`: zero-copy transfers, of `bulk` (their account) and `registrations` (exposed
 //!   memory, registered once for all rails of a protection domain, and the cache of it);
-//! - `last_path`, `failover`, `revival`: a link or peer fails, or works again; `outage`: the
-//!   patience with a peer that no link reaches;
-//! - `completions`: the reports of devices; above it `recovery` and `silence`, which go on with
+//! - `last_path`, `failover`, `revival`: the failure and the return of links and peers; `outage`:
+//!   the clocks of a peer that no link reaches;
+//! - `completions`: the completions of devices; above it `recovery` and `silence`, which drive
 //!   failed links and silent peers, and `probe`, the schedule of probes;
-//! - `connect`: the handshake, and `early`, what ranks begin that this rank does not know yet;
-//!   `put`: the path of a packet.
+//! - `connect`: the handshake; `early`: handshake messages of ranks that this rank does not know
+//!   yet; `put`: the path of a packet.
 //!
 //! Invariants beyond those of every transport:
 //! - nothing is written to a peer before it has said that its end is connected (`Ready`);
@@ -126,15 +126,15 @@ use ring_watch::RingWatch;
 use srq_path::SrqPath;
 use transfers::Transfers;
 
-/// Polls of the rings from one poll of completions and handshake messages to the next, while the
-/// rings are empty.
+/// The number of polls of the rings between two polls of completions and handshake messages, while
+/// the rings are empty.
 const IDLE_POLLS: u32 = 64;
-/// As `IDLE_POLLS`, while the rings are not empty.
+/// As `IDLE_POLLS`, while the rings have packets.
 const BUSY_POLLS: u32 = 256;
 
 /// The RDMA transport of one rank.
 pub struct Rdma {
-    /// The word for the rails in use.
+    /// The name of the rails in use for messages to the user: "RDMA", "TCP", or both.
     transport: &'static str,
     connections: Connections,
     awaited: AwaitedPeers,
@@ -181,7 +181,7 @@ impl Rdma {
         })
     }
 
-    /// Ranks up to `ranks` - 1 are peers from now on.
+    /// Makes every rank below `ranks` a peer of this rank.
     pub(crate) fn add_peers(&mut self, ranks: usize) -> Result<()> {
         connect::add_peers(&mut self.connections, ranks)
     }
@@ -191,17 +191,17 @@ impl Rdma {
         self.connections.local.rank
     }
 
-    /// The user's choices.
+    /// The settings of the transport.
     pub fn config(&self) -> &Config {
         &self.connections.local.config
     }
 
-    /// The rank's place in its machine.
+    /// The rank's node: its devices, its clock and its out-of-band messages.
     pub fn node(&mut self) -> &mut dyn Node {
         &mut *self.connections.local.node
     }
 
-    /// The work of the registration cache so far.
+    /// The counts of the registration cache.
     pub fn registration_counts(&self) -> RegistrationCounts {
         self.connections.transfers.registrations.counts()
     }
@@ -216,8 +216,8 @@ impl Rdma {
         })
     }
 
-    /// Lets the program compute, on a modelled machine, until something may have changed. False: it
-    /// has computed all the time that was announced.
+    /// Lets the announced computing of the program pass, on a modelled machine, until something may
+    /// have changed. False: all of it has passed.
     pub(crate) fn compute(&mut self) -> Result<bool> {
         self.pass(u64::MAX, |node, longest, _| match node.accounting() {
             Some(accounting) => accounting.compute(longest),
@@ -225,8 +225,8 @@ impl Rdma {
         })
     }
 
-    /// Lets time pass by `then`, for at most `nanos` nanoseconds: until something may have changed,
-    /// or is due. `then` learns whether only an attempt to take a link back is due.
+    /// Lets time pass by `then`, until something may have changed or is due. `then` gets the limit,
+    /// at most `nanos`, and true if only an attempt to connect a dead link is due.
     fn pass<T>(
         &mut self,
         nanos: u64,
@@ -239,7 +239,7 @@ impl Rdma {
         if !self.connections.local.node.is_virtual() {
             self.probes.probe(&mut self.connections)?;
         }
-        self.tend_last_paths()?;
+        self.check_last_paths()?;
         let all = &mut self.connections;
         let [urgent, retry] = recovery::next_retries(all);
         let patience = all.local.config.patience;
@@ -262,23 +262,23 @@ impl Rdma {
         Ok(passed)
     }
 
-    /// This rank waits for `peer`. To be called again and again in a wait.
+    /// Times the silence of `peer`, for which this rank waits. To be called repeatedly in a wait.
     #[cold]
     pub(crate) fn contact(&mut self, peer: usize) -> Result<()> {
         self.awaited.contact(&mut self.connections, peer)
     }
 
-    /// Judges silent peers. An error: a peer is lost.
-    pub(crate) fn tend_last_paths(&mut self) -> Result<()> {
-        silence::tend(&mut self.connections)
+    /// Gives up the peers whose silence has lasted too long. An error: a peer is lost.
+    pub(crate) fn check_last_paths(&mut self) -> Result<()> {
+        silence::check(&mut self.connections)
     }
 
-    /// Another part of this rank has given up a peer.
+    /// Gives up a peer because another part of this rank has given it up.
     pub(crate) fn give_up_peer(&mut self, peer: usize) {
         silence::give_up(&mut self.connections, peer);
     }
 
-    /// The node knows when no path to a peer carries anything.
+    /// True if the node knows when no path to a peer carries anything.
     pub(crate) fn knows_cuts(&self) -> bool {
         self.connections.local.knows_cuts
     }
@@ -288,30 +288,31 @@ impl Rdma {
         self.connections.attention.outages
     }
 
-    /// The next poll must not be left out: this rank is about to sleep, or moves long messages.
+    /// True if the next poll is needed: this rank is about to sleep, or moves long messages.
     #[inline]
     pub(crate) fn must_poll(&self) -> bool {
         self.connections.attention.all || self.connections.transfers.bulk.is_moving()
     }
 
-    /// A device in use works only while its owner polls it.
+    /// True if a device in use works only while its owner polls it.
     pub(crate) fn needs_polls(&self) -> bool {
         self.connections.local.needs_polls
     }
 
-    /// This host's processors do the work of a device in use: a rank that spins keeps them from it.
+    /// True if processors of this host do the work of a device in use. A spinning rank then delays
+    /// that work.
     pub fn needs_processors(&self) -> bool {
         let mut in_use = self.connections.local.rails_in_use();
         in_use.any(|rail| rail.by_processor())
     }
 
-    /// Zero-copy transfers of this rank are in flight, or notices of peers are expected.
+    /// True if zero-copy transfers of this rank are in flight, or notices of peers are expected.
     #[inline(always)]
     pub fn is_moving(&self) -> bool {
         self.connections.transfers.bulk.is_active()
     }
 
-    /// The costs of the paths to other hosts, and within this one.
+    /// The costs of the path to another host, and of the path within this host.
     pub(crate) fn paths(&self) -> [PathCosts; 2] {
         self.paths.both()
     }
@@ -324,7 +325,7 @@ impl Rdma {
         explain::rails(local, endpoints.get(peer), len)
     }
 
-    /// The names of the devices in use, in the order of rails. In virtual time they have none.
+    /// The names of the devices in use, in the order of rails. Empty in virtual time.
     pub(crate) fn rail_names(&mut self) -> Vec<String> {
         let local = &mut self.connections.local;
         if local.node.is_virtual() {
@@ -334,7 +335,7 @@ impl Rdma {
         in_use.iter().map(|rail| local.device(rail)).collect()
     }
 
-    /// Takes the reports about rails since the last call: a topic, and the words.
+    /// Takes the reports about rails since the last call, each with its topic and its text.
     pub fn take_reports(&mut self) -> Vec<(String, String)> {
         let failed = self.connections.attention.take_reports().into_iter();
         let warnings = self.connections.local.node.warnings().into_iter();
@@ -352,27 +353,29 @@ impl Rdma {
         named.collect()
     }
 
-    /// The number of packets that have left for a peer, at most: a slot of coalesced packets counts
-    /// as one.
+    /// An upper bound of the number of packets that have left for a peer. A slot of coalesced
+    /// packets counts as one.
     pub fn sent(&self, peer: usize) -> u64 {
         self.connections.endpoints.get(peer).map_or(0, |endpoint| {
             endpoint.sender.last() + u64::from(endpoint.sender.is_coalescing())
         })
     }
 
-    /// The number of a peer's packets that have been handed on, as the peer counts them.
+    /// The number of a peer's packets that have been passed to the handler, counted as the peer's
+    /// [`sent`](Rdma::sent) counts them.
     pub fn taken(&self, peer: usize) -> u64 {
         let endpoint = self.connections.endpoints.get(peer);
         endpoint.map_or(0, |endpoint| endpoint.receiver.consumed())
     }
 
-    /// Some of the packets that a peer coalesced in one slot have been handed on, and some not.
+    /// True if some packets of a coalesced slot of this peer have been passed to the handler, and
+    /// others have not.
     pub fn is_amid(&self, peer: usize) -> bool {
         let endpoint = self.connections.endpoints.get(peer);
         endpoint.is_some_and(|endpoint| endpoint.receiver.is_amid_slot())
     }
 
-    /// Does what must be done before the rings are polled.
+    /// Progresses handshakes, completions and failed links before the rings are polled.
     #[inline]
     fn attend(&mut self) -> Result<()> {
         let all = &mut self.connections;
@@ -390,23 +393,23 @@ impl Rdma {
             coalesce::send_deferred(all)?;
         }
         match all.attention.fencing {
-            true => self.tend_fences(),
+            true => self.progress_fences(),
             false => Ok(()),
         }
     }
 
-    /// Goes on with links that are being given up. To be called while there are some.
+    /// Progresses links that are being given up. To be called while there are some.
     #[cold]
     #[inline(never)]
-    fn tend_fences(&mut self) -> Result<()> {
+    fn progress_fences(&mut self) -> Result<()> {
         let all = &mut self.connections;
         completions::poll_all(all)?;
         connect::listen(all)?;
-        recovery::tend_fences(all)
+        recovery::progress_fences(all)
     }
 
-    /// Does the rare work of a poll: takes the hellos of new peers, and finds requests that have
-    /// failed.
+    /// Does the rare work of a poll: receives the hellos of new peers, and polls all completion
+    /// queues, where failed requests show.
     #[inline(never)]
     fn attend_to_all(&mut self) -> Result<()> {
         let all = &mut self.connections;
@@ -414,13 +417,13 @@ impl Rdma {
         connect::listen(all)?;
         completions::poll_all(all)?;
         if !all.attention.silent.is_empty() {
-            silence::tend_silent(all)?;
-            // A program that computes between its polls makes few of them.
+            silence::check_silent(all)?;
+            // A program that computes between its polls makes few: each of them checks again.
             all.attention.all = !all.attention.silent.is_empty();
         }
         match all.attention.impaired.is_empty() {
             true => Ok(()),
-            false => recovery::tend_dead(all),
+            false => recovery::progress_dead(all),
         }
     }
 
@@ -438,7 +441,7 @@ impl Rdma {
         completions::poll(&mut self.connections)?;
         // A link may fail with the last requests of the job.
         if self.connections.attention.fencing {
-            self.tend_fences()?;
+            self.progress_fences()?;
         }
         let all = &mut self.connections;
         let mut ended = true;
@@ -453,7 +456,7 @@ impl Rdma {
             let mut peer = all.peer(to);
             if !peer.endpoint.connection.has_said_bye() && connect::is_settled(&mut peer)? {
                 peer.endpoint.connection.say_bye();
-                peer.tell(&HandshakeMessage::Bye)?;
+                peer.send_oob(&HandshakeMessage::Bye)?;
                 last_path::await_word(&mut peer);
             }
             ended &= peer.endpoint.connection.is_over();

@@ -1,9 +1,9 @@
 //! Notices: the immediates by which writers report the end of a transfer.
 //!
 //! A transfer over several links ends with one notice on each. A notice names the transfer, by the
-//! number that the receiver gave, and the part of the transfer, by the position of its link at the
-//! sender. A part that another link has carried again keeps its name. The receiver keeps the set of
-//! parts: a notice that comes twice counts once.
+//! number that the receiver gave, and the share of the transfer, by the position of its link at the
+//! sender. A share that another link has carried again keeps its number. The receiver keeps the set
+//! of reported shares: a notice that comes twice counts once.
 //!
 //! ```text
 //! bits 6-31    3-5     0-2
@@ -12,9 +12,10 @@
 
 use super::rail_set::{MAX_RAILS, RailSet};
 
-/// Bits of a share's name, and of the number of shares.
+/// The number of bits of a share's number, and of the number of shares.
 const SHARE_BITS: u32 = MAX_RAILS.trailing_zeros();
-/// The bits of a notice's number.
+/// The mask of the bits of a notice's number, which is also the greatest one: numbers wrap behind
+/// it.
 pub(super) const NOTICE_NUMBERS: u32 = u32::MAX >> (2 * SHARE_BITS);
 
 /// The contents of a notice.
@@ -22,9 +23,9 @@ pub(super) const NOTICE_NUMBERS: u32 = u32::MAX >> (2 * SHARE_BITS);
 pub(super) struct NoticeWord {
     /// The number of the transfer, which the receiver gave.
     pub number: u32,
-    /// The part of the transfer.
+    /// The number of the share: the position of its link at the sender.
     pub share: usize,
-    /// The number of parts: at least one.
+    /// The number of shares of the transfer: at least one.
     pub count: usize,
 }
 
@@ -47,7 +48,7 @@ impl NoticeWord {
     }
 }
 
-/// The parts of a transfer that have been reported.
+/// The shares of a transfer that have been reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shares {
     arrived: RailSet,
@@ -59,8 +60,8 @@ pub(super) struct Shares {
 pub(super) struct Contradiction;
 
 impl Shares {
-    /// A notice has arrived. True: every part has been reported. An error: the notice contradicts
-    /// an earlier one.
+    /// Records the notice of a share. True: every share has been reported. An error: the notice
+    /// contradicts an earlier one.
     pub(super) fn insert(&mut self, word: NoticeWord) -> Result<bool, Contradiction> {
         if *self.count.get_or_insert(word.count) != word.count {
             return Err(Contradiction);
@@ -73,7 +74,7 @@ impl Shares {
         }
     }
 
-    /// The parts that have been reported.
+    /// The numbers of the shares that have been reported.
     pub(super) fn arrived(&self) -> RailSet {
         self.arrived
     }

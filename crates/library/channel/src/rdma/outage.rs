@@ -7,8 +7,8 @@
 
 use device::Signs;
 
-/// An attempt to take a link back counts from this time before the peer's answer on, at most, in
-/// nanoseconds: before that the peer may have computed.
+/// The longest time before the peer's answer that counts as time of an attempt to connect a link
+/// again, in nanoseconds: before that the peer may have computed.
 const ATTEMPT: u64 = 2_000_000_000;
 /// The longest time between two checks that counts as silence of the peer, in nanoseconds. In a
 /// longer one this rank computed, or was stopped, and received nothing.
@@ -18,21 +18,22 @@ const REPORT_AFTER: u64 = 1_000_000_000;
 /// The silence after which a peer that gives no sign is reported to the user, though no link has
 /// failed, in nanoseconds. Its host is asked meanwhile.
 const REPORT_SILENCE: u64 = 5_000_000_000;
-/// The time for which a host refuses datagrams to a process that has ended, in nanoseconds, before
-/// its silence counts as its death. A program that restarts a firewall refuses for a short time.
+/// The time for which the peer's host must refuse datagrams before the peer counts as dead, in
+/// nanoseconds. A program that restarts a firewall refuses them for a short time.
 const DEATH: u64 = 3_000_000_000;
 
 /// The longest silence of a peer that is not lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Nanoseconds. None: for ever.
+    /// The longest silence in nanoseconds. `None`: there is no limit.
     pub silence: Option<u64>,
-    /// A refusal by the peer's host is the death of the peer, because nobody else reports deaths.
+    /// True if a refusal by the peer's host is the death of the peer, because nobody else reports
+    /// deaths.
     pub refusal_is_death: bool,
 }
 
 impl Patience {
-    /// A peer is lost at once when no link to it works.
+    /// No patience: a peer is lost at once when no link to it works.
     pub const NONE: Patience = Patience {
         silence: Some(0),
         refusal_is_death: false,
@@ -51,11 +52,11 @@ impl Default for Patience {
 /// The reason why a peer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// Its process gave no sign.
+    /// The peer's process gave no sign of activity.
     Silent,
-    /// It answered, but no link to it worked.
+    /// The peer answered, but no link to it worked.
     Unusable,
-    /// Its host says that the process is gone.
+    /// The peer's host reports that the process has ended.
     Dead,
 }
 
@@ -64,13 +65,16 @@ pub(super) enum Loss {
 pub(super) struct Outage {
     began: u64,
     silent_since: u64,
-    /// The time spent on attempts that the peer answered and that failed.
+    /// The time spent on attempts that the peer answered and that failed, in nanoseconds.
     failing: u64,
-    /// The end of the last of them, and the peer's answer to the present one.
+    /// The time at which the last attempt failed; before that, the beginning of the outage.
     attempted: u64,
+    /// The time of the peer's answer to the present attempt.
     answered: Option<u64>,
-    /// Time of this rank's last check for signs of the peer.
+    /// The time of this rank's last check for signs of the peer.
     checked: u64,
+    /// The time since which the peer's host reports that the process has ended, where that decides.
+    refused: Option<u64>,
     reported: bool,
     answers_reported: bool,
 }
@@ -85,18 +89,19 @@ impl Outage {
             attempted: now,
             answered: None,
             checked: now,
+            refused: None,
             reported: false,
             answers_reported: false,
         }
     }
 
-    /// The peer, or its host, gave a sign at this time.
+    /// Records a sign of the peer or its host at this time.
     pub(super) fn sign(&mut self, at: u64) {
         self.silent_since = self.silent_since.max(at);
     }
 
-    /// This rank checks for signs of the peer. A long time without a check is no silence of the
-    /// peer.
+    /// Records that this rank checks for signs of the peer. A long time without a check is no
+    /// silence of the peer.
     pub(super) fn check_signs(&mut self, now: u64) {
         let away = now
             .saturating_sub(self.checked)
@@ -105,18 +110,19 @@ impl Outage {
         self.checked = now;
     }
 
-    /// No path has carried anything since this time.
+    /// Sets the time since which no path has carried anything.
     pub(super) fn silent_from(&mut self, at: u64) {
         self.silent_since = at;
     }
 
-    /// The peer has answered an attempt to take a link back.
+    /// Records that the peer has answered an attempt to connect a link again.
     pub(super) fn answered(&mut self, now: u64) {
         self.sign(now);
         self.answered = Some(now);
     }
 
-    /// An attempt has failed. It counts if the peer had answered it.
+    /// Records that an attempt to connect a link again has failed. Its time counts if the peer had
+    /// answered it.
     pub(super) fn attempt_failed(&mut self, now: u64) {
         if let Some(answered) = self.answered.take() {
             let from = self.attempted.max(answered.saturating_sub(ATTEMPT));
@@ -125,9 +131,18 @@ impl Outage {
         self.attempted = now;
     }
 
-    /// The time at which the peer is lost unless it gives a sign before. None: never.
+    /// The time at which the peer is lost unless it gives a sign before. `None`: never.
     pub(super) fn deadline(&self, patience: Patience) -> Option<u64> {
-        Some(self.silent_since.saturating_add(patience.silence?))
+        let silence = |longest| self.silent_since.saturating_add(longest);
+        [self.verdict_at(), patience.silence.map(silence)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// The time at which a peer whose host refuses datagrams counts as dead.
+    fn verdict_at(&self) -> Option<u64> {
+        self.refused.map(|since| since.saturating_add(DEATH))
     }
 
     /// The reason why the peer is lost at `now`, if it is.
@@ -135,8 +150,8 @@ impl Outage {
         if let Some(last) = signs.last {
             self.sign(last);
         }
-        let refused = signs.refused.is_some_and(|since| now >= since + DEATH);
-        if patience.refusal_is_death && refused {
+        self.refused = signs.refused.filter(|_| patience.refusal_is_death);
+        if self.verdict_at().is_some_and(|at| now >= at) {
             return Some(Loss::Dead);
         }
         let longest = patience.silence?;
@@ -147,20 +162,21 @@ impl Outage {
         (silent >= longest).then_some(Loss::Silent)
     }
 
-    /// Nanoseconds since the beginning.
+    /// The time since the beginning of the outage, in nanoseconds.
     pub(super) fn lasts(&self, now: u64) -> u64 {
         now.saturating_sub(self.began)
     }
 
-    /// A report to the user is due now. True once. `is_cut_off`: no link works; otherwise the peer
-    /// only gives no sign.
+    /// True if a report to the user is due now; true only once. `is_cut_off`: no link works;
+    /// otherwise the peer only gives no sign.
     pub(super) fn report_is_due(&mut self, is_cut_off: bool, now: u64) -> bool {
         let is_due = self.report_at(is_cut_off).is_some_and(|at| now >= at);
         self.reported |= is_due;
         is_due
     }
 
-    /// The outage lasts longer than the patience, though the peer's host answers. True once.
+    /// True if the outage lasts longer than the patience, though the peer's host answers; true only
+    /// once.
     pub(super) fn outlasts(&mut self, patience: Patience, now: u64) -> bool {
         let longest = patience.silence.unwrap_or(u64::MAX);
         let is_due = !self.answers_reported && self.lasts(now) >= longest;
@@ -168,17 +184,20 @@ impl Outage {
         is_due
     }
 
-    /// The user has got a report.
+    /// True if the outage has been reported to the user.
     pub(super) fn was_reported(&self) -> bool {
         self.reported
     }
 
-    /// The time at which a report to the user is due. None: the user has got it.
+    /// The time at which a report to the user is due. `None`: it has been made. While the peer's
+    /// host says that the process has ended, the verdict comes first: a report of the paths would
+    /// point at the network.
     pub(super) fn report_at(&self, is_cut_off: bool) -> Option<u64> {
         let at = match is_cut_off {
             true => self.began.saturating_add(REPORT_AFTER),
             false => self.silent_since.saturating_add(REPORT_SILENCE),
         };
+        let at = self.verdict_at().map_or(at, |verdict| at.max(verdict));
         (!self.reported).then_some(at)
     }
 }
@@ -186,14 +205,14 @@ impl Outage {
 /// The outages of a rank that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outages {
-    /// Their number.
+    /// The number of outages that have ended.
     pub count: u64,
-    /// Their time, in nanoseconds.
+    /// The total duration of the outages that have ended, in nanoseconds.
     pub nanos: u64,
 }
 
 impl Outages {
-    /// One more outage has ended, after this time.
+    /// Adds an outage that has ended after `nanos` nanoseconds.
     pub(super) fn add(&mut self, nanos: u64) {
         self.count += 1;
         self.nanos += nanos;
@@ -325,6 +344,26 @@ mod tests {
         };
         assert_eq!(outage.loss(&refused, alone, now - 1), None);
         assert_eq!(outage.loss(&refused, alone, now), Some(Loss::Dead));
+    }
+
+    #[test]
+    fn a_verdict_that_is_due_soon_delays_the_report_and_ends_the_sleep() {
+        let alone = Patience {
+            refusal_is_death: true,
+            ..patience(60)
+        };
+        let refused = Signs {
+            refused: Some(SECOND / 2),
+            ..Signs::default()
+        };
+        let mut outage = Outage::begin(0);
+        assert_eq!(outage.loss(&refused, alone, SECOND), None);
+        assert!(!outage.report_is_due(true, REPORT_AFTER));
+        assert_eq!(outage.deadline(alone), Some(SECOND / 2 + DEATH));
+        // The host refused for a short time only: the paths are reported after all.
+        assert_eq!(outage.loss(&Signs::default(), alone, 2 * SECOND), None);
+        assert!(outage.report_is_due(true, 2 * SECOND));
+        assert_eq!(outage.deadline(alone), Some(60 * SECOND));
     }
 
     #[test]

@@ -8,10 +8,10 @@ use super::immediate::NUMBER_BITS;
 use super::in_flight::InFlight;
 use super::layout::{Layout, SIZE_CLASSES};
 
-/// A slot of a ring.
+/// The position of a slot in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotPlace {
-    /// The size class.
+    /// The size class of the slot.
     pub class: usize,
     /// The number of the slot in its class.
     pub slot: u32,
@@ -20,15 +20,16 @@ pub(super) struct SlotPlace {
 /// The slots of the ring to one peer.
 pub(super) struct Outbound {
     layout: Layout,
-    /// Sequence number of the last packet.
+    /// The sequence number of the last packet.
     last: u64,
-    /// The receiver has consumed every packet up to this one.
+    /// The number of the last packet that the receiver has consumed, as far as this rank has
+    /// learned.
     tail: u64,
     in_flight: InFlight,
     classes: [ClassSlots; SIZE_CLASSES],
 }
 
-/// The slots of one size class.
+/// The sender's account of the slots of one size class.
 #[derive(Default)]
 struct ClassSlots {
     /// The slot of the next packet.
@@ -40,16 +41,16 @@ struct ClassSlots {
     since_signal: u32,
 }
 
-/// The slot of a packet, claimed.
+/// A slot that was claimed for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClaimedSlot {
     /// The sequence number of the packet.
     pub sequence: u64,
     /// The size class of the slot.
     pub class: usize,
-    /// The write of the packet asks for a completion.
+    /// True if the write of the packet asks for a completion.
     pub signaled: bool,
-    /// The packet is in the last slot of its class.
+    /// True if the slot is the last one of its class.
     pub lap: bool,
 }
 
@@ -69,13 +70,13 @@ impl Outbound {
         }
     }
 
-    /// Sequence number of the last packet.
+    /// The sequence number of the last packet.
     #[inline(always)]
     pub(super) fn last(&self) -> u64 {
         self.last
     }
 
-    /// The sequence number of the next packet, which goes as a message and takes no slot.
+    /// Claims the sequence number of the next packet, which goes as a message and takes no slot.
     pub(super) fn claim_message(&mut self) -> u64 {
         self.last += 1;
         self.last
@@ -97,7 +98,7 @@ impl Outbound {
         None
     }
 
-    /// A slot is free in the size class that is meant for a body of `len` bytes.
+    /// True if a slot is free in the smallest size class that takes a body of `len` bytes.
     #[inline(always)]
     pub(super) fn fits_well(&self, len: usize) -> bool {
         let classes = self.layout.classes().iter().zip(&self.classes);
@@ -130,8 +131,8 @@ impl Outbound {
         }
     }
 
-    /// The receiver reports, by the lower bits of the number, how many packets it has consumed.
-    /// False: that is impossible.
+    /// Takes over the number of packets that the receiver has consumed, of which `lower` has the
+    /// lower bits. False: no correct receiver reports that.
     #[inline(always)]
     pub(super) fn heard_tail(&mut self, lower: u32) -> bool {
         let ahead = lower.wrapping_sub(self.tail as u32) & NUMBER_BITS;
@@ -144,15 +145,15 @@ impl Outbound {
         old || consumed <= self.last
     }
 
-    /// The writes that `link` carried of every packet up to `sequence` have completed.
+    /// Records that the writes on `link` of every packet up to `sequence` have completed.
     #[inline(always)]
     pub(super) fn heard_completed(&mut self, link: usize, sequence: u64) {
         self.in_flight.completed_on(link, sequence);
     }
 
-    /// The link is fenced, and the receiver has consumed every packet up to `received`. Returns the
-    /// slots that are to be written again, because the link carried them last, in the order of
-    /// their packets.
+    /// Records that the link is fenced, and that the receiver has consumed every packet up to
+    /// `received`. Returns the packets that must be written again, because the link carried them
+    /// last, in their order and with their slots.
     pub(super) fn fenced(&mut self, link: usize, received: u64) -> Vec<(u64, SlotPlace)> {
         self.tail = self.tail.max(received.min(self.last));
         self.in_flight.fenced(link);
@@ -170,14 +171,14 @@ impl Outbound {
         lost
     }
 
-    /// Packet `sequence` in this slot is written again, on `link`.
+    /// Records that packet `sequence` in this slot is written again, on `link`.
     pub(super) fn replayed(&mut self, sequence: u64, place: SlotPlace, link: usize) {
         self.classes[place.class].links[place.slot as usize] = link as u8;
         self.in_flight.replay_completed(sequence);
         self.in_flight.replayed(link, sequence);
     }
 
-    /// The repeated write of packet `sequence` has completed.
+    /// Records that the repeated write of packet `sequence` has completed.
     pub(super) fn replay_completed(&mut self, sequence: u64) {
         self.in_flight.replay_completed(sequence);
     }

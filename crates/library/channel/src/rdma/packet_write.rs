@@ -1,4 +1,5 @@
-//! The RDMA write that carries a short message alone, for explanations of its time.
+//! The length and form of the RDMA write that carries a short message alone, for the explanation of
+//! a message's time on a modelled machine.
 
 use super::Config;
 use super::layout::{Layout, TRAILER, padded};
@@ -8,14 +9,14 @@ use knobs::RdmaDesign;
 /// One RDMA write into a ring: a packet with its trailer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketWrite {
-    /// Bytes of the write.
+    /// The length of the write in bytes.
     pub len: usize,
-    /// The channel posts it inline where the device can.
+    /// True if the channel posts the write inline where the device can.
     pub inline: bool,
 }
 
 impl PacketWrite {
-    /// The longest message that goes in one packet.
+    /// The longest message that goes in one packet, in bytes.
     pub fn longest() -> usize {
         Layout::of(&Config::default()).max_body()
     }

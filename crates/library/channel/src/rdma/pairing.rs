@@ -9,17 +9,17 @@
 
 use device::LinkLayer;
 
-/// The network of a rail.
+/// The network that a rail belongs to. Rails of the same network can reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
-    /// The technology of its link.
+    /// The link layer of the rail's port.
     pub link_layer: LinkLayer,
-    /// The number of its subnet.
+    /// The identification of the port's subnet: [`Attributes::subnet`](device::Attributes::subnet).
     pub subnet: u64,
 }
 
-/// The pairs of our rails and the peer's, as positions in the two lists, in ascending order of
-/// ours.
+/// The pairs of this rank's rails and the peer's, as positions in the two lists, in ascending order
+/// of this rank's positions.
 pub fn pairs(ours: &[Network], theirs: &[Network]) -> Vec<(usize, usize)> {
     let partner = |at: usize| {
         let network = ours[at];

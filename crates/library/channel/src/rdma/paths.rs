@@ -1,4 +1,4 @@
-//! The costs of the paths over the rails in use.
+//! The costs of a rank's paths over its rails in use, from which protocols and limits are computed.
 
 use device::{Attributes, Node};
 
@@ -6,17 +6,18 @@ use super::rail_set::RailSet;
 use crate::PathCosts;
 use knobs::RdmaDesign;
 
-/// Additional time of a read where a processor must be interrupted for the answer, or the peer must
-/// poll, in nanoseconds.
+/// The additional time of a read where a processor must be interrupted for the answer, or the peer
+/// must poll, in nanoseconds.
 const INTERRUPT_NS: u64 = 10_000;
 
-/// The costs of this rank's paths: found once, because a limit that follows from them never
-/// changes.
+/// The costs of this rank's paths. They are computed once, because a limit that follows from them
+/// must not change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paths {
-    /// To ranks that devices reach.
+    /// The path to ranks that devices reach.
     across: PathCosts,
-    /// To ranks of this host, where processors carry messages. `None`: devices reach all ranks.
+    /// The path to ranks of this host, where processors carry messages. `None`: devices reach all
+    /// ranks.
     within: Option<PathCosts>,
 }
 
@@ -50,7 +51,7 @@ impl Paths {
         }
     }
 
-    /// The costs of the paths to other hosts, and within this one.
+    /// The costs of the path to another host, and of the path within this host.
     pub(super) fn both(&self) -> [PathCosts; 2] {
         [self.across, self.within.unwrap_or(self.across)]
     }

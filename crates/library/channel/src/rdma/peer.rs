@@ -1,4 +1,5 @@
-//! The connections of a rank, and one of them with everything that its changes concern.
+//! All connections of a rank in one struct; and a view of it for the functions that handle one
+//! peer.
 
 use super::attention::Attention;
 use super::early::EarlyMessages;
@@ -13,7 +14,7 @@ use super::srq_path::SrqPath;
 use super::transfers::Transfers;
 use crate::{Error, Result};
 
-/// The connections of a rank.
+/// All connections of a rank, with the state that they share.
 pub(super) struct Connections {
     pub local: Local,
     pub endpoints: Endpoints,
@@ -27,7 +28,8 @@ pub(super) struct Connections {
     pub polled: PolledCompletions,
 }
 
-/// The connection to one peer, with the parts of the rank that its changes concern.
+/// What a function needs that handles one peer: the endpoint, and the rank's shared state, borrowed
+/// separately.
 pub(super) struct Peer<'a> {
     pub rank: usize,
     pub endpoint: &'a mut Endpoint,
@@ -53,23 +55,23 @@ impl Connections {
 
 impl Peer<'_> {
     /// Sends the peer a message out of band.
-    pub(super) fn tell(&mut self, message: &HandshakeMessage) -> Result<()> {
+    pub(super) fn send_oob(&mut self, message: &HandshakeMessage) -> Result<()> {
         Ok(self.local.node.oob_send(self.rank, &message.encode())?)
     }
 
-    /// Sends the peer a word about link `index`.
-    pub(super) fn tell_of_link(&mut self, index: usize, word: LinkWord) -> Result<()> {
+    /// Sends the peer a message about link `index`.
+    pub(super) fn send_link(&mut self, index: usize, word: LinkWord) -> Result<()> {
         let link = &self.endpoint.links()[index];
         let rails = (link.rail() as u8, link.peer_rail() as u8);
-        self.tell(&HandshakeMessage::Link(LinkMessage { rails, word }))
+        self.send_oob(&HandshakeMessage::Link(LinkMessage { rails, word }))
     }
 
-    /// Posts the pieces of transfers for which there is room.
+    /// Posts the pieces of the peer's transfers for which there is room.
     pub(super) fn post_transfers(&mut self) -> Result<()> {
         self.transfers.post(self.local, self.endpoint)
     }
 
-    /// The peer's end is connected: the peer has said so, or has written to this rank.
+    /// Records that the peer's end is connected: the peer has said so, or has written to this rank.
     #[inline]
     pub(super) fn peer_ready(&mut self) -> Result<()> {
         match self.endpoint.connection.peer_ready() {
@@ -79,7 +81,7 @@ impl Peer<'_> {
         }
     }
 
-    /// The connection has become ready.
+    /// Records that the connection is ready, and posts the transfers that waited for it.
     pub(super) fn now_ready(&mut self) -> Result<()> {
         self.attention.connecting -= 1;
         self.post_transfers()

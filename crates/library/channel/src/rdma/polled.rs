@@ -1,25 +1,27 @@
-//! The completions of the last poll, and its time.
+//! The buffer for the completions of one poll, and the bound of the delay with which the poll found
+//! them, from which schedules learn bandwidths.
 
 use device::{Completed, Completion, Qp, Status};
 
-/// Completions taken from a queue at once.
+/// The most completions that are taken from a queue with one poll.
 pub(super) const SOME: usize = 16;
 
-/// The longest time between two polls of completions, in nanoseconds, for which a completion counts
-/// as found when it came.
+/// A completion counts as found on time if less than this time, in nanoseconds, has passed since
+/// the last poll.
 const FRESH: u64 = 2_000;
 
 /// The longest time from an event to the poll of the rank that it wakes, in nanoseconds.
 const WAKE: u64 = 100_000;
 
-/// The completions of the last poll. Their memory stays: most polls find none, and should not have
-/// to make it.
+/// The completions of the last poll. Their memory is kept, so that the many polls that find none do
+/// not allocate it.
 pub(super) struct PolledCompletions {
     pub found: Box<[Completion; SOME]>,
     /// The time of the last poll of completions while transfers over several rails are in flight,
     /// in nanoseconds.
     at: u64,
-    /// The most by which completions were found late then, in nanoseconds, as far as it is known.
+    /// The greatest delay with which the last poll found completions, in nanoseconds. `None`: it is
+    /// unknown.
     late: Option<u64>,
 }
 
@@ -40,7 +42,7 @@ impl PolledCompletions {
         }
     }
 
-    /// Completions are polled at `now`. `is_polled`: of devices that work only while they are
+    /// Records a poll of completions at `now`. `is_polled`: some device works only while it is
     /// polled.
     pub(super) fn note_poll(&mut self, now: u64, is_polled: bool) {
         let gap = now.saturating_sub(self.at);
@@ -51,12 +53,13 @@ impl PolledCompletions {
         self.at = now;
     }
 
-    /// A wait has ended at `now`: nothing had completed before an event ended it.
+    /// Records the end of a wait at `now`: nothing had completed before an event ended it.
     pub(super) fn note_wake(&mut self, now: u64) {
         self.at = self.at.max(now.saturating_sub(WAKE));
     }
 
-    /// The time of the last poll, and the most by which it found completions late.
+    /// The time of the last poll, and the greatest delay with which it found completions, in
+    /// nanoseconds.
     pub(super) fn time(&self) -> (u64, Option<u64>) {
         (self.at, self.late)
     }

@@ -1,10 +1,10 @@
 //! A pool of receives: the buffers of one shared receive queue, which several connections on one
 //! rail use.
 //!
-//! Invariant: the windows of the pool's connections and the grant-only messages that
-//! may come from them are together no more than its receives. Each connection has a receive for one
-//! message and one grant-only message. The rest is lent to windows that are in use. While other
-//! connections need it, each consumed message returns one lent receive.
+//! Invariant: the windows of the pool's connections and the grant-only messages that may come from
+//! them are together no more than its receives. Each connection has a receive for one message and
+//! one for a grant-only message. The others are lent to windows that are in use. While other
+//! connections need them, each consumed message returns one lent receive.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use super::registered::Registered;
 use super::wr_id::{Subject, WrId};
 use crate::Result;
 
-/// Messages that a new peer may send at once, while few receives are lent.
+/// The first window of a new peer, in messages, while few receives are lent.
 const EAGER: u32 = 4;
 
 /// The size of a buffer in bytes, and the number of buffers of a pool, for a ring of this layout.
@@ -33,9 +33,9 @@ pub(super) struct Pool {
     memory: Registered,
     buffer: usize,
     room: usize,
-    /// Receives beyond those that each connection has for itself.
+    /// The number of receives beyond those that each connection has for itself.
     extra: u32,
-    /// Extra receives that no window holds.
+    /// The number of extra receives that no window holds.
     spare: u32,
 }
 
@@ -73,8 +73,8 @@ impl Pool {
         self.srq
     }
 
-    /// Admits a connection. Returns its first window: the number of messages that may come from it
-    /// at once.
+    /// Admits a connection. Returns its first window: the number of messages that it may have in
+    /// flight.
     pub(super) fn admit(&mut self) -> u32 {
         self.room -= 1;
         // Half of the extra receives stay for windows that grow.
@@ -86,7 +86,7 @@ impl Pool {
         1 + more
     }
 
-    /// The memory that contains buffer `number`, and where the buffer lies in it.
+    /// The memory that contains buffer `number`, and the buffer's range in it.
     pub(super) fn buffer(&self, number: usize) -> (&Registered, Range<usize>) {
         (&self.memory, self.place(number))
     }
@@ -128,8 +128,8 @@ impl Pool {
         }
     }
 
-    /// A window of `size` begins anew with the receives that its connection has for itself and
-    /// `size` of `own`: the receives that were lent to it are free.
+    /// Takes back the receives that were lent to a window of `size`, which restarts with `own`
+    /// receives.
     pub(super) fn take_back(&mut self, size: u32, own: u32) {
         self.spare += size.saturating_sub(own);
     }

@@ -6,9 +6,9 @@
 //! computes need not poll. Where a device completes writes before the peer's device has answered,
 //! the probe is a read of zero bytes, and this rank itself limits the time for the answer.
 //!
-//! Some devices forget requests: where a port goes down under several, Soft-RoCE of Linux 6.1 stops
-//! at one that finds no route, and neither repeats nor reports those before it. So a link on which
-//! no expected completion comes for a long time is given up, where others are live.
+//! Some devices forget requests: if a port goes down while several are in flight, Soft-RoCE of
+//! Linux 6.1 stops at one that finds no route, and neither repeats nor reports those before it. So
+//! a link on which no expected completion comes for a long time is given up, if others are live.
 
 use device::{Operation, Status};
 
@@ -28,10 +28,10 @@ const EVERY: u64 = 100_000_000;
 /// The longest time that an answer may take, in nanoseconds.
 const ANSWER: u64 = 5_000_000_000;
 
-/// The schedule of probes.
+/// The schedule of the probes by which a waiting rank checks that its peers can be reached.
 #[derive(Default)]
 pub(super) struct Probes {
-    /// The time since which no packet has come, as far as a waiting rank has polled.
+    /// The time since which no packet has arrived, as far as a waiting rank has polled.
     since: Option<u64>,
     last: u64,
     /// The position, among the known peers, of the peer that was probed last.
@@ -39,14 +39,14 @@ pub(super) struct Probes {
 }
 
 impl Probes {
-    /// A packet has come.
+    /// Records that a packet has arrived: the time of waiting until the first probe starts anew.
     #[inline(always)]
     pub(super) fn rest(&mut self) {
         self.since = None;
     }
 
-    /// The position, among `known` peers, of the peer to be probed at time `now`. None: nobody is
-    /// to be probed.
+    /// The position, among `known` peers, of the peer to be probed at time `now`. `None`: no probe
+    /// is due.
     fn next(&mut self, now: u64, known: usize) -> Option<usize> {
         let since = *self.since.get_or_insert(now);
         if now < since + PATIENCE || now < self.last + EVERY || known == 0 {
@@ -87,7 +87,7 @@ impl Probes {
     }
 }
 
-/// Sends a probe, unless an expected completion tells as much.
+/// Sends a probe, unless an expected completion shows the same.
 fn send(local: &mut Local, endpoint: &mut Endpoint, now: u64) -> Result<()> {
     let answered = local.rails[endpoint.home().rail()].answered();
     let memory = endpoint.sender.remote_memory(endpoint.home());
@@ -115,7 +115,7 @@ fn send(local: &mut Local, endpoint: &mut Endpoint, now: u64) -> Result<()> {
     Ok(())
 }
 
-/// Gives up the links to a peer whose requests the device has forgotten, except the only one.
+/// Gives up the links to a peer whose requests the device has forgotten, except the only live one.
 fn find_stalled(all: &mut Connections, to: usize, now: u64) -> Result<()> {
     if all.endpoints.of(to).links().len() < 2 {
         return Ok(());

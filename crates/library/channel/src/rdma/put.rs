@@ -8,14 +8,14 @@ use super::peer::Connections;
 use super::room;
 use crate::{Head, Put, Result};
 
-/// Polls in vain after which earlier packets to a peer are no longer on their way.
+/// The number of polls without a packet after which earlier packets to a peer count as arrived.
 pub(super) const IDLE: u32 = 8;
 
 /// Sends a packet with a body of `len` bytes, which `fill` writes.
 ///
-/// `Full` means that there is no room for the packet now, or that the connection is not ready:
-/// the first call for a peer begins to connect, and each later one goes on with it. In both
-/// cases nothing was taken, and the caller tries again after a poll.
+/// `Full` means that there is no room for the packet now, or that the connection is not ready: the
+/// first call for a peer begins to connect, and each later one progresses the connection. In both
+/// cases the packet is not accepted, and the caller tries again after a poll.
 #[inline(always)]
 pub(super) fn packet(
     all: &mut Connections,
@@ -66,14 +66,14 @@ pub(super) fn packet(
     })
 }
 
-/// The last packet to `to` waits on link `on` to leave together with others.
+/// True if the last packet to `to` waits on link `on` to leave together with others.
 #[inline(never)]
 fn is_corked(all: &mut Connections, to: usize, on: usize) -> bool {
     let control = &all.endpoints.of(to).links()[on].control;
     control.is_corked(&mut *all.local.node)
 }
 
-/// Posts what was put to `to` earlier and waits. False: something still waits.
+/// Posts the packets to `to` that were put earlier and wait. False: some still wait.
 #[inline(always)]
 fn is_clear(all: &mut Connections, to: usize) -> Result<bool> {
     if all.endpoints.of(to).sender.is_clear() {

@@ -1,9 +1,9 @@
 //! A queue pair to one peer on one rail, with the account of its send queue.
 //!
 //! Only some requests ask for a completion. A completion also reports the completion of every
-//! request before it. Invariant: no more requests are posted than the queue holds, and
-//! the last of any `SIGNAL` requests in a row asks for a completion, so that every place in the
-//! queue is given back.
+//! request before it. Invariant: no more requests are posted than the queue holds, and the last of
+//! any `SIGNAL` requests in a row asks for a completion, so that every entry of the queue becomes
+//! free again.
 
 use std::collections::VecDeque;
 
@@ -16,12 +16,12 @@ use super::reports::Reports;
 use super::wr_id::{QpRole, Subject, WrId};
 use crate::Result;
 
-/// Requests from one completion to the next, at most.
+/// The most requests from one that asks for a completion to the next.
 pub(super) const SIGNAL: u32 = 8;
-/// Requests of a send queue that are posted and not known to be complete, at most.
+/// The most requests of a send queue that are posted and not known to be complete.
 pub(super) const DEPTH: u32 = 128;
 
-/// The longest request whose payload travels inline, where the device allows it.
+/// The longest request whose payload travels inline, where the device allows it, in bytes.
 pub(super) const INLINE: usize = 256;
 
 /// The meaning of a completion in a send queue.
@@ -29,12 +29,12 @@ pub(super) const INLINE: usize = 256;
 pub(super) enum Note {
     /// Every ring slot up to this sequence number has been written to the peer.
     Ring(u64),
-    /// As `Ring`, and the data of the next packet (design `Basic`) is written: its head pointer may
-    /// follow.
+    /// As `Ring`, and the data of the next packet is written (design `Basic`), so that its head
+    /// pointer, the flag, may follow.
     RingData(u64),
     /// The repeated write of this packet has completed.
     Replay(u64),
-    /// The message in this send buffer has left.
+    /// The message in this send buffer has left, so the buffer is free.
     SendBuffer(usize),
     /// A probe of a link that was dead has arrived.
     Probe,
@@ -47,41 +47,43 @@ pub(super) enum Note {
 /// A posted piece of a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PieceId {
-    /// The share of the transfer that the piece is part of.
+    /// The number of the share that the piece is part of.
     pub share: usize,
     /// The number of the transfer.
     pub transfer: usize,
-    /// The first byte, and the number of bytes.
+    /// The offset of the first byte of the piece in the transfer.
     pub from: u64,
+    /// The length of the piece in bytes.
     pub len: u32,
-    /// The last piece of its share: it carries the share's notice, if there is one.
+    /// True for the last piece of its share: it carries the share's notice, if there is one.
     pub last: bool,
 }
 
-/// A queue pair of an endpoint.
+/// A queue pair of an endpoint, with the account of its send queue.
 pub(super) struct QpLink {
     rail: usize,
     qp: Qp,
     wanted: QpWanted,
-    /// The marker of a queue pair that fails has come back.
+    /// True if the marker of a queue pair that fails has completed.
     is_drained: bool,
     id: u64,
     inline: usize,
     held: u32,
     since_signal: u32,
-    /// The last ring slot that was posted.
+    /// The sequence number of the last ring slot that was posted.
     slot: u64,
     signals: VecDeque<Signal>,
-    /// The completions that the rail's devices will report.
+    /// The shared count of the completions that the rail is still to report.
     reports: Reports,
 }
 
 /// An expected completion.
 struct Signal {
-    /// The number of requests that it reports.
+    /// The number of requests whose end the completion reports.
     requests: u32,
     note: Note,
-    /// The last ring slot that was posted before it, or with it.
+    /// The sequence number of the last ring slot that was posted before the completion's request,
+    /// or with it.
     slot: u64,
 }
 
@@ -90,7 +92,7 @@ struct Signal {
 pub(super) struct Queues {
     pub cq: Cq,
     pub srq: Option<Srq>,
-    /// The depth of the queue pair's private receive queue.
+    /// The depth of the queue pair's private receive queue, in receives.
     pub receives: usize,
 }
 
@@ -99,7 +101,7 @@ pub(super) struct RingWrite<'a> {
     pub from: &'a [Slice],
     pub to: device::Remote,
     pub immediate: Option<u32>,
-    /// Ask for a completion.
+    /// True if the write asks for a completion.
     pub signaled: bool,
     pub note: Note,
 }
@@ -121,7 +123,7 @@ impl QpLink {
             send_cq: queues.cq,
             receive_cq: queues.cq,
             srq: queues.srq,
-            // One place more for the marker of a queue pair that fails.
+            // One entry more for the marker of a queue pair that fails.
             sends: DEPTH as usize + 1,
             receives: queues.receives,
             inline,
@@ -147,7 +149,7 @@ impl QpLink {
         self.qp
     }
 
-    /// A request of `len` bytes travels inline.
+    /// True if a request of `len` bytes travels inline.
     pub(super) fn takes_inline(&self, len: usize) -> bool {
         len <= self.inline
     }
@@ -157,7 +159,7 @@ impl QpLink {
         Ok(node.rail(self.rail).address(self.qp)?)
     }
 
-    /// Requests that are posted and not known to be complete.
+    /// The number of requests that are posted and not known to be complete.
     #[inline(always)]
     pub(super) fn held(&self) -> u32 {
         self.held
@@ -168,7 +170,7 @@ impl QpLink {
         self.held < DEPTH
     }
 
-    /// A completion, or an error in its place, is expected.
+    /// True if a completion, or an error instead of it, is expected.
     pub(super) fn awaits(&self) -> bool {
         !self.signals.is_empty()
     }
@@ -180,7 +182,7 @@ impl QpLink {
             .map(|signal| (signal.note, signal.slot))
     }
 
-    /// Requests are posted whose completion no expected completion reports.
+    /// True if requests are posted whose end no expected completion reports.
     pub(super) fn has_unreported(&self) -> bool {
         self.since_signal > 0
     }
@@ -206,8 +208,8 @@ impl QpLink {
         Ok(())
     }
 
-    /// Posts a request. Its local memory must stay registered until the request completes. True: a
-    /// completion reports the request.
+    /// Posts a request. Its local memory must stay registered until the request completes. True:
+    /// the request asks for a completion.
     pub(super) fn post(
         &mut self,
         node: &mut dyn Node,
@@ -247,13 +249,13 @@ impl QpLink {
         Ok(signaled)
     }
 
-    /// Posted requests wait to leave together with others.
+    /// True if posted requests wait to leave together with others.
     pub(super) fn is_corked(&self, node: &mut dyn Node) -> bool {
         node.rail(self.rail).is_corked(self.qp)
     }
 
-    /// Takes account of a completion of the send queue. Returns its meaning, and the sequence
-    /// number up to which every ring slot that this queue pair carried has been written.
+    /// Records a completion of the send queue. Returns its meaning, and the sequence number up to
+    /// which every ring slot that this queue pair carried has been written.
     pub(super) fn completed(&mut self) -> (Note, u64) {
         let signal = self.signals.pop_front();
         let signal = signal.expect("a device reports only completions that it was asked for");
@@ -262,7 +264,7 @@ impl QpLink {
         (signal.note, signal.slot)
     }
 
-    /// Takes the queue pair to ERROR, and posts a marker: once its completion comes, every earlier
+    /// Takes the queue pair to ERROR, and posts a marker: once the marker completes, every earlier
     /// request has been reported.
     pub(super) fn fail(&mut self, node: &mut dyn Node, peer: usize, role: QpRole) -> Result<()> {
         let device = node.rail(self.rail);
@@ -286,12 +288,12 @@ impl QpLink {
         Ok(())
     }
 
-    /// The marker has come back.
+    /// Records that the marker has completed.
     pub(super) fn heard_marker(&mut self) {
         self.is_drained = true;
     }
 
-    /// Since `fail`, every completion of the queue pair has been taken.
+    /// True if every completion of the queue pair since `fail` has been polled.
     pub(super) fn is_drained(&self, node: &mut dyn Node) -> Result<bool> {
         Ok(self.is_drained && node.rail(self.rail).is_drained(self.qp)?)
     }
@@ -306,7 +308,7 @@ impl QpLink {
     }
 
     /// Takes the queue pair back to RESET, or replaces it where the device cannot. Returns the
-    /// queue pair that is gone.
+    /// replaced queue pair, if it was replaced.
     pub(super) fn renew(&mut self, node: &mut dyn Node, resets: bool) -> Result<Option<Qp>> {
         let device = node.rail(self.rail);
         if resets {

@@ -1,7 +1,7 @@
 //! A rail: one device port with its completion queues and receive queues.
 //!
-//! The rank's [`Node`] owns the device. A rail names it by its own index, which every work-request
-//! id of the rail carries.
+//! The rank's [`Node`] owns the device. A rail names the device by its index in the node; every
+//! work-request id of the rail carries that index.
 //!
 //! Invariants:
 //! - no completion queue can overflow: each queue pair reserves room for every completion that it
@@ -21,26 +21,26 @@ use super::schedule::LinkTraits;
 use super::wr_id::{QpRole, Subject, WrId};
 use crate::Result;
 
-/// Completions that one completion queue holds.
+/// The least capacity of a completion queue, in completions.
 const CQ_DEPTH: usize = 1 << 14;
-/// Notices that are expected on one rail at once, at most.
+/// The most notices that may be expected on one rail at one time.
 pub(super) const NOTICES: usize = 1024;
-/// The longest request, whatever the device allows.
+/// The longest request in bytes, even if the device allows longer ones.
 const LONGEST: u64 = 1 << 30;
 
 /// The shared receive queue for notices.
 struct NoticeQueue {
     srq: Srq,
-    /// Receives that are posted, or that a notice has just used up.
+    /// The number of receives that are posted, or that a notice has just consumed.
     receives: usize,
-    /// Notices that are expected. Each has a receive.
+    /// The number of notices that are expected. Each has a receive.
     expected: usize,
 }
 
 /// The properties of a rail that schedules depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RailTraits {
-    /// Bytes per second.
+    /// The bandwidth in bytes per second.
     pub bandwidth: u64,
     pub latency_ns: u64,
     pub card: usize,
@@ -59,9 +59,9 @@ pub(super) struct Rail {
     resets: bool,
     longest: usize,
     cqs: Vec<Cq>,
-    /// Completions that the last queue of `cqs` may have to hold.
+    /// The number of completions that the last queue of `cqs` may have to hold.
     reserved: usize,
-    /// None: no endpoint uses this rail.
+    /// The receive queue for notices. `None`: no endpoint uses this rail.
     notices: Option<NoticeQueue>,
     pools: Vec<Pool>,
     /// The peer and the role of each queue pair that takes receives.
@@ -69,7 +69,7 @@ pub(super) struct Rail {
 }
 
 impl Rail {
-    /// Rail `index` of the node. Queues are made on it only if endpoints use it.
+    /// Opens rail `index` of the node. Queues are created on it only if `in_use`: endpoints use it.
     pub(super) fn open(node: &mut dyn Node, index: usize, in_use: bool) -> Result<Rail> {
         let device = node.rail(index);
         let notices = match in_use {
@@ -121,7 +121,7 @@ impl Rail {
         self.traits
     }
 
-    /// The traits of a link from this rail to a peer's.
+    /// The traits of a link from this rail to a rail of a peer.
     pub(super) fn to(&self, theirs: &LinkAddress) -> LinkTraits {
         let bandwidth = match (self.traits.bandwidth, theirs.bandwidth) {
             (0, known) | (known, 0) => known,
@@ -135,12 +135,12 @@ impl Rail {
         }
     }
 
-    /// The count of the completions that the rail will report.
+    /// The shared count of the completions that the rail is still to report.
     pub(super) fn reports(&self) -> Reports {
         self.reports.clone()
     }
 
-    /// The rail's completion queues may contain something that this rank waits for.
+    /// True if the rail's completion queues may contain something that this rank waits for.
     #[inline(always)]
     pub(super) fn is_awaited(&self) -> bool {
         self.unordered
@@ -152,27 +152,28 @@ impl Rail {
                 .is_some_and(|notices| notices.expected > 0)
     }
 
-    /// Writes to this rank are placed in no order: only a completion shows that one is whole.
+    /// True if writes to this rank are not placed in order: only a completion shows that one is
+    /// complete.
     pub(super) fn is_unordered(&self) -> bool {
         self.unordered
     }
 
-    /// A write completes only after the peer's device has answered.
+    /// True if a write completes only after the peer's device has answered.
     pub(super) fn answered(&self) -> bool {
         self.answered
     }
 
-    /// This host's processors do the device's work.
+    /// True if this host's processors do the device's work.
     pub(super) fn by_processor(&self) -> bool {
         self.by_processor
     }
 
-    /// The device works only while it is polled.
+    /// True if the device works only while it is polled.
     pub(super) fn polled(&self) -> bool {
         self.polled
     }
 
-    /// A queue pair can go back to RESET.
+    /// True if a queue pair can go back to RESET.
     pub(super) fn resets(&self) -> bool {
         self.resets
     }
@@ -187,7 +188,7 @@ impl Rail {
         &self.cqs
     }
 
-    /// A completion queue with room for `completions` more.
+    /// A completion queue with room for `completions` more completions.
     pub(super) fn cq_for(&mut self, node: &mut dyn Node, completions: usize) -> Result<Cq> {
         self.reserved += completions;
         match self.cqs.last() {
@@ -208,7 +209,7 @@ impl Rail {
         debug_assert!(before.is_none(), "queue pair {qp:?} is known");
     }
 
-    /// Queue pair `qp` of this rail is gone.
+    /// Removes queue pair `qp` of this rail, which no longer exists.
     pub(super) fn remove_queue_pair(&mut self, qp: Qp) {
         self.queue_pairs.remove(&qp);
     }
@@ -237,8 +238,8 @@ impl Rail {
         self.notices().srq
     }
 
-    /// Reserves a posted receive for one more notice. False: as many notices are expected as the
-    /// rail allows.
+    /// Reserves a posted receive for one more notice. False: `NOTICES` notices are expected
+    /// already.
     pub(super) fn reserve_notice(&mut self, node: &mut dyn Node) -> Result<bool> {
         let notices = self.notices();
         if notices.expected == NOTICES {
@@ -252,12 +253,12 @@ impl Rail {
         Ok(true)
     }
 
-    /// A notice with a reserved receive is no longer expected. The receive stays for the next one.
+    /// Stops expecting a notice with a reserved receive. The receive stays posted for the next one.
     pub(super) fn release_notice(&mut self) {
         self.notices().expected -= 1;
     }
 
-    /// Posts a receive for a notice: a new one, or one that a notice has used up.
+    /// Posts a receive for a notice: a new one, or one that a notice has consumed.
     pub(super) fn post_notice_receive(&mut self, node: &mut dyn Node) -> Result<()> {
         let id = WrId {
             rail: self.index,
@@ -281,7 +282,7 @@ impl Rail {
     }
 
     /// Admits a connection without a ring to a pool of receives. Returns the pool's number and
-    /// queue, and the number of messages that may come from the peer at once to begin with.
+    /// queue, and the first window: the number of the peer's messages that may be in flight.
     pub(super) fn admit(
         &mut self,
         node: &mut dyn Node,

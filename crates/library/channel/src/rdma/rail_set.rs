@@ -14,17 +14,17 @@ impl RailSet {
         RailSet(1 << rail)
     }
 
-    /// Every rail below `rails`.
+    /// The set of all rails below `rails`.
     pub(super) fn below(rails: usize) -> RailSet {
         (0..rails).fold(RailSet::default(), |set, rail| set.with(rail))
     }
 
-    /// This set and `rail`.
+    /// This set with `rail` added.
     pub(super) fn with(self, rail: usize) -> RailSet {
         RailSet(self.0 | RailSet::only(rail).0)
     }
 
-    /// This set without `rail`.
+    /// This set with `rail` removed.
     pub(super) fn without(self, rail: usize) -> RailSet {
         RailSet(self.0 & !(1 << rail))
     }
@@ -47,12 +47,12 @@ impl RailSet {
         (0..MAX_RAILS).filter(move |&rail| self.contains(rail))
     }
 
-    /// The set as the handshake sends it.
+    /// The set as the bit mask that the handshake sends.
     pub(super) fn mask(self) -> u8 {
         self.0
     }
 
-    /// The set that `mask` stands for.
+    /// The set with this bit mask.
     pub(super) fn of_mask(mask: u8) -> RailSet {
         RailSet(mask)
     }
@@ -61,9 +61,9 @@ impl RailSet {
 /// The two keys of a memory region on one rail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct KeyPair {
-    /// For work requests of this rank.
+    /// The key in work requests of this rank.
     pub lkey: u32,
-    /// For work requests of peers.
+    /// The key in work requests of peers.
     pub rkey: u32,
 }
 
@@ -94,8 +94,8 @@ impl RailKeys {
         self.pairs[rail]
     }
 
-    /// The keys for peers on the rails up to the last one of the memory. 0: the memory is not
-    /// registered there.
+    /// The keys for peers, by rail, and the number of rails up to the last one on which the memory
+    /// is registered. A key of 0: the memory is not registered on that rail.
     pub(super) fn rkeys(&self) -> ([u32; MAX_RAILS], usize) {
         let rails = self.on.iter().last().map_or(0, |last| last + 1);
         (self.pairs.map(|pair| pair.rkey), rails)

@@ -197,9 +197,9 @@ fn a_notice_comes_when_all_rails_have_carried_their_part() {
     }
 }
 
-/// A device starts the requests of a queue pair in order, bounds the reads among them that have no
-/// answer, and reports their completions in order. So a write has another queue pair than reads,
-/// and its links have room for it however many reads wait.
+/// A device starts the requests of a queue pair in order, limits the number of unanswered reads,
+/// and reports completions in order. So a write has another queue pair than reads, and its links
+/// have room for it however many reads wait.
 #[test]
 fn no_write_waits_behind_a_read() {
     use crate::{Exposed, Family, NotifiedWrite, ZeroCopy};

@@ -1,5 +1,5 @@
 //! The driver of links that are given up: it exchanges fences, writes lost packets and pieces again
-//! over other links, and takes a link back when it works again.
+//! over other links, and connects a link again when it works.
 //!
 //! Invariant: nothing that the peer's fence confirms is written again: no buffer changes after the
 //! peer's request has completed.
@@ -22,9 +22,9 @@ use super::ring_sender::TOO_MANY;
 use super::wr_id::QpRole;
 use crate::{Error, Result};
 
-/// Goes on with links that are being given up. To be called while there are some, after a poll of
-/// all completions.
-pub(super) fn tend_fences(all: &mut Connections) -> Result<()> {
+/// Progresses links that are being given up. To be called while there are some, after a poll of all
+/// completions.
+pub(super) fn progress_fences(all: &mut Connections) -> Result<()> {
     let mut fencing = false;
     for at in 0..all.attention.impaired.len() {
         let peer = all.attention.impaired[at];
@@ -32,7 +32,7 @@ pub(super) fn tend_fences(all: &mut Connections) -> Result<()> {
             continue;
         }
         for index in 0..all.endpoints.of(peer).links().len() {
-            tend_fence(all, peer, index)?;
+            progress_fence(all, peer, index)?;
         }
         replay(&mut all.peer(peer))?;
         let endpoint = all.endpoints.of(peer);
@@ -42,8 +42,8 @@ pub(super) fn tend_fences(all: &mut Connections) -> Result<()> {
     Ok(())
 }
 
-/// Goes on with a link that is being given up.
-fn tend_fence(all: &mut Connections, to: usize, index: usize) -> Result<()> {
+/// Progresses a link that is being given up.
+fn progress_fence(all: &mut Connections, to: usize, index: usize) -> Result<()> {
     let link = &mut all.endpoints.of(to).links_mut()[index];
     if link.life.stage() == LifeStage::Draining && link.is_drained(&mut *all.local.node)? {
         let rail = link.rail();
@@ -91,11 +91,11 @@ fn send_fence(peer: &mut Peer, index: usize) -> Result<()> {
         next_notice: transfers.bulk.next_notice(),
         expected,
     });
-    peer.tell_of_link(index, word)
+    peer.send_link(index, word)
 }
 
-/// Both ends of a link are drained: what it carried and the peer lacks goes to other links. If no
-/// link works, it stays with this one until one does.
+/// Moves the work of a link whose ends are both drained: what it carried and the peer lacks goes to
+/// other links. If no link works, it stays with this one until one does.
 fn bury(peer: &mut Peer, index: usize, fence: &Fence) -> Result<()> {
     let (endpoint, messages) = (&mut *peer.endpoint, &mut *peer.messages);
     if fence.received > endpoint.sender.last() {
@@ -110,7 +110,7 @@ fn bury(peer: &mut Peer, index: usize, fence: &Fence) -> Result<()> {
             return Err(Error::broken(peer.rank, GRANTS));
         }
         let mut lost = Vec::from(std::mem::take(&mut endpoint.lost_messages));
-        // Some may have been lost before, and been sent again over this link.
+        // Some messages may have been lost before, and been sent again over this link.
         lost.sort_by_key(|number| messages.sequence(*number));
         for number in lost {
             match messages.sequence(number) > fence.received {
@@ -157,8 +157,8 @@ fn replay(peer: &mut Peer) -> Result<()> {
     Ok(())
 }
 
-/// A peer has said something about a link.
-pub(super) fn hear_link(all: &mut Connections, from: usize, message: LinkMessage) -> Result<()> {
+/// Handles a peer's message about a link.
+pub(super) fn on_link(all: &mut Connections, from: usize, message: LinkMessage) -> Result<()> {
     let (theirs, ours) = (message.rails.0.into(), message.rails.1.into());
     let mut peer = all.peer(from);
     let Some(link) = peer.endpoint.link_between(ours, theirs) else {
@@ -167,28 +167,28 @@ pub(super) fn hear_link(all: &mut Connections, from: usize, message: LinkMessage
     };
     let index = link.index();
     match message.word {
-        LinkWord::Fence(fence) => hear_fence(&mut peer, index, fence),
+        LinkWord::Fence(fence) => on_fence(&mut peer, index, fence),
         LinkWord::Join { epoch, address } => {
             // The peer's fence may have come just before this: then the old epoch ends now.
-            tend_fence(all, from, index)?;
-            hear_join(&mut all.peer(from), index, epoch, &address)
+            progress_fence(all, from, index)?;
+            on_join(&mut all.peer(from), index, epoch, &address)
         }
         LinkWord::Joined { epoch, address } => {
-            let is_next = link.life.hear_joined(epoch);
+            let is_next = link.life.on_joined(epoch);
             last_path::attempt_answered(&mut peer);
             match is_next && reconnect(&mut peer, index, &address)? {
                 true => revival::send_probe(&mut peer, index),
                 false => Ok(()),
             }
         }
-        LinkWord::Alive { epoch } => revival::hear_alive(&mut peer, index, epoch),
+        LinkWord::Alive { epoch } => revival::on_alive(&mut peer, index, epoch),
     }
 }
 
-/// The peer has given up a link.
-fn hear_fence(peer: &mut Peer, index: usize, fence: Fence) -> Result<()> {
+/// Handles the peer's fence: the peer has given up a link.
+fn on_fence(peer: &mut Peer, index: usize, fence: Fence) -> Result<()> {
     let link = &mut peer.endpoint.links_mut()[index];
-    if !link.life.hear(fence) {
+    if !link.life.on_fence(fence) {
         return Ok(());
     }
     match link.life.stage() {
@@ -204,9 +204,9 @@ fn hear_fence(peer: &mut Peer, index: usize, fence: Fence) -> Result<()> {
     Ok(())
 }
 
-/// Goes on with links that are dead. To be called now and then.
+/// Progresses dead links. To be called from time to time.
 #[cold]
-pub(super) fn tend_dead(all: &mut Connections) -> Result<()> {
+pub(super) fn progress_dead(all: &mut Connections) -> Result<()> {
     let now = all.local.node.now();
     for event in all.local.node.port_events() {
         if event.change == device::PortChange::Up {
@@ -230,7 +230,7 @@ pub(super) fn tend_dead(all: &mut Connections) -> Result<()> {
     Ok(())
 }
 
-/// A port works again: its links are tried at once.
+/// Makes the attempts to connect the links on `rail` due at once: its port works again.
 fn hurry(all: &mut Connections, rail: usize, now: u64) {
     for &peer in &all.attention.impaired {
         let links = all.endpoints.of(peer).links_mut();
@@ -240,7 +240,7 @@ fn hurry(all: &mut Connections, rail: usize, now: u64) {
     }
 }
 
-/// Tries to take a link back, if it is time.
+/// Tries to connect a dead link again, if an attempt is due.
 fn retry(peer: &mut Peer, index: usize, now: u64) -> Result<()> {
     // The end with the higher rank answers only.
     if peer.local.rank > peer.rank || !peer.endpoint.may_return(index) {
@@ -253,10 +253,10 @@ fn retry(peer: &mut Peer, index: usize, now: u64) -> Result<()> {
     link.life.join();
     let epoch = link.life.epoch();
     let address = renew(peer, index)?;
-    peer.tell_of_link(index, LinkWord::Join { epoch, address })
+    peer.send_link(index, LinkWord::Join { epoch, address })
 }
 
-/// Makes the queue pairs of a dead link new. Returns their addresses.
+/// Takes the queue pairs of a dead link back to RESET, or replaces them. Returns their addresses.
 fn renew(peer: &mut Peer, index: usize) -> Result<QpAddresses> {
     let node = &mut *peer.local.node;
     let link = &mut peer.endpoint.links_mut()[index];
@@ -272,23 +272,23 @@ fn renew(peer: &mut Peer, index: usize) -> Result<QpAddresses> {
     link.addresses(node)
 }
 
-/// The peer wants to take a link back.
-fn hear_join(peer: &mut Peer, index: usize, epoch: u32, theirs: &QpAddresses) -> Result<()> {
+/// Handles the peer's request to connect a dead link again.
+fn on_join(peer: &mut Peer, index: usize, epoch: u32, theirs: &QpAddresses) -> Result<()> {
     let link = &mut peer.endpoint.links_mut()[index];
-    if !link.life.hear_join(epoch) {
+    if !link.life.on_join(epoch) {
         return Ok(());
     }
     last_path::attempt_answered(peer);
     let address = renew(peer, index)?;
     match reconnect(peer, index, theirs)? {
-        true => peer.tell_of_link(index, LinkWord::Joined { epoch, address }),
+        true => peer.send_link(index, LinkWord::Joined { epoch, address }),
         // The peer tries again.
         false => Ok(()),
     }
 }
 
 /// Connects the new queue pairs of a link, and posts the receives that the peer may need. False:
-/// the device cannot connect them now, as where its port is down.
+/// the device cannot connect them now, for example because its port is down.
 fn reconnect(peer: &mut Peer, index: usize, theirs: &QpAddresses) -> Result<bool> {
     let rail = peer.endpoint.links()[index].rail();
     let (endpoint, local) = (&mut *peer.endpoint, &mut *peer.local);
@@ -312,8 +312,8 @@ fn reconnect(peer: &mut Peer, index: usize, theirs: &QpAddresses) -> Result<bool
     Ok(true)
 }
 
-/// The times at which a dead link is tried again, at the earliest: one of an endpoint without a
-/// link that works, and one of any other. This end tries only those to higher ranks.
+/// The earliest times of the next attempts to connect a dead link: the first of endpoints without a
+/// link that works, the second of all others. This end tries only links to higher ranks.
 pub(super) fn next_retries(all: &Connections) -> [Option<u64>; 2] {
     let peers = all.attention.impaired.iter();
     let endpoints = peers.filter(|peer| all.local.rank < **peer);

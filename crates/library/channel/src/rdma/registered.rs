@@ -83,7 +83,7 @@ impl Block {
         self.word(offset).store(value, Ordering::Release);
     }
 
-    /// Bytes that no device writes to: a packet that has arrived and is not released.
+    /// Bytes that no device writes to: those of a packet that has arrived and is not released.
     #[inline(always)]
     pub(super) fn bytes(&self, offset: usize, len: usize) -> &[u8] {
         // SAFETY: in bounds; the peer writes here only after it has learned that the packet is
@@ -91,7 +91,7 @@ impl Block {
         unsafe { std::slice::from_raw_parts(self.at(offset, len), len) }
     }
 
-    /// Bytes that no device reads: the place of a packet that is not posted.
+    /// Bytes that no device reads: those of a slot whose packet is not posted.
     #[inline(always)]
     pub(super) fn bytes_mut(&mut self, offset: usize, len: usize) -> &mut [u8] {
         // SAFETY: in bounds; the device reads a slot only between post and completion, and this
@@ -111,7 +111,7 @@ impl Drop for Block {
 pub(super) struct Registered {
     pub block: Block,
     pub keys: RailKeys,
-    /// The rails whose devices have registered it, one of each domain.
+    /// The rails whose devices have registered the block, one of each protection domain.
     registrars: RailSet,
 }
 
@@ -155,13 +155,13 @@ impl Registered {
         Ok(registered)
     }
 
-    /// The address of the block, as work requests and peers use it.
+    /// The address of the block in work requests of this rank and of peers.
     #[inline(always)]
     pub(super) fn address(&self) -> u64 {
         self.block.base() as u64
     }
 
-    /// A piece of the block, for a work request on `rail`.
+    /// A part of the block, for a work request on `rail`.
     #[inline(always)]
     pub(super) fn slice(&self, rail: usize, range: Range<usize>) -> Slice {
         Slice {

@@ -1,5 +1,5 @@
 //! The packets that completions have reported and that are not consumed, where only a completion
-//! tells that a packet is whole.
+//! shows that a packet is complete.
 //!
 //! Completions of several rails come in any order, and a packet that was written again is reported
 //! again. So the receiver keeps a set of numbers, not a count. Numbers that are known, or consumed
@@ -7,10 +7,11 @@
 
 use super::immediate::NUMBER_BITS;
 
-/// The packets that completions have reported, among those from the last consumed packet to the end
-/// of the ring behind it.
+/// The packets that completions have reported, among those that fit into the ring after the last
+/// consumed packet.
 pub(super) struct ReportedPackets {
-    /// The size class of each packet that is known, by the remainder of its number.
+    /// The size class of each reported packet, by the packet's number modulo the length of this
+    /// table.
     places: Box<[Option<u8>]>,
     /// The largest distance of a number from the last consumed packet.
     most: u64,
@@ -30,8 +31,8 @@ impl ReportedPackets {
         &mut self.places[(number & mask) as usize]
     }
 
-    /// A completion has reported the packet with the lower bits `lower` in a slot of size class
-    /// `class`; `consumed` is the last consumed one. False: no such packet can come.
+    /// Records that a completion has reported the packet with the lower bits `lower` in a slot of
+    /// size class `class`; `consumed` is the last consumed packet. False: no such packet can come.
     pub(super) fn insert(&mut self, class: usize, lower: u32, consumed: u64) -> bool {
         let ahead = lower.wrapping_sub(consumed as u32) & NUMBER_BITS;
         if ahead == 0 || ahead > NUMBER_BITS / 2 {
@@ -53,7 +54,7 @@ impl ReportedPackets {
         self.places[(number & mask) as usize].map(usize::from)
     }
 
-    /// Packet `number` has been consumed.
+    /// Removes packet `number`, which has been consumed.
     #[inline]
     pub(super) fn remove(&mut self, number: u64) {
         *self.place(number) = None;

@@ -1,4 +1,5 @@
-//! The last step of taking a link back: writes of no bytes in both directions show that it works.
+//! The last step in connecting a link again: writes of no bytes in both directions show that it
+//! works.
 
 use device::Operation;
 
@@ -9,7 +10,7 @@ use super::peer::Peer;
 use super::qp_link::Note;
 use crate::Result;
 
-/// Writes no bytes over a link that may work again.
+/// Sends a probe: a write of no bytes over a link that may work again.
 pub(super) fn send_probe(peer: &mut Peer, index: usize) -> Result<()> {
     let endpoint = &mut *peer.endpoint;
     let link = &endpoint.links()[index];
@@ -27,7 +28,7 @@ pub(super) fn send_probe(peer: &mut Peer, index: usize) -> Result<()> {
     Ok(())
 }
 
-/// A probe has arrived.
+/// Handles the completion of a probe of this end: the probe has arrived at the peer.
 pub(super) fn probe_arrived(peer: &mut Peer, index: usize) -> Result<()> {
     let now = peer.local.node.now();
     let life = &mut peer.endpoint.links_mut()[index].life;
@@ -35,16 +36,16 @@ pub(super) fn probe_arrived(peer: &mut Peer, index: usize) -> Result<()> {
     if let ProbeStep::PeersTurn | ProbeStep::Live = step {
         let link = &peer.endpoint.links()[index];
         link.set_probing(&mut *peer.local.node, false)?;
-        peer.tell_of_link(index, LinkWord::Alive { epoch })?;
+        peer.send_link(index, LinkWord::Alive { epoch })?;
     }
     go_on(peer, index, step)
 }
 
-/// The peer's probe has arrived there, it says.
-pub(super) fn hear_alive(peer: &mut Peer, index: usize, epoch: u32) -> Result<()> {
+/// Handles the peer's report that its probes have arrived.
+pub(super) fn on_alive(peer: &mut Peer, index: usize, epoch: u32) -> Result<()> {
     let now = peer.local.node.now();
     let link = &mut peer.endpoint.links_mut()[index];
-    let step = link.life.hear_alive(epoch, now);
+    let step = link.life.on_alive(epoch, now);
     go_on(peer, index, step)
 }
 
@@ -56,7 +57,7 @@ fn go_on(peer: &mut Peer, index: usize, step: ProbeStep) -> Result<()> {
     }
 }
 
-/// A link works again.
+/// Puts a link into use again, because it works.
 fn revive(peer: &mut Peer, index: usize) -> Result<()> {
     let rail = peer.endpoint.links()[index].rail();
     peer.endpoint.take_back_link(index);

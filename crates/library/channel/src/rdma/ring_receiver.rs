@@ -12,19 +12,19 @@ use super::registered::{Block, Registered};
 use super::ring_sender::{RingSender, TOO_MANY};
 use crate::{Head, More, Result};
 
-/// Packets taken from one ring before the next gets its turn.
+/// The most packets that one poll takes from one ring.
 pub(super) const BATCH: usize = 32;
 
 /// The receiver's end of the ring from one peer.
 pub(super) struct RingReceiver {
     inbound: Inbound,
-    /// The word that takes the peer's tail, a word of this rank, and the ring. Messages come into
-    /// it if the peer has no memory for rings. None: this end has no memory for rings with this
-    /// peer.
+    /// The memory that the peer writes to: the word for the peer's tail, a word of this rank, and
+    /// the ring. Messages arrive in it if the peer has no memory for rings. `None`: this end has no
+    /// memory for rings with this peer.
     memory: Option<Registered>,
-    /// The peer's tail in memory, as it was read last.
+    /// The peer's tail in memory at the last read.
     tail_before: u64,
-    /// The tail is due after every packet.
+    /// True if the tail is due after every packet.
     basic: bool,
     charges: Charges,
 }
@@ -63,18 +63,18 @@ impl RingReceiver {
         }
     }
 
-    /// Sequence number of the last packet that was consumed.
+    /// The sequence number of the last packet that was consumed.
     pub(super) fn consumed(&self) -> u64 {
         self.inbound.consumed()
     }
 
-    /// Some packets of a slot have been consumed, and some not.
+    /// True if some packets of a slot have been consumed, and some not.
     pub(super) fn is_amid_slot(&self) -> bool {
         self.inbound.is_amid_slot()
     }
 
-    /// A completion reports that the packet with this number, of which `lower` has the lower bits,
-    /// is whole, in a slot of size class `class`. An error: no such packet can come.
+    /// Records a completion: the packet whose number has the lower bits `lower` is complete, in a
+    /// slot of size class `class`. An error: no such packet can come.
     pub(super) fn completion(
         &mut self,
         class: usize,
@@ -83,7 +83,7 @@ impl RingReceiver {
         self.inbound.completion(class, lower)
     }
 
-    /// Checks the number of a packet that has come as a message.
+    /// Checks the number of a packet that has arrived as a message.
     pub(super) fn check_message(
         &self,
         sequence: u64,
@@ -92,7 +92,7 @@ impl RingReceiver {
         self.inbound.check_message(sequence, granted)
     }
 
-    /// The packet of the next message has been handled.
+    /// Records that the packet of the next message has been handled.
     pub(super) fn consume_message(&mut self) {
         self.inbound.consume_message();
     }
@@ -102,20 +102,21 @@ impl RingReceiver {
         self.inbound.tail_due()
     }
 
-    /// The number of packets that were consumed, which is sent to the peer now.
+    /// Returns the number of consumed packets, and records that it is sent to the peer now.
     #[inline(always)]
     pub(super) fn report_tail(&mut self) -> u64 {
         self.inbound.report_tail()
     }
 
-    /// The tail that the peer has written to memory since the last call, its lower bits.
+    /// The lower bits of the tail that the peer has written to memory. `None`: it is as at the last
+    /// call.
     pub(super) fn tail_in_memory(&mut self) -> Option<u32> {
         let tail = self.block().load(TAIL);
         let before = std::mem::replace(&mut self.tail_before, tail);
         (tail != before).then_some(tail as u32)
     }
 
-    /// Hands packets to `handler`, `BATCH` at most. The tails that come with them go to `sender`.
+    /// Passes packets to `handler`, at most `BATCH`. The tails in the packets go to `sender`.
     #[inline(always)]
     pub(super) fn drain(
         &mut self,
@@ -183,7 +184,7 @@ impl RingReceiver {
         link.control.write(node, &write)
     }
 
-    /// Deregisters the memory.
+    /// Deregisters the memory that the peer writes to.
     pub(super) fn end(self, node: &mut dyn Node) {
         if let Some(memory) = self.memory {
             memory.end(node);

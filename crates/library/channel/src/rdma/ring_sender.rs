@@ -1,4 +1,4 @@
-//! The sender of a ring: it builds packets in staging memory and writes them to the same place in
+//! The sender of a ring: it builds packets in staging memory and writes them to the same offset in
 //! the peer's ring.
 //!
 //! Packets can be *coalesced*: several short ones in one slot, which leaves in one write.
@@ -30,17 +30,19 @@ pub(super) const TOO_MANY: &str = "it says that it has consumed packets that wer
 /// messages.
 pub(super) struct RingSender {
     layout: Layout,
-    /// Data and head pointer of a packet go in two writes.
+    /// True if the data of a packet and its head pointer (the flag) go in two writes: the design
+    /// `Basic`.
     basic: bool,
     charges: Charges,
     slots: Outbound,
     coalescing: Option<Coalescing>,
-    /// Coalesced packets have ended a lap, which no call has reported to the layer above yet.
+    /// True if coalesced packets have taken the last slot of a size class, and no call has reported
+    /// that to the layer above yet.
     lap_untold: bool,
     /// The slots that are to be written again, in the order of their packets.
     replays: VecDeque<(u64, SlotPlace)>,
     head_pointer: Option<HeadPointer>,
-    /// The memory in which packets are built. None: the peer has no ring for this rank.
+    /// The memory in which packets are built. `None`: the peer has no ring for this rank.
     staging: Option<Registered>,
     /// The address of the peer's memory for this rank, known from the peer's hello.
     remote: u64,
@@ -50,27 +52,29 @@ pub(super) struct RingSender {
 #[derive(Clone, Copy, Debug)]
 struct Coalescing {
     place: SlotPlace,
-    /// Bytes of the packets so far.
+    /// The length of the packets so far, in bytes.
     len: usize,
 }
 
-/// A head pointer that follows the data of its packet.
+/// The head pointer of a packet in the design `Basic`: its flag, which a second write sends after
+/// the packet's data.
 #[derive(Clone, Copy, Debug)]
 struct HeadPointer {
     /// The sequence number of the packet.
     sequence: u64,
     /// The size class of the packet's slot.
     class: usize,
-    /// The offset of the pointer in the ring.
+    /// The offset of the pointer in the ring, in bytes.
     at: usize,
 }
 
-/// A slot that has been posted.
+/// What a caller must know of a slot that has just been posted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PostedSlot {
-    /// The slot is the last of its size class.
+    /// True if the slot is the last one of its size class.
     pub lap: bool,
-    /// A head pointer is due when the data has been written.
+    /// True if a head pointer (the flag, in the design `Basic`) is due when the data has been
+    /// written.
     pub head_pointer_due: bool,
 }
 
@@ -90,12 +94,12 @@ impl RingSender {
         }
     }
 
-    /// The peer's memory for this rank is at `address`.
+    /// Records the address of the peer's memory for this rank.
     pub(super) fn learn_remote(&mut self, address: u64) {
         self.remote = address;
     }
 
-    /// From now on packets are built in `staging`, for the peer's ring.
+    /// Builds packets in `staging` from now on, for the peer's ring.
     pub(super) fn begin_ring(&mut self, staging: Registered) {
         self.staging = Some(staging);
     }
@@ -105,13 +109,13 @@ impl RingSender {
         self.staging.is_some()
     }
 
-    /// Sequence number of the last packet that was posted.
+    /// The sequence number of the last packet that was posted.
     #[inline(always)]
     pub(super) fn last(&self) -> u64 {
         self.slots.last()
     }
 
-    /// The sequence number of the next packet, which goes as a message.
+    /// Claims the sequence number of the next packet, which goes as a message.
     pub(super) fn claim_message(&mut self) -> u64 {
         self.slots.claim_message()
     }
@@ -126,7 +130,8 @@ impl RingSender {
         self.slots.fits_well(len)
     }
 
-    /// The peer reports how many packets it has consumed. False: that is impossible.
+    /// Takes over the number of packets that the peer has consumed, of which `lower` has the lower
+    /// bits. False: no correct peer reports that.
     #[inline(always)]
     pub(super) fn heard_tail(&mut self, lower: u32) -> bool {
         self.slots.heard_tail(lower)
@@ -136,7 +141,7 @@ impl RingSender {
         self.slots.heard_completed(link, sequence);
     }
 
-    /// Nothing that was put earlier waits to be posted.
+    /// True if no packet that was put earlier waits to be posted.
     #[inline(always)]
     pub(super) fn is_clear(&self) -> bool {
         self.coalescing.is_none() && self.head_pointer.is_none() && self.replays.is_empty()
@@ -147,12 +152,12 @@ impl RingSender {
         self.coalescing.is_some()
     }
 
-    /// The bytes of the coalesced packets, if there are any.
+    /// The length of the coalesced packets in bytes, if there are any.
     pub(super) fn coalesced(&self) -> Option<usize> {
         self.coalescing.map(|coalescing| coalescing.len)
     }
 
-    /// The slot of coalesced packets has room for a further body of `len` bytes.
+    /// True if the slot of coalesced packets has room for a further body of `len` bytes.
     pub(super) fn coalescing_has_room(&self, len: usize) -> bool {
         self.coalescing.is_some_and(|coalescing| {
             let room = self.layout.classes()[coalescing.place.class].body();
@@ -160,14 +165,14 @@ impl RingSender {
         })
     }
 
-    /// From now on packets are coalesced in this free slot.
+    /// Coalesces packets in this free slot from now on.
     pub(super) fn begin_coalescing(&mut self, place: SlotPlace) {
         debug_assert!(self.is_clear());
         self.coalescing = Some(Coalescing { place, len: 0 });
     }
 
-    /// Adds a packet to the slot of coalesced packets, which has room. True: coalesced packets have
-    /// ended a lap since the last time that this was reported.
+    /// Adds a packet to the slot of coalesced packets, which has room. True, and only once:
+    /// coalesced packets have taken the last slot of a size class.
     pub(super) fn coalesce(
         &mut self,
         node: &mut dyn Node,
@@ -240,7 +245,7 @@ impl RingSender {
         self.post(wire, body..end - TRAILER, end, claimed)
     }
 
-    /// Writes the trailer of the slot that ends at `end`.
+    /// Writes the trailer of the slot that ends at offset `end`.
     #[inline(always)]
     fn write_trailer(&mut self, end: usize, head: Head, info: SlotInfo, flag: u64) {
         let block = &staging(&mut self.staging).block;
@@ -313,9 +318,9 @@ impl RingSender {
         })
     }
 
-    /// Link `link` is fenced, and the receiver has received every packet up to `received`: the
-    /// slots that the link carried and the receiver lacks are to be written again. True: a head
-    /// pointer was due, which a repeated slot includes.
+    /// Records that link `link` is fenced, and that the receiver has received every packet up to
+    /// `received`. The slots that the link carried and the receiver lacks will be written again.
+    /// True: a head pointer was due, which a repeated slot includes.
     pub(super) fn fenced(&mut self, link: usize, received: u64) -> bool {
         let lost = self.slots.fenced(link, received);
         self.replays.extend(lost);
@@ -327,20 +332,21 @@ impl RingSender {
         self.head_pointer.take().is_some()
     }
 
-    /// The peer is lost: nothing that waits is posted. Returns the number of slots that waited.
+    /// Drops all writes that wait, because the peer is lost. Returns the number of deferred writes.
     pub(super) fn give_up(&mut self) -> usize {
         self.replays.clear();
         usize::from(self.coalescing.take().is_some())
             + usize::from(self.head_pointer.take().is_some())
     }
 
-    /// Slots wait to be written again.
+    /// True if slots wait to be written again.
     #[inline(always)]
     pub(super) fn has_replays(&self) -> bool {
         !self.replays.is_empty()
     }
 
-    /// Writes the next lost slot again: the same bytes, but for the mark of the link in the flag.
+    /// Writes the next lost slot again: the same bytes, except for the flag, which depends on the
+    /// link.
     pub(super) fn replay(&mut self, wire: Wire) -> Result<()> {
         let Some((sequence, place)) = self.replays.pop_front() else {
             return Ok(());
@@ -374,12 +380,13 @@ impl RingSender {
         link.control.write(node, &write)
     }
 
-    /// The repeated write of packet `sequence` has completed.
+    /// Records that the repeated write of packet `sequence` has completed.
     pub(super) fn replay_completed(&mut self, sequence: u64) {
         self.slots.replay_completed(sequence);
     }
 
-    /// Posts the head pointer of a packet whose data has been written. False: none is due.
+    /// Posts the head pointer (the flag, in the design `Basic`) of a packet whose data has been
+    /// written. False: no head pointer is due.
     pub(super) fn write_head_pointer(&mut self, wire: Wire) -> Result<bool> {
         let Wire { node, link } = wire;
         let Some(HeadPointer {
@@ -403,12 +410,12 @@ impl RingSender {
         Ok(true)
     }
 
-    /// The word in the peer's memory that takes this rank's tail.
+    /// The location of the word in the peer's memory that receives this rank's tail.
     pub(super) fn remote_tail(&self, link: &Link) -> Remote {
         link.remote(self.remote + TAIL as u64)
     }
 
-    /// Memory of the peer that requests without payload may name.
+    /// The start of the peer's memory, for requests without payload.
     pub(super) fn remote_memory(&self, link: &Link) -> Remote {
         link.remote(self.remote)
     }
@@ -436,8 +443,8 @@ fn flag(sequence: u64, link: &Link) -> u64 {
     }
 }
 
-/// The immediate of the write that makes packet `sequence` whole, in a slot of size class `class`,
-/// where the peer needs one.
+/// The immediate of the write that completes packet `sequence`, in a slot of size class `class`.
+/// `None`: the peer needs none.
 #[inline(always)]
 fn immediate(sequence: u64, class: usize, link: &Link) -> Option<u32> {
     let lower = sequence as u32;

@@ -89,7 +89,7 @@ impl End {
         let _ = self.endpoint.connection.connected();
     }
 
-    /// Sends a packet, if a slot is free.
+    /// Sends a packet. False: no slot is free.
     fn send(&mut self, number: u64, len: usize) -> bool {
         let Some(place) = self.endpoint.find(0, len) else {
             return false;
@@ -101,7 +101,7 @@ impl End {
         true
     }
 
-    /// Takes completions. True: the data of a packet of design `Basic` has been written.
+    /// Polls completions. True: the data of a packet of design `Basic` has been written.
     fn complete(&mut self) -> bool {
         let mut completions = PolledCompletions::none().found;
         let mut data = false;

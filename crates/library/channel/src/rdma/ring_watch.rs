@@ -48,7 +48,7 @@ impl RingWatch {
         Some(std::mem::take(&mut self.due))
     }
 
-    /// Makes a ring due.
+    /// Makes a ring due, so that the next poll covers it.
     pub(super) fn demand(&mut self, ring: usize) {
         self.due.push(ring);
     }

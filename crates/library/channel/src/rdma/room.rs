@@ -1,4 +1,4 @@
-//! Room for the next packet to a peer: a free slot of its ring, and a place in the send queue.
+//! Room for the next packet to a peer: a free slot of its ring, and a free entry of the send queue.
 
 use super::completions;
 use super::outbound::SlotPlace;
@@ -6,7 +6,8 @@ use super::peer::Connections;
 use super::ring_sender::TOO_MANY;
 use crate::{Error, Result};
 
-/// A free slot for a body of `len` bytes, and room for its write on link `on`.
+/// A free slot for a body of `len` bytes, and room for its write on link `on`. `None`: there is no
+/// such slot or room, or the link has failed.
 #[inline(always)]
 pub(super) fn find(
     all: &mut Connections,

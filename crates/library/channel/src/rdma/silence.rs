@@ -1,5 +1,6 @@
-//! The judgement of silent peers: those without a link that works, and those whose word is awaited.
-//! A peer is given up when the user's patience has ended; [`Outage`] has the clocks.
+//! Detection of lost peers: a peer without a working link, or one from which an answer is overdue,
+//! is given up once its silence exceeds the user's limit (`FISHPLATE_OUTAGE`). [`Outage`] measures
+//! the time.
 
 use super::attention::Attention;
 use super::bulk::Reserved;
@@ -13,25 +14,25 @@ use super::peer::{Connections, Peer};
 use super::wr_id::QpRole;
 use crate::{Error, Fault, Result};
 
-/// The time for which a word may be awaited before the node is asked for signs of the peer, in
+/// The time for which an answer may be awaited before the node is asked for signs of the peer, in
 /// nanoseconds.
 const USUAL: u64 = 1_000_000_000;
 
-/// Judges silent peers. An error: a peer is lost.
-pub(super) fn tend(all: &mut Connections) -> Result<()> {
+/// Gives up the peers whose silence has lasted too long. An error: a peer is lost.
+pub(super) fn check(all: &mut Connections) -> Result<()> {
     if all.local.knows_cuts {
         find_cuts(all);
     }
     match all.attention.silent.is_empty() {
         true => Ok(()),
-        false => tend_silent(all),
+        false => check_silent(all),
     }
 }
 
-/// Judges the silence of peers without a link that works, and of those whose word is awaited. To be
-/// called now and then. An error: a peer is lost.
+/// Gives up the peers that have been silent for too long: those without a working link, and those
+/// from which an answer is awaited. To be called regularly. An error: a peer is lost.
 #[cold]
-pub(super) fn tend_silent(all: &mut Connections) -> Result<()> {
+pub(super) fn check_silent(all: &mut Connections) -> Result<()> {
     let now = all.local.node.now();
     for at in 0..all.attention.silent.len() {
         let peer = all.attention.silent[at];
@@ -70,7 +71,7 @@ fn judge(peer: &mut Peer, now: u64) -> Result<()> {
     }
     let signs = peer.local.node.signs(peer.rank);
     if !is_cut_off && knows_cuts && signs.cut.is_none() {
-        // The paths carry what is awaited: the silence of the peer is none.
+        // The paths work, so the awaited message can arrive: the peer is not silent.
         state.outage = awaits_word.then(|| Outage::begin(now));
         return Ok(());
     }
@@ -145,11 +146,11 @@ pub(super) fn next_judgement(all: &mut Connections) -> Option<u64> {
     next
 }
 
-/// Another part of this rank has given up a peer.
+/// Gives up a peer because another part of this rank has given it up.
 pub(super) fn give_up(all: &mut Connections, peer: usize) {
     let is_open = all.endpoints.get(peer).is_some();
     if is_open && all.endpoints.of(peer).connection != Connection::Lost {
-        // The error is known where this call comes from.
+        // The caller knows the error.
         let known = Fault::Gone { peer };
         if last_path::lose(&mut all.peer(peer), known.into()).is_err() {
             // Its queue pairs stay as they are.
@@ -158,8 +159,8 @@ pub(super) fn give_up(all: &mut Connections, peer: usize) {
     }
 }
 
-/// Ends the links of lost peers whose queue pairs are drained. Returns the error of one, which is
-/// to be reported.
+/// Ends the links of lost peers whose queue pairs are drained. Returns the error of one such peer,
+/// which must be reported.
 fn bury_lost(all: &mut Connections) -> Result<Option<Error>> {
     for at in 0..all.attention.silent.len() {
         let peer = all.attention.silent[at];

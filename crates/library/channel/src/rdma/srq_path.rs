@@ -2,9 +2,9 @@
 //!
 //! A rank has memory for rings with a bounded number of peers. With all others, and with peers that
 //! have none for it, packets go as messages. They leave from send buffers that all these peers
-//! share. They come into a pool of buffers, a shared receive queue of several connections, made as
-//! connections come. Where this end has memory for a ring but the peer has none, messages come into
-//! that memory.
+//! share. They arrive in a pool of buffers: a shared receive queue of several connections, created
+//! when connections need it. Where this end has memory for a ring but the peer has none, messages
+//! arrive in that memory.
 //!
 //! Each peer is granted a number of messages ([`Credits`](super::credit::Credits)). Every
 //! connection has a receive for one message and one grant-only message, and connections in use
@@ -12,7 +12,7 @@
 //!
 //! A message is a slot's contents and trailer. Invariants:
 //! - a pool has as many receives as its connections have windows and grant-only messages, and a
-//!   window grows only by a receive that no other window holds: no message ever meets a queue
+//!   window grows only by a receive that no other window holds: no message ever arrives at a queue
 //!   without a receive;
 //! - a buffer is posted again only after its packet was consumed, and before it is granted again.
 //!   It is written again only after its message has completed.
@@ -29,7 +29,8 @@ use super::rail_set::RailSet;
 use super::registered::Registered;
 use crate::Result;
 
-/// The messages of a rank.
+/// The messages that a rank exchanges with peers without rings: its send buffers, and the messages
+/// that wait for the handler.
 #[derive(Default)]
 pub(super) struct SrqPath {
     send_buffers: Option<SendBuffers>,
@@ -40,53 +41,57 @@ pub(super) struct SrqPath {
     active: bool,
 }
 
-/// A message that has arrived.
+/// A message that has arrived and waits for the handler.
 #[derive(Clone, Copy)]
 pub(super) struct ArrivedMessage {
     pub from: usize,
-    /// The rail over which it came.
+    /// The rail over which the message arrived.
     pub rail: usize,
     pub place: MessagePlace,
     pub bytes: usize,
 }
 
-/// The place of a message that has arrived.
+/// The buffer in which a message has arrived, by its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MessagePlace {
-    /// A buffer in the memory for the peer's ring.
+    /// The number of a buffer in this end's memory for the ring from the peer. The peer has no
+    /// memory for rings, so its messages arrive there.
     Endpoint(usize),
-    /// A buffer of the endpoint's pool.
+    /// The number of a buffer in the pool (a shared receive queue) that the endpoint uses.
     Pool(usize),
 }
 
-/// The buffers from which messages leave.
+/// The buffers from which messages to peers without rings leave.
 pub(super) struct SendBuffers {
     pub memory: Registered,
-    /// Bytes of a buffer.
+    /// The length of a buffer in bytes.
     buffer: usize,
     free: Vec<usize>,
-    /// The bytes of the message in each buffer.
+    /// The length of the message in each buffer, in bytes.
     lengths: Vec<usize>,
 }
 
-/// Bytes of the memory for a ring. It is large enough for the messages of one peer.
+/// The length of this end's memory for the ring from one peer, in bytes. It is large enough for the
+/// messages of one peer instead of a ring.
 pub(super) fn room(layout: &Layout) -> usize {
     RING + layout.bytes.max((1 + EMPTY) * shape(layout).0)
 }
 
-/// The number of messages that may come into the memory for a ring.
+/// The number of messages that fit into this end's memory for the ring from one peer, each in a
+/// buffer.
 pub(super) fn fit(layout: &Layout) -> usize {
     ((room(layout) - RING) / shape(layout).0 - EMPTY).min(MOST as usize)
 }
 
 impl SrqPath {
-    /// Completions may report messages.
+    /// True if this rank exchanges messages with some peer, so that completions may report them.
     #[inline(always)]
     pub(super) fn is_active(&self) -> bool {
         self.active
     }
 
-    /// From now on messages may come.
+    /// Records that this rank exchanges messages with some peer, so that completions may report
+    /// them.
     pub(super) fn activate(&mut self) {
         self.active = true;
     }
@@ -116,23 +121,23 @@ impl SrqPath {
         self.arrived.pop_front()
     }
 
-    /// `peer` may be owed a grant-only message. Each peer is listed once.
+    /// Lists `peer` as one that may be owed a grant-only message. The caller lists each peer once.
     pub(super) fn owe(&mut self, peer: usize) {
         self.owed.push(peer);
     }
 
-    /// Peers may be owed grant-only messages.
+    /// True if peers may be owed grant-only messages.
     pub(super) fn has_owed(&self) -> bool {
         !self.owed.is_empty()
     }
 
-    /// Keeps on the list of those who may be owed a grant-only message the peers for which `keep`
-    /// says so.
+    /// Keeps on the list of peers that may be owed a grant-only message those for which `keep` is
+    /// true.
     pub(super) fn retain_owed(&mut self, mut keep: impl FnMut(usize) -> bool) {
         self.owed.retain(|&peer| keep(peer));
     }
 
-    /// A message has arrived.
+    /// Records a message that has arrived.
     pub(super) fn received(&mut self, rail: usize, from: usize, place: MessagePlace, bytes: usize) {
         self.arrived.push_back(ArrivedMessage {
             from,
@@ -142,7 +147,7 @@ impl SrqPath {
         });
     }
 
-    /// The message in this send buffer has left.
+    /// Frees a send buffer, because its message has left.
     pub(super) fn sent(&mut self, number: usize) {
         let buffers = self.send_buffers.as_mut();
         let buffers = buffers.expect("a message leaves from a send buffer");
@@ -182,31 +187,33 @@ impl SrqPath {
 }
 
 impl SendBuffers {
-    /// Notes the length of the message in a buffer.
+    /// Records the length of the message in a buffer.
     pub(super) fn fill(&mut self, number: usize, bytes: usize) {
         self.lengths[number] = bytes;
     }
 
-    /// The place of the message in a buffer, and its sequence number.
+    /// The range, in the memory of the send buffers, of the message in buffer `number`; and the
+    /// message's sequence number.
     pub(super) fn message(&self, number: usize) -> (Range<usize>, u64) {
         let start = number * self.buffer;
         let end = start + self.lengths[number];
         (start..end, self.memory.block.load(end - WORD))
     }
 
-    /// Every buffer holds a message that has not left.
+    /// True if every buffer holds a message that has not left.
     pub(super) fn is_exhausted(&self) -> bool {
         self.free.is_empty()
     }
 
-    /// Claims a free buffer. Returns its number and its offset in the memory.
+    /// Claims a free send buffer. Returns its number, and its offset in the memory of the send
+    /// buffers.
     pub(super) fn claim(&mut self) -> Option<(usize, usize)> {
         let number = self.free.pop()?;
         Some((number, number * self.buffer))
     }
 }
 
-/// The place of a buffer in the memory for a ring.
+/// The range of message buffer `number` in this end's memory for the ring from one peer.
 pub(super) fn memory_buffer(layout: &Layout, number: usize) -> Range<usize> {
     let buffer = shape(layout).0;
     RING + number * buffer..RING + (number + 1) * buffer

@@ -102,7 +102,7 @@ fn long_messages_go_without_a_copy() {
     suite::zero_copy_promises(a, b);
 }
 
-/// Takes what has come to `b`, until it has had `wanted` packets.
+/// Polls `b` until it has received `wanted` packets.
 fn take_packets(b: &mut Rdma, wanted: usize) {
     let begin = std::time::Instant::now();
     let mut had = 0;
@@ -136,7 +136,7 @@ fn packets_in_a_row_leave_together_and_lone_ones_at_once() {
     assert_eq!(early, 0);
     a.uncork().unwrap();
     take_packets(&mut b, 8);
-    // A poll is as good, and between a poll that found packets and `uncork` all packets wait.
+    // A poll uncorks too. Between a poll that found packets and `uncork`, all packets wait.
     assert_eq!(put(&mut a), Put::Corked);
     assert_eq!(b.put(0, [4, 0, 0], 0, |_| ()).unwrap(), Put::Accepted);
     while suite::take(&mut a, |_, _, _| ()).unwrap() == 0 {}

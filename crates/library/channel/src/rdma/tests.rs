@@ -17,7 +17,7 @@ pub(super) const DESIGNS: [RdmaDesign; 4] = [
     RdmaDesign::ZeroCopy,
 ];
 
-/// Nodes on which a request that meets no receive ends its connection.
+/// Nodes on which a request that finds no receive ends its connection.
 fn nodes(ranks: usize, setup: &Setup) -> Vec<Box<dyn Node + Send>> {
     let setup = Setup {
         patient: false,
@@ -34,7 +34,7 @@ pub(super) fn all(ranks: usize, config: Config, setup: &Setup) -> Vec<Rdma> {
         .collect()
 }
 
-/// The kinds of device.
+/// The kinds of device on which the tests run.
 pub(super) fn setups() -> impl Iterator<Item = Setup> {
     let placements = [Placement::Ordered, Placement::Completion].into_iter();
     placements.flat_map(|placement| {

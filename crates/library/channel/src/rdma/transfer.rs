@@ -4,9 +4,9 @@
 //! then *confirmed* by the completion of the piece. A link that fails gives its unconfirmed bytes
 //! back: they become unassigned again.
 //!
-//! A transfer with notice ends with one notice on each link that carries a part of it. Once every
-//! byte is assigned, the number of notices is fixed; every notice names it, so the receiver knows
-//! when it has all.
+//! A transfer with notice ends with one notice on each link that carries a share of it. Once every
+//! byte is assigned, the number of notices is fixed. Every notice contains that number, so the
+//! receiver knows when it has all of them.
 //!
 //! Invariant: the transfer is complete only when every byte is confirmed and every notice has left.
 
@@ -24,9 +24,9 @@ use crate::{RemoteKey, Token};
 /// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// From the peer's memory to this rank's.
+    /// A read: from the peer's memory to this rank's.
     Read,
-    /// From this rank's memory to the peer's. The notice reports the end to the peer.
+    /// A write: from this rank's memory to the peer's. The notice reports its end to the peer.
     Write { notice: Option<u32> },
 }
 
@@ -39,17 +39,17 @@ impl Direction {
     }
 }
 
-/// A transfer, as it is asked for.
+/// A transfer as the layer above has requested it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BulkTransfer {
     pub peer: usize,
     pub direction: Direction,
     /// The beginning of the memory of this rank.
     pub local: LocalMemory,
-    /// The memory of the peer.
+    /// The memory of the peer, by the key that the peer has sent.
     pub remote: RemoteKey,
     pub len: u64,
-    /// Comes back when the transfer is complete.
+    /// The token by which the completion is reported.
     pub token: Token,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct RailPair {
     pub theirs: usize,
 }
 
-/// A work request of a transfer.
+/// One work request of a transfer, ready to be posted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub id: PieceId,
@@ -75,37 +75,38 @@ pub(super) struct Piece {
     pub local: Slice,
 }
 
-/// The part of a transfer that one link was given. It keeps the position of that link as its name,
-/// whichever link carries it.
+/// The part of a transfer that one link was given. It keeps the position of that link as its
+/// number, whichever link carries it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
-    /// The bytes that are not posted: the first, and the one behind the last.
+    /// The offset of the first byte that is not posted.
     from: u64,
+    /// The offset after the last byte that is not posted.
     end: u64,
     /// The position of the link that carries the share.
     carrier: u8,
 }
 
-/// A transfer that is not complete.
+/// A transfer that is not complete, with the account of its bytes.
 pub(super) struct Unfinished {
     number: usize,
     transfer: BulkTransfer,
-    /// Every byte from here on is unassigned.
+    /// The offset from which on every byte is unassigned.
     assigned: u64,
     /// Further unassigned bytes, which links have given back.
     returned: Vec<Range<u64>>,
     shares: [Share; MAX_RAILS],
-    /// Bytes of shares that are to be posted again, on another link.
+    /// Bytes that are to be posted again, on another link, each range with its share.
     again: Vec<(usize, Range<u64>)>,
-    /// The shares of which something has been assigned.
+    /// The shares to which bytes have been assigned.
     used: RailSet,
     /// The shares whose notice has been posted.
     noticed: RailSet,
     /// The number of notices, once it is fixed.
     notices: Option<usize>,
-    /// Pieces whose completion is expected.
+    /// The number of pieces whose completion is expected.
     outstanding: u32,
-    /// A piece has been posted.
+    /// True if a piece has been posted.
     begun: bool,
 }
 
@@ -138,8 +139,8 @@ impl Unfinished {
         self.transfer.direction.flow()
     }
 
-    /// The length of a write without notice that has bytes. A short one travels inline, as the
-    /// device's own benchmark sends it.
+    /// The length of the transfer if it is a write without notice and has bytes. A short one
+    /// travels inline, as the device's own benchmark sends it.
     pub(super) fn unnoticed_write(&self) -> Option<usize> {
         let is_such = self.transfer.direction == Direction::Write { notice: None };
         (is_such && self.transfer.len > 0).then_some(self.transfer.len as usize)
@@ -151,12 +152,12 @@ impl Unfinished {
         self.transfer.len - self.assigned + returned.sum::<u64>()
     }
 
-    /// The number of notices is not fixed: bytes may still be assigned.
+    /// True if the number of notices is not fixed: bytes may still be assigned.
     pub(super) fn is_undecided(&self) -> bool {
         self.notices.is_none()
     }
 
-    /// Assigns at most `bytes` unassigned bytes, which lie in a row, to a link without a share.
+    /// Assigns at most `bytes` unassigned bytes, which are contiguous, to a link without a share.
     /// Returns their number.
     pub(super) fn assign(&mut self, link: usize, bytes: u64) -> u64 {
         debug_assert!(!self.has_share(link) && self.is_undecided());
@@ -191,13 +192,13 @@ impl Unfinished {
         self.notices = Some(self.used.len());
     }
 
-    /// Bytes of the share are assigned and not posted.
+    /// True if bytes of the share are assigned and not posted.
     pub(super) fn has_share(&self, share: usize) -> bool {
         let Share { from, end, .. } = self.shares[share];
         from < end || self.again.iter().any(|(of, _)| *of == share)
     }
 
-    /// The number of bytes of a share that lie in a row and are to be posted next.
+    /// The number of contiguous bytes of a share that are to be posted next.
     pub(super) fn left_of(&self, share: usize) -> u64 {
         let Share { from, end, .. } = self.shares[share];
         let again = self.again.iter().find(|(of, _)| *of == share);
@@ -285,7 +286,8 @@ impl Unfinished {
         }
     }
 
-    /// The next work request of a share has been posted. `reported`: a completion reports it.
+    /// Records that the next work request of a share has been posted. `reported`: a completion
+    /// reports it.
     pub(super) fn posted(&mut self, piece: &PieceId, reported: bool) {
         self.begun = true;
         self.shares[piece.share].from += u64::from(piece.len);
@@ -316,7 +318,7 @@ impl Unfinished {
         )
     }
 
-    /// Nothing remains to be posted.
+    /// True if nothing remains to be posted.
     pub(super) fn is_posted(&self) -> bool {
         let has_left = |share| !self.has_share(share);
         self.notices.is_some()
@@ -325,15 +327,17 @@ impl Unfinished {
             && (self.notice().is_none() || self.noticed == self.used)
     }
 
-    /// The peer has been notified of the share of this piece, so every byte of the piece is there.
+    /// True if the peer's fence shows that the peer got the notice of this piece's share: every
+    /// byte of the piece has arrived.
     pub(super) fn is_confirmed(&self, piece: &PieceId, fence: &Fence) -> bool {
         let decided = self.notices.is_some() && self.noticed.contains(piece.share);
         let number = self.notice().filter(|_| decided);
         number.is_some_and(|number| fence.confirms(number, piece.share))
     }
 
-    /// A posted piece failed with its link, and is not confirmed. Its bytes will be posted again:
-    /// by any link while bytes may still be assigned, else as part of its share by `carrier`.
+    /// Records that a posted piece failed with its link, and is not confirmed. Its bytes will be
+    /// posted again: by any link while bytes may still be assigned, else as part of its share by
+    /// `carrier`.
     pub(super) fn give_back(&mut self, piece: &PieceId, carrier: usize) {
         self.outstanding -= 1;
         let range = piece.from..piece.from + u64::from(piece.len);
@@ -353,7 +357,7 @@ impl Unfinished {
         self.shares[piece.share].carrier = carrier as u8;
     }
 
-    /// Link `link` is dead: its share moves to `carrier`, or back to the unassigned bytes.
+    /// Moves the share of dead link `link` to `carrier`, or back to the unassigned bytes.
     pub(super) fn leave(&mut self, link: usize, carrier: usize) {
         for share in 0..MAX_RAILS {
             if self.carrier(share) != link {
@@ -373,7 +377,8 @@ impl Unfinished {
         }
     }
 
-    /// A piece is complete, and with it every earlier piece on its link. True: so is the transfer.
+    /// Records that a piece is complete, and with it every earlier piece on its link. True: the
+    /// transfer is complete.
     pub(super) fn completed(&mut self) -> bool {
         self.outstanding -= 1;
         self.outstanding == 0 && self.is_posted()

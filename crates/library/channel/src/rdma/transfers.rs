@@ -1,13 +1,12 @@
-//! Zero-copy transfers on the rails: exposing memory, posting the pieces of the bulk engine, and
-//! taking notices.
+//! Zero-copy transfers on the rails: starting them, posting their pieces, and handling notices.
 //!
 //! Transfers use a queue pair of their own, so that a short packet never waits behind one. A write
-//! may end with a notice: its completion at the peer, which tells that every byte is there.
+//! may end with a notice: its completion at the peer, which shows that every byte has arrived.
 //!
-//! Invariant: a receive is posted for every notice that is expected. A number is given
-//! to a peer only after a receive is reserved for it, it covers one write, and the receive that
-//! this write uses up is posted again before the number is forgotten. So no notice waits for this
-//! rank to poll.
+//! Invariant: a receive is posted for every notice that is expected. A number is given to a peer
+//! only after a receive is reserved for it, it covers one write, and the receive that this write
+//! consumes is posted again before the number is forgotten. So no notice waits for this rank to
+//! poll.
 
 use std::ops::Range;
 
@@ -35,7 +34,7 @@ pub(super) struct Transfers {
     pub registrations: Registrations,
 }
 
-/// A transfer as the layer above asks for it.
+/// A request of the layer above for a transfer.
 pub(super) struct Request<'a> {
     pub peer: usize,
     pub direction: Direction,
@@ -115,8 +114,8 @@ impl Transfers {
         Ok(())
     }
 
-    /// Expects a notice of a peer's. Returns its number. None: as many are expected as there may be
-    /// receives for.
+    /// Expects a notice of `peer`. Returns its number. `None`: no receive is left for one more
+    /// notice.
     pub(super) fn expect_notice(
         &mut self,
         local: &mut Local,
@@ -134,8 +133,8 @@ impl Transfers {
         Ok(reserved.map(|reserved| self.bulk.expect(peer, reserved, token)))
     }
 
-    /// Reserves a receive on each live link to `peer` for every notice that the peer owes: a link
-    /// fails, and other links may carry its shares.
+    /// Reserves a receive on each connected link to `peer` for every notice that this rank expects
+    /// of it: a link fails, and other links may carry its shares.
     pub(super) fn reserve_notices_again(
         &mut self,
         local: &mut Local,
@@ -195,7 +194,7 @@ impl Transfers {
         }
     }
 
-    /// A notice of a peer has arrived. The receive that it used up is posted again.
+    /// Handles a notice of a peer. The receive that it consumed has been posted again.
     pub(super) fn noticed(
         &mut self,
         local: &mut Local,
@@ -222,7 +221,8 @@ impl Transfers {
     }
 }
 
-/// Reserves a receive for a notice on each link that the peer may use. None: one of them has none.
+/// Reserves a receive for a notice on each link that the peer may use. `None`: some link has no
+/// receive left.
 fn reserve(local: &mut Local, endpoint: &mut Endpoint) -> Result<Option<Reserved>> {
     match endpoint.notices_in_control() {
         true => endpoint.reserve_shared_notices(&mut *local.node),
@@ -230,7 +230,7 @@ fn reserve(local: &mut Local, endpoint: &mut Endpoint) -> Result<Option<Reserved
     }
 }
 
-/// Frees the receives of a notice. Those of links are an endpoint's.
+/// Frees the receives of a notice. Those on links belong to `endpoint`.
 fn release_all(
     local: &mut Local,
     mut endpoint: Option<&mut Endpoint>,
@@ -256,13 +256,13 @@ struct Posting<'a> {
     node: &'a mut dyn Node,
     rails: &'a [Rail],
     links: &'a mut [Link],
-    /// None: there is one link.
+    /// The schedules of the endpoint. `None`: there is one link.
     schedules: Option<&'a mut Schedules>,
     now: u64,
 }
 
 impl Posting<'_> {
-    /// Posts as much as there is room for of a transfer.
+    /// Posts as much of a transfer as there is room for.
     fn post(&mut self, bulk: &mut BulkEngine, number: usize) -> Result<()> {
         let transfer = bulk.unfinished(number);
         loop {
@@ -277,7 +277,7 @@ impl Posting<'_> {
         }
     }
 
-    /// Assigns further bytes. False: no more can be assigned now.
+    /// Assigns further bytes of a transfer to links. False: no more can be assigned now.
     fn assign(&mut self, transfer: &mut Unfinished) -> bool {
         let left = transfer.unassigned();
         let Some(schedules) = &mut self.schedules else {

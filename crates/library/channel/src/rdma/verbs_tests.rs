@@ -55,7 +55,8 @@ fn it_keeps_the_promises_of_a_channel() {
     }
 }
 
-/// Maps pages filled with `byte`, at an address of the kernel's choice or at this one.
+/// Maps pages filled with `byte`, at address `at` or at one of the kernel's choice. `None`: another
+/// mapping has the address.
 fn mapped(at: Option<u64>, len: usize, byte: u8) -> Option<&'static mut [u8]> {
     let place = at.unwrap_or(0) as *mut libc::c_void;
     let flags =

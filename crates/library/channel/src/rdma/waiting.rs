@@ -1,4 +1,4 @@
-//! Waiting for what devices bring.
+//! Implements [`Waitable`] for the RDMA transport: a rank sleeps until the devices report arrivals.
 
 use std::os::fd::OwnedFd;
 
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::waitable::{Waitable, Wakes};
 
 impl Waitable for Rdma {
-    /// Only a poll of the devices finds what has come.
+    /// Always false: no check is cheaper than a poll of the devices.
     fn has_nothing(&self) -> bool {
         false
     }
@@ -21,7 +21,7 @@ impl Waitable for Rdma {
         self.connections.attention.all = true;
         self.send_grants()?;
         self.probes.probe(&mut self.connections)?;
-        Rdma::tend_last_paths(self)?;
+        Rdma::check_last_paths(self)?;
         let local = &mut self.connections.local;
         local.node.arm()?;
         let raises = |rail: &Rail| rail.is_unordered() || rail.polled();
@@ -58,7 +58,7 @@ impl Waitable for Rdma {
         Rdma::knows_cuts(self)
     }
 
-    fn tend_last_paths(&mut self) -> Result<()> {
-        Rdma::tend_last_paths(self)
+    fn check_last_paths(&mut self) -> Result<()> {
+        Rdma::check_last_paths(self)
     }
 }

@@ -1,4 +1,5 @@
-//! Work-request ids: the numbers that come back from a device with each completion.
+//! Work-request ids: the 64-bit numbers that the caller posts with each request, and that its
+//! completion returns.
 //!
 //! ```text
 //! bits 62-63   56-61   48-55   0-47
@@ -8,12 +9,12 @@
 const KIND_SHIFT: u32 = 62;
 const RAIL_SHIFT: u32 = 48;
 const PAYLOAD: u64 = (1 << RAIL_SHIFT) - 1;
-/// The bit of the payload that tells a marker from other requests of a queue pair.
+/// The bit of the payload that distinguishes a marker from other requests of a queue pair.
 const MARKER: u64 = 1 << (RAIL_SHIFT - 1);
-/// Bits of the number of a buffer in the memory of an endpoint.
+/// The number of bits of the number of a buffer in the memory of an endpoint.
 const BUFFER_BITS: u32 = 8;
 
-/// The use of a queue pair.
+/// The purpose of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QpRole {
     /// Packets, tails and grants.
@@ -24,7 +25,7 @@ pub(super) enum QpRole {
     Reads = 2,
 }
 
-/// Bits of a role.
+/// The number of bits of a role.
 const ROLE_BITS: u32 = 2;
 
 /// A work-request id: its rail and its subject.
@@ -35,18 +36,20 @@ pub(super) struct WrId {
     pub subject: Subject,
 }
 
-/// The subject of a work request.
+/// The purpose of a work request, by which its completion is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A request of a queue pair's send queue, or a receive without memory in its receive queue.
     QueuePair { peer: usize, role: QpRole },
     /// A receive into a buffer in the memory of one endpoint.
     EndpointBuffer { peer: usize, buffer: usize },
-    /// A receive into a buffer of a pool. Its queue pair tells the peer.
+    /// A receive into a buffer of a pool. The queue pair of the completion identifies the peer.
     PoolBuffer { buffer: usize },
-    /// The last request of a queue pair that fails.
+    /// The last request of a queue pair that fails: its completion shows that the queue pair is
+    /// drained.
     Marker { peer: usize, role: QpRole },
-    /// A receive, without memory, for a notice. Its queue pair tells the peer.
+    /// A receive, without memory, for a notice. The queue pair of the completion identifies the
+    /// peer.
     Notice,
 }
 

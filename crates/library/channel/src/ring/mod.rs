@@ -1,27 +1,28 @@
-//! The ring: one sender, one receiver, packets in order.
+//! The ring: a queue of packets from one sender to one receiver, in order.
 //!
-//! A ring is an array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of
-//! body, and two arenas for longer bodies, a small one and a wide one. Beside it are the cells of
-//! the pair of ranks ([`cells`](crate::cells)). The flag of a slot holds the sequence number of the
-//! packet in it, and so the lap: stale contents never pass for a new packet, and nothing is ever
-//! zeroed.
+//! A ring has an array of 64-byte slots, each with a flag, a head and up to [`INLINE`] bytes of
+//! body, and two arenas for longer bodies, a small one and a wide one. In addition the pair of
+//! ranks has cells ([`cells`](crate::cells)). The flag of a slot holds the sequence number of the
+//! packet in it. A slot of the previous pass over the ring has an older number, so stale contents
+//! never pass for a new packet, and nothing is ever zeroed.
 //!
-//! Each side keeps its own cursor. Shared are only the flags (sender to receiver) and the tail
-//! (receiver to sender: the packets, and the lines of each arena, that it has consumed). The sender
-//! alone allocates space, in order; a packet says where its body lies, and the receiver checks that
-//! against the arena's bounds. Invariants:
+//! Each side keeps its own cursor. They share only the flags (sender to receiver) and the tail
+//! (receiver to sender: the packets, and the lines of each arena, that it has consumed). Only the
+//! sender allocates space, in order; a packet contains the offset of its body, and the receiver
+//! checks it against the arena's bounds. Invariants:
 //! - the sender writes a slot or a piece of an arena only once the receiver is known to be past its
 //!   last use;
 //! - the receiver publishes its tail at the latest when a quarter of the slots or of an arena has
-//!   been consumed, so a packet of at most a quarter of its arena always finds room in the end;
-//! - a cell belongs to one rank, and goes over to the receiver with its packet.
+//!   been consumed, so there is eventually room for a packet of at most a quarter of its arena;
+//! - a cell belongs to one rank, and its ownership passes to the receiver with its packet.
 //!
-//! The place of a body decides how fast it goes from core to core. A rank writes fast to lines that
-//! it has just read, so a body goes to a cell if the rank has one. A rank that sends more than it
-//! receives has none. Then lines that both cores hold in their first-level caches change hands
-//! quickly, and so do lines that no cache holds; lines in a second-level cache are slow. So once
-//! the peer has taken everything (its packets say so), a short body goes to the start of the small
-//! arena again; long bodies walk through the wide arena, which is larger than a second-level cache.
+//! The location of a body decides how fast it moves from core to core. A rank writes fast to lines
+//! that it has just read, so a body goes to a cell if the rank owns one. A rank that sends more
+//! than it receives owns none. Then lines that both cores hold in their first-level caches change
+//! owners quickly, and so do lines that no cache holds; lines in a second-level cache are slow. So
+//! once the peer has consumed everything (its packets report that), a short body goes to the start
+//! of the small arena again; long bodies use successive parts of the wide arena, which is larger
+//! than a second-level cache.
 
 mod bodies;
 mod places;
@@ -39,20 +40,20 @@ pub(crate) use slot::test_clock;
 pub(crate) use slot::{Contents, INLINE, Memory, Slot};
 use slot::{Elsewhere, Tail};
 
-/// The report of a packet whose body lies in an arena or a cell, to the other direction of the
-/// pair.
+/// The report in a received packet whose body lies in an arena or a cell. It is for this rank's
+/// sender of the other direction of the pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    /// Packets of the other direction that the sender had taken.
+    /// Number of packets of the other direction that the peer had consumed.
     theirs: u32,
-    /// Packets taken of this ring.
+    /// Number of packets of this ring that this rank has consumed, including this one.
     ours: u32,
-    /// The cell that goes over to the receiver: its size, and the offset of the body.
+    /// The cell whose ownership passes to the receiver: its size, and the offset of the body.
     cell: Option<(CellSize, usize)>,
 }
 
 impl Heard {
-    /// Adds the cell to those that the receiver owns.
+    /// Adds the cell, if there is one, to those that the receiver owns.
     #[inline(always)]
     pub(crate) fn gain(self, cells: &mut Cells) {
         if let Some((size, offset)) = self.cell {
@@ -69,13 +70,13 @@ pub(crate) struct Sender<M> {
     /// Sequence number of the last packet put.
     head: u32,
     places: Places,
-    /// The receiver's tail, as far as it is known.
+    /// The receiver's latest known tail.
     tail: Tail,
-    /// Number of packets that the peer has reported to have taken, beside its tail.
+    /// Number of packets that the peer has reported in its own packets as consumed.
     reported: u32,
-    /// The tail's word when it was last read.
+    /// The packed tail when it was last read.
     seen: u64,
-    /// Number of packets of the other direction that this side has taken, as far as it is known.
+    /// Number of packets of the other direction that this side has consumed, as last noted.
     taken: u32,
 }
 
@@ -99,13 +100,13 @@ impl<M: Memory> Sender<M> {
         &self.memory
     }
 
-    /// Puts a packet if there is room for it.
+    /// Puts a packet if there is room for it, and otherwise returns [`Put::Full`].
     #[inline(always)]
     pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
         let mut put = Put::Accepted;
         let packets = self.head;
         if packets.wrapping_sub(self.tail.packets) >= self.slots {
-            put = self.look_at_tail(None);
+            put = self.poll_tail(None);
             if put == Put::Full {
                 return put;
             }
@@ -148,7 +149,7 @@ impl<M: Memory> Sender<M> {
         put
     }
 
-    /// Allocates the place of a body of `len` bytes in an arena. None: there is no room.
+    /// Allocates space for a body of `len` bytes in an arena. `None`: there is no room.
     #[inline(always)]
     fn place_in_arena(&mut self, which: Which, len: usize, put: &mut Put) -> Option<Place> {
         if which == Which::Small && self.tail.packets == self.head {
@@ -160,7 +161,7 @@ impl<M: Memory> Sender<M> {
         }
         let (mut offset, mut after) = self.places.next(which, len);
         if !self.places.has_room(self.tail, which, after.lines) {
-            *put = self.look_at_tail(Some((which, after.lines)));
+            *put = self.poll_tail(Some((which, after.lines)));
             if *put == Put::Full {
                 if which == Which::Small || !self.places.grow() {
                     return None;
@@ -178,8 +179,8 @@ impl<M: Memory> Sender<M> {
         })
     }
 
-    /// The next body does not fit behind the last one. Returns the time at which its writing begins
-    /// if that is to be timed, otherwise 0.
+    /// Ends a lap of an arena: the next body, of `len` bytes, does not fit behind the last one.
+    /// Returns the time at which its writing begins if that is to be timed, otherwise 0.
     #[cold]
     #[inline(never)]
     fn end_lap(&mut self, which: Which, len: usize) -> u64 {
@@ -189,35 +190,36 @@ impl<M: Memory> Sender<M> {
         }
     }
 
-    /// Long bodies go as fast as they will.
+    /// True if long bodies move as fast as they ever will.
     pub(crate) fn is_settled(&self) -> bool {
         self.places.is_settled()
     }
 
-    /// A body of `len` bytes would go to a cell.
+    /// True if a body of `len` bytes would go to a cell.
     pub(crate) fn has_cell(&self, len: usize) -> bool {
         len > INLINE && self.places.has_cell(len)
     }
 
-    /// Adds cells that the peer gave before this ring was open.
+    /// Adds the cells that the peer handed over before this ring was open.
     pub(crate) fn gain(&mut self, cells: Cells) {
         self.places.cells.append(cells);
     }
 
-    /// Packets that the peer is not known to have taken.
+    /// Number of packets that the peer is not known to have consumed.
     fn in_flight(&self) -> u32 {
         let taken = [self.tail.packets, self.reported];
         let [by_tail, by_report] = taken.map(|taken| self.head.wrapping_sub(taken));
         by_tail.min(by_report)
     }
 
-    /// A packet of the other direction of this pair has a body elsewhere.
+    /// Records what a packet from the peer reports: what the peer has consumed of this ring, and
+    /// the cell that it hands over.
     #[inline(always)]
-    pub(crate) fn hear(&mut self, heard: Heard) {
+    pub(crate) fn on_report(&mut self, heard: Heard) {
         self.taken = heard.ours;
         self.reported = heard.theirs;
         if heard.theirs == self.head {
-            // The peer has taken everything, so all lines are free too.
+            // The peer has consumed everything, so all lines are free too.
             self.tail = Tail {
                 packets: heard.theirs,
                 lines: self.places.lines(),
@@ -226,26 +228,27 @@ impl<M: Memory> Sender<M> {
         heard.gain(&mut self.places.cells);
     }
 
-    /// The receiver has published a tail since the last call.
+    /// True if the receiver has published a tail since the last call.
     #[inline]
     pub(crate) fn tail_has_changed(&mut self) -> bool {
         let tail = self.memory.tail().load(Ordering::Acquire);
         std::mem::replace(&mut self.seen, tail) != tail
     }
 
-    /// Reads the receiver's tail: accepted if a slot is free, and the arena has room up to the
-    /// wanted lines.
+    /// Reads the receiver's tail. [`Put::AcceptedPollNow`]: a slot is free, and the arena has room
+    /// up to the number of lines in `wanted`; otherwise [`Put::Full`].
     #[cold]
     #[inline(never)]
-    fn look_at_tail(&mut self, wanted: Option<(Which, u16)>) -> Put {
+    fn poll_tail(&mut self, wanted: Option<(Which, u16)>) -> Put {
         self.seen = self.memory.tail().load(Ordering::Acquire);
         let tail = Tail::unpack(self.seen);
         let in_flight = self.head.wrapping_sub(tail.packets);
-        // The peer's packets may have reported more than this.
+        // The peer's packets may already have reported more than this tail.
         let news = tail.packets.wrapping_sub(self.tail.packets) as i32 > 0;
         let possible = self.places.can_follow(tail);
         if !news || in_flight > self.slots || !possible {
-            // A tail from beyond our head is a broken peer: it then simply never frees anything.
+            // A tail that is ahead of our head, or older, frees nothing: a broken peer harms
+            // nobody.
             return Put::Full;
         }
         self.tail = tail;
@@ -261,23 +264,23 @@ impl<M: Memory> Sender<M> {
 /// The receiving side of a ring.
 pub(crate) struct Receiver<M> {
     memory: M,
-    /// Sequence number of the last packet taken.
+    /// Sequence number of the last consumed packet.
     head: u32,
-    /// Packets taken between two published tails, at most.
+    /// Greatest number of packets consumed between two published tails.
     quarter: u32,
     arenas: Arenas,
-    /// Lines of the arenas up to that packet.
+    /// Allocated lines of each arena up to the last consumed packet.
     lines: [u16; 2],
-    /// The tail that was last published.
+    /// The tail that was published last.
     published: Tail,
 }
 
-/// The fault of an impossible packet.
+/// The reason why a packet is invalid.
 #[derive(Debug)]
 pub(crate) enum Bad {
-    /// The length is beyond the longest body.
+    /// The length exceeds the longest body.
     Length(u32),
-    /// The body would begin at this offset and end beyond its arena or the cells.
+    /// The body at this offset would end beyond its arena or the cells.
     Place(u32),
 }
 
@@ -303,7 +306,7 @@ impl<M: Memory> Receiver<M> {
         flag.load(Ordering::Acquire) != self.head.wrapping_add(1)
     }
 
-    /// The head of the next packet. Means nothing while the ring is empty.
+    /// The head of the next packet. Undefined while the ring is empty.
     #[inline(always)]
     pub(crate) fn next_head(&self) -> Head {
         self.memory
@@ -311,15 +314,15 @@ impl<M: Memory> Receiver<M> {
             .contents(|contents| contents.head)
     }
 
-    /// Hands the next packet to `handler`, and returns the handler's answer and whether the tail
-    /// was published; if so, the sender must be woken, which may sleep for want of room. `hear`
-    /// gets the packet's report, if it has one. From then on the sender of the other direction may
-    /// reuse the body's cell, so `handler` must be done with the body before anything is put into
-    /// the other direction. The ring must not be empty.
+    /// Passes the next packet to `handler` and consumes it. Returns the handler's result and
+    /// whether the tail was published; if so, the sender must be woken, which may sleep for lack of
+    /// room. `on_report` gets the packet's report, if it has one. From then on the sender of the
+    /// other direction may reuse the body's cell, so `handler` must be done with the body before
+    /// anything is put into the other direction. The ring must not be empty.
     #[inline(always)]
     pub(crate) fn take<R>(
         &mut self,
-        hear: impl FnOnce(Heard),
+        on_report: impl FnOnce(Heard),
         handler: impl FnOnce(Head, &[u8]) -> R,
     ) -> Result<(R, Published), Bad> {
         let slot = self.memory.slot(self.head);
@@ -347,7 +350,7 @@ impl<M: Memory> Receiver<M> {
                     >= (arena_len >> elsewhere.unused) / (4 * LINE);
             }
             at = Some((which, offset));
-            hear(Heard {
+            on_report(Heard {
                 theirs: elsewhere.taken,
                 ours: sequence,
                 cell,
@@ -367,7 +370,7 @@ impl<M: Memory> Receiver<M> {
         Ok((answer, Published(published)))
     }
 
-    /// The length of the next packet's body if it lies in its slot; the ring must not be empty.
+    /// The length of the next packet's body if it lies in its slot. The ring must not be empty.
     #[inline(always)]
     pub(crate) fn next_inline(&self) -> Option<usize> {
         let slot = self.memory.slot(self.head);
@@ -375,8 +378,8 @@ impl<M: Memory> Receiver<M> {
         (len <= INLINE).then_some(len)
     }
 
-    /// [`take`](Receiver::take) of a packet whose body of this length lies in its slot: there is no
-    /// report.
+    /// [`take`](Receiver::take) of a packet whose body, of `len` bytes, lies in its slot. Such a
+    /// packet has no report.
     #[inline(always)]
     pub(crate) fn take_inline<R>(
         &mut self,
@@ -413,7 +416,7 @@ impl<M: Memory> Receiver<M> {
     }
 }
 
-/// The tail has been published.
+/// True if the tail has been published, so that the sender must be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Published(pub bool);
 

@@ -1,21 +1,23 @@
-//! The places of bodies that a sender writes: the arenas of its ring, and the cells that it owns.
+//! Where a sender writes the bodies of its packets: in the arenas of its ring, or in cells that it
+//! owns.
 
 use super::bodies::{Arenas, LINE, Which};
 use super::slot::{Memory, Tail};
 use crate::arena_growth::{Growth, Step};
 use crate::cells::{CellSize, Cells};
 
-/// The allocation of an arena: in order, in lines, never across the end.
+/// The allocation state of an arena. Space is allocated in order, in lines, never across the end.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Arena {
-    /// Lines allocated since the beginning, skipped ones included.
+    /// Number of lines allocated since the ring was opened, including skipped ones. It wraps.
     pub(super) lines: u16,
     /// Offset of the next free line, in bytes.
     pub(super) offset: usize,
 }
 
 impl Arena {
-    /// The offset for a body of `len` bytes, and the arena once it is allocated.
+    /// The offset for a body of `len` bytes, and the state after its allocation. `arena_len`: the
+    /// bytes of the arena in use.
     #[inline(always)]
     fn place(self, len: usize, arena_len: usize) -> (usize, Arena) {
         let len = len.next_multiple_of(LINE);
@@ -33,30 +35,31 @@ impl Arena {
     }
 }
 
-/// The place of a body that is about to be written.
+/// The location of a body that is about to be written.
 pub(super) struct Place {
     pub(super) which: Which,
     pub(super) offset: usize,
-    /// See [`Elsewhere`](super::slot::Elsewhere).
+    /// Number of lines of the arena that are allocated after this body; 0 in a cell.
     pub(super) lines: u16,
-    /// The time at which the writing begins, if it is to be timed, otherwise 0.
+    /// The time at which the writing begins if it is to be timed, otherwise 0.
     pub(super) begun: u64,
 }
 
-/// A sender's places.
+/// The space for bodies of one sender.
 pub(super) struct Places {
     pub(super) handed_out: [Arena; 2],
-    /// The cells of the pair that this side owns.
+    /// The cells of the pair that this sender owns.
     pub(super) cells: Cells,
-    /// Bytes of long bodies that went to cells since the last one that did not.
+    /// Bytes of long bodies that went to cells since the last long body that did not.
     in_cells: usize,
     pub(super) arenas: Arenas,
-    /// Bytes of each arena that are in use.
+    /// Number of bytes of each arena that are in use.
     pub(super) used: [usize; 2],
-    /// The wide arena is used to one half to the power of this.
+    /// The used part of the wide arena is its length divided by 2 to the power of this.
     pub(super) unused: u8,
     growth: Growth,
-    /// The time of a copy within the caches of this core, in picoseconds a byte; 0: not yet known.
+    /// The time of a copy within the caches of this core, in picoseconds per byte; 0: not yet
+    /// known.
     pub(super) own_copy: u64,
 }
 
@@ -75,7 +78,7 @@ impl Places {
         }
     }
 
-    /// The place of a body of `len` bytes in the cell at `offset`.
+    /// The location of a body of `len` bytes in the cell at `offset`.
     #[inline(always)]
     pub(super) fn in_cell(&mut self, size: CellSize, offset: usize, len: usize) -> Place {
         let which = match size {
@@ -93,13 +96,13 @@ impl Places {
         }
     }
 
-    /// Allocates from the start of an arena, of which nothing is in use.
+    /// Continues at the start of an arena of which nothing is in use.
     #[inline(always)]
     pub(super) fn start_again(&mut self, which: Which) {
         self.handed_out[which as usize].offset = 0;
     }
 
-    /// A body of `len` bytes, for an arena, fits behind the last one.
+    /// True if a body of `len` bytes in an arena fits behind the last one.
     #[inline(always)]
     pub(super) fn continues(&mut self, which: Which, len: usize) -> bool {
         assert!(len <= self.arenas.len(which) / 4, "a body of {len} bytes");
@@ -109,7 +112,7 @@ impl Places {
         self.handed_out[which as usize].offset + len <= self.used[which as usize]
     }
 
-    /// The first body of a lap has been written, which began at this time.
+    /// Records that the first body of a lap has been written; its writing began at time `begun`.
     #[cold]
     #[inline(never)]
     pub(super) fn first_of_lap_written<M: Memory>(&mut self, len: usize, begun: u64) {
@@ -122,29 +125,30 @@ impl Places {
             .written(self.used[Which::Wide as usize], len, took, copy);
     }
 
-    /// Long bodies go as fast as they will: they find cells, or the wide arena does not grow any
-    /// more.
+    /// True if long bodies move as fast as they ever will: they find cells, or the wide arena does
+    /// not grow any more.
     pub(super) fn is_settled(&self) -> bool {
         let used = self.used[Which::Wide as usize];
         let unused = self.arenas.len(Which::Wide) - used;
         self.in_cells >= 2 * CellSize::Long.bytes() || self.growth.is_settled(used, unused)
     }
 
-    /// A body of `len` bytes would go to a cell.
+    /// True if a body of `len` bytes would go to a cell.
     pub(super) fn has_cell(&self, len: usize) -> bool {
         let (_, size) = self.arenas.of_body(len);
         len <= size.longest() && self.cells.has(size)
     }
 
-    /// The offset for a body of `len` bytes in an arena, and the arena after it.
+    /// The offset for a body of `len` bytes in an arena, and the arena's state after its
+    /// allocation.
     #[inline(always)]
     pub(super) fn next(&self, which: Which, len: usize) -> (usize, Arena) {
         self.handed_out[which as usize].place(len, self.used[which as usize])
     }
 
-    /// The next body, of `len` bytes, does not fit into the rest of the wide arena, and the peer is
-    /// not known to have taken `in_flight` packets. Returns the time at which the writing begins if
-    /// that is to be timed, otherwise 0.
+    /// Ends a lap of the wide arena: the next body, of `len` bytes, does not fit into its rest.
+    /// `in_flight` packets are not known to be consumed. Returns the time at which the writing
+    /// begins if that is to be timed, otherwise 0.
     #[inline(always)]
     pub(super) fn end_lap<M: Memory>(&mut self, len: usize, in_flight: u32) -> u64 {
         let used = self.used[Which::Wide as usize];
@@ -163,8 +167,8 @@ impl Places {
 
     /// Doubles the used part of the wide arena. False: all of it is in use.
     ///
-    /// The next body goes to the new half, so nothing that the receiver may still read is written
-    /// to: the bytes that are skipped count as handed out.
+    /// The next body goes to the new half, so nothing that the receiver may still read is
+    /// overwritten: the skipped bytes count as allocated.
     #[cold]
     #[inline(never)]
     pub(super) fn grow(&mut self) -> bool {
@@ -182,14 +186,14 @@ impl Places {
         true
     }
 
-    /// With this tail, the arena has room up to `lines` allocated lines.
+    /// True if, with this tail, the arena has room for a total of `lines` allocated lines.
     #[inline(always)]
     pub(super) fn has_room(&self, tail: Tail, which: Which, lines: u16) -> bool {
         let in_flight = lines.wrapping_sub(tail.lines[which as usize]);
         usize::from(in_flight) <= self.used[which as usize] / LINE
     }
 
-    /// The tail is possible: nothing is taken that was not handed out.
+    /// True if the tail is possible: no lines are consumed that were not allocated.
     pub(super) fn can_follow(&self, tail: Tail) -> bool {
         let arenas = [Which::Small, Which::Wide];
         arenas
@@ -197,7 +201,7 @@ impl Places {
             .all(|which| self.has_room(tail, which, self.handed_out[which as usize].lines))
     }
 
-    /// Lines of each arena that are handed out.
+    /// Number of allocated lines of each arena.
     #[inline(always)]
     pub(super) fn lines(&self) -> [u16; 2] {
         self.handed_out.map(|arena| arena.lines)

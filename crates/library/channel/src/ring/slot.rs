@@ -1,13 +1,13 @@
-//! A slot of a ring, and the memory in which a ring lies.
+//! A slot of a ring, and the memory that holds a ring.
 
 use super::bodies::{Arenas, MOST_UNUSED, Which};
 use crate::Head;
 use crate::cells::Cells;
 use crate::sync::{AtomicU32, AtomicU64};
 
-/// Bodies up to this many bytes travel in the slot itself.
+/// Longest body inside the slot itself, in bytes.
 pub(crate) const INLINE: usize = 32;
-/// The contents of a slot beside its flag.
+/// The contents of a slot except its flag.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 // Four-byte alignment, so that flag and contents fill a line exactly.
@@ -23,11 +23,12 @@ pub(super) struct Elsewhere {
     pub(super) which: Which,
     /// Offset of the body in its arena, or among the cells of its size, in bytes.
     pub(super) offset: u32,
-    /// Lines of the arena that are allocated once this body is; 0 in a cell.
+    /// Number of lines of the arena that are allocated after this body; 0 in a cell.
     pub(super) lines: u16,
-    /// Number of packets of the other direction that the sender had taken.
+    /// Number of packets of the other direction that the sender had consumed.
     pub(super) taken: u32,
-    /// The sender uses this fraction of the arena: one half to the power of `unused`.
+    /// The part of the wide arena that the sender uses is its length divided by 2 to the power of
+    /// this.
     pub(super) unused: u8,
 }
 
@@ -73,30 +74,30 @@ impl Contents {
         fill: impl FnOnce(&mut [u8]),
     ) {
         self.len = len as u32;
-        // Word by word, so that the words need not stand in memory before.
+        // Element by element, so that the head need not be in memory before.
         let [first, second, third] = head;
         self.head = [first, second, third];
         fill(&mut self.inline[..inline]);
     }
 }
 
-/// The memory of a ring: shared memory, or loom's.
+/// The memory of a ring: shared memory, or that of loom's tests.
 pub(crate) trait Memory {
     type Slot: Slot;
     /// Number of slots, a power of two.
     fn slots(&self) -> u32;
     fn arenas(&self) -> Arenas;
-    /// The cells that the sender owns at first.
+    /// The cells that the sender owns at the start.
     fn first_cells(&self) -> Cells;
     fn tail(&self) -> &AtomicU64;
-    /// The slot of the packet after the first `packets`.
+    /// The slot of the packet that follows the first `packets` packets.
     fn slot(&self, packets: u32) -> &Self::Slot;
-    /// A clock, in nanoseconds.
+    /// The time of a monotonic clock, in nanoseconds.
     fn now() -> u64;
-    /// Measures a copy within the caches of this core, in picoseconds a byte.
+    /// Measures a copy within the caches of this core, in picoseconds per byte.
     fn own_copy() -> u64;
-    /// Gives access to `len` bytes of an arena or of the cells. The protocol of the ring decides
-    /// who may use them.
+    /// Gives access to `len` bytes of an arena or of the cells. The ring's protocol orders
+    /// accesses.
     fn arena<R>(
         &self,
         which: Which,
@@ -104,8 +105,8 @@ pub(crate) trait Memory {
         len: usize,
         access: impl FnOnce(&mut [u8]) -> R,
     ) -> R;
-    /// Gives access to a packet's body of `len` bytes, at `at` in an arena or a cell, or in its
-    /// slot. The protocol of the ring decides who may use it.
+    /// Gives access to a packet's body of `len` bytes: at the offset `at` in an arena or among the
+    /// cells, or in its slot. The ring's protocol orders accesses.
     fn body<R>(
         &self,
         slot: &Self::Slot,
@@ -115,19 +116,19 @@ pub(crate) trait Memory {
     ) -> R;
 }
 
-/// One slot.
+/// One slot of a ring.
 pub(crate) trait Slot {
     fn flag(&self) -> &AtomicU32;
-    /// Writes the contents, with the first `inline` bytes of the slot's body. The protocol of the
-    /// ring says when.
+    /// Writes the contents of a packet with a body of `len` bytes; `fill` writes the first `inline`
+    /// bytes of the slot's body. The ring's protocol orders accesses.
     fn write(&self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8]));
-    /// Gives access to the contents. The protocol of the ring says when.
+    /// Gives access to the contents. The ring's protocol orders accesses.
     fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R;
-    /// A hint that this slot will be written next.
+    /// Hints to the processor that this slot will be written next.
     fn will_be_written(&self) {}
 }
 
-/// The packets, and the lines of the arenas, that a receiver has consumed.
+/// Numbers of packets, and of lines of each arena, that a receiver has consumed.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) packets: u32,
@@ -148,7 +149,7 @@ impl Tail {
     }
 }
 
-/// The clock of tests: each reading takes the same time.
+/// The clock of tests: it advances by the same time at each reading.
 #[cfg(test)]
 pub(crate) mod test_clock {
     use std::cell::Cell;
@@ -163,7 +164,7 @@ pub(crate) mod test_clock {
         NOW.get()
     }
 
-    /// From now on, a body is written in `nanoseconds`, in this thread.
+    /// Sets the time that the write of a body takes from now on, in this thread.
     #[cfg(not(loom))]
     pub(crate) fn set(nanoseconds: u64) {
         LOOK.set(nanoseconds);

@@ -1,4 +1,4 @@
-//! The ring over memory of this process, so that Miri can check every access.
+//! Tests of the ring in memory of this process, so that Miri can check every access.
 
 use super::bodies::SHORT;
 use super::*;
@@ -10,7 +10,7 @@ type Ends = (
     Receiver<crate::shm::SharedRing>,
 );
 
-/// A sender and its receiver over a ring of this shape.
+/// The sender and the receiver of a ring of this shape.
 fn ends(slots: usize, arena: usize) -> Ends {
     let (sending, receiving) = heap::ring(Shape::new(slots, arena).unwrap());
     (Sender::new(sending), Receiver::new(receiving))
@@ -28,11 +28,11 @@ fn put(sender: &mut Sender<impl Memory>, number: u64, len: usize) -> Put {
     })
 }
 
-/// Takes the next packet, which must be the one that `put` has put.
+/// Consumes the next packet, which must be the one that `put` has put with this number.
 fn take(receiver: &mut Receiver<impl Memory>, number: u64, len: usize) -> Published {
     assert_eq!(receiver.next_head(), [number, !number, 3]);
-    let hear = |heard: Heard| assert_eq!(heard.ours as u64, number + 1);
-    let taken = receiver.take(hear, |head, body| {
+    let on_report = |heard: Heard| assert_eq!(heard.ours as u64, number + 1);
+    let taken = receiver.take(on_report, |head, body| {
         assert_eq!((head, body.len()), ([number, !number, 3], len));
         assert!(
             body.iter()
@@ -43,7 +43,7 @@ fn take(receiver: &mut Receiver<impl Memory>, number: u64, len: usize) -> Publis
     taken.unwrap().1
 }
 
-/// The report that the peer has taken this number of packets.
+/// The report that the peer has consumed this number of packets.
 fn all_taken(theirs: u32) -> Heard {
     Heard {
         theirs,
@@ -52,7 +52,7 @@ fn all_taken(theirs: u32) -> Heard {
     }
 }
 
-/// Every length under a usual run, some under Miri.
+/// Every length up to `most`; under Miri only some.
 fn lengths(most: usize) -> impl Iterator<Item = usize> {
     let step = if cfg!(miri) { 97 } else { 1 };
     (0..=INLINE + 1)
@@ -78,8 +78,8 @@ fn packets_of_all_lengths_arrive_whole() {
 #[test]
 fn arenas_and_line_counts_wrap_around() {
     let (mut sender, mut receiver) = ends(8, 8 << 10);
-    // Two packets in flight, of lengths that leave an awkward rest at an arena's end. The counts of
-    // lines have 16 bits.
+    // Two packets in flight, of lengths that leave an awkward rest at an arena's end. There are
+    // enough of them for the 16-bit counts of lines to wrap.
     let packets = if cfg!(miri) { 60 } else { 20_000 };
     let len = |number: u64| [700, 33, 1000, 65, 512][number as usize % 5];
     assert_eq!(put(&mut sender, 0, len(0)), Put::Accepted);
@@ -116,7 +116,7 @@ fn a_full_arena_takes_nothing_until_its_lines_are_free() {
         assert_eq!(put(&mut sender, number, most), Put::Accepted);
     }
     assert_eq!(put(&mut sender, 4, most), Put::Full);
-    // A body in a slot still fits.
+    // A body inside a slot still fits.
     assert_eq!(put(&mut sender, 4, INLINE), Put::Accepted);
     assert!(take(&mut receiver, 0, most).0);
     assert_eq!(put(&mut sender, 5, most), Put::AcceptedPollNow);
@@ -132,8 +132,8 @@ fn short_bodies_begin_again_once_the_peer_has_taken_all() {
         assert_ne!(put(&mut sender, number, 100), Put::Full);
         assert_eq!(sender.places.handed_out[Which::Small as usize].offset, 128);
         take(&mut receiver, number, 100);
-        // The other direction says that everything has been taken.
-        sender.hear(all_taken(number as u32 + 1));
+        // A packet of the other direction reports that everything has been consumed.
+        sender.on_report(all_taken(number as u32 + 1));
     }
 }
 
@@ -187,8 +187,8 @@ fn two_threads_exchange_packets_of_all_lengths() {
     });
 }
 
-/// Messages in turn touch little memory, because a page costs microseconds where it is touched
-/// first; long ones whose writing is slow use the whole arena in the end.
+/// Alternating messages use little memory, because a page costs microseconds when it is touched
+/// first; long ones whose writes are slow use the whole arena in the end.
 #[test]
 fn the_used_part_of_the_wide_arena_grows_with_slow_long_bodies() {
     let (fast, slow) = (0, 6000);
@@ -208,7 +208,7 @@ fn the_used_part_of_the_wide_arena_grows_with_slow_long_bodies() {
         for number in 0..messages {
             assert_ne!(put(&mut sender, number, len), Put::Full);
             take(&mut receiver, number, len);
-            sender.hear(all_taken(number as u32 + 1));
+            sender.on_report(all_taken(number as u32 + 1));
         }
         let used = sender.places.used[Which::Wide as usize] / 4096;
         assert!(
@@ -219,7 +219,7 @@ fn the_used_part_of_the_wide_arena_grows_with_slow_long_bodies() {
     test_clock::set(0);
 }
 
-/// A sender that finds no room uses more of its arena, and a receiver that is late loses nothing.
+/// A sender that finds no room uses more of its arena, and a slow receiver loses nothing.
 #[test]
 fn a_stream_uses_the_whole_arena() {
     let (mut sender, mut receiver) = ends(256, 2 << 20);
@@ -227,7 +227,7 @@ fn a_stream_uses_the_whole_arena() {
     let (mut sent, mut taken) = (0u64, 0u64);
     let messages = if cfg!(miri) { 30 } else { 3000 };
     while taken < messages {
-        // Bursts, so that every state of the arena is met.
+        // Bursts, so that every state of the arena occurs.
         while sent < messages
             && sent - taken < 1 + sent % 60
             && put(&mut sender, sent, len(sent)) != Put::Full
@@ -243,7 +243,7 @@ fn a_stream_uses_the_whole_arena() {
     assert!(cfg!(miri) || sender.places.unused == 0);
 }
 
-/// Both ranks' ends of the two rings of a pair with cells: sender and receiver of each rank.
+/// Both ranks' ends of the two rings of a pair with cells: each rank's sender and receiver.
 fn pair_with_cells(shape: Shape) -> [Ends; 2] {
     let [(to_second, at_second), (to_first, at_first)] = heap::pair(shape);
     [
@@ -252,10 +252,10 @@ fn pair_with_cells(shape: Shape) -> [Ends; 2] {
     ]
 }
 
-/// The rank takes the next packet of its peer, and passes the report in it to the sender.
-fn take_and_hear((sender, receiver): &mut Ends, number: u64, len: usize) {
-    let hear = |heard| sender.hear(heard);
-    let taken = receiver.take(hear, |head, body| {
+/// Consumes the rank's next packet, and passes its report to the rank's sender.
+fn take_and_report((sender, receiver): &mut Ends, number: u64, len: usize) {
+    let on_report = |heard| sender.on_report(heard);
+    let taken = receiver.take(on_report, |head, body| {
         assert_eq!((head, body.len()), ([number, !number, 3], len));
         let mut bytes = body.iter().enumerate();
         assert!(bytes.all(|(at, got)| *got == byte(number, at)));
@@ -263,7 +263,7 @@ fn take_and_hear((sender, receiver): &mut Ends, number: u64, len: usize) {
     taken.unwrap();
 }
 
-/// The place of the packet that this sender has put last.
+/// The location of the body that this sender has put last.
 fn last_place(sender: &Sender<crate::shm::SharedRing>) -> (Which, u32) {
     let slot = sender.memory.slot(sender.head.wrapping_sub(1));
     let elsewhere = slot.contents(|contents| Elsewhere::read(&contents.inline));
@@ -278,11 +278,11 @@ fn an_answer_goes_to_the_memory_of_the_question() {
         assert_eq!(put(&mut first.0, number, len), Put::Accepted);
         let question = last_place(&first.0);
         assert!(question.0.cells().is_some());
-        take_and_hear(&mut second, number, len);
+        take_and_report(&mut second, number, len);
         assert_eq!(put(&mut second.0, number, len), Put::Accepted);
         assert_eq!(last_place(&second.0), question);
-        take_and_hear(&mut first, number, len);
-        // The lines of arenas have never been used.
+        take_and_report(&mut first, number, len);
+        // No line of an arena has been used.
         assert!(
             first
                 .0
@@ -313,15 +313,15 @@ fn bodies_without_a_cell_go_to_the_arenas() {
             cells.push(offset);
         }
         assert_eq!(cells.len(), 8);
-        (begin..number).for_each(|number| take_and_hear(&mut second, number, len));
+        (begin..number).for_each(|number| take_and_report(&mut second, number, len));
         let answer = u64::from(second.0.head);
         assert_eq!(put(&mut second.0, answer, len), Put::Accepted);
-        take_and_hear(&mut first, answer, len);
+        take_and_report(&mut first, answer, len);
         assert_eq!(put(&mut first.0, number, len), Put::Accepted);
         assert_eq!(last_place(&first.0).1, cells[7]);
-        take_and_hear(&mut second, number, len);
+        take_and_report(&mut second, number, len);
     }
-    // A body longer than a cell goes to the wide arena, whatever the cells.
+    // A body longer than a cell goes to the wide arena, whatever cells the rank owns.
     let number = u64::from(second.0.head);
     assert_ne!(put(&mut second.0, number, (16 << 10) + 1), Put::Full);
     assert_eq!(last_place(&second.0).0, Which::Wide);
@@ -333,12 +333,12 @@ fn messages_in_turn_are_settled_once_they_find_cells() {
     assert!(!first.0.is_settled());
     for number in 0..if cfg!(miri) { 32 } else { 100 } {
         assert_eq!(put(&mut first.0, number, 16 << 10), Put::Accepted);
-        take_and_hear(&mut second, number, 16 << 10);
+        take_and_report(&mut second, number, 16 << 10);
         assert_eq!(put(&mut second.0, number, 16 << 10), Put::Accepted);
-        take_and_hear(&mut first, number, 16 << 10);
+        take_and_report(&mut first, number, 16 << 10);
     }
     assert!(first.0.is_settled() && second.0.is_settled());
-    // One that finds none says so at once.
+    // A sender whose body found no cell is not settled any more.
     assert_ne!(put(&mut first.0, 0, 20 << 10), Put::Full);
     assert!(!first.0.is_settled());
 }

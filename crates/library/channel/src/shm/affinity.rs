@@ -1,21 +1,21 @@
-//! The cores of the ranks of a host, and whether each rank can have one.
+//! The cores that each rank of a host may use, and whether each rank can have a core of its own.
 //!
-//! Ranks are bound to cores before they join the memory, if at all, so every rank shows on its
-//! board which cores it may use. Invariant: nothing is decided before all ranks have
-//! shown their cores.
+//! Ranks are bound to cores before they attach to the shared memory, if at all, so every rank
+//! publishes on its board which cores it may use. Invariant: unless this rank alone may use enough
+//! cores for all, there is no answer before all ranks have published their cores.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Number of cores in an affinity mask of the usual length.
 const CORES: usize = 1024;
 const WORDS: usize = CORES / 64;
-/// Count on the board of a rank that does not know its cores, or that a quota limits further.
+/// Value of `count` for a rank that does not know its cores, or has a CPU quota below their number.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The cores that a rank may use, as its peers see it.
+/// The cores that a rank may use, published in shared memory.
 #[repr(C)]
 pub(crate) struct Affinity {
-    /// Number of cores; zero until the rank has shown them.
+    /// Number of cores; zero until the rank has published them.
     count: AtomicU32,
     cores: [AtomicU64; WORDS],
 }
@@ -34,7 +34,7 @@ impl Affinity {
         self.count.load(Ordering::Acquire) != 0
     }
 
-    /// The cores; `None` if the rank does not know them.
+    /// The published cores; `None` if the rank does not know them.
     fn cores(&self) -> Option<Mask> {
         let known = self.count.load(Ordering::Acquire) != UNKNOWN;
         let word = |word: usize| self.cores[word].load(Ordering::Relaxed);
@@ -42,20 +42,23 @@ impl Affinity {
     }
 }
 
-/// The search of a rank for a core for each rank of the host.
+/// The check, by one rank, whether each rank of the host can have a core of its own.
 pub(crate) struct CoreAssignment {
     /// Number of ranks of this host.
     ranks: usize,
-    /// Number of ranks, from the first on, that are known to have shown their cores.
+    /// Number of ranks, counted from local rank 0, that are known to have published their cores.
     shown: usize,
-    /// This rank may use at least as many cores as there are ranks, so one is left for it.
+    /// True if this rank may use at least as many cores as there are ranks, so that one is left for
+    /// it.
     roomy: bool,
 }
 
 impl CoreAssignment {
-    /// Shows the cores of the calling thread to the `ranks` ranks of this host.
+    /// Publishes the cores of the calling thread on this rank's board, for the `ranks` ranks of
+    /// this host.
     pub(crate) fn join(own: &Affinity, ranks: usize) -> CoreAssignment {
-        // If a quota allows fewer cores than the mask, the mask says little about the cores in use.
+        // With a CPU quota below the number of cores in the mask, the mask does not limit which are
+        // used.
         let allowed = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         own.show(Mask::of_this_thread().filter(|cores| cores.count() <= allowed));
         CoreAssignment {
@@ -65,7 +68,8 @@ impl CoreAssignment {
         }
     }
 
-    /// Each rank can have a core. `None`: not all ranks have shown their cores yet.
+    /// True if each rank can have a core of its own. `None`: not all ranks have published their
+    /// cores yet. `affinity` returns the published cores of a local rank.
     pub(crate) fn has_core_each<'a>(
         &mut self,
         affinity: impl Fn(usize) -> &'a Affinity,
@@ -89,7 +93,7 @@ impl CoreAssignment {
 struct Mask([u64; WORDS]);
 
 impl Mask {
-    /// The cores of the calling thread; `None` if the kernel does not say.
+    /// The affinity mask of the calling thread; `None` if the kernel does not report it.
     fn of_this_thread() -> Option<Mask> {
         let mut cores = Mask::default();
         let room = size_of_val(&cores.0);
@@ -120,14 +124,15 @@ impl Mask {
     }
 }
 
-/// Each rank can have a core to itself. The ranks get a core one after the other; if all cores of a
-/// rank are taken, their owners move on to other cores, along the shortest augmenting path.
+/// True if each rank can have a core to itself (a maximum bipartite matching). Ranks get a core one
+/// after the other; if other ranks own all cores of a rank, owners move to other cores, along the
+/// shortest augmenting path.
 fn each_gets_one(ranks: &[Mask]) -> bool {
     let mut owner = [None; CORES];
     let mut owned = vec![None; ranks.len()];
     for rank in 0..ranks.len() {
         let mut seen = Mask::default();
-        // Claimants of each core seen so far.
+        // The rank that would take each core seen so far.
         let mut taker = [rank; CORES];
         let mut movers = vec![rank];
         let mut next = 0;
@@ -180,13 +185,13 @@ mod tests {
     #[test]
     fn groups_with_the_same_cores() {
         assert!(suffice(&[&[0, 1], &[0, 1], &[2, 3], &[2, 3]]));
-        // As many cores as ranks, but not where they are needed.
+        // There are as many cores as ranks, but the first three ranks share two of them.
         assert!(!suffice(&[&[0, 1], &[0, 1], &[0, 1], &[2, 3]]));
     }
 
     #[test]
     fn who_can_move_on_does() {
-        // Each takes the first free core, which the next needs.
+        // Each rank gets the first free core, which the next one needs.
         assert!(suffice(&[&[0, 1], &[0, 2], &[0]]));
         assert!(suffice(&[&[0, 1], &[1, 2], &[2, 3], &[0]]));
         assert!(!suffice(&[&[0, 1], &[1, 2], &[2, 0], &[0, 1, 2]]));

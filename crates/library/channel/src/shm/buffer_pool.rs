@@ -1,42 +1,44 @@
-//! The collective buffers of a rank, and which group uses which.
+//! The collective buffers of this host as one rank knows them, and the group that uses each.
 //!
-//! The members of a group agree on a buffer: each offers those that are free, and all take the
-//! first that is free for all, from the highest first round on.
+//! The members of a group agree on a buffer: each offers the buffers that are free for it, and all
+//! take the lowest-numbered one that every member offers. The group begins there with the highest
+//! `first_round` of the offers.
 //!
-//! Invariant: a buffer serves one group at a time, and the next group begins with a
-//! round that no member has taken before.
+//! Invariant: a buffer serves one group at a time, and the next group begins with a round that no
+//! member has used before.
 
 use std::sync::Arc;
 
 use super::collective_buffer::{BUFFERS, BufferOffer, Member};
 use crate::sync::Ordering;
 
-/// The collective buffers of a rank.
+/// The collective buffers of a host as one rank knows them.
 #[derive(Default)]
 pub(super) struct BufferPool {
     pub(super) taken: Vec<Option<Taken>>,
-    /// The highest round taken in buffers that are free again.
+    /// The highest round that this rank has ended in any of its buffers, updated at each offer.
     pub(super) highest: u64,
-    /// The free buffers are offered to a group: they may not be offered to another meanwhile.
+    /// True while the free buffers are offered to a group: they may not be offered to another
+    /// group.
     pub(super) offered: bool,
 }
 
-/// A buffer in use, or one that members may still read.
+/// A buffer that a group uses, or has given up while members may still read it.
 pub(super) struct Taken {
     pub(super) members: Arc<[Member]>,
     pub(super) me: usize,
-    /// Keeps the areas and the doorbells of the members.
+    /// Keeps the members' areas and doorbells mapped.
     pub(super) memory: Arc<dyn Send + Sync>,
 }
 
 impl Taken {
-    /// The last round that a member has ended.
+    /// The last round that a member has ended in this buffer.
     fn done(&self, member: usize) -> u64 {
         self.members[member].done().load(Ordering::Acquire)
     }
 
-    /// The group has given the buffer up, and every member has ended the last round that this rank
-    /// took.
+    /// True if the group has given the buffer up, and every member has ended the last round that
+    /// this rank has ended.
     fn is_free(&self) -> bool {
         let last = self.done(self.me);
         Arc::strong_count(&self.members) == 1

@@ -1,25 +1,29 @@
-//! The cache distance of two ranks: near if their cores share a cache, through which bytes go best.
+//! The cache distance of two ranks: near if their cores share a cache, which is then the fastest
+//! path.
 //!
-//! A machine has near and far pairs of cores, and the cores of a virtual machine move. So a sender
-//! measures the distance now and then: it times the read of a line that the peer has just written,
-//! and that is therefore in the peer's cache. A line written long ago would be slow anyway. With
-//! bodies, the line is the tail of their ring, which the peer writes every few packets; with long
-//! messages, the word by which the peer has just opened a cooperative copy.
+//! A machine has near and far pairs of cores, and the virtual cores of a virtual machine migrate.
+//! So a sender measures the distance repeatedly: it times the read of a cache line that the peer
+//! has just written, and that is therefore in the peer's cache. A line written long ago would be
+//! slow at any distance. For bodies the line holds the tail of their ring, which the peer writes
+//! every few packets; for long messages it holds the word by which the peer has just opened a
+//! cooperative copy.
 
 use std::time::{Duration, Instant};
 
-/// Smallest body that triggers measurements, in bytes.
+/// Shortest body that counts towards the next measurement, in bytes.
 pub(crate) const ASKED: usize = 1 << 10;
-/// Such bodies between two measurements.
+/// Number of bodies of [`ASKED`] bytes or more from one measurement to the next.
 const BETWEEN: u32 = 64;
-/// Such bodies before the next attempt, if the peer had not written the line.
+/// Number of bodies of [`ASKED`] bytes or more until the next attempt to measure, if the peer had
+/// not written the line.
 const AGAIN: u32 = 8;
-/// Long messages between two measurements.
+/// Number of long messages from one measurement to the next.
 const BETWEEN_LONG: u32 = 4;
-/// Longest read of a line from a near core, the reading of the clock included. Near lines take 20
-/// to 80 nanoseconds, far ones 120 or more, except where they were prefetched.
+/// A read of a line that takes this long or longer is from a far core, including the time to read
+/// the clock. Near lines take 20 to 80 nanoseconds, far ones 120 or more, except prefetched ones.
 const FAR: Duration = Duration::from_nanos(100);
-/// Measurements in a row that must agree before the distance changes.
+/// Number of consecutive measurements with the other result (near or far) after which the assumed
+/// distance changes.
 const SURE: u32 = 3;
 
 /// The cache distance of a peer, as a sender knows it.
@@ -29,12 +33,13 @@ pub(crate) struct CacheDistance {
     limit: usize,
     bodies_until_measured: u32,
     long_until_measured: u32,
-    /// Measurements in a row that disagree.
+    /// Number of consecutive measurements that contradict `near`.
     otherwise: u32,
 }
 
 impl CacheDistance {
-    /// The distance that is assumed before the first measurement.
+    /// The distance `near`, assumed before the first measurement. `limit`: the shortest body that
+    /// is written to a far peer with non-temporal stores, in bytes.
     pub(crate) fn new(near: bool, limit: usize) -> CacheDistance {
         CacheDistance {
             near,
@@ -49,7 +54,7 @@ impl CacheDistance {
         self.near
     }
 
-    /// Smallest body to write with non-temporal stores, in bytes.
+    /// Shortest body to write with non-temporal stores, in bytes.
     #[inline]
     pub(crate) fn non_temporal_from(&self) -> usize {
         match self.near {
@@ -58,10 +63,10 @@ impl CacheDistance {
         }
     }
 
-    /// Measures now and then when a body is about to be sent. `read` reads the line, and says
-    /// whether the peer has written it since the last time.
+    /// Counts a body that is about to be sent, and measures if a measurement is due. `read` reads
+    /// the line and returns true if the peer has written it since the last call.
     #[inline]
-    pub(crate) fn look(&mut self, read: impl FnOnce() -> bool) {
+    pub(crate) fn check(&mut self, read: impl FnOnce() -> bool) {
         self.bodies_until_measured -= 1;
         if self.bodies_until_measured == 0 {
             self.bodies_until_measured = match self.measure(read) {
@@ -71,10 +76,10 @@ impl CacheDistance {
         }
     }
 
-    /// Measures now and then when the peer has just asked for a long message. `read`: see
-    /// [`look`](CacheDistance::look).
+    /// Counts a long message that the peer has just requested, and measures if a measurement is
+    /// due. `read`: see [`check`](CacheDistance::check).
     #[inline]
-    pub(crate) fn look_for_long(&mut self, read: impl FnOnce() -> bool) {
+    pub(crate) fn check_for_long(&mut self, read: impl FnOnce() -> bool) {
         self.long_until_measured -= 1;
         if self.long_until_measured == 0 {
             self.measure(read);
@@ -82,7 +87,7 @@ impl CacheDistance {
         }
     }
 
-    /// Times `read`. True if the peer had written the line.
+    /// Times `read`, and returns its result: true if the peer had written the line.
     #[cold]
     fn measure(&mut self, read: impl FnOnce() -> bool) -> bool {
         let begin = Instant::now();
@@ -116,12 +121,12 @@ mod tests {
         };
         for _ in 0..SURE * BETWEEN {
             assert_eq!(reach.non_temporal_from(), usize::MAX);
-            reach.look(slowly);
+            reach.check(slowly);
         }
         assert_eq!(reach.non_temporal_from(), LIMIT);
         for _ in 0..SURE * BETWEEN_LONG {
             assert!(!reach.is_near());
-            reach.look_for_long(|| true);
+            reach.check_for_long(|| true);
         }
         assert!(reach.is_near());
     }
@@ -132,7 +137,7 @@ mod tests {
             let mut reach = CacheDistance::new(near, LIMIT);
             let mut reads = 0;
             for _ in 0..BETWEEN + AGAIN {
-                reach.look(|| {
+                reach.check(|| {
                     reads += 1;
                     false
                 });

@@ -1,16 +1,16 @@
 //! Collective buffers: memory in which each member of a group publishes a vector to the others, for
 //! small collective operations without packets.
 //!
-//! In a buffer every rank that shares the memory has an area, at its place, which it alone writes:
-//! the last round that the rank has ended, and a few slots that the rounds use in turn. A slot
-//! holds a flag with the round's number and a note, and a vector; long vectors have two places of
-//! their own. The group and its first round are
-//! agreed elsewhere ([`super::buffer_pool`]).
+//! In a buffer each rank of the host has an area, at the index of its local rank, and is the only
+//! writer of it. The area holds the last round that the rank has ended, and a few slots that
+//! successive rounds use cyclically. A slot holds a flag, which contains the round's number and a
+//! note, and a vector; vectors too long for a slot have memory of their own. The group and its
+//! first round are agreed elsewhere ([`super::buffer_pool`]).
 //!
 //! Invariants:
-//! - a member publishes in a slot only once all members have ended the round that used the slot
-//!   before;
-//! - a member reads a vector of the current round only, and only once it has seen the round's flag;
+//! - a member publishes in a slot only once all members have ended the previous round in that slot;
+//! - a member reads vectors of the current round only, each only after it has seen the round's
+//!   flag;
 //! - the numbers of rounds only grow, whatever group uses a buffer.
 
 use std::cell::Cell;
@@ -24,31 +24,32 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Number of collective buffers of a host. A buffer takes memory once it is used.
 pub const BUFFERS: usize = 64;
-// An operation that copies directly exposes two users' buffers while it has its turn.
+// A collective operation that copies directly exposes two users' buffers while it uses a collective
+// buffer.
 const _: () = assert!(2 * BUFFERS <= super::exposures::FOR_COLLECTIVES as usize);
-/// Rounds by which a member may be ahead of the slowest.
+/// The greatest number of rounds by which a member may be ahead of the slowest.
 pub const ROUNDS_AHEAD: u64 = SLOTS as u64;
-/// The longest vector, in bytes.
+/// The longest vector that a member can publish, in bytes.
 pub const MOST_BYTES: usize = 128 << 10;
-/// Number of notes: a note is less.
+/// Number of different notes: a note is less than this.
 pub const NOTES: u32 = 1 << 23;
 
 const SLOTS: usize = 4;
-/// Number of places for vectors that do not fit a slot. Together the places of a few members are
-/// larger than a second-level cache: its lines are slow to change hands.
+/// Number of slots for long vectors in an area. It exceeds `SLOTS`, so that those of a few members
+/// exceed a second-level cache: lines in another core's cache are slow to change owners.
 const LONG_SLOTS: usize = 8;
-/// Longest vector in the slot itself, in bytes. Longer ones have pages of their own, which take
-/// memory once they are used.
+/// Longest vector inside the slot itself, in bytes. Longer ones have pages of their own, which take
+/// memory only once they are used.
 const SHORT: usize = 952;
 const PAGE: usize = 4096;
-/// Bytes of one rank's area, long vectors included.
+/// Bytes of one rank's area in one buffer, including its long vectors.
 pub(super) const AREA: usize = PAGE + LONG_SLOTS * MOST_BYTES;
-/// Fruitless polls for a vector between two checks that its member is still in the round: each
-/// check takes the cache line of the round's number from that member.
+/// Fruitless polls for a vector from one check that its member is still in the round to the next:
+/// each check takes the cache line with the member's round number from that member.
 const LOOKS: u32 = 16;
 /// Bits of a flag below the round's number: the note, and [`SEEN_ALL`].
 const NOTE_BITS: u32 = 24;
-/// Bit of a flag: the publisher had seen the vectors of all other members.
+/// Bit of a flag: the publisher had already seen the vectors of all other members.
 const SEEN_ALL: u64 = NOTES as u64;
 
 /// Bytes of the file for the collective buffers of `ranks` ranks.
@@ -56,29 +57,29 @@ pub(super) fn file_bytes(ranks: usize) -> usize {
     BUFFERS * ranks * AREA
 }
 
-/// The collective buffers that a rank can use with a group. The empty offer: none.
+/// The collective buffers that a rank offers to a group. The default offer has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferOffer {
-    /// Bit `n`: buffer `n` is free.
+    /// Bit `n` is set if buffer `n` is free.
     pub free: u64,
-    /// The first round that is new in all buffers.
+    /// The first round that this rank has used in no buffer.
     pub first_round: u64,
 }
 
-/// The memory of one rank in one buffer, without its long vectors.
+/// The memory of one rank in one buffer, except its long vectors.
 #[repr(C, align(128))]
 pub(super) struct Area {
     /// The last round that the rank has ended.
     done: AtomicU64,
-    /// Keeps `done` two lines away from the flags, so that its stores do not disturb ranks that
-    /// poll a flag.
+    /// Keeps `done` two cache lines away from the flags, so that stores to it do not disturb ranks
+    /// that poll a flag.
     _apart: [u64; 15],
     slots: [Slot; SLOTS],
 }
 
 #[repr(C, align(64))]
 struct Slot {
-    /// The round's number, as far as it fits, and the lower bits.
+    /// The lowest bits of the round's number above [`NOTE_BITS`] bits: [`SEEN_ALL`] and the note.
     flag: AtomicU64,
     short: [u8; SHORT],
 }
@@ -90,14 +91,14 @@ const _: () = assert!(
         && AREA.is_multiple_of(PAGE)
 );
 
-/// A member of a group, as its peers reach it.
+/// The memory and the doorbell of one member of a group.
 pub(super) struct Member {
-    /// The first of [`AREA`] bytes of shared memory.
+    /// The member's area: [`AREA`] bytes of shared memory.
     area: *mut Area,
     doorbell: *const Doorbell,
 }
 
-// SAFETY: the pointers lead to atomics and to bytes whose turns the rounds order.
+// SAFETY: the pointers lead to atomics, and to bytes whose accesses the rounds order.
 unsafe impl Send for Member {}
 // SAFETY: as for `Send`: a shared member gives access to atomics and raw pointers only.
 unsafe impl Sync for Member {}
@@ -106,8 +107,8 @@ impl Member {
     /// The member with this area and doorbell.
     ///
     /// # Safety
-    /// `area` begins [`AREA`] bytes that were zero at first, that only members of groups use, and
-    /// that stay, as the doorbell does, as long as the member.
+    /// `area` points to [`AREA`] bytes that were zero at first, that only members of groups use,
+    /// and that stay valid, like the doorbell, as long as the member exists.
     pub(super) unsafe fn new(area: *mut u8, doorbell: *const Doorbell) -> Member {
         Member {
             area: area.cast(),
@@ -131,7 +132,7 @@ impl Member {
         unsafe { &(*self.slot(round)).flag }
     }
 
-    /// The place of a vector of `len` bytes.
+    /// The memory for a vector of `len` bytes that this member publishes in `round`.
     #[inline(always)]
     fn vector(&self, round: u64, len: usize) -> *mut u8 {
         assert!(len <= MOST_BYTES);
@@ -147,7 +148,7 @@ impl Member {
         }
     }
 
-    /// The last round that the member has ended.
+    /// The number of the last round that the member has ended.
     #[inline(always)]
     pub(super) fn done(&self) -> &AtomicU64 {
         // SAFETY: within the area, and an atomic is all that is borrowed.
@@ -161,55 +162,54 @@ impl Member {
     }
 }
 
-/// One member's hold of a collective buffer. [`begin`](CollectiveBuffer::begin) gives access, one
-/// round at a time.
+/// A member's handle of a collective buffer; [`begin`](CollectiveBuffer::begin) gives access.
 pub struct CollectiveBuffer {
     members: Arc<[Member]>,
-    /// This rank among the members.
+    /// This rank's number among the members.
     me: usize,
     /// The last round that this rank has ended.
     round: u64,
-    /// A round that all members are known to have ended.
+    /// The latest round that all members are known to have ended.
     all_done: u64,
-    /// This rank has published its vector in the current round.
+    /// True if this rank has published its vector in the current round.
     published: bool,
-    /// This rank has seen the vectors of the members from this one on in the current round.
+    /// From this member number on, all members are known to have published in the current round.
     unseen: usize,
     /// Vectors of this length or longer are written with non-temporal stores.
     non_temporal_from: usize,
-    /// The event that the last step found missing.
+    /// The event that the last unsuccessful step waits for.
     missing: Missing,
-    /// Number of fruitless polls for vectors, without those that found a member gone.
+    /// Number of fruitless polls for vectors, except polls that found a member gone.
     looks: Cell<u32>,
-    /// Keeps the areas and the doorbells.
+    /// Keeps the areas and the doorbells mapped.
     _memory: Arc<dyn Send + Sync>,
 }
 
-/// An event without which a step of a round cannot go on.
+/// An event without which a step of a round cannot succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
-    /// No event.
+    /// The step needs no event.
     Nothing,
-    /// The member ends this round.
+    /// The end of this round by this member.
     End(usize, u64),
-    /// The member publishes in the current round.
+    /// The publication of this member's vector in the current round.
     Vector(usize),
 }
 
-/// Which members the end of a round wakes: those that may sleep until this rank has ended it.
+/// The members that the end of a round wakes: those that may sleep until this rank has ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// No member.
+    /// Wakes no member.
     Nobody,
-    /// One member.
+    /// Wakes one member.
     Member(usize),
-    /// All other members.
+    /// Wakes all other members.
     Everybody,
 }
 
 impl CollectiveBuffer {
-    /// The buffer of `members`, of whom this rank is number `me` and which keep `memory`, from
-    /// round `first` on.
+    /// The handle of member number `me` of `members`, whose next round is `first`. `memory` keeps
+    /// the members' areas and doorbells mapped.
     pub(super) fn new(
         members: Arc<[Member]>,
         me: usize,
@@ -231,7 +231,8 @@ impl CollectiveBuffer {
         }
     }
 
-    /// The event that the last step found missing has happened, so the step can be tried again.
+    /// True if the event that the last unsuccessful step waits for has happened, so that the step
+    /// can be repeated.
     pub fn may_go_on(&self) -> bool {
         match self.missing {
             Missing::Nothing => true,
@@ -240,8 +241,8 @@ impl CollectiveBuffer {
         }
     }
 
-    /// The member whose vector the last step has missed, and which has ended the round without one:
-    /// the vector never comes. `None` also where this is not known yet.
+    /// The member whose vector the last unsuccessful step needs, if it has ended the round without
+    /// one: the vector never comes. `None` may also mean that this was not checked.
     pub fn gone(&self) -> Option<usize> {
         match self.missing {
             Missing::Vector(member) => self.is_gone(member).then_some(member),
@@ -249,13 +250,14 @@ impl CollectiveBuffer {
         }
     }
 
-    /// The member has published in the current round.
+    /// True if the member has published in the current round.
     fn has_published(&self, member: usize) -> bool {
         let flag = self.members[member].flag(self.round + 1);
         flag.load(Ordering::Acquire) >> NOTE_BITS == (self.round + 1) << NOTE_BITS >> NOTE_BITS
     }
 
-    /// The member has ended the current round without a vector, as every so many calls find out.
+    /// True if the member has ended the current round without publishing. Only every [`LOOKS`]-th
+    /// call checks this.
     #[cold]
     fn is_gone(&self, member: usize) -> bool {
         let looks = self.looks.get().wrapping_add(1);
@@ -263,13 +265,13 @@ impl CollectiveBuffer {
             && self.has_ended(member, self.round + 1)
             && !self.has_published(member);
         if !is_gone {
-            // Otherwise the next call finds the same.
+            // If the member is gone the count stays, so that the next call checks again.
             self.looks.set(looks);
         }
         is_gone
     }
 
-    /// Every other member has ended this rank's last round.
+    /// True if every other member has ended this rank's last round.
     pub fn is_over(&mut self) -> bool {
         let last = self.round;
         if last <= self.all_done {
@@ -302,7 +304,7 @@ impl CollectiveBuffer {
         self.begin().end(Wake::Everybody);
     }
 
-    /// Wakes the other members.
+    /// Rings the doorbells of the other members.
     #[inline(always)]
     fn ring_others(&self) {
         for (member, peer) in self.members.iter().enumerate() {
@@ -312,14 +314,14 @@ impl CollectiveBuffer {
         }
     }
 
-    /// Every other member has published in the current round, and so has ended those before.
+    /// True if every other member is known to have published in the current round, and therefore to
+    /// have ended the rounds before.
     #[inline(always)]
     fn has_seen_all(&self) -> bool {
         self.unseen <= usize::from(self.me == 0)
     }
 
-    /// Finds out whether all members have ended the round that used the slot of round `round`
-    /// before.
+    /// True if all members have ended the previous round in the slot of round `round`.
     #[cold]
     fn has_slot(&mut self, round: u64) -> bool {
         let done = |(at, member): (usize, &Member)| (member.done().load(Ordering::Acquire), at);
@@ -334,8 +336,8 @@ impl CollectiveBuffer {
     }
 }
 
-/// The token of a member's current round. A step that must wait for another member says so; the
-/// caller drops the token and tries again later with a new one.
+/// Access to a member's current round. If a step must wait for another member, the caller drops
+/// this value and repeats the step later with a new one.
 pub struct Round<'a> {
     buffer: &'a mut CollectiveBuffer,
 }
@@ -359,8 +361,8 @@ impl Round<'_> {
     }
 
     /// Publishes the first `len` bytes of `vector` with a note, which is less than [`NOTES`], and
-    /// wakes the members. A vector is published once a round: later calls change nothing. False:
-    /// another member may still read the last vector in this place.
+    /// wakes the members. Later calls in the same round change nothing and return true. False:
+    /// another member may still read the previous vector in this slot.
     #[inline(always)]
     pub fn publish(&mut self, note: u32, vector: &Buffer, len: usize) -> bool {
         let non_temporal = len >= self.buffer.non_temporal_from;
@@ -373,7 +375,8 @@ impl Round<'_> {
         })
     }
 
-    /// Publishes a vector of `len` bytes that `fill` writes, as [`publish`](Round::publish) does.
+    /// Publishes a vector of `len` bytes that `fill` writes; otherwise like
+    /// [`publish`](Round::publish).
     #[inline(always)]
     pub fn publish_with(&mut self, note: u32, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         if self.buffer.published {
@@ -391,8 +394,7 @@ impl Round<'_> {
         let room = own.vector(round, len);
         if len > 0 {
             // SAFETY: within the area, which only this rank writes; all members have ended the
-            // round that used the place before, and none reads it in this round before the flag is
-            // set.
+            // previous round in this slot, and none reads it in this round before the flag is set.
             fill(unsafe { std::slice::from_raw_parts_mut(room, len) });
         }
         let flag = round << NOTE_BITS | seen_all | u64::from(note);
@@ -401,14 +403,14 @@ impl Round<'_> {
         true
     }
 
-    /// The vector of a member, if the member has published it in this round.
+    /// The vector of a member. `None`: the member has not published in this round yet.
     #[inline(always)]
     pub fn published(&mut self, member: usize) -> Option<Published<'_>> {
         let note = self.see(member)?;
         Some(self.seen(member, note))
     }
 
-    /// The vectors of two members, if both have published theirs in this round.
+    /// The vectors of two members. `None`: not both have published in this round yet.
     #[inline(always)]
     pub fn both_published(&mut self, members: [usize; 2]) -> Option<[Published<'_>; 2]> {
         let [first, second] = members;
@@ -416,7 +418,7 @@ impl Round<'_> {
         Some([self.seen(first, notes[0]), self.seen(second, notes[1])])
     }
 
-    /// The note of a member, if the member has published its vector in this round.
+    /// The note of a member. `None`: the member has not published in this round yet.
     #[inline(always)]
     fn see(&mut self, member: usize) -> Option<u32> {
         let round = self.number();
@@ -435,7 +437,7 @@ impl Round<'_> {
         Some(flag as u32 & (NOTES - 1))
     }
 
-    /// The vector that a member has published in this round with this note.
+    /// The vector that a member has published in this round, with its `note`.
     #[inline(always)]
     fn seen(&self, member: usize, note: u32) -> Published<'_> {
         Published {
@@ -446,7 +448,7 @@ impl Round<'_> {
         }
     }
 
-    /// Ends the round for this rank, and wakes members that may sleep until then.
+    /// Ends the round for this rank, and wakes the members `wake`, which may sleep until then.
     #[inline(always)]
     pub fn end(self, wake: Wake) {
         let round = self.number();
@@ -482,12 +484,13 @@ impl<'a> Published<'a> {
         self.note
     }
 
-    /// The vector, as one of `len` bytes. Where the member published another number of bytes, their
+    /// The first `len` bytes of the vector. If the member published another number of bytes, their
     /// values are arbitrary.
     #[inline(always)]
     pub fn bytes(self, len: usize) -> &'a [u8] {
         // SAFETY: within the area. The member has set this round's flag, and writes the slot again
-        // only once this rank has ended the round, which takes the token that `'a` borrows.
+        // only after this rank has ended the round, for which it needs the `Round` that `'a`
+        // borrows.
         unsafe { std::slice::from_raw_parts(self.member.vector(self.round, len), len) }
     }
 }

@@ -1,17 +1,17 @@
-//! The rules of rounds, over memory of this process, so that Miri can check every access.
+//! The rules of rounds, tested in memory of this process, so that Miri can check every access.
 
 use super::*;
 
 use crate::shm::heap::Heap;
 
-/// The holds of all members of a buffer.
+/// The handles of all members of one buffer.
 fn buffers(ranks: usize) -> Vec<CollectiveBuffer> {
     let heap = Heap::new(ranks * AREA);
     let doorbells: Vec<Doorbell> = (0..ranks).map(|_| Doorbell::default()).collect();
     let memory = Arc::new((heap, doorbells));
     let hold = |me| {
         let (heap, doorbells) = &*memory;
-        // SAFETY: the areas lie one behind the other, zeroed; the buffer keeps them and the
+        // SAFETY: the areas follow one another, zeroed; the buffer keeps the areas and the
         // doorbells.
         let member = |at| unsafe { Member::new(heap.base().add(at * AREA), &doorbells[at]) };
         let members = (0..ranks).map(member).collect();
@@ -50,7 +50,7 @@ fn a_vector_is_published_once_a_round() {
     let mut all = buffers(2);
     assert!(all[1].begin().published(0).is_none());
     for (note, byte) in [(3, 7), (4, 8)] {
-        // The second time, by a resumed step.
+        // The second pass repeats the step: it must change nothing.
         assert!(publish(&mut all[0].begin(), note, &mut [byte]));
     }
     let mut round = all[1].begin();
@@ -90,7 +90,7 @@ fn a_member_that_has_seen_all_vectors_needs_no_look_at_the_members() {
         assert!(publish(&mut first, 0, &mut []));
         first.end(Wake::Nobody);
         for member in [1, 2] {
-            // Member 0 says that it had seen all.
+            // The flag of member 0 says that it has seen all vectors.
             let mut round = all[member].begin();
             assert!(round.published(0).is_some());
             round.end(Wake::Nobody);
@@ -158,21 +158,21 @@ fn members_in_threads_see_each_others_vectors() {
 #[test]
 fn a_round_is_over_once_every_other_member_has_ended_it() {
     let mut all = buffers(3);
-    // Nothing has begun yet.
+    // No round has begun yet.
     assert!(all[0].is_over() && all[0].may_go_on());
     for round in 1..=2 * ROUNDS_AHEAD {
         assert!(publish(&mut all[0].begin(), 0, &mut [1]));
         all[0].begin().end(Wake::Nobody);
         assert!(!all[0].is_over() && !all[0].may_go_on());
         all[1].begin().end(Wake::Member(0));
-        // The event that was missing has happened, but member 2 is missing still.
+        // The event that was missing has happened, but member 2 has not ended the round yet.
         assert!(all[0].may_go_on());
         assert!(!all[0].is_over());
         assert_eq!(all[0].missing, Missing::End(2, round));
         assert!(!all[0].may_go_on());
         all[2].begin().end(Wake::Member(0));
         assert!(all[0].may_go_on() && all[0].is_over());
-        // Those that ended the round late know so without its end of their own.
+        // The members that ended the round last know at once that it is over.
         assert!(all[1].is_over() && all[2].is_over());
     }
 }
@@ -198,7 +198,7 @@ fn a_step_may_go_on_once_the_vector_has_come_that_it_missed() {
     assert!(publish(&mut all[2].begin(), 0, &mut [1]));
     assert!(all[0].may_go_on());
     all[0].begin().end(Wake::Nobody);
-    // In the next round the flag of the last one counts for nothing.
+    // In the next round the flag of the last round is ignored.
     assert!(all[0].begin().published(2).is_none());
     assert!(!all[0].may_go_on());
     all[2].begin().end(Wake::Nobody);
@@ -206,7 +206,7 @@ fn a_step_may_go_on_once_the_vector_has_come_that_it_missed() {
     assert!(all[0].may_go_on());
 }
 
-/// The member is found gone within [`LOOKS`] polls.
+/// True if the member is found gone within [`LOOKS`] polls.
 fn finds_gone(buffer: &mut CollectiveBuffer, member: usize) -> bool {
     (0..LOOKS).any(|_| {
         let is_missed = buffer.begin().published(member).is_none();
@@ -218,19 +218,19 @@ fn finds_gone(buffer: &mut CollectiveBuffer, member: usize) -> bool {
 fn a_member_that_ends_a_round_without_a_vector_is_found_gone() {
     let mut all = buffers(3);
     assert!(!finds_gone(&mut all[0], 1));
-    // One that has published is there, though it has ended the round.
+    // A member that has published is not gone, though it has ended the round.
     assert!(publish(&mut all[1].begin(), 0, &mut [1]));
     all[1].begin().end(Wake::Nobody);
     assert!(!finds_gone(&mut all[0], 1));
     assert!(!finds_gone(&mut all[0], 2));
     assert!((0..LOOKS).all(|_| !all[0].may_go_on()));
     all[2].begin().end(Wake::Nobody);
-    // A step that waits is tried again, and finds the same.
+    // A repeated step finds the same.
     assert!((0..LOOKS).any(|_| all[0].may_go_on()));
     assert!(all[0].begin().published(2).is_none());
     assert_eq!(all[0].gone(), Some(2));
     all[0].begin().end(Wake::Nobody);
-    // The next round begins anew.
+    // In the next round the member is not gone yet.
     assert!(!finds_gone(&mut all[0], 2));
 }
 
@@ -250,7 +250,7 @@ fn a_step_without_a_slot_may_go_on_once_the_slowest_member_has_ended_its_round()
     assert!(publish(&mut all[0].begin(), 0, &mut [1]));
 }
 
-/// The byte of a vector, by its publisher and round.
+/// The byte that fills a member's vector in a round.
 fn byte(member: usize, round: u64) -> u8 {
     (member as u64 * 100 + round) as u8
 }
@@ -259,7 +259,7 @@ fn byte(member: usize, round: u64) -> u8 {
 fn a_member_ahead_overwrites_no_long_vector_that_others_may_read() {
     let len = if cfg!(miri) { SHORT + 1 } else { MOST_BYTES };
     let mut all = buffers(3);
-    // Member 1 is as far ahead of member 2 as members may be, over two laps of the places.
+    // Member 1 is as far ahead of member 2 as allowed, for two passes over the long slots.
     for round in 1..=2 * LONG_SLOTS as u64 {
         for member in [0, 1] {
             let mut sent = vec![byte(member, round); len];
@@ -305,7 +305,7 @@ fn a_vector_is_filled_once_and_only_in_a_place_that_nobody_reads() {
     for round in 1..=ROUNDS_AHEAD {
         let len = [3, SHORT + 5][round as usize % 2];
         for _ in 0..2 {
-            // The second time, by a resumed step.
+            // The second time the step is repeated, and must not fill again.
             let filled = all[0].begin().publish_with(9, len, |room| {
                 fills += 1;
                 assert_eq!(room.len(), len);
@@ -326,7 +326,7 @@ fn a_vector_is_filled_once_and_only_in_a_place_that_nobody_reads() {
         assert_eq!(published.bytes(len), vec![round as u8; len]);
         reader.end(Wake::Nobody);
     }
-    // A vector without bytes is a note alone: nothing is to be filled.
+    // A vector without bytes is only a note: nothing is filled.
     let nothing = |_: &mut [u8]| panic!("the vector has no bytes");
     assert!(all[0].begin().publish_with(7, 0, nothing));
     assert_eq!(all[1].begin().published(0).unwrap().note(), 7);
@@ -337,7 +337,7 @@ fn members_in_threads_use_each_others_memory_until_all_have_ended() {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     const MEMBERS: usize = 3;
     let rounds = if cfg!(miri) { 8 } else { 1500 };
-    // Memory outside the buffer, as members that copy directly use it.
+    // Memory outside the buffer, as used by members that copy directly.
     let words: [AtomicU64; MEMBERS] = Default::default();
     std::thread::scope(|scope| {
         for mut buffer in buffers(MEMBERS) {

@@ -1,43 +1,68 @@
-//! The memory that a rank exposes to the ranks of its host: a table in their shared memory.
+//! The memory that a rank exposes to the ranks of its host, as a table in their shared memory.
 //!
-//! A key holds the number of an entry and a generation. A peer that has the key finds address and
-//! length in the owner's table, so it never follows a number that came in a packet. Each family of
-//! operations has entries of its own; while none is free, memory cannot be exposed.
+//! A remote key contains the index of an entry and a generation. A peer that has the key reads
+//! address and length from the owner's table, so it never follows an address from a packet. Each
+//! family of operations has entries of its own; while all of them are in use, the family cannot
+//! expose memory.
+//!
+//! Memory of several runs has a list of them. A short list lies beside the entry; the address of a
+//! longer one is in the entry.
 //!
 //! Invariants:
 //! - no two exposures of a rank have the same generation;
-//! - the entries of collectives suffice for all operations that can be in progress: one in each
-//!   collective buffer, with two buffers of the user.
+//! - the entries for collectives suffice for all operations that can be in progress: one in each
+//!   collective buffer, each with two buffers of the user.
 
 use crate::exposed_entry::ExposedEntry;
+use crate::run_list::RunList;
+use crate::sync::{AtomicU64, Ordering};
 use crate::{Exposed, Family};
 
-/// Entries of a rank. A key holds their number in its lowest bits.
+/// Number of entries of a rank's table. The lowest bits of a key hold the index of an entry.
 pub(super) const ENTRIES: usize = 1 << ENTRY_BITS;
 const ENTRY_BITS: u32 = 10;
-/// Entries for collective operations: the first ones.
+/// Number of entries for collective operations: the first ones of the table.
 pub(super) const FOR_COLLECTIVES: u16 = 128;
-/// Entries for windows: those behind them. A window without an entry is accessed by messages.
+/// Number of entries for windows, which follow those for collective operations. A window without an
+/// entry is accessed by messages.
 const FOR_WINDOWS: u16 = 128;
 const FIRST_FOR_MESSAGES: u16 = FOR_COLLECTIVES + FOR_WINDOWS;
-/// Lowest bits of an entry's second word, for the access that it grants.
+/// Number of the lowest bits of an entry's second word that hold the granted access.
 const KIND_BITS: u32 = 2;
 
-/// The table of one rank in shared memory.
-pub(super) type Table = [ExposedEntry; ENTRIES];
+/// Number of runs of the longest list that lies beside its entry. To read one there spares a call
+/// of the kernel, an eighth of the time of such a message.
+const SHORT_LIST: usize = 16;
 
-/// The state of a rank's own table.
+/// One rank's table of exposed memory, in shared memory.
+#[repr(C)]
+pub(super) struct Table {
+    entries: [ExposedEntry; ENTRIES],
+    /// The short list of each entry.
+    lists: [[[AtomicU64; 2]; SHORT_LIST]; ENTRIES],
+}
+
+/// Memory of this rank that is to be exposed.
+#[derive(Clone, Copy)]
+pub(super) enum Memory<'a> {
+    /// The run of `len` bytes that begins at this address.
+    Run(usize),
+    /// The runs of this list.
+    Runs(&'a RunList),
+}
+
+/// The allocation of entries in a rank's own table.
 pub(super) struct Exposures {
-    /// The last generation.
+    /// The generation of the latest exposure.
     generation: u64,
     collectives: Share,
     windows: Share,
     messages: Share,
 }
 
-/// The entries of one family.
+/// The free entries of one family of operations.
 struct Share {
-    /// Entries that have been used and are free. The last one is used first.
+    /// Entries that have been used and are free again. The entry freed last is reused first.
     free: Vec<u16>,
     /// Entries that have never been used.
     fresh: std::ops::Range<u16>,
@@ -68,12 +93,13 @@ impl Default for Exposures {
 }
 
 impl Exposures {
-    /// Shows `len` bytes from `address` on in this rank's table. The answer is the number for the
-    /// key. `None`: the family has no free entry.
+    /// Exposes memory of `len` bytes in this rank's table, and returns the number that goes into
+    /// the key. A list must stay in place as long as the exposure. `None`: the family has no free
+    /// entry.
     pub(super) fn open(
         &mut self,
         table: &Table,
-        (address, len): (usize, usize),
+        (memory, len): (Memory, usize),
         exposed: Exposed,
         family: Family,
     ) -> Option<u64> {
@@ -84,15 +110,52 @@ impl Exposures {
         };
         let entry = share.take()?;
         self.generation += 1;
-        let words = [address as u64, (len as u64) << KIND_BITS | exposed as u64];
-        table[usize::from(entry)].open(self.generation, words);
+        let (address, runs) = match memory {
+            Memory::Run(address) => (address, 0),
+            Memory::Runs(list) => list.place(),
+        };
+        if let Memory::Runs(list) = memory
+            && runs <= SHORT_LIST
+        {
+            let beside = table.lists[usize::from(entry)].iter().zip(list.runs());
+            for (to, run) in beside {
+                // Release, as for the words of the entry: see `ExposedEntry::open`.
+                to[0].store(run[0], Ordering::Release);
+                to[1].store(run[1], Ordering::Release);
+            }
+        }
+        let extent = (len as u64) << KIND_BITS | exposed as u64;
+        let words = [address as u64, extent, runs as u64];
+        table.entries[usize::from(entry)].open(self.generation, words);
         Some(self.generation << ENTRY_BITS | u64::from(entry))
     }
 
-    /// Ends the exposure with this number.
+    /// Exposes what these words describe, for messages.
+    #[cfg(test)]
+    pub(super) fn forge(&mut self, table: &Table, words: [u64; 3]) -> u64 {
+        let entry = self.messages.take().unwrap();
+        self.generation += 1;
+        table.entries[usize::from(entry)].open(self.generation, words);
+        self.generation << ENTRY_BITS | u64::from(entry)
+    }
+
+    /// Records that the first `copied` bytes of the exposure with this number lie in the owner's
+    /// copy, which begins at `copy`. False: a reader has claimed them.
+    pub(super) fn advance(table: &Table, number: u64, copy: usize, copied: usize) -> bool {
+        let entry = &table.entries[entry_of(number)];
+        entry.copy_to(copy as u64);
+        entry.advance(copied as u32)
+    }
+
+    /// True if a reader has claimed the exposure with this number.
+    pub(super) fn is_claimed(table: &Table, number: u64) -> bool {
+        table.entries[entry_of(number)].is_claimed()
+    }
+
+    /// Ends the exposure with this number: keys with it are refused from now on.
     pub(super) fn close(&mut self, table: &Table, number: u64) {
         let entry = entry_of(number) as u16;
-        table[usize::from(entry)].close();
+        table.entries[usize::from(entry)].close();
         let share = match entry {
             ..FOR_COLLECTIVES => &mut self.collectives,
             FOR_COLLECTIVES..FIRST_FOR_MESSAGES => &mut self.windows,
@@ -102,32 +165,59 @@ impl Exposures {
     }
 }
 
-/// Memory that a peer exposes.
+/// Memory that a peer exposes, as its table describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
+    /// The address of the memory, or of the list of its runs.
     pub(super) address: u64,
     pub(super) len: u64,
+    /// Number of runs in the list, as the owner claims. Zero: the memory is one run.
+    pub(super) runs: u64,
     pub(super) exposed: Exposed,
+    /// The address of the owner's copy, and the number of bytes to be read there: the first ones.
+    pub(super) copy: (u64, u64),
 }
 
-/// The memory that a number names in its owner's table. `None`: the owner does not expose it.
+/// The memory that the number of a key names in its owner's table. `None`: it is not exposed.
 pub(super) fn find(table: &Table, number: u64) -> Option<Found> {
-    let [address, extent] = table[entry_of(number)].find(number >> ENTRY_BITS)?;
+    let [address, extent, runs] = table.entries[entry_of(number)].find(number >> ENTRY_BITS)?;
     let exposed = match extent & ((1 << KIND_BITS) - 1) {
         0 => Exposed::ToRead,
         1 => Exposed::ToWrite,
         _ => Exposed::ToBoth,
     };
+    let (copy, copied) = table.entries[entry_of(number)].copied(number >> ENTRY_BITS);
     Some(Found {
         address,
         len: extent >> KIND_BITS,
+        runs,
         exposed,
+        copy: (copy, copied.into()),
     })
 }
 
-/// The owner still exposes the memory that a number names.
+/// Claims what the owner of the memory that the number of a key names has not copied yet. False:
+/// the memory is not exposed any more, or is claimed.
+pub(super) fn claim(table: &Table, number: u64) -> bool {
+    table.entries[entry_of(number)].claim(number >> ENTRY_BITS)
+}
+
+/// True if the owner still exposes the memory that the number of a key names.
 pub(super) fn is_exposed(table: &Table, number: u64) -> bool {
-    table[entry_of(number)].is_open(number >> ENTRY_BITS)
+    table.entries[entry_of(number)].is_open(number >> ENTRY_BITS)
+}
+
+/// The list of `runs` runs beside the entry that the number of a key names, as addresses and
+/// lengths. It belongs to the exposure if this is open afterwards. `None`: it is too long to lie
+/// there.
+pub(super) fn short_list(
+    table: &Table,
+    number: u64,
+    runs: u64,
+) -> Option<impl Iterator<Item = [u64; 2]>> {
+    let list = table.lists[entry_of(number)].get(..usize::try_from(runs).ok()?)?;
+    let load = |word: &AtomicU64| word.load(Ordering::Acquire);
+    Some(list.iter().map(move |run| run.each_ref().map(load)))
 }
 
 fn entry_of(number: u64) -> usize {
@@ -138,10 +228,13 @@ fn entry_of(number: u64) -> usize {
 mod tests {
     use super::*;
 
-    const AT: (usize, usize) = (4096, 100);
+    const AT: (Memory, usize) = (Memory::Run(4096), 100);
 
     fn table() -> Box<Table> {
-        Box::new(std::array::from_fn(|_| ExposedEntry::default()))
+        Box::new(Table {
+            entries: std::array::from_fn(|_| ExposedEntry::default()),
+            lists: std::array::from_fn(|_| Default::default()),
+        })
     }
 
     #[test]
@@ -153,18 +246,42 @@ mod tests {
         let found = |exposed| Found {
             address: 4096,
             len: 100,
+            runs: 0,
             exposed,
+            copy: (0, 0),
         };
         assert_eq!(find(&table, read), Some(found(Exposed::ToRead)));
         assert_eq!(find(&table, write), Some(found(Exposed::ToWrite)));
         exposures.close(&table, read);
         assert!(find(&table, read).is_none() && !is_exposed(&table, read));
-        // The entry is used again, and the old number still names nothing.
-        let again = exposures.open(&table, (8192, 7), Exposed::ToRead, Family::Messages);
+        // The entry is reused, and the old number still names nothing.
+        let other = (Memory::Run(8192), 7);
+        let again = exposures.open(&table, other, Exposed::ToRead, Family::Messages);
         let again = again.unwrap();
         assert_eq!(entry_of(again), entry_of(read));
-        assert_eq!(find(&table, again).map(|found| found.address), Some(8192));
+        let found = find(&table, again).map(|found| (found.address, found.runs));
+        assert_eq!(found, Some((8192, 0)));
         assert!(find(&table, read).is_none() && is_exposed(&table, write));
+    }
+
+    #[test]
+    fn a_claim_divides_the_memory_between_the_copy_and_the_rest() {
+        let (table, mut exposures) = (table(), Exposures::default());
+        let number = exposures.open(&table, AT, Exposed::ToRead, Family::Messages);
+        let number = number.unwrap();
+        assert!(Exposures::advance(&table, number, 8192, 60));
+        let copy = |number| find(&table, number).map(|found| found.copy.1);
+        assert_eq!(
+            (copy(number), Exposures::is_claimed(&table, number)),
+            (Some(0), false)
+        );
+        assert!(claim(&table, number) && !claim(&table, number));
+        assert!(!Exposures::advance(&table, number, 8192, 100));
+        assert_eq!(find(&table, number).unwrap().copy, (8192, 60));
+        exposures.close(&table, number);
+        let next = exposures.open(&table, AT, Exposed::ToRead, Family::Messages);
+        assert!(!claim(&table, number) && claim(&table, next.unwrap()));
+        assert_eq!(copy(next.unwrap()), Some(0));
     }
 
     #[test]
@@ -194,7 +311,7 @@ mod tests {
         assert_eq!(windows.len(), usize::from(FOR_WINDOWS));
         assert_eq!(messages.len(), ENTRIES - usize::from(FIRST_FOR_MESSAGES));
         assert!(fill(Family::Messages).is_empty());
-        // The end of an exposure makes room for one of its family.
+        // The end of an exposure frees an entry for its own family only.
         exposures.close(&table, collectives[5]);
         let mut open = |family| exposures.open(&table, AT, Exposed::ToRead, family);
         assert_eq!(open(Family::Messages), None);

@@ -1,4 +1,4 @@
-//! The collective buffers that this rank takes for a group: the members' areas and doorbells.
+//! Claims a collective buffer for a group, and finds the members' areas and doorbells in it.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::collective_buffer::{AREA, BUFFERS, BufferOffer, CollectiveBuffer, Mem
 use crate::Result;
 
 impl Shm {
-    /// The members of a group, given as world ranks, in buffer `index`; and this rank's number
-    /// among them.
+    /// The entry of buffer `index` for a group whose members are given as world ranks: each
+    /// member's area and doorbell, and this rank's number among the members.
     fn members(&self, index: usize, group: impl Iterator<Item = usize>) -> Result<Taken> {
         let segment = &self.segment;
         let mapping = Arc::new(segment.collective_buffer(index)?);
@@ -19,8 +19,8 @@ impl Shm {
             .collect();
         let me = places.iter().position(|&place| place == self.place);
         let member = |&place: &usize| {
-            // SAFETY: the mapping holds an area for each place of the segment, the mapping of the
-            // boards the doorbell; both are kept beside the members.
+            // SAFETY: the mapping holds an area for each local rank, the mapping of the boards its
+            // doorbell; both are stored beside the members.
             unsafe {
                 let area = mapping.base().add(place * AREA);
                 Member::new(area, &segment.board(place).doorbell)
@@ -33,17 +33,17 @@ impl Shm {
         })
     }
 
-    /// Offers the free buffers. The offer is empty if an earlier one has not ended.
+    /// Offers the buffers that are free for this rank. Empty while an earlier offer is open.
     pub(crate) fn offer_buffers(&mut self) -> BufferOffer {
         self.buffers.offer()
     }
 
-    /// Ends the offer, whatever the members agreed on.
+    /// Closes the offer, whatever the members have agreed on, so that the next one can be made.
     pub(crate) fn end_offer(&mut self, offer: BufferOffer) {
         self.buffers.offered &= offer.free == 0;
     }
 
-    /// Takes buffer `index` for a group.
+    /// Claims buffer `index` for a group of world ranks. `first_round`: the agreed first round.
     pub(crate) fn take_buffer(
         &mut self,
         index: usize,

@@ -1,5 +1,5 @@
-//! Memory of this process in place of the job's file, for tests: Miri, or the
-//! fuzzer's sanitizer, checks every access to it.
+//! Memory of this process instead of the job's file, for tests: Miri, or the fuzzer's sanitizer,
+//! checks every access to it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::cells::Half;
 
 const PAGE: usize = 4096;
 
-/// Zeroed memory that begins at a page.
+/// Zeroed memory aligned to a page.
 pub(crate) struct Heap {
     base: *mut u8,
     layout: Layout,
 }
 
-// SAFETY: the memory is plain bytes; its users say who may touch what.
+// SAFETY: the memory is plain bytes; its users order their accesses.
 unsafe impl Send for Heap {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Heap {}
 
 impl Heap {
-    /// Memory of `len` bytes, which is more than none.
+    /// Allocates `len` bytes; zero is not allowed.
     pub(crate) fn new(len: usize) -> Arc<Heap> {
         let layout = Layout::from_size_align(len, PAGE).unwrap();
         assert!(len > 0);
@@ -46,7 +46,8 @@ impl Drop for Heap {
     }
 }
 
-/// The two rings of a pair of ranks with its cells, each as its sender and as its receiver map it.
+/// The two rings of a pair of ranks with their cells. Of each ring there are two mappings: the
+/// sender's and the receiver's.
 #[cfg(test)]
 pub(crate) fn pair(shape: Shape) -> [(SharedRing, SharedRing); 2] {
     let heap = Heap::new(CELLS_ROOM);
@@ -59,7 +60,7 @@ pub(crate) fn pair(shape: Shape) -> [(SharedRing, SharedRing); 2] {
     })
 }
 
-/// One ring without cells, as its sender and as its receiver map it.
+/// One ring without cells: the sender's and the receiver's mapping of it.
 pub(crate) fn ring(shape: Shape) -> (SharedRing, SharedRing) {
     let heap = Heap::new(shape.bytes());
     // SAFETY: the memory is zeroed, as long as the shape says, and kept by both.

@@ -1,19 +1,20 @@
-//! The ranks of a job that share one memory, and the place of each in it.
+//! The ranks of a job that share the memory of this host, and the *local rank* of each: its index
+//! among them.
 
-/// The place of a rank on another host.
+/// Entry of a rank on another host.
 const ELSEWHERE: u32 = u32::MAX;
 
-/// The ranks of this host.
+/// The ranks of this host: world ranks to local ranks, and back.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalRanks {
-    /// The place of each rank of the job.
+    /// For each world rank, its local rank or [`ELSEWHERE`].
     of: Vec<u32>,
-    /// The rank at each place, in order.
+    /// For each local rank, its world rank.
     ranks: Vec<u32>,
 }
 
 impl LocalRanks {
-    /// All ranks of a job of `ranks` ranks.
+    /// All ranks of a job of `ranks` ranks, on one host.
     #[cfg(test)]
     pub(crate) fn all(ranks: usize) -> LocalRanks {
         let ranks: Vec<u32> = (0..ranks as u32).collect();
@@ -23,7 +24,7 @@ impl LocalRanks {
         }
     }
 
-    /// These ranks, in order, of a job of `job` ranks.
+    /// The world ranks `ranks`, in the order of their local ranks, of a job of `job` ranks.
     pub(crate) fn some(ranks: impl Iterator<Item = usize>, job: usize) -> LocalRanks {
         let mut places = LocalRanks {
             of: vec![ELSEWHERE; job],
@@ -46,7 +47,7 @@ impl LocalRanks {
         self.ranks.len()
     }
 
-    /// The place of a rank of the job, if it is on this host.
+    /// The local rank of a world rank. `None`: it is on another host.
     #[inline(always)]
     pub(crate) fn of(&self, rank: usize) -> Option<usize> {
         match self.of.get(rank) {
@@ -55,7 +56,7 @@ impl LocalRanks {
         }
     }
 
-    /// The rank at a place, if the place exists.
+    /// The world rank of a local rank. `None`: no rank has that local rank.
     pub(crate) fn rank(&self, place: usize) -> Option<usize> {
         self.ranks.get(place).map(|rank| *rank as usize)
     }

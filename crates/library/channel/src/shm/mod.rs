@@ -1,10 +1,11 @@
 //! The transport of ranks that share memory.
 //!
-//! Each ordered pair of ranks has a ring, which the sender opens with its first packet: it marks
-//! itself among the receiver's callers and counts up the receiver's arrivals. An idle receiver
-//! polls this one word and the rings of its callers: the most recent talkers at every poll, the
-//! others in turn. So the cost of a poll does not grow with peers that fell silent. Peers are named
-//! by their world ranks; in the memory, ranks are named by their places.
+//! Each ordered pair of ranks has a ring. The sender opens it with its first packet: it sets its
+//! bit among the receiver's callers and increments the receiver's count of arrivals. An idle
+//! receiver polls this count and the rings of its callers: the rings that had packets most recently
+//! at every poll, one of the others at each poll in rotation. So the cost of a poll does not grow
+//! with peers that have fallen silent. The functions name peers by world rank; the shared memory is
+//! indexed by local rank ([`LocalRanks`]).
 
 mod affinity;
 mod buffer_pool;
@@ -31,8 +32,11 @@ use crate::body::BodyStores;
 use crate::cells::{self, Cells};
 use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
+use crate::host_words::HostWords;
+use crate::path_preference::PathPreference;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{Receiver, Sender};
+use crate::run_list::LatestRuns;
 use crate::sync::Ordering;
 use crate::waitable::{Waitable, Wakes};
 use crate::{
@@ -47,19 +51,19 @@ use peer_rings::{Inbound, Outbound, Senders};
 use segment::BoardRef;
 use single_copy::SingleCopy;
 
-/// Number of hot rings: those polled every time.
+/// Number of hot rings: the inbound rings that every poll checks.
 const HOT: usize = 4;
-/// Length of the pieces of a message in several packets, in bytes: each fits in a cell.
+/// Longest piece of a message that is sent in several packets, in bytes: each piece fits in a cell.
 const PIECE: usize = cells::LONG;
-/// Panic message: callers pass only peers on this host.
+/// Panic message for a peer on another host: callers pass only peers on this host.
 const HERE: &str = "a peer that shares memory";
 
-/// `Shm::connect` opens the ring.
+/// Panic message for a ring that is not open: `Shm::connect` opens it before.
 const OPEN: &str = "an open ring";
 
-/// Shared memory as one rank uses it.
+/// The shared-memory transport of one rank.
 pub(crate) struct Shm {
-    /// This rank's place in the memory.
+    /// This rank's local rank: its index in the memory.
     place: usize,
     local: LocalRanks,
     segment: Segment,
@@ -72,22 +76,24 @@ pub(crate) struct Shm {
     known_callers: Vec<u64>,
     single_copy: SingleCopy,
     exposures: Exposures,
+    latest_runs: LatestRuns,
     cores: Cores,
     crowd: CoreAssignment,
     buffers: BufferPool,
 }
 
-/// The cache distance of the ranks of a host, as far as it is known before they talk.
+/// The cache distance of the ranks of a host, as assumed before the first measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cores {
-    /// The cores share a cache.
+    /// True if the cores of the ranks share a cache.
     pub(crate) near: bool,
     /// Smallest body to write with non-temporal stores between far cores, in bytes.
     pub(crate) non_temporal_from: usize,
 }
 
 impl Shm {
-    /// World rank `rank` joins the memory of the ranks `local`.
+    /// Attaches world rank `rank` to the memory `segment` of the ranks `local`. `may_copy`: the
+    /// settings allow single copies.
     pub(crate) fn attach(
         segment: Segment,
         rank: usize,
@@ -116,6 +122,7 @@ impl Shm {
             known_callers: vec![0; segment.ranks.div_ceil(64)],
             single_copy,
             exposures: Exposures::default(),
+            latest_runs: LatestRuns::default(),
             cores,
             crowd: CoreAssignment::join(&segment.board(place).affinity, here),
             buffers: BufferPool::default(),
@@ -135,8 +142,9 @@ impl Shm {
         self.single_copy.works(peer, board)
     }
 
-    /// The piece counter of messages between this rank, at `end`, and a peer. It lies in the ring
-    /// by which the message's sender sends.
+    /// The piece counter of the messages for which this rank is `end` and `peer` the other end. It
+    /// lies in the ring from the sender of the messages to their receiver. `None`: that ring is not
+    /// open.
     pub(crate) fn piece_counter(&self, peer: usize, end: End) -> Option<&PieceCounter> {
         match end {
             End::Sender => Some(self.outbound[peer].as_ref()?.ring.memory().piece_counter()),
@@ -147,10 +155,40 @@ impl Shm {
         }
     }
 
-    /// This rank shares memory with `peer`.
+    /// The receiver's preference for the messages for which this rank is `end` and `peer` the other
+    /// end. `None`: the ring from their sender is not open.
+    pub(crate) fn host_words(&self) -> HostWords {
+        self.segment.host_words()
+    }
+
+    pub(crate) fn preference(&self, peer: usize, end: End) -> Option<&PathPreference> {
+        match end {
+            End::Sender => Some(self.outbound[peer].as_ref()?.ring.memory().preference()),
+            End::Receiver => {
+                let inbound = self.inbound.iter().find(|inbound| inbound.peer == peer)?;
+                Some(inbound.ring.memory().preference())
+            }
+        }
+    }
+
+    /// True if this rank shares memory with `peer`.
     #[inline(always)]
     pub(crate) fn reaches(&self, peer: usize) -> bool {
         self.local.of(peer).is_some()
+    }
+
+    /// Records that this rank receives nothing any more, and wakes the ranks that may wait for it.
+    pub(crate) fn leave(&self) {
+        if self.board.has_left.swap(1, Ordering::Release) == 0 {
+            let inbound = self.inbound.iter();
+            inbound.for_each(|inbound| self.ring(inbound.peer));
+        }
+    }
+
+    /// True if `peer` receives nothing any more.
+    pub(crate) fn has_left(&self, peer: usize) -> bool {
+        let place = self.local.of(peer);
+        place.is_none_or(|place| self.segment.board(place).has_left.load(Ordering::Acquire) != 0)
     }
 
     /// Rings the doorbell of a peer.
@@ -166,8 +204,8 @@ impl Shm {
         self.outbound.get_mut(peer)?.as_deref_mut()
     }
 
-    /// The stores for the next body to `peer`, which has `len` bytes. The peer's cache distance is
-    /// measured now and then.
+    /// The kind of stores for the next body to `peer`, of `len` bytes. Every few bodies this
+    /// measures the cache distance to the peer.
     #[inline]
     pub(crate) fn stores(&mut self, peer: usize, len: usize) -> BodyStores {
         let Some(Some(to)) = self.outbound.get_mut(peer) else {
@@ -175,7 +213,7 @@ impl Shm {
             return BodyStores::non_temporal_from(first.non_temporal_from());
         };
         if len >= ASKED {
-            to.reach.look(|| to.ring.tail_has_changed());
+            to.reach.check(|| to.ring.tail_has_changed());
         }
         let non_temporal_from = to.reach.non_temporal_from();
         let stores = BodyStores::non_temporal_from(non_temporal_from);
@@ -185,8 +223,8 @@ impl Shm {
         }
     }
 
-    /// The cores of this rank and `peer` share a cache, so long messages are best moved through the
-    /// ring.
+    /// True if the cores of this rank and `peer` share a cache, so that long messages move fastest
+    /// through the ring.
     pub(crate) fn is_near(&self, peer: usize) -> bool {
         match self.outbound.get(peer) {
             Some(Some(to)) => to.reach.is_near(),
@@ -194,12 +232,12 @@ impl Shm {
         }
     }
 
-    /// Joins the cooperative copy that `peer` has just opened with this generation, to measure its
-    /// cache distance.
+    /// Reads the piece counter of the cooperative copy `generation`, which `peer` has just opened,
+    /// and times the read every few calls to measure the cache distance to the peer.
     pub(crate) fn joins(&mut self, peer: usize, generation: u32) {
         if let Some(to) = self.outbound(peer) {
             let counter = to.ring.memory().piece_counter();
-            to.reach.look_for_long(|| counter.is_of(generation));
+            to.reach.check_for_long(|| counter.is_of(generation));
         }
     }
 
@@ -226,6 +264,9 @@ impl Shm {
                     None => None,
                 };
                 let ring = self.segment.ring(place, self.place, cells)?;
+                let board = self.segment.board(place);
+                ring.preference()
+                    .set_readable(self.single_copy.works(peer, board));
                 self.inbound.push(Inbound {
                     peer,
                     ring: Receiver::new(ring),
@@ -364,7 +405,7 @@ impl Transport for Shm {
             if !inbound.ring.is_empty() {
                 packets += inbound.drain(&mut self.outbound, &mut handler)?;
                 if at >= HOT {
-                    // The talker moves in front; the last hot ring becomes cold.
+                    // The ring moves to the front; the last hot ring becomes cold.
                     self.inbound[..=at].rotate_right(1);
                 }
             }
@@ -374,7 +415,8 @@ impl Transport for Shm {
 }
 
 impl Shm {
-    /// Takes the first packet of the first hot ring that has one, if it is `wanted`.
+    /// Consumes the first packet of the first hot ring that is not empty, if `wanted` accepts its
+    /// head.
     #[inline(always)]
     pub(crate) fn get_first_if<T>(
         &mut self,
@@ -394,7 +436,8 @@ impl Shm {
         Ok(First::Nothing)
     }
 
-    /// A poll would find nothing. False as well if there are cold rings.
+    /// True if a poll would find nothing. False also if there are cold rings, which this does not
+    /// check.
     #[inline(always)]
     pub(crate) fn has_nothing(&self) -> bool {
         self.board.arrivals.load(Ordering::Acquire) == self.arrivals_seen
@@ -402,7 +445,7 @@ impl Shm {
             && self.inbound.iter().all(|inbound| inbound.ring.is_empty())
     }
 
-    /// Index of the cold ring to be polled now.
+    /// Index of the cold ring to be polled now; the next call returns the one behind it.
     fn next_cold(&mut self) -> usize {
         let at = self.next_cold;
         self.next_cold = if at + 1 < self.inbound.len() {
@@ -414,5 +457,7 @@ impl Shm {
     }
 }
 
+#[cfg(test)]
+mod run_tests;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The rings between this rank and its peers: one end of each, with the peer's doorbell.
+//! The rings between this rank and its peers: this rank's end of each, with the peer's doorbell.
 
 use super::cache_distance::CacheDistance;
 use super::shared_ring::SharedRing;
@@ -7,10 +7,10 @@ use crate::doorbell::Bell;
 use crate::ring::{Bad, Heard, Receiver, Sender};
 use crate::{Error, Head, More, Put, Result};
 
-/// Most packets taken from one ring in one poll.
+/// The greatest number of packets that one poll consumes from one ring.
 const BATCH: usize = 32;
 
-/// The rings to all peers, by world rank.
+/// The sending ends of the rings to all peers, indexed by world rank; `None` where no ring is open.
 pub(super) type Senders = [Option<Box<Outbound>>];
 
 pub(crate) struct Outbound {
@@ -34,13 +34,13 @@ pub(super) struct Inbound {
     pub(super) peer: usize,
     pub(super) ring: Receiver<SharedRing>,
     pub(super) bell: Bell,
-    /// Cells that the peer has given while this rank has no ring to it.
+    /// Cells that the peer has handed over while this rank has no ring to it.
     pub(super) early_cells: Cells,
 }
 
 impl Inbound {
-    /// Hands the packets of the ring to `handler`, up to a batch. Inlined with the handler: it has
-    /// one caller.
+    /// Passes the packets of the ring to `handler`, at most [`BATCH`] of them, and returns their
+    /// number. Inlined with the handler, since it has one caller.
     #[inline(always)]
     pub(super) fn drain(
         &mut self,
@@ -63,7 +63,7 @@ impl Inbound {
         Ok(packets)
     }
 
-    /// Hands on the next packet; the ring must not be empty.
+    /// Passes the next packet to `handler` and consumes it; the ring must not be empty.
     #[inline(always)]
     pub(super) fn take<T>(
         &mut self,
@@ -80,8 +80,8 @@ impl Inbound {
         Ok(answer)
     }
 
-    /// [`take`](Inbound::take) of a packet whose body lies in a cell or an arena. A call of its
-    /// own, so that packets in slots do not pay for its registers.
+    /// [`take`](Inbound::take) of a packet whose body lies in a cell or an arena. Not inlined, so
+    /// that packets with bodies in slots do not pay for its registers.
     #[inline(never)]
     fn take_elsewhere<T>(
         &mut self,
@@ -89,11 +89,11 @@ impl Inbound {
         handler: impl FnOnce(Head, &[u8]) -> T,
     ) -> Result<T> {
         let early_cells = &mut self.early_cells;
-        let hear = |heard: Heard| match &mut outbound[self.peer] {
-            Some(back) => back.ring.hear(heard),
+        let on_report = |heard: Heard| match &mut outbound[self.peer] {
+            Some(back) => back.ring.on_report(heard),
             None => heard.gain(early_cells),
         };
-        match self.ring.take(hear, handler) {
+        match self.ring.take(on_report, handler) {
             Ok((answer, published)) => {
                 if published.0 {
                     self.bell.ring();

@@ -1,14 +1,15 @@
 //! The memory that the ranks of a host share: one anonymous file, whose descriptor the launcher
-//! passes on. So nothing is left behind however a rank dies, and /dev/shm is never touched.
+//! passes to the ranks. So nothing is left behind however a rank dies, and /dev/shm is never used.
 //!
-//! The launcher makes the file empty; the ranks give it its size and its header, in any order: each
-//! extends the file to the same size and agrees on each word of the header by compare-and-swap from
-//! zero.
+//! The launcher creates an empty file; the ranks set its length and write its header, in any order:
+//! each extends the file to the same length and writes each word of the header by a
+//! compare-and-swap from zero. A word that another rank has written with a different value is an
+//! error.
 //!
-//! The file is sparse. A page takes memory once a rank writes to it, so a pair of ranks costs
-//! nothing until it talks. Layout: the header, one board for each rank, one table of exposed memory
-//! for each rank, then a ring for each ordered pair at an offset that follows from the two ranks,
-//! then the collective buffers.
+//! The file is sparse: a page takes memory once a rank writes to it, so a pair of ranks costs
+//! nothing until it communicates. Layout: the header, one board for each rank, the words of the
+//! host, one table of exposed memory for each rank, a ring for each ordered pair of ranks at an
+//! offset computed from the two local ranks, the collective buffers.
 
 use std::fs::File;
 use std::io;
@@ -22,34 +23,38 @@ use super::shared_ring::{CELLS_ROOM, CellMemory, PAGE, RING_ROOM, Shape, SharedR
 use crate::cells::Half;
 use crate::core_counts::{CoreCounts, CoreWatch};
 use crate::doorbell::{Bell, Doorbell};
+use crate::host_words::{HostWords, Words};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{Fault, Result};
 
-const MAGIC: u64 = 0x4649_5348_504c_5405;
+const MAGIC: u64 = 0x4649_5348_504c_5406;
 
-/// Words on which all ranks agree; zero until the first rank has written them.
+/// The header of the file: values on which all ranks agree. Each is zero until the first rank has
+/// written it.
 #[repr(C)]
 struct Header {
     magic: AtomicU64,
     ranks: AtomicU64,
-    /// The shape, packed.
+    /// The shape of the rings: slots in the upper 32 bits, bytes of the arenas in the lower.
     shape: AtomicU64,
     core_counts: CoreCounts,
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE);
 
-/// The words of a rank that all others can read.
+/// The fields of one rank that all ranks of the host can read.
 #[repr(C)]
 pub(crate) struct Board {
     pub(crate) doorbell: Doorbell,
     /// Number of peers that have opened a ring to this rank.
     pub(crate) arrivals: AtomicU32,
     pub(crate) pid: AtomicU32,
-    /// Address of a secret in this rank's memory. A peer that can read the secret can read the
-    /// rest.
+    /// Address of a secret value in this rank's memory. A peer that can read it there can read the
+    /// rest of the memory as well.
     pub(crate) token_address: AtomicU64,
     pub(crate) token: AtomicU64,
+    /// 1 once the rank receives nothing any more.
+    pub(crate) has_left: AtomicU32,
     pub(crate) affinity: Affinity,
 }
 
@@ -59,13 +64,14 @@ pub(crate) struct Segment {
     pub(crate) ranks: usize,
     pub(crate) shape: Shape,
     header: Arc<Mapping>,
-    /// The boards, and the tables behind them.
+    /// The mapping of all boards, and of the words of the host and the tables of exposed memory
+    /// behind them.
     boards: Arc<Mapping>,
 }
 
 impl Segment {
-    /// Maps what every rank needs of the memory that `ranks` ranks share. The first rank gives the
-    /// file its size.
+    /// Maps the header, boards and tables of the memory that `ranks` ranks share. Rings are mapped
+    /// later. The first rank to call extends the file to its length.
     pub(crate) fn open(fd: OwnedFd, ranks: usize, shape: Shape) -> Result<Segment> {
         let file = File::from(fd);
         let expected = (buffers_at(ranks) + collective_buffer::file_bytes(ranks)) as u64;
@@ -75,8 +81,8 @@ impl Segment {
         if found < expected {
             let extended = memory_file::set_len(&file, expected);
             found = len(&file).map_err(failed)?;
-            // A file that others have made longer meanwhile cannot shrink, and is refused below; so
-            // is one that others have sealed at a smaller length.
+            // A file that another rank has meanwhile extended further cannot shrink, and is refused
+            // below; so is one that another rank has sealed at a smaller length.
             match extended {
                 Err(why) if found < expected && !is_sealed(&file) => return Err(failed(why).into()),
                 _ => {}
@@ -138,7 +144,7 @@ impl Segment {
         }
     }
 
-    /// The words in which peers mark that they have opened a ring to `rank`.
+    /// The bitmap in which peers mark, by local rank, that they have opened a ring to `rank`.
     pub(crate) fn callers(&self, rank: usize) -> &[AtomicU64] {
         assert!(rank < self.ranks);
         // SAFETY: the words lie behind the board, within its room (see `board_room`).
@@ -152,7 +158,7 @@ impl Segment {
         }
     }
 
-    /// The memory that a rank exposes.
+    /// The table of memory that a rank exposes.
     pub(super) fn exposed(&self, rank: usize) -> &Table {
         assert!(rank < self.ranks);
         let at = tables_at(self.ranks) - PAGE + rank * size_of::<Table>();
@@ -161,20 +167,28 @@ impl Segment {
         unsafe { &*self.boards.base.add(at).cast::<Table>() }
     }
 
-    /// The doorbell of a rank, which stays mapped as long as the answer.
+    /// The doorbell of a rank; the `Bell` keeps it mapped.
     pub(crate) fn bell(&self, rank: usize) -> Bell {
         // SAFETY: the board lies in the mapping.
         unsafe { Bell::new(&self.board(rank).doorbell, self.boards.clone()) }
     }
 
-    /// The watch of a rank over its core.
+    /// The watch that counts how many ranks use each core. It keeps the counts mapped.
     pub(crate) fn core_watch(&self) -> CoreWatch {
         let header = self.header.base.cast::<Header>();
         // SAFETY: the mapping holds the header, and the watch keeps the mapping.
         unsafe { CoreWatch::new(&raw const (*header).core_counts, self.header.clone()) }
     }
 
-    /// The board of a rank, which stays mapped as long as the answer.
+    /// The words of the host.
+    pub(crate) fn host_words(&self) -> HostWords {
+        let at = words_at(self.ranks) - PAGE;
+        // SAFETY: the mapping begins behind the first page and holds the page of words, which are
+        // atomics; the value keeps the mapping.
+        unsafe { HostWords::new(self.boards.base.add(at).cast(), self.boards.clone()) }
+    }
+
+    /// The board of a rank; the `BoardRef` keeps it mapped.
     pub(crate) fn board_ref(&self, rank: usize) -> BoardRef {
         BoardRef {
             board: self.board(rank),
@@ -182,8 +196,8 @@ impl Segment {
         }
     }
 
-    /// Maps the ring by which `from` sends to `to`, and the cells of the two ranks unless this rank
-    /// has mapped them for the other direction.
+    /// Maps the ring from `from` to `to`, both local ranks. `cells`: the cells of the two ranks, if
+    /// this rank has mapped them for the ring of the other direction; otherwise this maps them.
     pub(crate) fn ring(
         &self,
         from: usize,
@@ -205,7 +219,7 @@ impl Segment {
         Ok(ring.with_cells(cells, half))
     }
 
-    /// Maps the cells of two ranks.
+    /// Maps the cells that the two rings of a pair of ranks share.
     fn cells(&self, one: usize, other: usize) -> Result<CellMemory> {
         let room = self.ring_at(one.min(other), one.max(other));
         let mapping = Mapping::new(&self.file, room + RING_ROOM - CELLS_ROOM, CELLS_ROOM)?;
@@ -214,12 +228,12 @@ impl Segment {
         Ok(unsafe { CellMemory::over(mapping.base, Arc::new(mapping)) })
     }
 
-    /// The offset in the file of the ring by which `from` sends to `to`.
+    /// The offset in the file of the ring from `from` to `to`.
     fn ring_at(&self, from: usize, to: usize) -> usize {
         rings_at(self.ranks) + (to * self.ranks + from) * RING_ROOM
     }
 
-    /// Maps a collective buffer: an area for each rank.
+    /// Maps collective buffer `index`: [`AREA`] bytes for each rank.
     pub(super) fn collective_buffer(&self, index: usize) -> Result<Mapping> {
         assert!(index < BUFFERS);
         let len = self.ranks * AREA;
@@ -232,7 +246,7 @@ impl Segment {
     }
 }
 
-/// The seals of a file whose length is final: no rank takes memory away from another, or adds any.
+/// The seals of a file whose length is final: no rank can shrink or extend it.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// Seals the length of the file. A file that cannot be sealed stays as it is.
@@ -246,13 +260,13 @@ fn is_sealed(file: &File) -> bool {
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) & SEALS == SEALS }
 }
 
-/// A rank's board, kept mapped.
+/// A rank's board. It stays mapped as long as this value exists.
 pub(crate) struct BoardRef {
     board: *const Board,
     _boards: Arc<Mapping>,
 }
 
-// SAFETY: a board is all atomics, and the mapping goes along.
+// SAFETY: a board is all atomics, and the value owns a share of the mapping.
 unsafe impl Send for BoardRef {}
 
 impl std::ops::Deref for BoardRef {
@@ -268,9 +282,15 @@ fn board_room(ranks: usize) -> usize {
     (size_of::<Board>() + ranks.div_ceil(64) * 8).next_multiple_of(128)
 }
 
-fn tables_at(ranks: usize) -> usize {
+fn words_at(ranks: usize) -> usize {
     PAGE + (ranks * board_room(ranks)).next_multiple_of(PAGE)
 }
+
+fn tables_at(ranks: usize) -> usize {
+    words_at(ranks) + PAGE
+}
+
+const _: () = assert!(size_of::<Words>() == PAGE);
 
 fn rings_at(ranks: usize) -> usize {
     tables_at(ranks) + ranks * size_of::<Table>()
@@ -282,7 +302,7 @@ fn buffers_at(ranks: usize) -> usize {
     rings_at(ranks) + ranks * ranks * RING_ROOM
 }
 
-/// A part of the job's file in this process's address space.
+/// A part of the job's file, mapped into this process's address space.
 pub(crate) struct Mapping {
     base: *mut u8,
     len: usize,
@@ -300,8 +320,8 @@ impl Mapping {
     }
 
     fn new(file: &File, offset: usize, len: usize) -> Result<Mapping> {
-        // SAFETY: a new mapping at an address of the kernel's choice, of a file that stays as long
-        // as it is.
+        // SAFETY: a new mapping at an address of the kernel's choice; it outlives the descriptor of
+        // the file.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -328,7 +348,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this length, and nobody holds a reference beyond the owner.
+        // SAFETY: mapped by `new` with this length, and no reference outlives the owner of the
+        // mapping.
         unsafe { libc::munmap(self.base.cast(), self.len) };
     }
 }

@@ -6,29 +6,33 @@ use std::sync::Arc;
 use datatype::Buffer;
 
 use crate::cells::{CellSize, Cells, Half};
+use crate::path_preference::PathPreference;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{self, Arenas, Contents, INLINE, Memory, Which};
 use crate::sync::{AtomicU32, AtomicU64};
 use crate::{Fault, Head, Result};
 
 pub(super) const PAGE: usize = 4096;
-/// Bytes of the file for one ring. They take memory only where the ring is used.
+/// Bytes of the file reserved for one ring. They take memory only where the ring is used.
 pub(super) const RING_ROOM: usize = 4 << 20;
-/// Bytes of the cells of a pair of ranks, at the end of the room of one of its rings.
+/// Bytes reserved for the cells of a pair of ranks, at the end of the range of one of its rings.
 pub(super) const CELLS_ROOM: usize =
     (CellSize::Long.bytes() + CellSize::Short.bytes()).next_multiple_of(PAGE);
 
 /// The shape of every ring of a job, on which all ranks must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Slots of a ring, a power of two.
+    /// Number of slots of a ring, a power of two.
     pub(crate) slots: u32,
-    /// Bytes of both arenas of a ring.
+    /// Bytes of the two arenas of a ring together.
     pub(crate) arena: usize,
 }
 
 impl Shape {
-    /// The shape with `slots` rounded up to a power of two and `arena` to whole pages.
+    /// The shape with `slots` rounded up to a power of two and `arena` rounded up to whole pages.
+    ///
+    /// # Errors
+    /// A ring of that shape exceeds its range of the file, or `arena` is zero.
     pub(crate) fn new(slots: usize, arena: usize) -> Result<Shape> {
         let shape = Shape {
             slots: slots.clamp(4, 1 << 15).next_power_of_two() as u32,
@@ -43,18 +47,18 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Bytes of a ring.
+    /// Bytes of a ring: the page of the tail, the slots and the arenas.
     pub(super) fn bytes(&self) -> usize {
         PAGE + self.slots as usize * 64 + self.arena
     }
 
-    /// The two arenas.
+    /// The sizes of the two arenas.
     pub(crate) fn arenas(&self) -> Arenas {
         Arenas::of(self.arena)
     }
 }
 
-/// The cells of a pair of ranks in shared memory, kept mapped.
+/// The cells of a pair of ranks in shared memory. They stay mapped as long as this value exists.
 #[derive(Clone)]
 pub(crate) struct CellMemory {
     base: *mut u8,
@@ -62,7 +66,7 @@ pub(crate) struct CellMemory {
 }
 
 impl CellMemory {
-    /// The cells at `base`, in memory that `memory` keeps.
+    /// The cells at `base`; `memory` keeps them mapped.
     ///
     /// # Safety
     /// The memory has [`CELLS_ROOM`] bytes, begins at a page, and is used as the cells of one pair
@@ -75,23 +79,23 @@ impl CellMemory {
     }
 }
 
-/// A ring in shared memory: one page with the tail, the slots, the arenas.
+/// A ring in shared memory: one page with the tail and the piece counter, the slots, the arenas.
 pub(crate) struct SharedRing {
     tail: *const AtomicU64,
     slots: *const Slot,
-    /// One less than the slots.
+    /// The number of slots less one.
     mask: u32,
-    /// Begin of each arena, and of the cells of each size.
+    /// The addresses of the small arena, the wide arena, the short cells and the long cells.
     bases: [*mut u8; 4],
     arenas: Arenas,
-    /// The cells that the sender owns at first.
+    /// The cells that the sender owns at the start.
     first_cells: Cells,
     _memory: Arc<dyn Send + Sync>,
     cells: Option<CellMemory>,
 }
 
-// SAFETY: the pointers lead into memory that goes along; the ring's protocol decides who may touch
-// what.
+// SAFETY: the pointers lead into memory that the value keeps mapped; the ring's protocol orders
+// accesses.
 unsafe impl Send for SharedRing {}
 
 #[repr(C, align(64))]
@@ -100,10 +104,16 @@ pub(crate) struct Slot {
     contents: UnsafeCell<Contents>,
 }
 
-const _: () = assert!(size_of::<Slot>() == 64 && size_of::<PieceCounter>() <= PAGE / 2);
+/// The first page of a ring holds the tail; behind it, from these bytes on, the receiver's
+/// preference and the counter of cooperative copies.
+const PREFERENCE_AT: usize = PAGE / 4;
+const COUNTER_AT: usize = PAGE / 2;
+
+const _: () = assert!(size_of::<Slot>() == 64 && COUNTER_AT + size_of::<PieceCounter>() <= PAGE);
+const _: () = assert!(PREFERENCE_AT + size_of::<PathPreference>() <= COUNTER_AT);
 
 impl SharedRing {
-    /// The ring at `base`, in memory that `memory` keeps.
+    /// The ring at `base`; `memory` keeps it mapped.
     ///
     /// # Safety
     /// The memory has the bytes of the shape, begins at a page, was zero at first, and is used as a
@@ -134,7 +144,7 @@ impl SharedRing {
         }
     }
 
-    /// The ring with the cells of its pair, of which the sender owns one half at first.
+    /// Adds the cells of the pair of ranks, of which the sender owns `half` at the start.
     pub(super) fn with_cells(self, cells: CellMemory, half: Half) -> SharedRing {
         let [small, wide, ..] = self.bases;
         // SAFETY: the memory holds the cells of both sizes.
@@ -148,16 +158,23 @@ impl SharedRing {
         }
     }
 
-    /// The cells of this ring's pair of ranks.
+    /// The cells of this ring's pair of ranks; `None` for a ring without cells.
     pub(crate) fn cell_memory(&self) -> Option<CellMemory> {
         self.cells.clone()
     }
 
     /// The piece counter of cooperative copies from this ring's sender to its receiver.
     pub(crate) fn piece_counter(&self) -> &PieceCounter {
-        // SAFETY: the first page of the mapping holds the tail's line and, from its middle on, the
-        // counter; it is all atomics, aligned by the page.
-        unsafe { &*self.tail.byte_add(PAGE / 2).cast::<PieceCounter>() }
+        // SAFETY: the first page of the mapping holds the counter there, which is all atomics and
+        // aligned.
+        unsafe { &*self.tail.byte_add(COUNTER_AT).cast::<PieceCounter>() }
+    }
+
+    /// The word by which this ring's receiver informs the sender how messages should come.
+    pub(crate) fn preference(&self) -> &PathPreference {
+        // SAFETY: the first page of the mapping holds the word there, which is an atomic and
+        // aligned.
+        unsafe { &*self.tail.byte_add(PREFERENCE_AT).cast::<PathPreference>() }
     }
 }
 
@@ -186,8 +203,8 @@ impl Memory for SharedRing {
 
     #[inline(always)]
     fn slot(&self, packets: u32) -> &Slot {
-        // SAFETY: there are a power of two of them, so the masked index is within; a slot is an
-        // atomic and a cell.
+        // SAFETY: the number of slots is a power of two, so the masked index is in range; a slot is
+        // an atomic and a cell.
         unsafe { &*self.slots.add((packets & self.mask) as usize) }
     }
 
@@ -213,7 +230,7 @@ impl Memory for SharedRing {
         let (mut from, mut to) = ([1; LEN], [0; LEN]);
         // SAFETY: the bytes are ours, and stay as long as the buffer.
         let buffer = unsafe { Buffer::dense(from.as_mut_ptr(), LEN) };
-        // The first copy fills the caches, and the least is without an interruption.
+        // The first copy fills the caches; the shortest is one without an interruption.
         let times = (0..4).map(|_| {
             let begun = Self::now();
             buffer.pack(0, std::hint::black_box(&mut to));
@@ -232,8 +249,8 @@ impl Memory for SharedRing {
     ) -> R {
         assert!(offset + len <= self.arenas.len(which));
         let base = self.bases[which as usize];
-        // SAFETY: within the arena or the cells; turns are taken as for slots, and bytes have no
-        // invalid values.
+        // SAFETY: within the arena or the cells, as asserted; flag and tail order accesses as for
+        // slots, and bytes have no invalid values.
         access(unsafe { std::slice::from_raw_parts_mut(base.add(offset), len) })
     }
 
@@ -257,8 +274,8 @@ impl Memory for SharedRing {
                 unsafe { self.bases[which as usize].add(offset) }
             }
         };
-        // SAFETY: within the slot's bytes, the arena or the cells, as asserted; turns are taken as
-        // for slots.
+        // SAFETY: within the slot's bytes, the arena or the cells, as asserted; flag and tail order
+        // accesses as for slots.
         access(unsafe { std::slice::from_raw_parts(start, len) })
     }
 }
@@ -277,8 +294,8 @@ impl ring::Slot for Slot {
 
     #[inline(always)]
     fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R {
-        // SAFETY: sender and receiver take turns by flag and tail, so an honest peer is not inside.
-        // Any bit pattern is a valid `Contents`.
+        // SAFETY: flag and tail give access to sender and receiver alternately, so a correct peer
+        // does not access it now. Any bit pattern is a valid `Contents`.
         access(unsafe { &mut *self.contents.get() })
     }
 

@@ -1,14 +1,19 @@
-//! Reading a peer's memory directly (`process_vm_readv`), where the machine allows it.
+//! Reads and writes of a peer's memory (`process_vm_readv`, `process_vm_writev`), where the system
+//! allows them.
 //!
-//! Access is probed once for each peer: the peer shows the address and the value of a secret in its
-//! memory, and a rank that reads this value there has the right process. After a refusal (another
-//! user, a security module, a container without the permission) the bytes travel as packets.
+//! Access is probed once for each peer: each rank publishes the address and the value of a secret
+//! in its memory, and a rank that reads this value there can access the right process. After a
+//! refusal (another user, a security module, a container without the permission) the bytes travel
+//! as packets.
 //!
-//! Invariant: a copy that fails because its peer ends is never taken for a refusal.
+//! Invariant: a copy that fails because its peer ends never counts as a refusal.
 
 use std::{fs, io};
 
+use libc::iovec;
+
 use super::segment::{Board, Segment};
+use crate::run_list::{CheckedRuns, MOST_RUNS};
 use crate::sync::Ordering;
 use crate::{Fault, Result, Transfer};
 
@@ -20,17 +25,104 @@ enum Standing {
     Refused,
 }
 
-/// The single copies of a rank, and its access to its peers.
+/// Bytes of a peer's process: the first ones from a copy that the peer has made of them, the others
+/// from where they are.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    /// The memory of all bytes, the copied ones included.
+    pub(crate) rest: Memory<'a>,
+    /// The address of the first byte in the copy.
+    pub(crate) copy: u64,
+    /// Number of bytes to be read from the copy.
+    pub(crate) copied: usize,
+}
+
+/// Memory of a peer's process.
+#[derive(Clone, Copy)]
+pub(crate) enum Memory<'a> {
+    /// The run that begins at this address.
+    Run(u64),
+    /// These runs, without this number of bytes at their beginning.
+    Runs(&'a CheckedRuns, u64),
+}
+
+impl Memory<'_> {
+    /// The memory behind the first `skipped` bytes.
+    fn behind(self, skipped: u64) -> Self {
+        match self {
+            Memory::Run(address) => Memory::Run(address.wrapping_add(skipped)),
+            Memory::Runs(runs, before) => Memory::Runs(runs, before.wrapping_add(skipped)),
+        }
+    }
+}
+
+impl Source<'_> {
+    /// One run of bytes, of which the peer has made no copy.
+    pub(crate) fn run(address: u64) -> Self {
+        Source {
+            rest: Memory::Run(address),
+            copy: 0,
+            copied: 0,
+        }
+    }
+
+    /// The bytes behind the first `skipped` ones.
+    pub(crate) fn behind(self, skipped: usize) -> Self {
+        Source {
+            rest: self.rest.behind(skipped as u64),
+            copy: self.copy.wrapping_add(skipped as u64),
+            copied: self.copied.saturating_sub(skipped),
+        }
+    }
+
+    /// Sets `parts` to the parts of the peer's memory with the first `len` bytes, or with as many
+    /// of them as one call of the kernel takes. One or two parts need no memory.
+    fn parts<'a>(
+        self,
+        len: usize,
+        few: &'a mut [iovec; 2],
+        many: &'a mut Vec<iovec>,
+    ) -> &'a [iovec] {
+        let copied = self.copied.min(len);
+        let rest = len - copied;
+        few[0] = part(self.copy, copied);
+        match self.rest.behind(copied as u64) {
+            Memory::Run(address) => {
+                few[1] = part(address, rest);
+                &few[usize::from(copied == 0)..]
+            }
+            Memory::Runs(..) if rest == 0 => &few[..1],
+            Memory::Runs(runs, start) => {
+                many.clear();
+                many.extend((copied > 0).then_some(few[0]));
+                let room = MOST_RUNS - many.len();
+                let parts = runs.parts(start..start.saturating_add(rest as u64));
+                many.extend(parts.take(room).map(|(at, len)| part(at, len as usize)));
+                many
+            }
+        }
+    }
+}
+
+/// A part of a peer's memory, for the kernel.
+fn part(address: u64, len: usize) -> iovec {
+    iovec {
+        iov_base: address as usize as *mut libc::c_void,
+        iov_len: len,
+    }
+}
+
+/// The single copies of a rank, and whether they work with each peer.
 pub(crate) struct SingleCopy {
-    /// The settings allow them, and the rank has not closed.
+    /// True if the settings allow single copies, until `close`.
     is_allowed: bool,
     standing: Vec<Standing>,
-    /// The secret by which peers probe their access.
+    /// This rank's secret, which peers read to probe their access.
     _token: Box<u64>,
 }
 
 impl SingleCopy {
-    /// Shows the token of the rank at `place` to its peers in a job of `job` ranks.
+    /// Publishes the secret of local rank `place` to its peers, in a job of `job` ranks.
     pub(crate) fn new(segment: &Segment, place: usize, job: usize, is_allowed: bool) -> SingleCopy {
         let mut secret = [0u8; 8];
         // SAFETY: the buffer is eight bytes long.
@@ -44,7 +136,7 @@ impl SingleCopy {
         let token = Box::new(
             u64::from_ne_bytes(secret) ^ u64::from(std::process::id()) << 17 ^ place as u64,
         );
-        // If the Yama module restricts tracing to children, siblings need this rank's consent.
+        // If the Yama module restricts tracing to descendants, siblings need this rank's consent.
         if is_allowed {
             consent(libc::PR_SET_PTRACER_ANY);
         }
@@ -64,7 +156,7 @@ impl SingleCopy {
     pub(crate) fn works(&mut self, peer: usize, board: &Board) -> bool {
         if self.standing[peer] == Standing::Unknown {
             if board.pid.load(Ordering::Acquire) == 0 {
-                // The peer has not joined the memory yet: it can be asked later.
+                // The peer has not attached to the memory yet: probe it later.
                 return self.is_allowed;
             }
             self.standing[peer] = if self.is_allowed && probe(board) {
@@ -80,14 +172,14 @@ impl SingleCopy {
         &mut self,
         peer: usize,
         board: &Board,
-        address: u64,
+        from: Source,
         into: &mut [u8],
     ) -> Result<Transfer> {
         if !self.works(peer, board) {
             return Ok(Transfer::Refused);
         }
         let pid = board.pid.load(Ordering::Relaxed);
-        let done = read_process(pid, address, into);
+        let done = read_process(pid, from, into);
         self.judge(peer, pid, done)
     }
 
@@ -106,14 +198,15 @@ impl SingleCopy {
         self.judge(peer, pid, done)
     }
 
-    /// This rank's memory needs no copies any more: takes its consent back.
+    /// Ends single copies: withdraws the consent that peers may access this rank's memory.
     pub(crate) fn close(&mut self) {
         if std::mem::take(&mut self.is_allowed) {
             consent(0);
         }
     }
 
-    /// The end of a copy with a peer whose memory could be reached before.
+    /// The result of a copy with a peer with which copies worked before. A failure is a refusal
+    /// unless the peer has ended.
     fn judge(&mut self, peer: usize, pid: u32, done: io::Result<()>) -> Result<Transfer> {
         let Err(why) = done else {
             return Ok(Transfer::Done);
@@ -121,25 +214,35 @@ impl SingleCopy {
         if why.raw_os_error() == Some(libc::ESRCH) || is_ending(pid) {
             return Err(Fault::Gone { peer }.into());
         }
-        self.standing[peer] = Standing::Refused;
+        if !is_of_these_bytes(&why) {
+            self.standing[peer] = Standing::Refused;
+        }
         Ok(Transfer::Refused)
     }
 }
 
-/// Names the process that may read this one's memory: any, or none.
+/// True if a copy failed because of its memory, such as a mapping of a device: other memory of the
+/// peer may be copied.
+fn is_of_these_bytes(why: &io::Error) -> bool {
+    matches!(why.raw_os_error(), Some(libc::EFAULT | libc::ENOMEM))
+        || why.kind() == io::ErrorKind::UnexpectedEof
+}
+
+/// Sets the process that may access this process's memory: any, or none.
 fn consent(to: libc::c_ulong) {
     // SAFETY: prctl with integers.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, to, 0, 0, 0) };
 }
 
-/// The process has ended or is ending: its memory disappears before it does.
+/// True if the process has ended or is ending: its memory is released before the process is gone.
 fn is_ending(pid: u32) -> bool {
-    /// The mark of an ending task in the kernel's `task_struct::flags`.
+    /// The flag of an ending task in the kernel's `task_struct::flags`.
     const PF_EXITING: u64 = 4;
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
-        return true;
+        // A process whose memory this one may not read can be hidden.
+        return !exists(pid);
     };
-    // The name in parentheses may contain anything. State and flags are the fields 3 and 9.
+    // The name in parentheses may contain anything. State and flags are fields 3 and 9.
     let fields = stat.rsplit(')').next().unwrap_or_default();
     let mut fields = fields.split_ascii_whitespace();
     let ended = matches!(fields.next(), Some("Z" | "X"));
@@ -147,50 +250,60 @@ fn is_ending(pid: u32) -> bool {
     ended || flags.is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
+/// True if there is a process with this number, although it may be a zombie.
+fn exists(pid: u32) -> bool {
+    // SAFETY: the signal 0 is not sent.
+    let asked = unsafe { libc::kill(pid as libc::pid_t, 0) };
+    asked == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+}
+
 fn probe(board: &Board) -> bool {
     let pid = board.pid.load(Ordering::Acquire);
     let mut seen = [0u8; 8];
+    let at = Source::run(board.token_address.load(Ordering::Relaxed));
     pid != 0
-        && read_process(pid, board.token_address.load(Ordering::Relaxed), &mut seen).is_ok()
+        && read_process(pid, at, &mut seen).is_ok()
         && u64::from_ne_bytes(seen) == board.token.load(Ordering::Relaxed)
 }
 
-fn read_process(pid: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
+fn read_process(pid: u32, from: Source, into: &mut [u8]) -> io::Result<()> {
     let (base, len) = (into.as_mut_ptr(), into.len());
     // SAFETY: the kernel writes only into our exclusive slice, of which the pieces are parts; the
-    // remote side is only read, and the kernel checks its addresses.
-    move_all(base, len, address, |local, remote| unsafe {
-        libc::process_vm_readv(pid as libc::pid_t, local, 1, remote, 1, 0)
+    // remote memory is only read, and the kernel checks its addresses.
+    move_all(base, len, from, |local, remote| unsafe {
+        let count = remote.len() as libc::c_ulong;
+        libc::process_vm_readv(pid as libc::pid_t, local, 1, remote.as_ptr(), count, 0)
     })
 }
 
 fn write_process(pid: u32, address: u64, from: &[u8]) -> io::Result<()> {
     let (base, len) = (from.as_ptr().cast_mut(), from.len());
-    // SAFETY: the kernel only reads our slice; the remote bytes are the receiver's, which has
+    let to = Source::run(address);
+    // SAFETY: the kernel only reads our slice; the remote bytes belong to the receiver, which has
     // exposed them to us for this, and the kernel checks their addresses.
-    move_all(base, len, address, |local, remote| unsafe {
-        libc::process_vm_writev(pid as libc::pid_t, local, 1, remote, 1, 0)
+    move_all(base, len, to, |local, remote| unsafe {
+        let count = remote.len() as libc::c_ulong;
+        libc::process_vm_writev(pid as libc::pid_t, local, 1, remote.as_ptr(), count, 0)
     })
 }
 
-/// Calls `step` until all bytes have been moved.
+/// Calls `step`, which moves some bytes and returns their number, until all `len` bytes are moved.
+/// Its arguments are memory of this process, and parts of the peer's memory.
 fn move_all(
     base: *mut u8,
     len: usize,
-    address: u64,
-    step: impl Fn(&libc::iovec, &libc::iovec) -> libc::ssize_t,
+    remote: Source,
+    step: impl Fn(&iovec, &[iovec]) -> libc::ssize_t,
 ) -> io::Result<()> {
+    let (mut few, mut many) = ([part(0, 0); 2], Vec::new());
     let mut done = 0;
     while done < len {
-        let local = libc::iovec {
+        let local = iovec {
             iov_base: base.wrapping_add(done).cast(),
             iov_len: len - done,
         };
-        let remote = libc::iovec {
-            iov_base: (address as usize + done) as *mut libc::c_void,
-            iov_len: len - done,
-        };
-        match step(&local, &remote) {
+        let parts = remote.behind(done).parts(len - done, &mut few, &mut many);
+        match step(&local, parts) {
             moved @ 1.. => done += moved as usize,
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             _ => {
@@ -218,15 +331,19 @@ mod tests {
         command.arg("1000").stdout(Stdio::null()).spawn().unwrap()
     }
 
-    /// The answer to a copy from a process that could be read before.
+    /// The result of a copy from a process that could be read before.
     fn copy_from(pid: u32) -> Result<Transfer> {
         let segment = one_segment(2);
         let mut copies = SingleCopy::new(&segment, 0, 2, true);
         copies.standing[1] = Standing::Works;
         let board = segment.board(1);
         board.pid.store(pid, Ordering::Release);
-        let answer = copies.read(1, board, 4096, &mut [0; 64]);
-        assert_eq!(copies.standing[1] == Standing::Refused, answer.is_ok());
+        let at = Source::run(4096);
+        let answer = copies.read(1, board, at, &mut [0; 64]);
+        assert!(
+            copies.standing[1] == Standing::Works,
+            "other memory can be read"
+        );
         answer
     }
 
@@ -234,7 +351,7 @@ mod tests {
     fn a_process_that_has_ended_is_gone() {
         let mut child = sleeper();
         child.kill().unwrap();
-        // Nothing waits for the child yet: it is ending, and then a zombie.
+        // Nothing waits for the child yet: it is ending first, and then a zombie.
         while !is_ending(child.id()) {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! The promises of the channel, on real shared memory between threads.
+//! The promises of a transport, on real shared memory between threads.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn empty_segment() -> OwnedFd {
     fd
 }
 
-/// The segment of this many ranks, none of which has joined.
+/// A segment for this many ranks, none of which has attached.
 pub(super) fn one_segment(ranks: usize) -> Segment {
     Segment::open(empty_segment(), ranks, Shape::new(4, 16 << 10).unwrap()).unwrap()
 }
@@ -133,7 +133,7 @@ fn no_rank_changes_the_length_of_the_segment() {
         let refused = file.set_len(other).unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::PermissionDenied);
     }
-    // A rank that joins finds the length right, and one that wants another is refused.
+    // The same number of ranks opens the segment again; another number is refused.
     drop(segment);
     let join = |ranks| {
         Segment::open(
@@ -150,7 +150,7 @@ fn no_rank_changes_the_length_of_the_segment() {
 #[test]
 fn a_segment_that_others_shaped_differently_is_refused() {
     let shape = Shape::new(8, 8 << 10).unwrap();
-    // The other's segment may be smaller, larger, or absent.
+    // The first rank's segment may be smaller, larger, or not be a segment at all.
     for ranks in [1, 3] {
         let fd = empty_segment();
         Segment::open(fd.try_clone().unwrap(), ranks, shape).unwrap();
@@ -177,8 +177,8 @@ fn it_keeps_the_promises_of_zero_copy() {
     }
 }
 
-/// Two ranks that can copy from each other's memory, if the machine lets them.
-fn copying_pair() -> Option<(Shm, Shm)> {
+/// Two ranks that can copy from each other's memory; `None` if the system does not allow it.
+pub(super) fn copying_pair() -> Option<(Shm, Shm)> {
     let (mut a, mut b) = pair(Shape::new(8, 8 << 10).unwrap());
     let works = [a.capabilities(1), b.capabilities(0)].map(|it| it.zero_copy.is_some());
     if works != [true; 2] {
@@ -188,7 +188,7 @@ fn copying_pair() -> Option<(Shm, Shm)> {
     Some((a, b))
 }
 
-/// The key with this number.
+/// A key with this number for `len` bytes.
 fn key_of(number: u64, len: u64) -> RemoteKey {
     RemoteKey::decode(&number.to_ne_bytes(), len).unwrap()
 }
@@ -219,7 +219,7 @@ fn a_key_that_is_made_up_or_old_opens_no_memory() {
         assert!(why.contains("not exposed"), "{why}");
     }
     error(&RemoteKey::NONE, 1);
-    // Too long a key opens nothing, not even the bytes that are exposed.
+    // A key for more bytes than are exposed gives access to none of them.
     for len in [4097, u64::MAX] {
         let why = error(&key_of(number, len), 64);
         assert!(why.contains("beyond the memory"), "{why}");
@@ -232,7 +232,7 @@ fn a_key_that_is_made_up_or_old_opens_no_memory() {
     // A buffer exposed for reads refuses a write.
     let write = b.write(0, &to, &from.key(), 0..64, token(0)).unwrap_err();
     assert!(write.to_string().contains("not exposed"), "{write}");
-    // The key ends with its exposure, though the entry is used again.
+    // The key is void after its exposure, though the entry is reused.
     let old = from.key();
     a.retract(from).unwrap();
     let again = expose(&mut a);
@@ -262,7 +262,7 @@ fn a_full_table_exposes_nothing_more_until_an_exposure_ends() {
     let next = || expose(&mut a, Family::Messages);
     let mut exposed: Vec<Exposure> = std::iter::from_fn(next).collect();
     assert!(exposed.len() >= 512);
-    // Neither collectives nor this rank's own end of a transfer need those entries.
+    // Neither collectives nor this rank's own end of a transfer need entries for messages.
     let collective = expose(&mut a, Family::Collectives).unwrap();
     a.retract(collective).unwrap();
     let own = a.prepare(1, &memory(&sent), 64, Exposed::ToRead).unwrap();

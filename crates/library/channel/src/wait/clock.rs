@@ -1,8 +1,8 @@
-//! The wall clock of a rank.
+//! The wall clock of a rank, which begins at the rank's start.
 
 use std::time::Instant;
 
-/// Nanoseconds of wall-clock time since the rank began.
+/// The wall-clock time since the rank started, in nanoseconds.
 #[derive(Debug)]
 pub(crate) struct WallClock {
     start: Instant,

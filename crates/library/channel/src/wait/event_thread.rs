@@ -1,6 +1,6 @@
 //! The thread that waits for the devices' events and rings the rank's doorbell for them, so that a
-//! rank with peers of both kinds sleeps in one place. It starts at the first sleep of a rank with
-//! devices and costs nothing while the rank is awake.
+//! rank with peers in shared memory and peers reached by devices sleeps on the doorbell alone. It
+//! starts at the first sleep of a rank with devices and costs nothing while the rank is awake.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ pub(super) struct EventThread {
 struct Orders {
     what: Mutex<What>,
     changed: Condvar,
-    /// Written to when the rank goes: it ends the wait for events.
+    /// An eventfd that is written to when the rank ends; it ends the wait for events.
     end: OwnedFd,
 }
 
@@ -33,7 +33,7 @@ enum What {
 }
 
 impl EventThread {
-    /// Will ring `bell` for what makes `events` readable.
+    /// Starts a thread that rings `bell` when `events` becomes readable, while it watches.
     pub(super) fn new(events: OwnedFd, bell: Bell) -> std::io::Result<EventThread> {
         let orders = Arc::new(Orders {
             what: Mutex::new(What::Idle),
@@ -50,8 +50,7 @@ impl EventThread {
         })
     }
 
-    /// Watches until the next event. To be called by a sleeper that has armed the bell, before it
-    /// sleeps.
+    /// Watches until the next event. Call this after arming the bell, before the sleep.
     pub(super) fn watch(&self) {
         let mut what = self.orders.lock();
         if *what == What::Idle {
@@ -80,7 +79,7 @@ impl Orders {
             let mut files = [events, &self.end].map(|file| PollFd::new(file, PollFlags::IN));
             match poll(&mut files, None) {
                 Ok(_) | Err(Errno::INTR) => {}
-                // Without events a sleeper still gets up by itself, after a while.
+                // Without this thread a sleeper still wakes after its time limit.
                 Err(_) => return,
             }
             let mut what = self.lock();

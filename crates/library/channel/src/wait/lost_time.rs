@@ -1,37 +1,40 @@
-//! The time that a thread loses while it polls: it is ready to run, and another task has its core.
+//! The time that a polling thread loses while it is ready to run and another task has its core.
 //!
-//! Ranks of this job are known by the counts of cores. Tasks of other jobs and containers are not,
-//! and claims of cores do not reach everywhere, so a rank that polls checks its loss. The kernel
-//! counts that for each thread. A check costs a few system calls, so checks are rare.
+//! The counts of cores show other ranks of this job. They do not show processes of other jobs and
+//! containers, and claims of cores do not reach everywhere, so a rank that polls checks its loss,
+//! which the kernel counts for each thread. A check costs a few system calls, so checks are rare.
 //!
-//! Threads of a rank share the record: another thread than the last begins anew.
+//! Threads of a rank share one record: a check by another thread than the last one starts anew.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::read;
 
-/// Nanoseconds between two checks: several slices of the scheduler.
+/// Time from one check to the next, in nanoseconds: several time slices of the scheduler.
 const PERIOD: u64 = 10_000_000;
-/// Nanoseconds until the next check of a thread that loses time: the first time, and the most. A
+/// Time until the next check after a thread has first been found to lose time, in nanoseconds. A
 /// thread that yields to tasks that are still there would lose time again if it polled.
 const FIRST_REST: u64 = 100_000_000;
+/// The greatest time until the next check of a thread that loses time, in nanoseconds.
 const LONGEST_REST: u64 = 1_600_000_000;
-/// The share of its time that a thread may lose, as one part of so many.
+/// A thread loses time if it waits for a core for more than one part in this many of its time.
 const MAY_LOSE: u64 = 10;
 
 /// The record of the time that the threads of a rank lose.
 #[derive(Debug)]
 pub(super) struct LostTime {
-    /// The rank loses time.
+    /// True if the rank lost time at the last check.
     losing: AtomicBool,
-    /// The time of the next check.
+    /// The time of the next check, in nanoseconds.
     next: AtomicU64,
-    /// The thread of the last check, its time, and what the thread had waited for a core by then.
+    /// The thread of the last check.
     thread: AtomicI32,
+    /// The time of the last check, in nanoseconds.
     since: AtomicU64,
+    /// The total time that the thread had waited for a core at the last check, in nanoseconds.
     waited: AtomicU64,
-    /// The time until the next check, once time is lost.
+    /// The time from a check that finds a loss to the next check, in nanoseconds.
     rest: AtomicU64,
 }
 
@@ -47,14 +50,14 @@ impl LostTime {
         }
     }
 
-    /// The rank had lost time at the last check.
+    /// True if the rank lost time at the last check.
     #[inline]
     pub(super) fn is_losing(&self) -> bool {
         self.losing.load(Relaxed)
     }
 
-    /// Checks the loss of the calling thread, if a check is due.
-    pub(super) fn look(&self, now: u64) {
+    /// Checks whether the calling thread loses time, if a check is due at the time `now`.
+    pub(super) fn check(&self, now: u64) {
         if now < self.next.load(Relaxed) {
             return;
         }
@@ -65,7 +68,8 @@ impl LostTime {
         }
     }
 
-    /// By `now` a thread has waited this long for a core.
+    /// Records a check at the time `now`: until then `thread` has waited `waited` nanoseconds for a
+    /// core.
     fn note(&self, now: u64, thread: i32, waited: u64) {
         let same = self.thread.swap(thread, Relaxed) == thread;
         let elapsed = now.saturating_sub(self.since.swap(now, Relaxed));
@@ -77,7 +81,7 @@ impl LostTime {
         let pause = match (was_losing, is_losing) {
             (_, true) => rest,
             (true, false) => {
-                // It may have yielded to tasks that are still there.
+                // The thread may have yielded to tasks that are still there.
                 self.rest.store((2 * rest).min(LONGEST_REST), Relaxed);
                 PERIOD
             }
@@ -87,8 +91,8 @@ impl LostTime {
     }
 }
 
-/// The time in nanoseconds for which the calling thread has waited for a core. None: the kernel
-/// does not say.
+/// The total time for which the calling thread has waited for a core, in nanoseconds. `None`: the
+/// kernel does not report it.
 fn waited() -> Option<u64> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = open(c"/proc/thread-self/schedstat", flags, Mode::empty()).ok()?;
@@ -97,7 +101,7 @@ fn waited() -> Option<u64> {
     second_number(&text[..len])
 }
 
-/// The second of the numbers of a line: those before are other counts.
+/// The second number of a line, which is the time spent waiting for a core in `schedstat`.
 fn second_number(text: &[u8]) -> Option<u64> {
     let word = text.split(|byte| *byte == b' ').nth(1)?;
     std::str::from_utf8(word).ok()?.parse().ok()
@@ -107,7 +111,7 @@ fn second_number(text: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Checks a thread that loses this share of each period, in thousandths.
+    /// Records the next check of a thread that loses `share` thousandths of its time.
     fn lose(lost: &LostTime, now: &mut u64, waited: &mut u64, share: u64) {
         let pause = lost.next.load(Relaxed).saturating_sub(*now).max(1);
         *now += pause;
@@ -154,7 +158,7 @@ mod tests {
             Some(1166870062)
         );
         assert_eq!(second_number(b"7"), None);
-        // If the kernel counts nothing, there is no file.
+        // If the kernel does not count this, there is no file.
         let before = waited();
         assert!(waited() >= before);
     }

@@ -1,17 +1,17 @@
-//! Waiting: poll, then yield, then sleep. The [`Waiter`] is the one owner of the doorbell, the
-//! devices' event descriptors and the clock.
+//! Waiting: poll, then yield, then sleep. Only the [`Waiter`] uses the doorbell, the devices' event
+//! descriptors and the clock.
 //!
-//! With a core for every rank a waiter polls without a pause, because a peer answers sooner than
-//! the scheduler; after the spin time it sleeps on its doorbell. Where another rank was last on its
-//! core, it sleeps at once: that rank cannot answer meanwhile. With more ranks than cores it
-//! yields at once, because its peer may need this core, and sleeps instead while tasks of other
+//! If there is a core for every rank, a waiter polls without a pause, because a peer answers sooner
+//! than the scheduler; after the spin time it sleeps on its doorbell. If another rank was last on
+//! its core, it sleeps at once: that rank cannot answer meanwhile. With more ranks than cores it
+//! yields at once, because its peer may need this core; it sleeps instead while processes of other
 //! jobs make yields costly. Nonblocking calls never sleep for long, so a rank that loses its core
-//! to others while it makes them yields, too. A sleeper wakes at least every [`NAP`], to answer the
-//! launcher and to notice its end.
+//! to others while it makes them yields, too. A sleeper wakes at least every [`NAP`] nanoseconds,
+//! to answer the launcher and to detect the launcher's end.
 //!
 //! Invariants:
 //! - no lock is held while the rank sleeps or runs tasks;
-//! - a sleeper arms its doorbell and its devices, and polls once more, before it sleeps.
+//! - before it sleeps, a sleeper arms its doorbell and its devices, and then polls once more.
 
 mod clock;
 mod event_thread;
@@ -41,41 +41,42 @@ use progress_thread::Beside;
 pub use progress_thread::{ProgressThread, Watch};
 use sleepers::{BLIND_NAP, NAP, Sleep, Sleepers};
 
-/// Longer waits may be for a peer that no network reaches, in nanoseconds.
+/// A longer wait may be for a peer that no network reaches any more, in nanoseconds.
 const USUAL_WAIT: u64 = 1_000_000_000;
-/// Fruitless polls of nonblocking calls between two yields, and between two answers to the
-/// launcher.
+/// Number of fruitless polls of nonblocking calls from one yield to the next.
 const POLLS_PER_YIELD: u32 = 4;
-/// Fruitless polls of nonblocking calls between two checks for other ranks on the core.
+/// Number of fruitless polls of nonblocking calls from one check for other ranks on the core to the
+/// next.
 const POLLS_PER_LOOK: u32 = 64;
-/// Fruitless polls of nonblocking calls between two readings of the clock for lost time: within a
-/// slice of another task there are more.
+/// Number of fruitless polls of nonblocking calls from one check of lost time to the next: more
+/// polls than this fit into a time slice of the scheduler.
 const POLLS_PER_LOSS: u32 = 256;
 /// Longest sleep between two nonblocking calls, in nanoseconds.
 const DOZE: u64 = 50_000;
+/// Number of fruitless polls of nonblocking calls from one answer to the launcher to the next.
 const POLLS_PER_ANSWER: u32 = 65_536;
 
-/// The one place where a rank waits.
+/// The waiter of a rank: the only part in which it waits.
 pub struct Waiter {
     policy: Policy,
     clock: WallClock,
-    /// The rank lives by the clock of the node that it has had from its start.
+    /// True if the rank's time is the clock of the node that it has had from its start.
     by_node_clock: bool,
     sleepers: Sleepers,
     core: OwnCore,
-    /// The time that tasks of other jobs take from nonblocking calls.
+    /// The time that nonblocking calls lose to processes of other jobs.
     lost: LostTime,
-    /// Consecutive fruitless polls of nonblocking calls.
+    /// Number of consecutive fruitless polls of nonblocking calls.
     idle_polls: AtomicU32,
-    /// The time of an early one of these.
+    /// The time of one of the first of these fruitless polls, in nanoseconds.
     idle_since: AtomicU64,
 }
 
 impl Waiter {
-    /// The waiter of a rank with these transports.
+    /// The waiter of a rank that has the transports of `router`.
     pub fn new(router: &mut Router, settings: &WaitSettings) -> Waiter {
         let (bell, has_devices) = (router.bell(), router.passes_time());
-        // Without a doorbell that a peer could ring, time passes only through the node.
+        // Without a doorbell that a peer could ring, the rank waits only through its node.
         let policy = match has_devices && bell.is_none() {
             true => Policy::through_node(),
             false => Policy::new(settings),
@@ -97,7 +98,8 @@ impl Waiter {
         waiter
     }
 
-    /// The rank has got its first devices, late. Its knowledge of its cores stays.
+    /// Adapts the waiter to the rank's first devices, if they were added after the start. Its
+    /// knowledge of the cores is kept.
     pub fn add_devices(&self, router: &mut Router) {
         let by_processor = router.by_processor();
         self.policy.add_devices(router.only_devices(), by_processor);
@@ -107,7 +109,8 @@ impl Waiter {
         }
     }
 
-    /// Nanoseconds since some fixed moment, by the clock by which the rank lives.
+    /// The time since a fixed moment by the rank's clock, in nanoseconds. On a modelled machine it
+    /// is virtual time, which `router` returns.
     pub fn now(&self, router: impl FnOnce() -> u64) -> u64 {
         match self.by_node_clock {
             true => router(),
@@ -115,7 +118,7 @@ impl Waiter {
         }
     }
 
-    /// The rank yields its core early, because others may need it.
+    /// True if the rank yields its core early, because other ranks may need it.
     pub fn is_crowded(&self) -> bool {
         self.policy.is_crowded()
     }
@@ -126,7 +129,7 @@ impl Waiter {
         self.policy.polls()
     }
 
-    /// Waits until `done` gives an answer, and makes progress meanwhile.
+    /// Waits until `done` returns a result, and makes progress meanwhile.
     #[inline]
     pub fn wait_until<P: Party, T>(
         &self,
@@ -158,8 +161,8 @@ impl Waiter {
             patience.moves_bulk = P::router(&mut state).moves_bulk();
             if !party.has_threads() && !self.policy.is_due(&patience) {
                 if !self.policy.polls_devices() && !P::needs_room(&state) {
-                    // A poll of a device, or a try to send, takes long enough. In a virtual machine
-                    // the hint may cost more than the poll.
+                    // A poll of a device, or an attempt to send, takes long enough. In a virtual
+                    // machine this hint may cost more than the poll.
                     std::hint::spin_loop();
                 }
                 continue;
@@ -176,9 +179,9 @@ impl Waiter {
         }
     }
 
-    /// Polls for a nonblocking call: once, and again after a round of progress. A program that
-    /// makes such calls in a loop must neither keep its peers from a core that they share nor
-    /// deafen the rank to its launcher.
+    /// Polls for a nonblocking call: calls `done` once, and again after progress. A program that
+    /// makes such calls in a loop must not keep its peers from a core that they share, and must
+    /// still answer its launcher.
     #[inline(always)]
     pub fn poll<P: Party, T>(
         &self,
@@ -217,12 +220,13 @@ impl Waiter {
         Ok(None)
     }
 
-    /// A message has arrived outside of a wait: another thread of this rank may sleep for it.
+    /// Wakes the rank's sleeping threads after progress outside of their waits: one may wait for
+    /// it.
     pub fn wake_threads(&self) {
         self.sleepers.wake();
     }
 
-    /// Several polls in a row have found nothing.
+    /// Acts on several consecutive fruitless polls: yields, sleeps, or answers the launcher.
     #[inline(never)]
     fn idle<P: Party>(&self, party: P, polls: u32) -> std::result::Result<(), P::Error> {
         if self.policy.is_crowded() || self.lost.is_losing() {
@@ -230,7 +234,7 @@ impl Waiter {
                 self.count_cores(P::router(&mut party.lock()));
             }
             if self.lost.is_losing() {
-                self.look_at_loss(polls);
+                self.check_loss(polls);
             }
             if self.core.sleeps_instead() {
                 self.doze(&party)?;
@@ -238,7 +242,7 @@ impl Waiter {
                 self.core.give_way(&self.clock);
             }
         } else if polls.is_multiple_of(POLLS_PER_LOOK) {
-            self.look_at_loss(polls);
+            self.check_loss(polls);
             if self.core.is_shared() {
                 self.doze(&party)?;
             }
@@ -247,22 +251,22 @@ impl Waiter {
             party.attend()?;
         }
         match self.is_long_idle(polls) {
-            true => self.look_for_losses(&party),
+            true => self.check_for_losses(&party),
             false => Ok(()),
         }
     }
 
-    /// Checks the time that this rank loses to tasks of others, now and then.
+    /// Checks the time that this rank loses to other processes, every few calls.
     #[cold]
     #[inline(never)]
-    fn look_at_loss(&self, polls: u32) {
+    fn check_loss(&self, polls: u32) {
         if polls.is_multiple_of(POLLS_PER_LOSS) && self.core.is_watched() {
-            self.lost.look(self.clock.now());
+            self.lost.check(self.clock.now());
         }
     }
 
-    /// Polls have found nothing for so long that a peer may be out of reach. Only a modelled
-    /// machine knows of dead paths sooner.
+    /// True if polls have been fruitless for so long that a peer may be out of reach. Only a
+    /// modelled machine reports dead paths sooner.
     #[inline]
     fn is_long_idle(&self, polls: u32) -> bool {
         if !self.policy.polls_devices() {
@@ -282,14 +286,14 @@ impl Waiter {
     }
 
     #[cold]
-    fn look_for_losses<P: Party>(&self, party: &P) -> std::result::Result<(), P::Error> {
+    fn check_for_losses<P: Party>(&self, party: &P) -> std::result::Result<(), P::Error> {
         let mut state = party.lock();
         let router = P::router(&mut state);
         if router.machine().is_virtual() && !router.knows_cuts() {
             return Ok(());
         }
         P::contact_awaited(&mut state)?;
-        match P::router(&mut state).tend_last_paths() {
+        match P::router(&mut state).check_last_paths() {
             Err(error) => P::contain(&mut state, error),
             Ok(()) => Ok(()),
         }
@@ -301,7 +305,8 @@ impl Waiter {
             .map(|_| ())
     }
 
-    /// Finds out whether each rank of this host has a core, if that is open, and tells the router.
+    /// Checks whether each rank of this host has a core, while that is unknown, and informs the
+    /// router.
     #[cold]
     #[inline(never)]
     fn count_cores(&self, router: &mut Router) {
@@ -312,7 +317,8 @@ impl Waiter {
         }
     }
 
-    /// Lets time pass, unless it is time to sleep.
+    /// Lets time pass: spins, yields, or waits for events. Returns the sleep that is due, if one
+    /// is.
     #[inline(never)]
     fn lose_patience<P: Party>(
         &self,
@@ -348,7 +354,7 @@ impl Waiter {
             if self.core.sleeps_instead() {
                 return Ok(Some(Sleep::Deep));
             }
-            // Without a doorbell only another thread of this rank could help.
+            // Without a doorbell only another thread of this rank can end the wait.
             self.core.give_way(&self.clock);
         } else if self.policy.only_devices() && !party.has_threads() && !self.has_helper(party) {
             // Neither the doorbell nor the thread that rings it is needed.
@@ -369,7 +375,7 @@ impl Waiter {
         P::helper(&party.lock()) != Helper::Absent
     }
 
-    /// Waits through the rank's node. In virtual time nothing else happens: no launcher asks.
+    /// Waits through the rank's node. In virtual time no launcher has to be answered.
     fn wait_through_node<P: Party>(
         &self,
         party: &P,
@@ -391,7 +397,7 @@ impl Waiter {
                 Some(moment) => moment.saturating_sub(router.machine().now()).max(1),
                 None => u64::MAX,
             },
-            // It cannot ring.
+            // The helper cannot ring a doorbell.
             (false, true) => BLIND_NAP,
             (false, false) => NAP,
         };
@@ -408,7 +414,8 @@ impl Waiter {
         }
     }
 
-    /// Sleeps until a peer or a device rings, or a nap has passed, unless `done` has an answer now.
+    /// Sleeps until a peer or a device rings, or the time limit has passed. Returns at once if
+    /// `done` has a result now.
     fn nap<P: Party, T>(
         &self,
         mut state: Guard<'_, P::State>,
@@ -422,7 +429,8 @@ impl Waiter {
             Sleep::Deep => (NAP, true),
             Sleep::Light(longest) => (longest, false),
         };
-        // A peer rings only if it finds a sleeper, so this rank polls again once it counts as one.
+        // A peer rings only if it finds a sleeper, so this rank polls again once it is registered
+        // as one.
         let ordered = self.sleepers.lie_down(fence);
         let nap = self.sleepers.prepare_nap::<P>(&mut state, ordered);
         let answer = done(&mut state);
@@ -435,7 +443,7 @@ impl Waiter {
         answer
     }
 
-    /// Sleeps for at most `nap` nanoseconds, and gets up.
+    /// Sleeps for at most `nap` nanoseconds, and ends the registration as a sleeper.
     fn sleep(&self, nap: u64) {
         let Some(bell) = &self.sleepers.bell else {
             return;
@@ -453,12 +461,12 @@ impl Waiter {
         thread.end(self.sleepers.bell.as_ref());
     }
 
-    /// One step of the progress thread: a round if nobody else makes one, and a sleep if there is
+    /// One step of the progress thread: makes progress if nobody else does, and sleeps if there is
     /// nothing to do.
     ///
     /// # Errors
     /// Progress failed.
-    pub fn look<P: Assisted>(
+    pub fn step<P: Assisted>(
         &self,
         party: &P,
         watch: &mut Watch,
@@ -469,6 +477,6 @@ impl Waiter {
             policy: &self.policy,
             idle_polls: &self.idle_polls,
         };
-        beside.look(watch)
+        beside.step(watch)
     }
 }

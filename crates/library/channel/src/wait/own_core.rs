@@ -1,12 +1,13 @@
-//! The core that a rank runs on, and the ranks and tasks that it may share it with.
+//! The core on which a rank runs, and the ranks and processes with which it may share it.
 
 use super::clock::WallClock;
 use super::yields::Yields;
 use crate::core_counts::CoreWatch;
 
-/// The core of this rank.
+/// What a rank knows about its core.
 pub(super) struct OwnCore {
-    /// The ranks on this host's cores; `None` where the rank does not yield to others.
+    /// This rank's entry in the counts of this host's cores; `None` where the rank does not yield
+    /// to others.
     watch: Option<CoreWatch>,
     yields: Yields,
 }
@@ -19,18 +20,18 @@ impl OwnCore {
         }
     }
 
-    /// The rank yields its core to others.
+    /// True if the rank yields its core to others.
     pub(super) fn is_watched(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// Another rank was last on this core, too.
+    /// True if another rank was last on this core, too.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
         self.watch.as_ref().is_some_and(CoreWatch::core_is_shared)
     }
 
-    /// Yields are costly at this moment, and a sleep is possible.
+    /// True if yields are costly at present, and the rank can sleep instead. Counts the sleep.
     pub(super) fn sleeps_instead(&self) -> bool {
         let sleeps = self.watch.is_some() && !self.yields.are_cheap();
         if sleeps {
@@ -39,7 +40,7 @@ impl OwnCore {
         sleeps
     }
 
-    /// Yields the core, and notes the price.
+    /// Yields the core, and records how long that took.
     pub(super) fn give_way(&self, clock: &WallClock) {
         let turn = self.watch.as_ref().map(|watch| (watch, watch.begin_turn()));
         let before = clock.now();

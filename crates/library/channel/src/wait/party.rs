@@ -1,9 +1,9 @@
-//! The rank that waits, as its waiter and its progress thread see it.
+//! The traits by which the waiter and the progress thread of a rank use the rank.
 
 use crate::lock::Guard;
 use crate::{Error, Router};
 
-/// The rank that waits, as its waiter sees it: a small handle.
+/// The interface of a rank for its waiter: a small handle of the rank.
 ///
 /// ```
 /// use channel::lock::{Guard, RankLock};
@@ -78,57 +78,57 @@ pub trait Party: Copy {
 
     /// Takes the rank's lock.
     fn lock(&self) -> Guard<'_, Self::State>;
-    /// Several threads may call the library.
+    /// True if several threads may call the library.
     fn has_threads(&self) -> bool;
     /// The rank's transports.
     fn router(state: &mut Self::State) -> &mut Router;
-    /// One round of progress, without tasks. True if anything moved.
+    /// Makes progress once, without running tasks. True if anything moved.
     fn progress(state: &mut Self::State) -> std::result::Result<bool, Self::Error>;
-    /// Packets of this rank wait for room at a peer.
+    /// True if packets of this rank wait for room in a peer's memory.
     fn needs_room(state: &Self::State) -> bool;
-    /// Tasks are in progress.
+    /// True if tasks of this rank (nonblocking collectives and the like) are in progress.
     fn has_tasks(state: &Self::State) -> bool;
-    /// Runs the tasks, without the lock. True if the condition of a wait may hold now, because
-    /// something has changed since the last run, by a task or before it. A change is reported once,
-    /// so a rank whose tasks only wait goes to sleep.
+    /// Runs the tasks, without holding the lock. True if the condition of a wait may hold now,
+    /// because a task or progress before it has changed something since the last call. Each change
+    /// is reported once, so that a rank whose tasks only wait goes to sleep.
     fn run_tasks(&self) -> bool;
-    /// The thread that works for this rank, and rings its doorbell, if there is one. A task takes
-    /// its results.
+    /// The state of the thread that works for this rank and rings its doorbell, if there is one. A
+    /// task receives the thread's results.
     fn helper(_: &Self::State) -> Helper {
         Helper::Absent
     }
-    /// The moment of virtual time at which a task or a call goes on, if one waits for nothing
-    /// else.
+    /// The virtual time at which a task or a call continues, if one waits for that time only.
     fn deadline(_: &Self::State) -> Option<u64> {
         None
     }
-    /// Answers the launcher, if it has asked. An error if the launcher is gone.
+    /// Answers a request of the launcher, if there is one. An error if the launcher has ended.
     fn attend(&self) -> std::result::Result<(), Self::Error>;
-    /// Names the peers that the rank waits for to the router, so that a dead path to one is noticed
-    /// though the rank sends nothing. Called where a wait may never end otherwise.
+    /// Calls [`Transport::contact`](crate::Transport::contact) for the peers that the rank waits
+    /// for, so that a dead path to one of them is detected even though the rank sends nothing.
+    /// Called where a wait may never end otherwise.
     fn contact_awaited(state: &mut Self::State) -> std::result::Result<(), Self::Error>;
-    /// A transport failed. Ok: the failure concerns one peer only, and the rank has taken note of
-    /// it, so the wait goes on.
+    /// Handles the failure of a transport. Ok: the failure concerns only one peer, and is recorded,
+    /// so that the wait continues.
     fn contain(state: &mut Self::State, error: Error) -> std::result::Result<(), Self::Error>;
-    /// All ranks of the modelled machine wait, and no event is due.
+    /// The error of a deadlock: all ranks of the modelled machine wait, and no event is due.
     fn deadlock(&self, state: &mut Self::State) -> Self::Error;
 }
 
-/// A rank, as its progress thread sees it. [`Party::progress`] is a round of this thread.
+/// The interface of a rank for its progress thread, which calls [`Party::progress`].
 pub trait Assisted: Party {
-    /// Takes the rank's lock, if nobody holds it.
+    /// Takes the rank's lock. `None`: it is held.
     fn try_lock(&self) -> Option<Guard<'_, Self::State>>;
-    /// A number that changes whenever a round has moved something.
+    /// A number that changes whenever progress has moved something.
     fn rounds(state: &Self::State) -> u64;
 }
 
-/// A thread that works for a rank.
+/// The state of a thread that works for a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Helper {
-    /// There is none.
+    /// There is no thread that works for the rank.
     Absent,
-    /// It has nothing for the rank at this moment.
+    /// The thread works and has no results for the rank at present.
     Works,
-    /// It has results that the rank has not taken.
+    /// The thread has results that the rank has not received.
     HasResults,
 }

@@ -1,33 +1,35 @@
-//! The times of waiting: how long a rank polls, yields and sleeps.
+//! How long a rank polls and yields in a wait before it sleeps.
 //!
-//! A rank learns whether each rank of its host has a core once all of them have shown their cores.
-//! It may wait before that; until then it assumes that the cores are oversubscribed. Invariant: the
-//! policy changes at most once for this reason, and once with the first devices of the rank.
+//! A rank learns whether each rank of its host has a core once all of them have published their
+//! cores. It may wait before that; until then it assumes that the cores are oversubscribed.
+//! Invariant: the policy changes at most once for this reason, and once with the first devices of
+//! the rank.
 
 use knobs::Wait;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Polls before the first yield, where ranks share cores.
+/// Number of polls before the first yield where ranks share cores.
 const EAGER_POLLS: u32 = 2;
-/// Polls before the first yield where this host's processors work the devices: longer than an
-/// answer takes, because a rank that returns from a yield just after the answer sees it late.
+/// Number of polls before the first yield where processors of this host do the work of the devices.
+/// They take longer than an answer, because a rank that returns from a yield just after the answer
+/// sees it late.
 const PATIENT_POLLS: u32 = 1024;
-/// Polls before the first yield while the devices move long messages, when all polls but the last
+/// Number of polls before the first yield while devices move long messages, when more polls would
 /// delay them.
 const BULK_POLLS: u32 = 8;
 /// Divisor of the spin time while processors move long messages.
 const BULK_HASTE: u64 = 2;
-/// Multiplier of the spin time for devices that processors work, without long messages: a wake-up
-/// takes longer than the normal spin, so without it both ranks of a ping-pong would sleep before
-/// every message.
+/// Multiplier of the spin time where processors do the work of devices and no long messages move: a
+/// wake-up takes longer than the normal spin, so without it both ranks of a ping-pong would sleep
+/// before every message.
 const SOFTWARE_CALM: u64 = 160;
-/// Polls between two readings of the clock.
+/// Number of polls from one reading of the clock to the next.
 const POLLS_PER_READING: u32 = 64;
-/// Polls of a blocking receive before it becomes a request: a few microseconds.
+/// Number of polls of a blocking receive before it becomes a request: they take a few microseconds.
 const RECEIVE_POLLS: u32 = 1024;
-/// Polls of a blocking receive where ranks share cores.
+/// Number of polls of a blocking receive where ranks share cores.
 const CROWDED_RECEIVE_POLLS: u32 = 16;
-/// Polls between two rounds of progress in a blocking receive.
+/// Number of polls of a blocking receive from one call of progress to the next.
 const POLLS_PER_ROUND: u32 = 64;
 
 /// The settings of waiting.
@@ -35,54 +37,57 @@ const POLLS_PER_ROUND: u32 = 64;
 pub struct WaitSettings {
     /// Wait mode of the rank.
     pub mode: Wait,
-    /// Time of polling before a sleep, in nanoseconds.
+    /// Time of polling before the rank sleeps, in nanoseconds.
     pub spin_ns: u64,
 }
 
-/// Numbers of polls that a blocking receive makes before it becomes a request.
+/// Numbers of polls that a blocking receive makes before it becomes a request that progress
+/// completes.
 #[derive(Clone, Copy, Debug)]
 pub struct Polls {
-    /// Polls before anything else.
+    /// Number of polls before the receive does anything else.
     pub first: u32,
-    /// Polls between two rounds of progress.
+    /// Number of polls from one call of progress to the next.
     pub per_round: u32,
-    /// Polls in all.
+    /// Total number of polls of the receive.
     pub all: u32,
 }
 
-/// The progress of one wait.
+/// The state of one wait, by which the policy decides on the next step.
 #[derive(Default)]
 pub(super) struct Patience {
-    /// Fruitless polls.
+    /// Polls in this wait that found nothing.
     pub polls: u32,
-    /// Time of the first reading of the clock.
+    /// The time of the first reading of the clock in this wait, in nanoseconds.
     pub since: Option<u64>,
-    /// Nanoseconds waited at the last answer to the launcher.
+    /// The duration of this wait, in nanoseconds, when the rank last answered the launcher.
     pub attended: u64,
-    /// The rank's devices move long messages.
+    /// True if the rank's devices are moving long messages.
     pub moves_bulk: bool,
 }
 
-/// Waiting policy of a rank: it polls, yields or sleeps by the nanoseconds since its wait began.
+/// The waiting policy of a rank: whether it polls, yields or sleeps, by the time since its wait
+/// began.
 #[derive(Debug)]
 pub(super) struct Policy {
-    /// It is not known yet whether each rank has a core.
+    /// True until the rank knows whether each rank of its host has a core of its own.
     open: AtomicBool,
-    /// There are more ranks than cores, or there may be.
+    /// True if the host has, or may have, more ranks than cores.
     crowded: AtomicBool,
-    /// Polls before the first yield, where cores are oversubscribed. Zero: the user has chosen the
-    /// mode.
+    /// Number of polls before the first yield where cores are oversubscribed. Zero: the user has
+    /// chosen a fixed mode.
     eager_polls: AtomicU32,
+    /// Time of polling and yielding before the rank sleeps, in nanoseconds.
     spin_time: u64,
-    /// The rank sleeps early where it would keep others from a core.
+    /// True if the rank sleeps early where its polling would take a core that others need.
     gives_way: AtomicBool,
-    /// The rank's node lets time pass.
+    /// True if waiting is a call of the rank's node, as in virtual time.
     through_node: AtomicBool,
-    /// A poll is one of devices, too.
+    /// True if a poll includes devices.
     polls_devices: AtomicBool,
-    /// Devices reach all peers.
+    /// True if devices reach all peers, so that no peer rings this rank's doorbell.
     only_devices: AtomicBool,
-    /// This host's processors work its devices.
+    /// True if processors of this host do the work of its devices, as with TCP.
     by_processor: AtomicBool,
 }
 
@@ -116,16 +121,17 @@ impl Policy {
         }
     }
 
-    /// The rank has devices: do they reach all peers, and do processors work them?
+    /// Adds the rank's devices. `only_devices`: they reach all peers. `by_processor`: processors of
+    /// this host do their work.
     pub(super) fn add_devices(&self, only_devices: bool, by_processor: bool) {
         self.polls_devices.store(true, Ordering::Relaxed);
         self.only_devices.store(only_devices, Ordering::Relaxed);
         self.by_processor.store(by_processor, Ordering::Relaxed);
-        // Processors that work devices need the core for longer than peers do.
+        // The processors that do the work of devices need the core for longer than peers do.
         self.gives_way.fetch_and(!by_processor, Ordering::Relaxed);
     }
 
-    /// The rank waits through its node from now on.
+    /// Makes the rank wait through its node from now on.
     pub(super) fn wait_through_node(&self) {
         self.through_node.store(true, Ordering::Relaxed);
     }
@@ -148,20 +154,20 @@ impl Policy {
         match self.eager_polls.load(Ordering::Relaxed) {
             0 => {}
             _ if may_spin => self.crowded.store(false, Ordering::Relaxed),
-            // Devices need the cores now and then: poll longer before the first yield.
+            // The devices' work needs the cores sometimes: poll longer before the first yield.
             _ if core_each => self.eager_polls.store(PATIENT_POLLS, Ordering::Relaxed),
             _ => {}
         }
     }
 
-    /// It is time to consider something else than the next poll.
+    /// True if the wait must do something other than the next poll.
     #[inline(always)]
     pub(super) fn is_due(&self, patience: &Patience) -> bool {
         patience.polls.is_multiple_of(POLLS_PER_READING)
             || self.is_crowded() && self.has_polled(patience)
     }
 
-    /// It is time to yield, where cores are oversubscribed.
+    /// True if it is time to yield, where cores are oversubscribed.
     #[inline(always)]
     pub(super) fn has_polled(&self, patience: &Patience) -> bool {
         let limit = if patience.moves_bulk {
@@ -172,12 +178,12 @@ impl Policy {
         patience.polls > self.eager_polls.load(Ordering::Relaxed).min(limit)
     }
 
-    /// After this many nanoseconds the rank still spins.
+    /// True if a rank still spins that has waited for `waited` nanoseconds.
     pub(super) fn spins(&self, waited: u64) -> bool {
         !self.is_crowded() && waited < self.spin_time
     }
 
-    /// Nanoseconds of polling and yielding before the rank sleeps.
+    /// Time of polling and yielding before the rank sleeps, in nanoseconds.
     pub(super) fn spin_time(&self, patience: &Patience) -> u64 {
         let by_processor = self.by_processor.load(Ordering::Relaxed);
         match (by_processor, patience.moves_bulk) {
@@ -202,7 +208,7 @@ impl Policy {
         self.through_node.load(Ordering::Relaxed)
     }
 
-    /// The rank sleeps where it shares its core with a peer or where yields are costly.
+    /// True if the rank sleeps where it shares its core with a peer or where yields are costly.
     #[inline(always)]
     pub(super) fn gives_way(&self) -> bool {
         self.gives_way.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! The progress thread beside a rank that makes no calls.
+//! Tests of the progress thread of a rank that makes no calls.
 
 use knobs::Wait;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{
 struct State {
     router: Router,
     packets: usize,
-    /// Rounds that find nothing, as if the packet came behind them.
+    /// Number of calls of `progress` that find nothing, as if the packet arrived just after them.
     vain: usize,
 }
 
@@ -81,7 +81,7 @@ impl Assisted for Rank<'_> {
     }
 }
 
-/// A rank that sends itself a packet and computes until its progress thread has taken it.
+/// A rank sends itself a packet and computes until its progress thread has received it.
 #[test]
 fn packets_are_taken_while_the_rank_makes_no_call() {
     let mut router = Router::alone();
@@ -99,8 +99,8 @@ fn packets_are_taken_while_the_rank_makes_no_call() {
         let (done, has_taken) = std::sync::mpsc::channel();
         let (for_thread, lock_for_thread) = (waiter.clone(), lock.clone());
         let thread = ProgressThread::start(move |watch| {
-            for_thread.look(&Rank(&lock_for_thread), watch).unwrap();
-            // Packets are counted under the lock, of which the thread takes nothing but turns.
+            for_thread.step(&Rank(&lock_for_thread), watch).unwrap();
+            // Packets are counted under the lock, which the thread takes only for a moment.
             if lock_for_thread
                 .try_lock_for_progress()
                 .is_some_and(|state| state.packets > usize::from(threads))
@@ -122,8 +122,8 @@ fn packets_are_taken_while_the_rank_makes_no_call() {
     }
 }
 
-/// A packet that comes behind a round keeps the thread from its sleep. The next round takes it, and
-/// then nothing holds the thread up.
+/// A packet that arrives after a call of `progress` keeps the thread from its sleep. The next call
+/// receives it, and then nothing keeps the thread from its sleep.
 #[test]
 fn what_a_round_has_taken_no_longer_holds_the_progress_thread_up() {
     let mut router = Router::alone();
@@ -140,7 +140,7 @@ fn what_a_round_has_taken_no_longer_holds_the_progress_thread_up() {
     let thread = ProgressThread::start(move |watch| {
         let rank = Rank(&lock_for_thread);
         for packets in 0..2 {
-            for_thread.look(&rank, watch).unwrap();
+            for_thread.step(&rank, watch).unwrap();
             tell.send(rank.try_lock().unwrap().packets == packets)
                 .unwrap();
         }

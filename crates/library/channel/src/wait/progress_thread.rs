@@ -1,15 +1,15 @@
 //! The progress thread of a rank: it makes progress while no call of the rank does, for peers whose
-//! operations need this rank though it computes.
+//! operations need this rank while it computes.
 //!
-//! It sleeps until a peer rings the doorbell or a device raises an event, takes the lock for one
-//! round, and arms the doorbell again. While the rank's own calls make progress it leaves
-//! everything to them: it neither arms the doorbell, so that peers do not ring in vain, nor waits
+//! It sleeps until a peer rings the doorbell or a device raises an event, takes the lock, makes
+//! progress once, and arms the doorbell again. While the rank's own calls make progress it leaves
+//! everything to them: it neither arms the doorbell, which would cost peers a wake-up, nor waits
 //! for the lock. It then tries again after a pause, which doubles up to [`LONGEST_PAUSE`].
 //!
 //! Invariants:
-//! - it never waits for the rank's lock, and holds it for one round at a time;
+//! - it never waits for the rank's lock, and holds it only while it makes progress once;
 //! - it runs no tasks, and so no function of the program;
-//! - no call sleeps over a round of this thread (`Sleepers::thread_moved`).
+//! - no call sleeps after this thread's progress without another poll (`Sleepers::thread_moved`).
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -31,39 +31,42 @@ const FIRST_PAUSE: u64 = 125_000;
 /// Longest pause while the rank's calls make progress, in nanoseconds.
 const LONGEST_PAUSE: u64 = 2_000_000;
 
-/// The progress thread of a rank. A dropped one ends, but nobody waits for its end.
+/// The progress thread of a rank. When this value is dropped the thread ends, but its end is not
+/// awaited.
 pub struct ProgressThread {
     end: Arc<End>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The order to end.
+/// The request to the thread to end.
 struct End {
     is_ordered: AtomicBool,
-    /// Readable once it is.
+    /// An eventfd that is readable once the end is requested.
     file: OwnedFd,
 }
 
 /// State that the progress thread keeps from one step to the next.
 pub struct Watch {
     end: Arc<End>,
-    /// The rank's rounds and polls at the last step.
+    /// The sum of the rank's progress and fruitless polls at the last step, see `Beside::rounds`.
     pub(super) seen: u64,
-    /// The next pause, in nanoseconds.
+    /// The length of the next pause, in nanoseconds.
     pause: u64,
-    /// Something kept this thread from its last sleep, and the round before had not moved it.
+    /// True if something kept this thread from its last sleep that its progress before had not
+    /// moved.
     finds_more: bool,
-    /// The devices' events, where only they wake this thread.
+    /// The descriptors of the devices' events, where only these events wake this thread.
     pub(super) events: Option<Vec<OwnedFd>>,
 }
 
 impl ProgressThread {
-    /// Starts the thread, which calls `look` until that returns false or the thread is to end.
+    /// Starts the thread, which calls `step` until that returns false or the thread is asked to
+    /// end.
     ///
     /// # Errors
     /// The system has no thread or no descriptor left.
     pub fn start(
-        mut look: impl FnMut(&mut Watch) -> bool + Send + 'static,
+        mut step: impl FnMut(&mut Watch) -> bool + Send + 'static,
     ) -> std::io::Result<ProgressThread> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let end = Arc::new(End {
@@ -78,7 +81,7 @@ impl ProgressThread {
             events: None,
         };
         let thread = thread::spawn("fishplate rma", STACK, move || {
-            while !watch.is_over() && look(&mut watch) {}
+            while !watch.is_over() && step(&mut watch) {}
         })?;
         Ok(ProgressThread {
             end,
@@ -93,7 +96,7 @@ impl ProgressThread {
             bell.rouse();
         }
         if let Some(thread) = self.thread.take() {
-            // A panic has ended the process.
+            // An error is a panic of the thread, which has ended the process already.
             let _ = thread.join();
         }
     }
@@ -108,7 +111,7 @@ impl Drop for ProgressThread {
 impl End {
     fn order(&self) {
         self.is_ordered.store(true, Ordering::SeqCst);
-        // A failure means that it is readable already.
+        // A failure means that the eventfd is readable already.
         let _ = rustix::io::write(&self.file, &1u64.to_ne_bytes());
     }
 }
@@ -118,19 +121,19 @@ impl Watch {
         self.end.is_ordered.load(Ordering::SeqCst)
     }
 
-    /// Leaves the rank alone for a pause.
+    /// Sleeps for a pause, in which the rank's calls make progress themselves.
     pub(super) fn pause(&mut self) {
         self.sleep(&[], self.pause);
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
     }
 
-    /// Something is there for this rank, and a round has not moved it: it waits for a call. To be
-    /// asked once after each such round.
+    /// True if something has arrived for this rank that progress did not move, because it waits for
+    /// a call. Call this once after each attempt, since it resets the mark.
     pub(super) fn is_held_up(&mut self) -> bool {
         std::mem::take(&mut self.finds_more)
     }
 
-    /// Notes whether something kept this thread from its sleep that a round has not moved.
+    /// Records whether something that progress did not move kept this thread from its sleep.
     pub(super) fn rested(&mut self, is_held_up: bool) {
         self.finds_more = is_held_up;
         if !is_held_up {
@@ -138,12 +141,12 @@ impl Watch {
         }
     }
 
-    /// Sleeps until an event, or the end, for at most `nanos` nanoseconds.
+    /// Sleeps until an event or the request to end, for at most `nanos` nanoseconds.
     pub(super) fn sleep_on_events(&self, nanos: u64) {
         self.sleep(self.events.as_deref().unwrap_or_default(), nanos);
     }
 
-    /// Sleeps until an event, the end, or `nanos` nanoseconds have passed.
+    /// Sleeps until one of `events` or the request to end, for at most `nanos` nanoseconds.
     fn sleep(&self, events: &[OwnedFd], nanos: u64) {
         let files = events.iter().chain([&self.end.file]);
         let mut files: Vec<_> = files.map(|file| PollFd::new(file, PollFlags::IN)).collect();
@@ -151,28 +154,28 @@ impl Watch {
             tv_sec: (nanos / 1_000_000_000) as i64,
             tv_nsec: (nanos % 1_000_000_000) as _,
         };
-        // After a failure the thread gets up too early.
+        // After a failure the thread wakes too early, which does no harm.
         let _ = poll(&mut files, Some(&longest));
     }
 }
 
-/// A rank, with what its waiter knows of its calls, at one step of the progress thread.
+/// A rank and its waiter's state at one step of the progress thread.
 pub(super) struct Beside<'a, P> {
     pub party: &'a P,
     pub sleepers: &'a Sleepers,
     pub policy: &'a Policy,
-    /// Consecutive fruitless polls of nonblocking calls.
+    /// Number of consecutive fruitless polls of nonblocking calls.
     pub idle_polls: &'a AtomicU32,
 }
 
 impl<P: Assisted> Beside<'_, P> {
-    /// One step: a round if nobody else makes one, and a sleep if there is nothing to do.
-    pub(super) fn look(&self, watch: &mut Watch) -> std::result::Result<(), P::Error> {
+    /// One step: makes progress if no call does, and sleeps if there is nothing to do.
+    pub(super) fn step(&self, watch: &mut Watch) -> std::result::Result<(), P::Error> {
         let Some(mut state) = self.party.try_lock() else {
             watch.pause();
             return Ok(());
         };
-        // A call that sleeps is awake as soon as this thread would be.
+        // A sleeping call wakes as early as this thread would.
         if self.sleepers.are_any() {
             drop(state);
             watch.pause();
@@ -193,13 +196,13 @@ impl<P: Assisted> Beside<'_, P> {
         Ok(())
     }
 
-    /// A number that changes whenever a call has made progress, or has polled in vain.
+    /// A number that changes whenever a call has made progress, or has polled without success.
     fn rounds(&self, state: &P::State) -> u64 {
         let polls = self.idle_polls.load(Ordering::Relaxed);
         P::rounds(state).wrapping_add(u64::from(polls))
     }
 
-    /// Notes what the thread itself has done.
+    /// Records what this thread itself has moved, so that it is not mistaken for a call's progress.
     fn end_round(&self, state: &P::State, watch: &mut Watch, moved: bool) {
         watch.seen = self.rounds(state);
         if moved {
@@ -208,7 +211,8 @@ impl<P: Assisted> Beside<'_, P> {
     }
 
     /// Sleeps until a peer or a device has something for this rank. True, without a sleep:
-    /// something is there already, and the last poll, which follows the arming, has not moved it.
+    /// something has arrived already, and the last poll, which follows the arming, has not moved
+    /// it.
     fn rest(
         &self,
         mut state: Guard<'_, P::State>,

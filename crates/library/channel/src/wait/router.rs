@@ -1,4 +1,4 @@
-//! The questions and orders of a waiting rank to all its transports.
+//! Queries and commands of a waiting rank to all its transports.
 
 use std::os::fd::OwnedFd;
 
@@ -14,7 +14,7 @@ impl Router {
         each!(&self.transports, transport => transport.ring_own());
     }
 
-    /// A transport lets time pass by itself, through the rank's node.
+    /// True if a transport lets time pass by itself, through the rank's node.
     pub(crate) fn passes_time(&self) -> bool {
         each!(&self.transports, transport => {
             if transport.passes_time() {
@@ -24,7 +24,7 @@ impl Router {
         false
     }
 
-    /// Devices reach all peers, and no rank could ring this one's doorbell.
+    /// True if devices reach all peers, so that no peer rings this rank's doorbell.
     pub(crate) fn only_devices(&self) -> bool {
         each!(&self.transports, transport => {
             if transport.has_ringers() {
@@ -34,8 +34,8 @@ impl Router {
         self.passes_time()
     }
 
-    /// This host's processors do the work of the rank's devices, so a rank that spins keeps them
-    /// from it.
+    /// True if processors of this host do the work of the rank's devices. A rank that spins then
+    /// keeps them from that work.
     pub(crate) fn by_processor(&self) -> bool {
         each!(&self.transports, transport => {
             if transport.needs_processors() {
@@ -45,7 +45,7 @@ impl Router {
         false
     }
 
-    /// A transport knows when no path to a peer carries anything.
+    /// True if a transport detects by itself that no path to a peer works.
     pub(super) fn knows_cuts(&self) -> bool {
         each!(&self.transports, transport => {
             if transport.knows_cuts() {
@@ -55,7 +55,7 @@ impl Router {
         false
     }
 
-    /// Long messages are moved at this moment, while this rank does something else.
+    /// True if a transport is moving long messages at present, while this rank does something else.
     #[inline(always)]
     pub(super) fn moves_bulk(&self) -> bool {
         each!(&self.transports, transport => {
@@ -66,7 +66,7 @@ impl Router {
         false
     }
 
-    /// Nothing has arrived at this moment that no event reports.
+    /// True unless something has arrived that no event will report.
     pub(super) fn is_quiet(&mut self) -> bool {
         each!(&mut self.transports, transport => {
             if !transport.is_quiet() {
@@ -76,8 +76,8 @@ impl Router {
         true
     }
 
-    /// Arms the transports. Some are woken by events: does each arrival raise one? `None`: all are
-    /// woken by the doorbell.
+    /// Arms the transports. `None`: all are woken by the doorbell. Otherwise some are woken by
+    /// events, and the result is true if each arrival raises one.
     pub(super) fn arm(&mut self) -> Result<Option<bool>> {
         let mut rings = None;
         each!(&mut self.transports, transport => {
@@ -89,41 +89,41 @@ impl Router {
         Ok(rings)
     }
 
-    /// The descriptors that become readable with the events of armed transports.
+    /// The descriptors that become readable by events of armed transports.
     pub(super) fn events(&mut self) -> Result<Vec<OwnedFd>> {
         let mut events = Vec::new();
         each!(&mut self.transports, transport => events.extend(transport.events()?));
         Ok(events)
     }
 
-    /// Judges peers that no path reaches. An error: one is lost.
-    pub(super) fn tend_last_paths(&mut self) -> Result<()> {
-        each!(&mut self.transports, transport => transport.tend_last_paths()?);
+    /// Checks the peers that no path reaches. An error: one of them is lost.
+    pub(super) fn check_last_paths(&mut self) -> Result<()> {
+        each!(&mut self.transports, transport => transport.check_last_paths()?);
         Ok(())
     }
 
-    /// Lets at most `nanos` nanoseconds pass through the rank's node, until something may have
-    /// changed.
+    /// Lets time pass through the rank's node until something may have changed, for at most `nanos`
+    /// nanoseconds.
     pub(super) fn pass_time(&mut self, nanos: u64) -> Result<()> {
         each!(&mut self.transports, transport => transport.pass_time(nanos)?);
         Ok(())
     }
 
-    /// This rank's doorbell.
+    /// This rank's doorbell; `None` if no memory is shared.
     pub(super) fn bell(&self) -> Option<Bell> {
         let mut bell = None;
         each!(&self.transports, transport => bell = bell.or(transport.bell()));
         bell
     }
 
-    /// The watch of this rank over its core.
+    /// This rank's entry in the counts of this host's cores.
     pub(super) fn core_watch(&self) -> Option<CoreWatch> {
         let mut watch = None;
         each!(&self.transports, transport => watch = watch.or(transport.core_watch()));
         watch
     }
 
-    /// Each rank of this host has a core. `None`: not known yet.
+    /// True if each rank of this host has a core. `None`: not known yet.
     pub(super) fn has_core_each(&mut self) -> Option<bool> {
         let mut each = true;
         each!(&mut self.transports, transport => each &= transport.has_core_each()?);

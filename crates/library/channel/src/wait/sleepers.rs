@@ -13,25 +13,26 @@ pub(super) const NAP: u64 = 50_000_000;
 /// Longest sleep where a wake-up can be missed, in nanoseconds.
 pub(super) const BLIND_NAP: u64 = 500_000;
 
-/// The depth of a sleep.
+/// The kind of a sleep: whether a wake-up can be missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sleep {
     /// No wake-up is missed, at the price of a fence on all cores.
     Deep,
-    /// A wake-up can be missed, so the sleep has a limit in nanoseconds.
+    /// A wake-up can be missed, so the sleep has a time limit: the given number of nanoseconds.
     Light(u64),
 }
 
 /// The threads of a rank that sleep on its doorbell.
 pub(super) struct Sleepers {
-    /// Rung by peers that write to this rank; `None` if no memory is shared.
+    /// The doorbell that peers ring after a write to this rank. `None` if no memory is shared.
     pub bell: Option<Bell>,
-    /// Number of these threads.
+    /// Number of the threads that sleep, or are about to.
     count: AtomicUsize,
-    /// Threads that ring the doorbell for events; started at the rank's first sleep.
+    /// The threads that ring the doorbell for devices' events. They start at the rank's first
+    /// sleep.
     events: OnceLock<Box<[EventThread]>>,
-    /// The progress thread has moved something since a call last wanted to sleep: the call must
-    /// poll again. Written under the rank's lock.
+    /// True if the progress thread has moved something since a call last tried to sleep: the call
+    /// must poll again. Written under the rank's lock.
     pub thread_moved: AtomicBool,
 }
 
@@ -45,12 +46,12 @@ impl Sleepers {
         }
     }
 
-    /// A thread of this rank sleeps, or is about to.
+    /// True if a thread of this rank sleeps, or is about to.
     pub(super) fn are_any(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Wakes those that sleep.
+    /// Wakes the sleeping threads of this rank.
     pub(super) fn wake(&self) {
         if self.are_any()
             && let Some(bell) = &self.bell
@@ -59,14 +60,15 @@ impl Sleepers {
         }
     }
 
-    /// Counts one more sleeper, and arms the doorbell. True: no wake-up is missed.
+    /// Registers one more sleeper, and arms the doorbell. True: no wake-up is missed.
     pub(super) fn lie_down(&self, fence: bool) -> bool {
         self.count.fetch_add(1, Ordering::SeqCst);
         self.bell.as_ref().is_some_and(|bell| bell.arm(fence))
     }
 
-    /// The progress thread has moved something since the last call of this function. To be called
-    /// under the rank's lock before a sleep: what the caller waits for may have come.
+    /// True if the progress thread has moved something since the last call of this function. Call
+    /// this under the rank's lock before a sleep: the event that the caller waits for may have
+    /// happened.
     pub(super) fn takes_note_of_thread(&self) -> bool {
         let moved = self.thread_moved.load(Ordering::Relaxed);
         if moved {
@@ -75,7 +77,7 @@ impl Sleepers {
         moved
     }
 
-    /// Polls once more, now that every writer rings. The answer is the longest sleep, in
+    /// Polls once more, now that every writer rings, and returns the longest permitted sleep in
     /// nanoseconds.
     pub(super) fn prepare_nap<P: Party>(
         &self,
@@ -89,7 +91,7 @@ impl Sleepers {
         Ok(nap)
     }
 
-    /// Lets the devices' events ring this rank's doorbell.
+    /// Lets the devices' events ring this rank's doorbell, for one sleep.
     fn watch_events(&self, router: &mut Router) -> Result<()> {
         let Some(bell) = &self.bell else {
             return Ok(());
@@ -100,7 +102,7 @@ impl Sleepers {
             let threads = threads.collect::<std::io::Result<_>>().map_err(|why| {
                 Fault::System("cannot start the thread that awaits device events", why)
             })?;
-            // The rank's lock is held, so no other thread sets it.
+            // The rank's lock is held, so no other thread sets this at the same time.
             let _ = self.events.set(threads);
         }
         let threads = self.events.get().into_iter().flatten();
@@ -108,7 +110,7 @@ impl Sleepers {
         Ok(())
     }
 
-    /// Ends a sleep on the doorbell.
+    /// Ends the registration of a sleeper, which has woken.
     pub(super) fn get_up(&self, bell: &Bell) {
         match self.count.fetch_sub(1, Ordering::SeqCst) {
             1 => bell.disarm(),
@@ -117,7 +119,7 @@ impl Sleepers {
     }
 }
 
-/// Arms the transports and polls once more. The answer is the longest sleep in nanoseconds, and
+/// Arms the transports and polls once more. Returns the longest permitted sleep in nanoseconds, and
 /// whether devices raise events.
 pub(super) fn arm<P: Party>(
     state: &mut P::State,
@@ -131,14 +133,14 @@ pub(super) fn arm<P: Party>(
             return Ok((0, true));
         }
     };
-    // Only a whole poll finds what devices have brought.
+    // Only a complete poll finds what has arrived at devices.
     if P::progress(state)? {
         return Ok((0, true));
     }
     Ok((nap_of::<P>(state, ordered && rings), true))
 }
 
-/// The longest sleep of a rank that finds things as they are now, in nanoseconds.
+/// The longest permitted sleep of a rank in its present state, in nanoseconds.
 fn nap_of<P: Party>(state: &mut P::State, ordered: bool) -> u64 {
     if P::helper(state) == Helper::HasResults {
         return 0;
@@ -146,8 +148,8 @@ fn nap_of<P: Party>(state: &mut P::State, ordered: bool) -> u64 {
     match (P::router(state).is_quiet(), ordered, P::needs_room(state)) {
         (false, ..) => 0,
         (true, true, false) => NAP,
-        // A wake-up can be missed, or the rank waits for room, which may have come before the last
-        // poll.
+        // A wake-up can be missed, or the rank waits for room at a peer, which may have been freed
+        // before the last poll.
         (true, ..) => BLIND_NAP,
     }
 }

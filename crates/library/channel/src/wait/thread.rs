@@ -1,17 +1,17 @@
-//! Threads of the library, which sleep until something comes for the rank, work for some
+//! Threads of the library: they sleep until something arrives for the rank, work for some
 //! microseconds, and sleep again.
 //!
-//! Each asks the scheduler for a short slice. The scheduler runs first whoever is to have its slice
-//! by the earliest deadline, so a thread with a short one preempts a program that computes as soon
+//! Each requests a short time slice of the scheduler. The scheduler prefers the thread whose slice
+//! has the earliest deadline, so a thread with a short slice preempts a computing program as soon
 //! as it wakes up. Otherwise it would wait for the end of the program's slice, some milliseconds.
 //! Its share of the processor stays that of any thread.
 
 use std::thread::JoinHandle;
 
-/// The slice in nanoseconds: the shortest that Linux takes.
+/// The time slice in nanoseconds: the shortest that Linux accepts.
 const SLICE: u64 = 100_000;
 
-/// Starts a thread of the library, in which all signals are blocked: they are for the program's
+/// Starts a thread of the library. All signals are blocked in it: they are for the program's
 /// threads.
 pub(super) fn spawn(
     name: &str,
@@ -33,24 +33,24 @@ pub(super) fn spawn(
             shorten_slice();
             run();
         });
-    // SAFETY: the mask from before.
+    // SAFETY: this is the mask from before.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
     thread
 }
 
-/// Gives this thread a short slice (`sched_runtime` of a normal policy, Linux 6.12). Older kernels
-/// ignore it. Where system calls are refused, the slice stays as it is.
+/// Gives this thread a short time slice (`sched_runtime` of a normal policy, Linux 6.12). Older
+/// kernels ignore it. Where the system call is refused, the slice stays as it is.
 fn shorten_slice() {
     const SIZE: libc::c_uint = size_of::<libc::sched_attr>() as _;
     let mut own = std::mem::MaybeUninit::<libc::sched_attr>::zeroed();
     // SAFETY: the kernel writes at most `SIZE` bytes to the structure, in which zero is valid. It
-    // then reads as many, and only this thread changes.
+    // then reads as many bytes, and changes only this thread.
     unsafe {
         if libc::syscall(libc::SYS_sched_getattr, 0, own.as_mut_ptr(), SIZE, 0) != 0 {
             return;
         }
         let mut own = own.assume_init();
-        // Other policies give this number another meaning.
+        // Other policies use this field for another purpose.
         if own.sched_policy != libc::SCHED_OTHER as u32 {
             return;
         }
@@ -63,7 +63,7 @@ fn shorten_slice() {
 mod tests {
     use super::*;
 
-    /// Kernels that know slices report them; the others report zero.
+    /// Kernels with slices per thread report them; the others report zero.
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no scheduler")]
     fn a_thread_of_the_library_has_a_short_slice_and_the_program_keeps_its_own() {

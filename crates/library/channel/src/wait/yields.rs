@@ -1,10 +1,10 @@
-//! The price of yields. A yield between ranks of one job is cheap, but to a task of another job it
-//! gives a whole slice of milliseconds. So each yield is timed, and after a costly one the rank
-//! sleeps instead for a number of waits, which doubles while yields stay costly. Where other ranks
-//! of the job had the core meanwhile, the time may be that of their copies, and more of it is
-//! cheap.
+//! The cost of yields. A yield to a rank of the same job is cheap, but one to a process of another
+//! job gives away a whole time slice of milliseconds. So each yield is timed, and after a costly
+//! one the rank sleeps instead of yielding for a number of waits, which doubles while yields stay
+//! costly. Where other ranks of the job had the core meanwhile, the time may be that of their
+//! copies, so the limit is higher.
 //!
-//! Threads of a rank share the counts: a lost update delays a decision only.
+//! Threads of a rank share the counts: a lost update only delays a decision.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -12,22 +12,22 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 const CHEAP: u64 = 50_000;
 /// The longest cheap yield to other ranks of the job, in nanoseconds: shorter than a slice.
 const CHEAP_AMONG_RANKS: u64 = 1_000_000;
-/// Waits without a yield after the first costly one.
+/// Number of waits without a yield after the first costly yield.
 const FIRST_REST: u32 = 16;
-/// Most waits without a yield: together some tens of slices, so that trying again costs little
-/// beside loops, and the disturbances of the start are soon over.
+/// Greatest number of waits without a yield: together some tens of time slices, so that another
+/// attempt costs little compared with loops, and the disturbances of the start are over soon.
 const LONGEST_REST: u32 = 512;
-/// Cheap yields in a row after which costly ones are forgotten.
+/// Number of consecutive cheap yields after which the doubling starts again.
 const FORGET_AFTER: u32 = 256;
 
-/// The yields of a rank.
+/// The recent yields of a rank, and the waits in which it sleeps instead.
 #[derive(Debug)]
 pub(super) struct Yields {
-    /// Waits left without a yield.
+    /// Number of waits that are still to do without a yield.
     rest: AtomicU32,
-    /// Waits without a yield after the next costly one.
+    /// Number of waits without a yield after the next costly yield.
     next_rest: AtomicU32,
-    /// Cheap yields in a row.
+    /// Number of consecutive cheap yields.
     cheap: AtomicU32,
 }
 
@@ -40,19 +40,20 @@ impl Yields {
         }
     }
 
-    /// Yields are worth their price at this moment.
+    /// True if the rank should yield, since no costly yield was recent.
     #[inline]
     pub(super) fn are_cheap(&self) -> bool {
         self.rest.load(Relaxed) == 0
     }
 
-    /// A wait has ended in a sleep instead of yields.
+    /// Records that a wait has slept instead of yielding.
     pub(super) fn rested(&self) {
         let rest = self.rest.load(Relaxed);
         self.rest.store(rest.saturating_sub(1), Relaxed);
     }
 
-    /// A yield has taken this many nanoseconds. `among_ranks`: other ranks of the job had the core.
+    /// Records a yield that has taken `nanos` nanoseconds. `among_ranks`: other ranks of the job
+    /// had the core.
     pub(super) fn took(&self, nanos: u64, among_ranks: bool) {
         let cheap = match among_ranks {
             true => CHEAP_AMONG_RANKS,
@@ -77,7 +78,7 @@ impl Yields {
 mod tests {
     use super::*;
 
-    /// Waits until yields are tried again.
+    /// Number of waits until yields are tried again.
     fn rest(yields: &Yields) -> u32 {
         let mut waits = 0;
         while !yields.are_cheap() {

@@ -1,7 +1,7 @@
 use super::*;
 use WindowLock::*;
 
-/// Three members of one window, each with its own mapping.
+/// Three members of one window, each with a mapping of its own. `stripe`: the requested length.
 fn members(stripe: u64) -> Vec<WindowMemory> {
     let layout = WindowLayout::new([100, 0, 50_000].into_iter(), true).unwrap();
     let mut made = SharedMemory::new(layout.bytes()).unwrap();
@@ -48,7 +48,7 @@ fn a_range_has_the_stripes_of_its_bytes() {
         (one.left_in_stripe(0), one.left_in_stripe(4097)),
         (4096, 4095)
     );
-    // A requested length is taken within limits, as a power of two.
+    // A requested length is limited, and rounded up to a power of two.
     assert_eq!(members(100)[0].left_in_stripe(0), 128);
     assert_eq!(members(1)[0].left_in_stripe(0), 64);
 }
@@ -61,7 +61,7 @@ fn only_one_holds_a_stripe() {
         for one in &all {
             scope.spawn(move || {
                 for turn in 0..times {
-                    // Both words of the second turn lie in different stripes.
+                    // The two integers of each second iteration lie in different stripes.
                     let stripes = one.stripes(1024, 8).and(one.stripes(4096 * (turn % 2), 8));
                     let _held = one.hold(2, stripes).unwrap();
                     let mut word = [0; 8];
@@ -83,7 +83,7 @@ fn a_window_lock_is_granted_in_the_order_of_requests() {
     let one = &all[0];
     let requests = [Shared, Shared, Exclusive, Shared].map(|kind| one.request(2, kind));
     let granted = |at: usize| one.is_granted(&requests[at]);
-    // A shared lock lets the next one in; the exclusive one waits for both.
+    // A shared lock lets the next shared request in; the exclusive request waits for both.
     assert!(!granted(1) && granted(0) && granted(1) && !granted(2) && !granted(3));
     one.release(2, Shared);
     assert!(!granted(2));
@@ -91,7 +91,7 @@ fn a_window_lock_is_granted_in_the_order_of_requests() {
     assert!(granted(2) && !granted(3));
     one.release(2, Exclusive);
     assert!(granted(3));
-    // The other parts have locks of their own.
+    // The parts of other members have locks of their own.
     assert!(one.is_granted(&one.request(1, Exclusive)));
 }
 
@@ -118,13 +118,13 @@ fn the_end_of_a_member_that_holds_a_stripe_is_noticed() {
     assert!(has_ended(process));
     let all = members(64);
     all[0].member(0).process.store(process, Ordering::Relaxed);
-    // The stripe stays held, for sets and for one.
+    // The stripe stays locked, for requests of a set and of one lock.
     std::mem::forget(all[0].hold_one(2, 70).unwrap());
     let gone = |error: Error| matches!(error.fault(), Fault::Gone { peer: 5 });
     assert!(all[1].hold(2, all[1].stripes(60, 8)).is_err_and(gone));
     assert!(all[1].hold_one(2, 127).is_err_and(gone));
     drop(all[1].hold_one(2, 63).unwrap());
-    // In another name space the number says nothing.
+    // In another PID namespace the number has no meaning.
     all[0].member(0).space.store(1, Ordering::Relaxed);
     assert!(!all[1].has_ended(1) && !all[1].has_ended(77));
 }

@@ -1,15 +1,18 @@
-//! Costs of operations behind a barrier, which ranks leave at different times.
+//! Costs of collective operations that follow a barrier: ranks begin them at different times,
+//! because they leave the barrier at different times.
 
 use super::trees::Ends;
 use super::{Algorithm, Case, Collective};
 
-/// Most ranks that are followed through the barrier before an operation.
+/// The greatest number of ranks that are followed one by one through the barrier before an
+/// operation.
 const MOST_FOLLOWED: usize = 512;
-/// Operations and barriers before the one that counts.
+/// The number of operations and barriers that are simulated before the operation whose time counts.
 const ROUNDS: usize = 2;
 
 impl Case {
-    /// The times at which ranks leave a barrier that they enter at these times.
+    /// The times at which ranks leave a barrier that they enter at the times `entered`, in
+    /// nanoseconds.
     fn left_barrier(&self, entered: &[u64]) -> Vec<u64> {
         let case = Case { bytes: 0, ..*self };
         let most = self.spread.most.max(1);
@@ -32,8 +35,8 @@ impl Case {
         released.flatten().collect()
     }
 
-    /// The times at which ranks end exchanges at the distances 1, 2, 4… that they begin at these
-    /// times.
+    /// The times at which ranks end exchanges at the distances 1, 2, 4… that they begin at the
+    /// times `entered`, in nanoseconds.
     fn left_exchanges(&self, entered: &[u64]) -> Vec<u64> {
         let mut now = entered.to_vec();
         let mut distance = 1;
@@ -50,8 +53,8 @@ impl Case {
         now
     }
 
-    /// The times of the ranks in an operation behind a barrier, which follows the same operation.
-    /// Ranks leave a barrier one after the other: those first that entered it last.
+    /// The time that each rank spends in an operation behind a barrier, which itself follows the
+    /// same operation. Ranks do not leave a barrier together: the last to enter leave it first.
     pub(super) fn behind_barrier(&self, operation: impl Fn(&[u64]) -> Vec<u64>) -> Ends {
         if self.ranks > MOST_FOLLOWED {
             return Ends::of(&operation(&self.together()));

@@ -1,33 +1,34 @@
 //! The choice of an algorithm for an operation between two groups in which each member gets data of
 //! all members of the remote group.
 //!
-//! - [`Algorithm::Linear`]: each member sends its data to each of the remote group;
-//! - [`Algorithm::TwoLevel`]: data are collected at the first member of a group, go to the first of
-//!   the other, and are distributed there;
+//! - [`Algorithm::Linear`]: each member sends its data to each member of the remote group;
+//! - [`Algorithm::TwoLevel`]: data are collected at the first member of a group, sent to the first
+//!   member of the other group, and distributed there;
 //! - [`Algorithm::TwoLevelParts`]: each member combines a part of the vectors of its group, and
-//!   sends it to each of the remote group.
+//!   sends it to each member of the remote group.
 
 use super::{Algorithm, Case, Collective, rows, time};
 
-/// Within shared memory: members of a group that take the data of each remote member.
+/// Within shared memory: up to this number of members of the larger group, each member receives the
+/// data of each remote member.
 pub(crate) const FEW: usize = 4;
 
-/// Within shared memory: bytes from which on a vector is combined in parts.
+/// Within shared memory: the number of bytes from which on a vector is combined in parts.
 const PARTS: usize = 8 << 10;
 
-/// Within shared memory: bytes of a block from which on it is sent to each remote member.
+/// Within shared memory: the number of bytes from which on a block is sent to each remote member.
 const LONG_BLOCK: usize = 4 << 10;
 
-/// The facts of an operation between two groups. Both groups see the same.
+/// The facts of an operation between two groups. Both groups have the same facts.
 pub(crate) struct Between {
-    /// All members.
+    /// The facts for all members together.
     pub(crate) joint: Case,
-    /// The members of each group, the first one's first.
+    /// The facts for the members of each group; the first group comes first on all members.
     pub(crate) groups: [Case; 2],
 }
 
 impl Between {
-    /// The algorithm of an allgather whose longest blocks have these bytes.
+    /// The algorithm of an allgather whose longest block has `block` bytes.
     pub(crate) fn allgather(&self, block: usize) -> Algorithm {
         if self.joint.is_in_memory() {
             return match self.most() <= FEW || block >= LONG_BLOCK {
@@ -47,7 +48,7 @@ impl Between {
         }
     }
 
-    /// The algorithm of an allreduce of vectors of these bytes.
+    /// The algorithm of an allreduce of vectors of `bytes` bytes.
     pub(crate) fn allreduce(&self, bytes: usize) -> Algorithm {
         if self.joint.is_in_memory() {
             return match bytes {
@@ -78,13 +79,13 @@ impl Between {
         best.map_or(Algorithm::TwoLevel, |(algorithm, _)| algorithm)
     }
 
-    /// Members of the larger group.
+    /// The number of members of the larger group.
     fn most(&self) -> usize {
         self.groups[0].ranks.max(self.groups[1].ranks)
     }
 }
 
-/// The time of the cheapest algorithm without levels, in nanoseconds, with `bytes` bytes.
+/// The time of the cheapest flat (not two-level) algorithm, in nanoseconds, with `bytes` bytes.
 fn flat_time(of: Collective, case: &Case, bytes: usize) -> u64 {
     if case.ranks < 2 {
         return 0;

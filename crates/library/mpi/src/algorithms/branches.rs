@@ -1,11 +1,11 @@
-//! K-ary trees: the shape that the algorithms and their costs share.
+//! K-ary trees: the shape that both the algorithms and their costs use.
 //!
-//! Places are distances from the root. A branch is a run of places whose first one is its root; the
-//! rest divides into runs of about one length, the branches below it. A tree of one branch below
-//! each place is a chain.
+//! A position in a tree is a distance from the root. A branch is a range of positions whose first
+//! one is its root; the others divide into ranges of about one length, the branches below it. A
+//! tree with one branch below each position is a chain.
 //!
 //! Invariant: vectors that are combined in the order of branches are combined in the order of
-//! places.
+//! positions.
 
 use std::ops::Range;
 
@@ -21,7 +21,8 @@ pub(crate) fn below(
     (0..parts).map(move |part| edge(part)..edge(part + 1))
 }
 
-/// The branch with the root `place` in a tree of `size` places, and the place above it.
+/// The branch whose root is the position `place` in a tree of `size` positions, and the position
+/// above it.
 pub(crate) fn branch(place: usize, size: usize, arity: usize) -> (Range<usize>, Option<usize>) {
     let (mut branch, mut above) = (0..size, None);
     while branch.start != place
@@ -33,7 +34,7 @@ pub(crate) fn branch(place: usize, size: usize, arity: usize) -> (Range<usize>, 
     (branch, above)
 }
 
-/// The greatest number of steps from the root to a place.
+/// The greatest number of steps from the root to a position.
 pub(crate) fn depth(size: usize, arity: usize) -> usize {
     let (mut left, mut depth) = (size, 0);
     while left > 1 {
@@ -47,7 +48,7 @@ pub(crate) fn depth(size: usize, arity: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// The steps from the root to a place.
+    /// The number of steps from the root to a position.
     fn steps(place: usize, size: usize, arity: usize) -> usize {
         match branch(place, size, arity).1 {
             None => 0,

@@ -3,38 +3,40 @@
 use super::network::Network;
 use crate::shape::Spread;
 
-/// Vectors shorter than this, in bytes, are always published where members share memory.
+/// Published vectors shorter than this, in bytes, always use a collective buffer if members have
+/// one.
 pub(super) const ALWAYS_SHARED: usize = 8 << 10;
 
 /// The facts of a call that decide on its algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Bytes: of the vector (bcast, reductions), of one rank's block (gather, scatter, alltoall),
-    /// of all blocks together (allgather).
+    /// The number of bytes: of the vector (bcast, reductions), of one rank's block (gather,
+    /// scatter, alltoall), of all blocks together (allgather).
     pub bytes: usize,
-    /// Members of the communicator.
+    /// The number of members of the communicator.
     pub ranks: usize,
-    /// The operation is commutative, or there is none.
+    /// True if the operation is commutative, or nothing is combined.
     pub commutative: bool,
-    /// Every member contributes and gets an equal number of bytes.
+    /// True if every member contributes and gets an equal number of bytes.
     pub even: bool,
-    /// The members share memory and have a buffer for this call.
+    /// True if the members share memory and have a collective buffer for this call.
     pub shared: bool,
-    /// The members can copy directly from and to each other's memory.
+    /// True if the members can copy directly from and to each other's memory.
     pub direct: bool,
     /// Bytes of the longest vector that a member would publish in shared memory.
     pub published: usize,
-    /// The members by host.
+    /// The distribution of the members over hosts.
     pub spread: Spread,
-    /// The network between them.
+    /// The network between the members.
     pub network: Network,
-    /// Branches of each rank in k-ary trees; `None`: by the network, the ranks and the size.
+    /// The number of branches of each rank in k-ary trees; `None`: chosen by network, ranks and
+    /// size.
     pub arity: Option<usize>,
 }
 
 impl Case {
-    /// Blocks of one size, and an operation that is commutative if there is one, on one host. The
-    /// members do not share a collective buffer.
+    /// The usual case on one host: blocks of one size, a commutative operation if there is one, and
+    /// no collective buffer.
     pub fn usual(bytes: usize, ranks: usize) -> Case {
         Case {
             bytes,
@@ -50,7 +52,8 @@ impl Case {
         }
     }
 
-    /// The members share the memory of one host, so measured sizes decide.
+    /// True if the members share the memory of one host, so that measured limits of size choose the
+    /// algorithm, not costs.
     pub(crate) fn is_in_memory(&self) -> bool {
         self.spread.hosts <= 1 && self.network.memory
     }

@@ -1,12 +1,12 @@
-//! Each row of the table earns its place: a search over sizes, ranks, hosts and networks finds a
-//! call for which it is chosen by default.
+//! Each row of the table is of use: a search over sizes, ranks, hosts and networks finds a call for
+//! which it is chosen by default.
 
 use super::*;
 use crate::shape::Spread;
 use channel::PathCosts;
 
-/// A path over a device: flight, read, post and poll in nanoseconds, copies and stores in
-/// picoseconds per byte, and megabytes per second.
+/// The costs of a path over a device: times of flight, read, post and poll in nanoseconds; of
+/// copies, memory and stores in picoseconds per byte; the bandwidth in megabytes per second.
 const fn device(times: [u64; 4], per_byte: [u64; 3], mb_per_s: u64) -> PathCosts {
     let [flight_ns, read_ns, post_ns, poll_ns] = times;
     let [copy_ps, memory_ps, store_ps] = per_byte;
@@ -42,7 +42,8 @@ const PATHS: [PathCosts; 4] = [
     device([9000, 20_000, 2500, 1000], [83, 10, 0], 1150),
 ];
 
-/// Networks whose hosts share memory, and whose ranks reach each other through a device.
+/// Networks whose hosts share memory, and networks whose ranks always reach each other through a
+/// device.
 fn networks() -> Vec<Network> {
     let of = |across: PathCosts| {
         let loopback = PathCosts {
@@ -59,7 +60,7 @@ fn networks() -> Vec<Network> {
     PATHS.into_iter().flat_map(of).collect()
 }
 
-/// Placements of some numbers of ranks.
+/// Distributions of some numbers of ranks over hosts.
 fn spreads() -> Vec<Spread> {
     let mut all = Vec::new();
     for ranks in [2usize, 3, 4, 5, 8, 16, 24, 64, 512] {
@@ -94,7 +95,7 @@ fn ranks(spread: &Spread) -> usize {
     }
 }
 
-/// The calls of all sizes, placements, networks and kinds of arguments.
+/// The calls of all sizes, distributions, networks and kinds of arguments.
 fn cases() -> impl Iterator<Item = Case> {
     let networks = networks();
     let placed = spreads().into_iter().flat_map(move |spread| {
@@ -114,7 +115,8 @@ fn cases() -> impl Iterator<Item = Case> {
                     network,
                     ..Case::usual(bytes, ranks(&spread))
                 };
-                // In memory: without a buffer, with one, with vectors that are not published.
+                // In memory also: with a buffer, with direct copies, with vectors that are not
+                // published.
                 let shared = |direct, published| Case {
                     shared: true,
                     direct,

@@ -1,18 +1,23 @@
-//! Contests: members that share memory measure each [`Way`] of a collective operation, and take the
+//! Contests: members that share memory measure each [`Way`] of a collective operation, and use the
 //! fastest.
 //!
-//! The fastest one depends on the caches between the cores, on the processor's copies and on the
-//! other load of the cores, so a table of sizes that was measured on one machine is wrong on the
-//! next. All members make the calls of a communicator in one order. So each member derives from its
-//! count of calls which [`Way`] has the turn, and times its own calls; after a set of turns the
-//! members add up their times. Equal sums lead to equal decisions.
+//! Which one is fastest depends on the caches between the cores, on the processor's copies and on
+//! the other load of the cores, so sizes measured on one machine are wrong on the next. All members
+//! make the calls of a communicator in one order. So each member derives from its count of calls
+//! which [`Way`] the call uses, and times its own calls; after a set of turns the members add up
+//! their times. Equal sums lead to equal decisions.
 //!
-//! Only operations that move data have contests: the order in which a reduction combines follows
-//! from facts alone.
+//! Only operations that move data have contests: in a reduction, the order of combining must follow
+//! from the facts of the call alone.
 //!
 //! Invariants:
-//! - a contest moves by its calls and by agreed sums, never by a time of one member;
-//! - most calls take the winner of the last contest: the pauses between contests double.
+//! - a contest advances by calls and by agreed sums, never by the time of one member;
+//! - most calls use the winner of the last contest: the pauses between contests double.
+//!
+//! If all members know the costs that earlier jobs have kept ([`KeptWays`]), the first calls use
+//! the best of them, and the first contest comes after a pause.
+
+use std::sync::Arc;
 
 use super::case::ALWAYS_SHARED;
 use super::names::{Algorithm, Collective};
@@ -20,11 +25,11 @@ use super::names::{Algorithm, Collective};
 /// The data path of an operation among members that share memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
-    /// Vectors in a collective buffer.
+    /// Vectors are published in a collective buffer.
     Buffer,
-    /// Copies straight between the members' memory.
+    /// Data are copied directly between the members' memory.
     Direct,
-    /// Messages, by the algorithm of the table.
+    /// Messages carry the data, by the algorithm that the table chooses.
     Messages,
 }
 
@@ -43,35 +48,38 @@ impl Way {
 /// The number of variants of [`Way`].
 pub(crate) const WAYS: usize = 3;
 
+/// The names of the variants of [`Way`], in their order.
+pub(crate) const WAY_NAMES: [&str; WAYS] = ["buffer", "direct", "messages"];
+
 const ALL: [Way; WAYS] = [Way::Buffer, Way::Direct, Way::Messages];
 
-/// Calls before the first contest, ten times those of a contest: a program that calls seldom pays
-/// nothing, and any other at most the tenth part of its calls.
-const BEFORE: u32 = 320;
-/// Calls in a row by each [`Way`], in the first and in the second set of turns. The first of them
-/// is not timed.
+/// The number of calls before the first contest: about twice those in a contest. Its result is kept
+/// for later jobs, so it pays even where this job ends soon after.
+const BEFORE: u32 = 64;
+/// The number of consecutive calls by each [`Way`], in the first and in the second set of turns.
+/// The first of these calls is not timed.
 const TURNS: [usize; 2] = [4, 8];
-/// Calls from one contest to the next, at first and at last.
+/// The number of calls from one contest to the next: at first, and (`PAUSE_AT_MOST`) at last.
 const PAUSE: u32 = 1024;
 const PAUSE_AT_MOST: u32 = 8192;
-/// A [`Way`] that takes more than 3 / 2 of the least time is left out of the second set.
+/// A [`Way`] is left out of the second set if its time is more than 3 / 2 of the least time.
 const CLOSE: (u64, u64) = (3, 2);
-/// A [`Way`] that takes more than this multiple of the least time is in every second contest only.
+/// A [`Way`] whose time is more than this multiple of the least is in every second contest only.
 const FAR: u64 = 4;
-/// A [`Way`] replaces the chosen one only if it is faster by the share 1 / `MARGIN`.
+/// A [`Way`] replaces the chosen one only if it is faster by at least 1 / `MARGIN` of its own time.
 const MARGIN: u64 = 16;
 
-/// The next thing to do in a call.
+/// The next action of a member in a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
-    /// The members add up these times, and pass the sums to [`Contests::compared`]; the call then
-    /// asks again.
+    /// The members must add up these times by an exchange, and pass the sums to
+    /// [`Contests::compared`]; then they ask for the next action of the call again. In nanoseconds.
     Compare([u64; WAYS]),
-    /// The call uses this [`Way`], and its time is recorded if it is `timed`.
+    /// The call uses this [`Way`].
     Take {
         /// The data path of the call.
         way: Way,
-        /// The time of the call counts.
+        /// True if the time of the call is recorded.
         timed: bool,
     },
 }
@@ -80,24 +88,80 @@ pub(crate) enum Turn {
 #[derive(Debug, Default)]
 pub(crate) struct Contests {
     all: Vec<(Subject, Contest)>,
+    /// The costs of earlier jobs, if all members know them.
+    kept: Option<KeptWays>,
 }
 
-/// Calls that are alike: of one collective, with vectors of similar length.
+/// The costs of each [`Way`] for each class of calls, as earlier jobs have kept them.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptWays(Arc<[[u32; WAYS]]>);
+
+impl KeptWays {
+    /// The costs that `cost` returns for the [`Way`] with an index; 0 stands for an unknown one.
+    pub(crate) fn new(cost: impl Fn(Subject, usize) -> u32) -> KeptWays {
+        let all = Subject::all().map(|subject| std::array::from_fn(|way| cost(subject, way)));
+        KeptWays(all.collect())
+    }
+
+    /// The fastest possible [`Way`], if the costs of all that are possible are known.
+    fn best(&self, of: Subject, possible: [bool; WAYS]) -> Option<Way> {
+        let costs = self.0.get(of.number())?;
+        let known = || (0..WAYS).filter(|way| possible[*way]);
+        if known().any(|way| costs[way] == 0) {
+            return None;
+        }
+        known().min_by_key(|way| costs[*way]).map(|way| ALL[way])
+    }
+}
+
+/// A class of calls: calls of one collective with vectors of similar length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Subject {
     collective: Collective,
-    /// The length of the published vector, as a power of two.
+    /// The binary logarithm of the length of the published vector in bytes, rounded down.
     length: u32,
 }
 
+/// The least and the greatest `length` of a [`Subject`]: calls with longer vectors are in the
+/// class of the greatest.
+const SHORTEST: u32 = ALWAYS_SHARED.ilog2();
+const LONGEST: u32 = 24;
+/// The collectives that have contests.
+const MOVERS: [Collective; 5] = [
+    Collective::Bcast,
+    Collective::Gather,
+    Collective::Scatter,
+    Collective::Allgather,
+    Collective::Alltoall,
+];
+const LENGTHS: usize = (LONGEST - SHORTEST + 1) as usize;
+
 impl Subject {
-    /// The subject of a call in which members would publish `published` bytes. `None`: such calls
-    /// have no contest.
+    /// The number of classes.
+    pub(crate) const COUNT: usize = MOVERS.len() * LENGTHS;
+
+    /// All classes, by their numbers.
+    pub(crate) fn all() -> impl Iterator<Item = Subject> {
+        let lengths = || SHORTEST..=LONGEST;
+        let of = move |collective| lengths().map(move |length| Subject { collective, length });
+        MOVERS.into_iter().flat_map(of)
+    }
+
+    /// The number of the class, less than [`COUNT`](Subject::COUNT).
+    pub(crate) fn number(self) -> usize {
+        let mover = MOVERS.iter().position(|mover| *mover == self.collective);
+        mover.unwrap_or(0) * LENGTHS + (self.length - SHORTEST) as usize
+    }
+
+    /// The collective, and the least length of the published vector in bytes.
+    pub(crate) fn situation(self) -> (Collective, usize) {
+        (self.collective, 1 << self.length)
+    }
+
+    /// The class of a call in which members would publish `published` bytes. `None`: there are no
+    /// contests for such calls.
     pub(crate) fn of(collective: Collective, published: usize) -> Option<Subject> {
-        /// Longer vectors have one subject.
-        const LONGEST: u32 = 24;
-        use Collective::*;
-        let moves = matches!(collective, Bcast | Gather | Scatter | Allgather | Alltoall);
+        let moves = MOVERS.contains(&collective);
         let is_long = (ALWAYS_SHARED..usize::MAX).contains(&published);
         (moves && is_long).then(|| Subject {
             collective,
@@ -112,7 +176,8 @@ struct Contest {
     chosen: Way,
     /// True for each [`Way`] that takes part in the current set of turns.
     contenders: [bool; WAYS],
-    /// True for each [`Way`] that was far behind in the last contest.
+    /// True for each [`Way`] whose time was more than [`FAR`] times the least time in the last
+    /// contest.
     far: [bool; WAYS],
     times: [Times; WAYS],
     contests: u32,
@@ -121,15 +186,15 @@ struct Contest {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Calls until the next contest.
+    /// The number of calls until the next contest.
     Pause(u32),
-    /// The set of turns, the [`Way`] whose turn it is, and its calls so far.
+    /// The number of the set of turns, the [`Way`] whose turn it is, and the calls that it has had.
     Turns {
         set: usize,
         way: usize,
         calls: usize,
     },
-    /// The members compare the times of this set.
+    /// The members compare the times of the set with this number.
     Compare(usize),
 }
 
@@ -148,8 +213,8 @@ impl Times {
         }
     }
 
-    /// The mean of all but the greatest, which may have been interrupted. Where ranks share a core,
-    /// some calls of a [`Way`] always take long, so a median would be too low.
+    /// The mean of all times but the greatest, whose call may have been interrupted. If ranks share
+    /// a core, some calls of a [`Way`] always take long, so a median would be too low.
     fn mean(&self) -> u64 {
         let known = &self.kept[..self.count];
         let greatest = known.iter().copied().max().unwrap_or(0);
@@ -160,31 +225,48 @@ impl Times {
 }
 
 impl Contests {
-    /// The turn of the next call. `first`: the choice of the table. `possible`: true for each
-    /// [`Way`] that works, in the order of the enum; called when a contest begins.
+    /// The next action in a call. `first` is the choice of the table. `possible` returns true for
+    /// each [`Way`] that works, in the order of the enum; it is called when a contest begins.
     pub(crate) fn next(
         &mut self,
         of: Subject,
         first: Way,
-        possible: impl FnOnce() -> [bool; WAYS],
+        possible: impl Fn() -> [bool; WAYS],
     ) -> Turn {
         let known = self.all.iter().position(|(subject, _)| *subject == of);
-        let at = known.unwrap_or_else(|| {
-            self.all.push((of, Contest::new(first)));
-            self.all.len() - 1
-        });
+        let at = match (known, &self.kept) {
+            (Some(at), _) => at,
+            (None, None) => self.add(of, Contest::new(first)),
+            (None, Some(kept)) => {
+                let contest = match kept.best(of, possible()) {
+                    Some(best) => Contest::after_a_pause(best),
+                    None => Contest::new(first),
+                };
+                self.add(of, contest)
+            }
+        };
         self.all[at].1.next(possible)
     }
 
-    /// The contests of a communicator with the same members: what has won holds there too.
+    fn add(&mut self, of: Subject, contest: Contest) -> usize {
+        self.all.push((of, contest));
+        self.all.len() - 1
+    }
+
+    /// Begins further classes with these costs, which all members know.
+    pub(crate) fn begin_with(&mut self, kept: KeptWays) {
+        self.kept = Some(kept);
+    }
+
+    /// The contests for another communicator with the same members. They begin with the winners of
+    /// this communicator's contests.
     pub(crate) fn inherited(&self) -> Contests {
         let all = self.all.iter();
-        let all = all.map(|(subject, contest)| {
-            let mut child = Contest::new(contest.chosen);
-            child.rest(false);
-            (*subject, child)
-        });
-        Contests { all: all.collect() }
+        let all = all.map(|(subject, contest)| (*subject, Contest::after_a_pause(contest.chosen)));
+        Contests {
+            all: all.collect(),
+            kept: self.kept.clone(),
+        }
     }
 
     /// The winner of the last contest, or the choice of the table before the first. `None`: there
@@ -195,7 +277,7 @@ impl Contests {
         Some(contest.chosen)
     }
 
-    /// The sums of the members' times.
+    /// Takes the sums of the members' times, and decides on the winner or on a second set of turns.
     pub(crate) fn compared(&mut self, of: Subject, sums: [u64; WAYS]) {
         if let Some((_, contest)) = self.all.iter_mut().find(|(subject, _)| *subject == of) {
             contest.compared(sums);
@@ -221,6 +303,13 @@ impl Contest {
             contests: 0,
             pause: PAUSE,
         }
+    }
+
+    /// A contest that another one has preceded.
+    fn after_a_pause(chosen: Way) -> Contest {
+        let mut contest = Contest::new(chosen);
+        contest.rest(false);
+        contest
     }
 
     fn next(&mut self, possible: impl FnOnce() -> [bool; WAYS]) -> Turn {
@@ -321,7 +410,7 @@ impl Contest {
         self.rest(is_beaten);
     }
 
-    /// Ends a contest. `changed`: the winner is not the one of the last contest.
+    /// Ends a contest. `changed`: the winner differs from that of the last contest.
     fn rest(&mut self, changed: bool) {
         if changed {
             self.pause = PAUSE;
@@ -332,167 +421,4 @@ impl Contest {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const SUBJECT: Subject = Subject {
-        collective: Collective::Allgather,
-        length: 16,
-    };
-
-    /// Members that each time their own calls.
-    struct Members {
-        all: Vec<Contests>,
-        taken: [u32; WAYS],
-        compared: u32,
-    }
-
-    impl Members {
-        fn new(count: usize) -> Members {
-            Members {
-                all: (0..count).map(|_| Contests::default()).collect(),
-                taken: [0; WAYS],
-                compared: 0,
-            }
-        }
-
-        /// One call of all members. `time`: the nanoseconds of a member by a [`Way`].
-        fn call(&mut self, possible: [bool; WAYS], time: impl Fn(usize, usize) -> u64) -> Way {
-            loop {
-                let turns = self.all.iter_mut();
-                let turns: Vec<_> = turns
-                    .map(|member| member.next(SUBJECT, Way::Buffer, || possible))
-                    .collect();
-                if let Turn::Compare(_) = turns[0] {
-                    let mut sums = [0; WAYS];
-                    for turn in &turns {
-                        let Turn::Compare(times) = turn else {
-                            panic!("{turns:?}");
-                        };
-                        (0..WAYS).for_each(|way| sums[way] += times[way]);
-                    }
-                    self.compared += 1;
-                    let members = self.all.iter_mut();
-                    members.for_each(|member| member.compared(SUBJECT, sums));
-                    continue;
-                }
-                assert!(turns.iter().all(|turn| *turn == turns[0]), "{turns:?}");
-                let Turn::Take { way, timed } = turns[0] else {
-                    unreachable!()
-                };
-                self.taken[way as usize] += 1;
-                if timed {
-                    for (number, member) in self.all.iter_mut().enumerate() {
-                        member.record(SUBJECT, way, time(number, way as usize));
-                    }
-                }
-                return way;
-            }
-        }
-    }
-
-    #[test]
-    fn only_long_moved_data_have_subjects() {
-        let of = Subject::of;
-        assert_eq!(of(Collective::Allreduce, 1 << 20), None);
-        assert_eq!(of(Collective::Bcast, ALWAYS_SHARED - 1), None);
-        assert_eq!(of(Collective::Bcast, usize::MAX), None);
-        let (short, long) = (
-            of(Collective::Bcast, 8 << 10),
-            of(Collective::Bcast, 16 << 10),
-        );
-        assert!(short.is_some() && long.is_some() && short != long);
-        assert_eq!(of(Collective::Bcast, 9 << 10), short);
-        assert_eq!(
-            of(Collective::Bcast, 1 << 30),
-            of(Collective::Bcast, 1 << 40)
-        );
-    }
-
-    #[test]
-    fn the_fastest_way_wins_and_is_left_only_for_a_better_one() {
-        let mut members = Members::new(3);
-        for _ in 0..400 {
-            members.call([true; WAYS], |_, way| [900, 2000, 300][way]);
-        }
-        assert_eq!(members.all[1].chosen(SUBJECT), Some(Way::Messages));
-        assert_eq!(members.compared, 1);
-        // A little better is not enough.
-        for _ in 0..3000 {
-            members.call([true; WAYS], |_, way| [295, 2000, 300][way]);
-        }
-        assert_eq!(members.all[1].chosen(SUBJECT), Some(Way::Messages));
-        // The machine's state changes: that is found in one of the next contests.
-        for _ in 0..9000 {
-            members.call([true; WAYS], |_, way| [290, 100, 300][way]);
-        }
-        assert_eq!(members.all[1].chosen(SUBJECT), Some(Way::Direct));
-    }
-
-    #[test]
-    fn a_child_begins_with_what_has_won() {
-        let mut members = Members::new(2);
-        for _ in 0..400 {
-            members.call([true; WAYS], |_, way| [900, 2000, 300][way]);
-        }
-        let mut child = members.all[0].inherited();
-        let way = Way::Messages;
-        let turn = child.next(SUBJECT, Way::Buffer, || [true; WAYS]);
-        assert_eq!(turn, Turn::Take { way, timed: false });
-    }
-
-    #[test]
-    fn a_way_that_does_not_work_is_never_taken() {
-        let mut members = Members::new(2);
-        for _ in 0..5000 {
-            members.call([true, false, true], |_, way| [500, 1, 400][way]);
-        }
-        assert_eq!(members.taken[Way::Direct as usize], 0);
-        let mut members = Members::new(2);
-        for _ in 0..5000 {
-            members.call([true, false, false], |_, _| 500);
-        }
-        assert_eq!((members.compared, members.taken[0]), (0, 5000));
-    }
-
-    #[test]
-    fn one_interrupted_call_of_each_way_changes_nothing() {
-        let mut members = Members::new(2);
-        let calls = std::cell::Cell::new(0);
-        for call in 0..400 {
-            calls.set(call);
-            members.call([true, false, true], |member, way| {
-                let late = if member == 0 && calls.get() % 8 == 1 {
-                    1_000_000
-                } else {
-                    0
-                };
-                [500, 0, 400][way] + late
-            });
-        }
-        assert_eq!(members.all[0].chosen(SUBJECT), Some(Way::Messages));
-    }
-
-    proptest! {
-        /// Whatever the times of each member, all take equal turns, and what contests cost is
-        /// bounded.
-        #[test]
-        fn members_agree_and_lose_little(
-            times in prop::collection::vec(prop::array::uniform3(1_000u64..4_000), 2..6),
-        ) {
-            let mut members = Members::new(times.len());
-            let sum = |way: usize| times.iter().map(|own| own[way]).sum::<u64>();
-            let least = (0..WAYS).map(sum).min().unwrap();
-            let mut spent = 0;
-            for _ in 0..2000 {
-                spent += sum(members.call([true; WAYS], |member, way| times[member][way]) as usize);
-            }
-            let worst = (0..WAYS).map(sum).max().unwrap();
-            // The calls before the first contest, and at most three contests.
-            let lost = (u64::from(BEFORE) + 3 * (2 * 12)) * (worst - least);
-            prop_assert!(spent <= 2000 * (least + least / MARGIN) + lost);
-        }
-    }
-}
+mod tests;

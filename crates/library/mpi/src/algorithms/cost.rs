@@ -1,19 +1,20 @@
 //! Costs of algorithms: pure functions of a [`Case`], in nanoseconds.
 //!
-//! An algorithm is a series of rounds, whose costs are in `pattern_costs`.
+//! An algorithm is a series of steps whose costs are in `pattern_costs`.
 //!
-//! Combining the operands of a reduction takes the time of a copy: recursive doubling combines the
-//! whole vector in each round, the algorithms of parts once.
+//! Combining operands takes the time of a copy: recursive doubling combines the whole vector in
+//! each step, the algorithms that divide the vector combine it once.
 
 use super::pieces::LEVEL_PIECE;
 use super::trees::Ends;
 use super::{Algorithm, Case, Collective};
 
-/// Bytes of the length of a block that only its owner and the root know.
+/// Bytes of the message that carries the length of a block.
 const LENGTH: usize = 8;
 
 impl Case {
-    /// The operation `of` in this case, by the best algorithm without levels.
+    /// The end times of the operation `of` in this case, by the cheapest flat (not two-level)
+    /// algorithm.
     fn best(&self, of: Collective) -> Ends {
         let Some(algorithm) = super::cheapest_flat(of, self) else {
             return Ends::default();
@@ -22,7 +23,8 @@ impl Case {
         followed.unwrap_or_else(|| super::ends(of, algorithm, self))
     }
 
-    /// A step within each host that only its leader waits for, then one among the leaders.
+    /// The end times of a step within each host for which only the leader waits, followed by a step
+    /// among the leaders.
     fn collect(&self, inside: Ends, across: Ends) -> Ends {
         let (ranks, leaders) = (self.ranks as u64, self.spread.hosts as u64);
         let others = ranks.saturating_sub(leaders);
@@ -57,14 +59,14 @@ pub(super) fn bcast(algorithm: Algorithm, case: &Case) -> Ends {
             Ends::all(scatter.last + case.ring(case.ranks - 1, part))
         }
         Algorithm::TwoLevel => {
-            // While the last piece spreads, all others have.
+            // While the last piece is broadcast within hosts, all others already have been.
             let pieces = bytes.div_ceil(LEVEL_PIECE).max(1) as u64;
             let inside = case
                 .inside_hosts(bytes.min(LEVEL_PIECE))
                 .best(Collective::Bcast);
             let across = case.among_leaders(bytes, 1).best(Collective::Bcast);
             let behind = ((pieces - 1) * inside.last).saturating_sub(across.last);
-            // Long messages occupy the first leaders while they pass on.
+            // Long messages occupy the first leaders while they are sent on.
             let across = match bytes > case.network.longest_packet(true) {
                 true => Ends::all(across.last),
                 false => across,
@@ -248,7 +250,7 @@ pub(super) fn allreduce(algorithm: Algorithm, case: &Case) -> Ends {
 pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     let part = bytes.div_ceil(case.ranks.max(1));
-    // Of the parts that the other ranks send.
+    // The time of combining the parts that the other ranks send.
     let others = case.network.combining((case.ranks - 1) * part);
     match algorithm {
         Algorithm::RecursiveHalving => {
@@ -275,7 +277,8 @@ pub(super) fn reduce_scatter(algorithm: Algorithm, case: &Case) -> Ends {
     }
 }
 
-/// `of`: the operation itself, which also takes place on each level.
+/// The end times of MPI_Scan or MPI_Exscan. `of` is that collective: the two-level algorithm
+/// performs it within each host and among the leaders.
 pub(super) fn scan(of: Collective, algorithm: Algorithm, case: &Case) -> Ends {
     let bytes = case.bytes;
     match algorithm {

@@ -51,7 +51,7 @@ named! {
 }
 
 impl Collective {
-    /// The blocking procedures that are this operation.
+    /// The blocking MPI procedures of this collective.
     pub const fn procedures(self) -> &'static [&'static str] {
         match self {
             Collective::Barrier => &["MPI_Barrier"],
@@ -71,29 +71,29 @@ impl Collective {
 named! {
     /// An algorithm of a collective operation.
     Algorithm {
-        /// Exchanges with the neighbours at distance 1, 2, 4…
+        /// Empty messages between ranks at distance 1, 2, 4…
         Dissemination = "dissemination",
-        /// Along a binomial tree.
+        /// Messages along a binomial tree.
         Binomial = "binomial",
-        /// Along a tree in which each rank has an equal number of branches, in pieces.
+        /// Pieces of a message along a tree in which each rank has an equal number of branches.
         KAry = "k-ary",
-        /// One rank with all others, one message each.
+        /// One message between the root and each other rank, without a tree.
         Linear = "linear",
         /// A scatter of the message, then an allgather of its parts.
         ScatterAllgather = "scatter-allgather",
-        /// From rank to rank, in pieces.
+        /// Pieces of a message from each rank to the next.
         Chain = "chain",
-        /// Exchanges with partners at distance 1, 2, 4…, of twice as much each time.
+        /// Exchanges with partners at distance 1, 2, 4…; the amount of data doubles in each step.
         RecursiveDoubling = "recursive-doubling",
-        /// Exchanges with partners, of half as much each time.
+        /// Exchanges with partners; the amount of data halves in each step.
         RecursiveHalving = "recursive-halving",
         /// Bundles of blocks to ranks at distance 1, 2, 4… (Bruck and others 1997).
         Bruck = "bruck",
-        /// Blocks from neighbour to neighbour in a circle.
+        /// Blocks from neighbour to neighbour in a ring.
         Ring = "ring",
-        /// Blocks from neighbour to neighbour in a circle, in pieces that stay in caches.
+        /// Blocks from neighbour to neighbour in a ring, in pieces that stay in caches.
         CachedRing = "cached-ring",
-        /// Exchanges with each partner in turn.
+        /// Exchanges with one partner after another.
         Pairwise = "pairwise",
         /// Reduction of parts by halving, then an allgather of the parts (Rabenseifner 2004).
         Rabenseifner = "rabenseifner",
@@ -101,14 +101,14 @@ named! {
         ReduceBcast = "reduce-bcast",
         /// A reduction to rank 0, then a scatter of its result.
         ReduceScatter = "reduce-scatter",
-        /// Each member copies from and to the memory of the others.
+        /// Direct copies by each member from and to the memory of the others.
         Direct = "direct",
-        /// Within each host, and among one leader of each host.
+        /// Steps within each host, and among one leader of each host.
         TwoLevel = "two-level",
-        /// Within each host, and among several leaders of each host, which each move a part of the
-        /// data. Each host has as many leaders as the smallest host has ranks.
+        /// Steps within each host, and among several leaders of each host, each of which moves a
+        /// part of the data. Each host has as many leaders as the smallest host has ranks.
         TwoLevelParts = "two-level-parts",
-        /// Each member publishes its vector to all others in a collective buffer.
+        /// Vectors that each member publishes to all others in a collective buffer.
         Shared = "shared",
     }
 }

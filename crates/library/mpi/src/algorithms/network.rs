@@ -1,4 +1,5 @@
-//! The network of a communicator, as costs know it.
+//! The properties of the network between the members of a communicator, from which the costs of
+//! algorithms are computed.
 //!
 //! Invariant: a network has only numbers that all members of the communicator have agreed on.
 
@@ -11,15 +12,16 @@ pub struct Network {
     pub across: PathCosts,
     /// The path between ranks of one host: the worst costs of all members.
     pub inside: PathCosts,
-    /// The ranks of a host share memory; otherwise they reach each other through a device.
+    /// True if the ranks of a host share memory; otherwise they reach each other through a device.
     pub memory: bool,
 }
 
-/// Bytes. Longer copies occupy the host's memory in parts, so they do not all overlap.
+/// The bytes of the longest copies of which any number overlap; longer ones compete for the host's
+/// memory.
 const SHARED_PART: usize = 16 << 10;
 
 impl Network {
-    /// Ranks that share the memory of one host.
+    /// The network of ranks that share the memory of one host.
     pub const MEMORY: Network = Network {
         across: PathCosts::MEMORY,
         inside: PathCosts::MEMORY,
@@ -33,12 +35,13 @@ impl Network {
         }
     }
 
-    /// The longest message that leaves at once, between hosts or within one.
+    /// Bytes of the longest message that leaves in one packet, between hosts (`across`) or within
+    /// one.
     pub(super) fn longest_packet(&self, across: bool) -> usize {
         self.path(across).eager as usize
     }
 
-    /// Time on the link of `bytes` bytes, in nanoseconds.
+    /// Time for which `bytes` bytes occupy the link, in nanoseconds.
     fn on_link(&self, bytes: u64) -> u64 {
         (u128::from(bytes) * 1_000_000_000 / u128::from(self.across.bandwidth.max(1))) as u64
     }
@@ -53,18 +56,19 @@ impl Network {
         self.copy(bytes as u64)
     }
 
-    /// Time of the poll that finds arrivals, in nanoseconds.
+    /// Time of the poll that finds arrived packets, in nanoseconds.
     pub(super) fn poll(&self) -> u64 {
         self.inside.poll_ns
     }
 
-    /// The steps of a message of `bytes` bytes between hosts or within one.
+    /// The costs of the steps of a message of `bytes` bytes, between hosts (`across`) or within
+    /// one.
     pub(super) fn message(&self, bytes: u64, across: bool) -> MessageCosts {
         self.path(across).message(bytes)
     }
 
-    /// Time until `messages` messages of `bytes` bytes that the ranks of one host send to other
-    /// hosts at the same time, while as many arrive, have all been received, in nanoseconds.
+    /// The ranks of one host send `messages` messages of `bytes` bytes to other hosts at the same
+    /// time, while as many arrive. Returns the time until all have been received, in nanoseconds.
     pub(super) fn across(&self, bytes: u64, messages: u64) -> u64 {
         if messages == 0 {
             return 0;
@@ -81,8 +85,8 @@ impl Network {
         }
     }
 
-    /// Time until `messages` messages of `bytes` bytes among the ranks of one host, each by another
-    /// rank, have all been received, in nanoseconds.
+    /// As many ranks of one host each send a message of `bytes` bytes within the host. Returns the
+    /// time until all `messages` have been received, in nanoseconds.
     pub(super) fn inside(&self, bytes: u64, messages: u64) -> u64 {
         if messages == 0 {
             return 0;
@@ -93,12 +97,13 @@ impl Network {
                 let own = message.sending + message.receiving;
                 message.flight + own.max(3 * self.memory(bytes, messages))
             }
-            // Ranks that wait leave the memory to others.
+            // Ranks that wait do not use the memory, so others have more of it.
             false => exchange(&message).max(self.memory(bytes, messages)),
         }
     }
 
-    /// Time for which messages of `bytes` copied bytes occupy the host's memory, in nanoseconds.
+    /// Time for which `messages` messages of `bytes` bytes, which are copied, occupy the host's
+    /// memory, in nanoseconds.
     pub(super) fn memory(&self, bytes: u64, messages: u64) -> u64 {
         // Short copies stay in caches, and long ones do not all overlap.
         let part = match bytes as usize {
@@ -110,8 +115,8 @@ impl Network {
     }
 }
 
-/// Time of an exchange of long messages between two ranks, in nanoseconds, with the report to each
-/// rank that the other one has received its message.
+/// Time of an exchange of long messages between two ranks, in nanoseconds. It includes the report
+/// to each rank that the other has received its message.
 fn exchange(message: &MessageCosts) -> u64 {
     message.total() + message.report
 }

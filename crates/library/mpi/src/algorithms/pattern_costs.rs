@@ -1,10 +1,10 @@
-//! Costs of patterns of messages: rounds, chains, rings, trees and exchanges of halves, in
-//! nanoseconds.
+//! Costs of patterns of messages, in nanoseconds: steps in which all ranks send, chains, rings,
+//! trees and exchanges of halves.
 //!
-//! The ranks of a host that send to other hosts in a round share its rails, those that send within
-//! the host share its memory, and the round lasts as long as the longer of the two. Rounds are
-//! costed for hosts of equal numbers of ranks with consecutive ranks; with any other placement all
-//! messages of a round are taken to leave their hosts.
+//! In a step, the ranks of a host that send to other hosts share its rails, those that send within
+//! the host share its memory, and the step lasts as long as the longer of the two. The costs of
+//! steps assume hosts with equal numbers of consecutive ranks; with any other distribution, all
+//! messages of a step are assumed to leave their hosts.
 
 use super::Case;
 use super::branches::depth;
@@ -12,10 +12,10 @@ use super::pieces::{CACHED_PIECE, CHAIN_PIECE};
 use super::trees::Ends;
 use crate::shape::Spread;
 
-/// Numbers of branches among which the costs choose.
+/// The numbers of branches among which the costs choose.
 const ARITIES: [usize; 9] = [2, 3, 4, 6, 8, 12, 16, 24, 32];
 
-/// The powers of two below `ranks`, the least first.
+/// The powers of two below `ranks`, in ascending order.
 fn distances(ranks: usize) -> impl DoubleEndedIterator<Item = usize> {
     (0..ranks.next_power_of_two().trailing_zeros()).map(|step| 1 << step)
 }
@@ -36,8 +36,8 @@ impl Case {
         self.case_of(bytes, most, Spread::one_host(most))
     }
 
-    /// The case of the same operation with `bytes` bytes among one rank of each host, in `sharing`
-    /// groups at once.
+    /// The case of the same operation with `bytes` bytes among one rank of each host, performed by
+    /// `sharing` such groups at the same time.
     pub fn among_leaders(&self, bytes: usize, sharing: usize) -> Case {
         let hosts = self.spread.hosts;
         self.case_of(bytes, hosts, Spread::leaders(hosts, sharing))
@@ -49,8 +49,8 @@ impl Case {
     }
 
     /// The number of branches of each rank in a k-ary tree for a vector of this case's bytes: the
-    /// user's, or the one of the tree whose ranks wait least on average. A place waits for one
-    /// message on each step to it, and there for half of the branches beside its own.
+    /// user's setting, or the number with which ranks wait least on average. A rank waits for one
+    /// message on each level above it, and there for half of the other branches.
     pub(crate) fn tree_arity(&self) -> usize {
         if let Some(arity) = self.arity {
             return arity;
@@ -58,7 +58,7 @@ impl Case {
         let piece = self.bytes.min(CHAIN_PIECE) as u64;
         let message = self.network.message(piece, self.spread.hosts > 1);
         let effort = message.sending.max(message.receiving);
-        // The parts of a piece that one branch after the other takes.
+        // The part of a piece's time that branches spend one after another.
         let (step, each) = match message.is_short {
             true => (message.flight + 2 * effort, effort),
             false => (message.flight + message.moving, message.moving),
@@ -72,15 +72,15 @@ impl Case {
         best.unwrap_or(2)
     }
 
-    /// A round in which `across` ranks of each host send `bytes` bytes to other hosts, and `inside`
-    /// ranks within it.
+    /// The time of a step in which `across` ranks of each host send `bytes` bytes to other hosts,
+    /// and `inside` ranks within the host.
     fn round(&self, bytes: usize, across: usize, inside: usize) -> u64 {
         let (bytes, sharing) = (bytes as u64, self.spread.sharing);
         let across = self.network.across(bytes, (across * sharing) as u64);
         across.max(self.network.inside(bytes, (inside * sharing) as u64))
     }
 
-    /// A round in which each rank sends `bytes` bytes to the one at this distance.
+    /// The time of a step in which each rank sends `bytes` bytes to the rank at this distance.
     pub(super) fn shift(&self, distance: usize, bytes: usize) -> u64 {
         let most = self.spread.most;
         let across = match (self.spread.hosts, self.spread.contiguous) {
@@ -91,7 +91,7 @@ impl Case {
         self.round(bytes, across, most - across)
     }
 
-    /// A round in which ranks at this distance, a power of two, exchange `bytes` bytes.
+    /// The time of a step in which ranks at this distance, a power of two, exchange `bytes` bytes.
     pub(super) fn swap(&self, distance: usize, bytes: usize) -> u64 {
         let most = self.spread.most;
         let across = match (self.spread.hosts, self.spread.contiguous) {
@@ -107,7 +107,7 @@ impl Case {
         let pieces = bytes.div_ceil(CHAIN_PIECE).max(1);
         let piece = bytes.min(CHAIN_PIECE);
         let first = self.chain_of_whole(piece);
-        // Within a host a rank copies a piece, and its successor copies it from there.
+        // Within a host a rank copies a piece, and its successor copies the piece from there.
         let most = self.spread.most;
         let (across, inside) = match (self.spread.hosts, self.spread.contiguous) {
             (0 | 1, _) => (0, most),
@@ -118,7 +118,7 @@ impl Case {
             .round(piece, across, 0)
             .max(2 * self.round(piece, 0, inside));
         let rest = (pieces as u64 - 1) * step;
-        // The root waits for its successor to take a long piece.
+        // The root waits until its successor has received a long piece.
         let ranks = self.ranks as u64;
         let hops = ranks * ranks.saturating_sub(1) / 2 + 1;
         Ends {
@@ -127,13 +127,14 @@ impl Case {
         }
     }
 
-    /// A binomial tree whose edges at each distance carry that many blocks.
+    /// The bytes of messages on the edges of a binomial tree, by their distance: a block for each
+    /// rank below.
     pub(super) fn blocks(&self, block: usize) -> impl Fn(usize) -> usize + use<> {
         let ranks = self.ranks;
         move |distance| block * distance.min(ranks - distance)
     }
 
-    /// A message that goes from rank to rank.
+    /// The time of a message that goes from rank to rank, in one piece.
     pub(super) fn chain_of_whole(&self, bytes: usize) -> u64 {
         let across = match self.spread.contiguous {
             true => self.spread.hosts - 1,
@@ -143,14 +144,14 @@ impl Case {
         across as u64 * far.total() + (self.ranks - 1 - across) as u64 * near.total()
     }
 
-    /// Blocks of `bytes` bytes that go `steps` steps round a circle.
+    /// The time in which blocks of `bytes` bytes go `steps` steps around a ring.
     pub(super) fn ring(&self, steps: usize, bytes: usize) -> u64 {
         let step = self.shift(1, bytes);
         let message = self.network.message(bytes as u64, self.spread.hosts > 1);
         if !message.is_short || !self.spread.contiguous || self.spread.hosts <= 1 {
             return steps as u64 * step;
         }
-        // A short block waits for a link to another host only where it passes one.
+        // A short block waits for a link to another host only where it crosses one.
         let most = self.spread.most;
         let crossings = steps.div_ceil(most).min(steps) as u64;
         let inside = self.round(bytes, 0, most);
@@ -158,23 +159,23 @@ impl Case {
         path.max(steps as u64 * (message.sending + message.receiving))
     }
 
-    /// Blocks of `bytes` bytes round a circle, in pieces that stay in caches.
+    /// The time in which blocks of `bytes` bytes go around a ring, in pieces that stay in caches.
     pub(super) fn cached_ring(&self, bytes: usize) -> u64 {
         let pieces = bytes.div_ceil(CACHED_PIECE).max(1) as u64;
         let piece = self.network.message(bytes.min(CACHED_PIECE) as u64, false);
         let steps = self.ranks as u64 - 1;
-        // A rank also waits for pieces, and takes them up.
+        // A rank also waits for pieces, and notices their arrival.
         let each = (piece.sending + piece.receiving) * 6 / 5;
         steps * (pieces * each + piece.flight)
     }
 
-    /// Rounds in which all ranks send `bytes` bytes to ranks at the distances 1, 2, 4...
+    /// The time of steps in which all ranks send `bytes` bytes to ranks at the distances 1, 2, 4…
     pub(super) fn shifts(&self, bytes: impl Fn(usize) -> usize) -> u64 {
         let most = self.spread.most;
         let is_inside = |distance: &usize| {
             self.spread.contiguous && *distance < most && bytes(*distance) <= 1024
         };
-        // The path to a rank leaves hosts only so often by short distances.
+        // A path by the short distances leaves hosts only this number of times.
         let reach: usize = distances(self.ranks).filter(is_inside).sum();
         let mut crossings = match self.spread.hosts > 1 {
             true => reach.div_ceil(most),
@@ -202,7 +203,8 @@ impl Case {
             .sum()
     }
 
-    /// Before an algorithm for a power of two of ranks: some ranks' neighbours represent them.
+    /// The time in which each surplus rank sends its vector to a neighbour, which represents it in
+    /// an algorithm for a power of two of ranks.
     pub(super) fn fold(&self, bytes: usize) -> u64 {
         match self.ranks.is_power_of_two() {
             true => 0,
@@ -211,12 +213,12 @@ impl Case {
         }
     }
 
-    /// The time of folding, and of the results for the represented ranks, which alone wait for
-    /// them.
+    /// The time in which surplus ranks send their vectors before an algorithm for a power of two of
+    /// ranks, and get the results after it. They alone wait for the results.
     pub(super) fn fold_and_unfold(&self, bytes: usize) -> u64 {
         let represented = (self.ranks - self.folded().ranks) as u64;
         let fold = self.fold(bytes);
-        // The others exchange short messages meanwhile.
+        // The other ranks exchange short messages meanwhile.
         let before = if bytes > self.network.longest_packet(true) {
             fold
         } else {
@@ -225,7 +227,7 @@ impl Case {
         before + fold * represented / self.ranks as u64
     }
 
-    /// The greatest power of two of ranks.
+    /// This case, reduced to the greatest power of two of its ranks.
     pub(super) fn folded(&self) -> Case {
         Case {
             ranks: 1 << self.ranks.ilog2(),
@@ -233,13 +235,13 @@ impl Case {
         }
     }
 
-    /// Ranks in order exchange halves, the nearest first.
+    /// The time in which ranks in order exchange halves, the nearest first.
     pub(super) fn halving(&self, bytes: usize) -> u64 {
         self.folded().doubling(|distance| bytes / (2 * distance))
     }
 
-    /// The time of combining what a rank that is not represented receives: the vector of `bytes`
-    /// bytes that a represented rank sends, and `others` bytes.
+    /// The time in which a rank of an algorithm for a power of two of ranks combines the vector of
+    /// `bytes` bytes of a surplus rank, if there are any, and `others` bytes.
     pub(super) fn combining(&self, bytes: usize, others: usize) -> u64 {
         let represented = (self.ranks - self.folded().ranks).min(1);
         self.network.combining(represented * bytes + others)
@@ -278,11 +280,12 @@ impl Case {
             far.report
         };
         if there > 0 && far.is_short {
-            // Processors copy all messages, those of other hosts through packets.
+            // Processors copy all messages; those of other hosts travel through packets.
             let memory = memory + 2 * self.network.memory(size, most * there);
             return flight + report + (effort + copies).max(memory).max(link);
         }
-        // Half of the ranks are asked by their neighbours first, and copy before devices begin.
+        // Half of the ranks first serve requests of their neighbours, and copy before devices
+        // begin.
         let own = effort + copies.max(memory);
         flight + link.max(own) + link.min(own) / 2 + report
     }

@@ -1,15 +1,15 @@
-//! The recent choices of a communicator: costs of many ranks take microseconds to compute, and
-//! programs repeat their calls.
+//! A cache of recent choices of algorithms. The costs of many ranks take microseconds to compute,
+//! and programs repeat their calls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Algorithm, Case, Collective};
 
-/// Sizes of a collective that are kept at once.
+/// The number of choices of a collective that are stored at once.
 const SLOTS: usize = 16;
 
-/// The recent choices of a communicator. An entry has all that the choice depends on, so a wrong
-/// one is never taken; entries of calls that share a slot replace each other.
+/// The recent choices of algorithms of a communicator. An entry has all facts on which the choice
+/// depends, so a wrong one is never used; calls that share a slot replace each other's entry.
 #[derive(Debug)]
 pub(crate) struct RecentChoices {
     entries: Box<[AtomicU64]>,
@@ -25,8 +25,9 @@ impl Default for RecentChoices {
 }
 
 impl RecentChoices {
-    /// The choice for a case of this communicator. `part`: a number below 4 that tells the cases of
-    /// the whole communicator from those of its parts, each of which has one spread.
+    /// The stored choice for a case, or that of `choose`, which is then stored. `part` is a number
+    /// below 4 that separates the cases of the whole communicator from those of its subsets. All
+    /// cases of one part have the same distribution over hosts.
     pub(crate) fn get_or(
         &self,
         (collective, part): (Collective, u64),
@@ -34,7 +35,7 @@ impl RecentChoices {
         choose: impl FnOnce() -> Algorithm,
     ) -> Algorithm {
         let flags = u64::from(case.commutative) | u64::from(case.even) << 1;
-        // The lowest byte is that of the algorithm, which is never 0.
+        // The lowest byte has the number of the algorithm plus one, which is never 0.
         let key = (case.bytes as u64) << 12 | part << 10 | flags << 8;
         let slot =
             (u64::from(case.bytes.checked_ilog2().unwrap_or(0)) ^ part << 2) as usize % SLOTS;

@@ -1,17 +1,17 @@
-//! Times of operations with a root, rank by rank: one tree, or one within each host and one among
-//! leaders.
+//! Times of operations with a root, rank by rank: along one tree, or along one tree within each
+//! host and one among leaders.
 //!
-//! Ranks do not begin such an operation together: those that left the operation before it last
-//! find its messages there already. So each algorithm is followed behind a barrier, as a program
-//! that calls it again and again sees it.
+//! Ranks do not begin such an operation together: those that left the previous operation last find
+//! its messages there already. So each algorithm is simulated after a barrier, as in a program that
+//! calls it again and again.
 
 use super::pieces::LEVEL_PIECE;
 use super::trees::Ends;
 use super::{Algorithm, Case, Collective, cheapest_flat, ends};
 use crate::shape::Spread;
 
-/// The times at which ranks end that start at `starts`. `None`: the algorithm is not followed rank
-/// by rank.
+/// The times at which the ranks end if they start at `starts`, in nanoseconds. `None`: the
+/// algorithm has no cost model rank by rank.
 pub(super) fn times(
     of: Collective,
     algorithm: Algorithm,
@@ -36,7 +36,8 @@ pub(super) fn times(
     })
 }
 
-/// The times of an algorithm without levels, or for all ranks those of its closed formula.
+/// The end times of a flat (not two-level) algorithm; if it has no cost model rank by rank, the
+/// mean of its formula for all ranks.
 fn flat(of: Collective, algorithm: Algorithm, case: &Case, starts: &[u64]) -> Vec<u64> {
     times(of, algorithm, case, starts).unwrap_or_else(|| {
         let begun = starts.iter().copied().max().unwrap_or(0);
@@ -44,7 +45,7 @@ fn flat(of: Collective, algorithm: Algorithm, case: &Case, starts: &[u64]) -> Ve
     })
 }
 
-/// The operation `of` without levels, as members choose it.
+/// The end times of the operation `of` by the cheapest flat (not two-level) algorithm.
 fn best(of: Collective, case: &Case, starts: &[u64]) -> Vec<u64> {
     match cheapest_flat(of, case) {
         Some(algorithm) => flat(of, algorithm, case, starts),
@@ -52,7 +53,7 @@ fn best(of: Collective, case: &Case, starts: &[u64]) -> Vec<u64> {
     }
 }
 
-/// The case among the leaders, if the hosts of the two levels can be followed.
+/// The case among the leaders; `None` if the two levels have no cost model rank by rank.
 fn leaders(of: Collective, case: &Case) -> Option<Case> {
     let most = case.spread.most.max(1);
     let bundles = matches!(of, Collective::Gather | Collective::Scatter);
@@ -92,7 +93,7 @@ fn levels_down(of: Collective, case: &Case, starts: &[u64]) -> Option<Vec<u64>> 
         Collective::Scatter => across.handed_out_from(&begun, across.bytes),
         _ => best(of, &across, &begun),
     };
-    // The root of a scatter hands out its host's blocks while devices take the others.
+    // The root of a scatter sends its own host's blocks while devices move the others.
     let end = leaders[0];
     if of == Collective::Scatter {
         leaders[0] = begun[0] + across.sending_to_all();
@@ -123,16 +124,17 @@ fn levels_up(of: Collective, case: &Case, starts: &[u64]) -> Option<Vec<u64>> {
     Some(times)
 }
 
-/// The ends of an algorithm whose ranks start together. `None`: it is not followed.
+/// The end times of an algorithm whose ranks start together. `None`: the algorithm has no cost
+/// model rank by rank.
 pub(super) fn together(of: Collective, algorithm: Algorithm, case: &Case) -> Option<Ends> {
     let times = times(of, algorithm, case, &case.together())?;
     Some(Ends::of(&times))
 }
 
-/// The ends of an algorithm behind a barrier, counted from the start of each rank. `None`: it is
-/// not followed.
+/// The end times of an algorithm after a barrier, each counted from the start of its rank. `None`:
+/// the algorithm has no cost model rank by rank.
 pub(super) fn behind_barrier(of: Collective, algorithm: Algorithm, case: &Case) -> Option<Ends> {
-    // Both answer or neither does, whatever the starts.
+    // Whether there is a model does not depend on the start times.
     times(of, algorithm, case, &case.together())?;
     Some(case.behind_barrier(|starts| {
         times(of, algorithm, case, starts).unwrap_or_else(|| starts.to_vec())

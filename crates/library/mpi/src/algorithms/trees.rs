@@ -1,7 +1,7 @@
 //! Costs of operations with a root, in which ranks end at different times.
 //!
-//! The time of each rank is followed through the tree: senders of short messages go on at once,
-//! those of long ones wait for their receivers. Ranks are numbered from the root.
+//! The time of each rank is followed through the tree: senders of short messages continue at once,
+//! senders of long ones wait for their receivers. Ranks are numbered from the root.
 
 use super::Case;
 use super::branches::below;
@@ -11,14 +11,14 @@ use channel::MessageCosts;
 /// The times at which the ranks of an operation end, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ends {
-    /// The mean of all ranks.
+    /// The mean of the times of all ranks.
     pub mean: u64,
-    /// The last rank.
+    /// The time of the last rank.
     pub last: u64,
 }
 
 impl Ends {
-    /// All ranks end at one time.
+    /// The times of an operation that all ranks end at the same moment.
     pub(super) fn all(time: u64) -> Ends {
         Ends {
             mean: time,
@@ -33,7 +33,7 @@ impl Ends {
         }
     }
 
-    /// This operation, and after it `next` on all ranks.
+    /// The end times of this operation followed by `next` on all ranks.
     pub(super) fn then(self, next: Ends) -> Ends {
         Ends {
             mean: self.mean + next.mean,
@@ -42,7 +42,7 @@ impl Ends {
     }
 }
 impl Case {
-    /// Two ranks, numbered from the root, are on different hosts.
+    /// True if two ranks, numbered from the root, are on different hosts.
     fn crosses(&self, one: usize, other: usize) -> bool {
         let most = self.spread.most.max(1);
         match (self.spread.hosts, self.spread.contiguous) {
@@ -52,7 +52,8 @@ impl Case {
         }
     }
 
-    /// A message between two ranks, while `others` further ranks of a host move as many bytes.
+    /// The costs of a message between two ranks, while `others` further ranks of the host move as
+    /// many bytes.
     pub(super) fn between(
         &self,
         one: usize,
@@ -76,12 +77,14 @@ impl Case {
         message
     }
 
-    /// The other ranks of a host that copy while ranks at this distance exchange messages.
+    /// The number of other ranks of a host that copy while ranks at this distance exchange
+    /// messages.
     fn others(&self, distance: usize) -> usize {
         (self.spread.most / (2 * distance)).saturating_sub(1)
     }
 
-    /// Blocks up a binomial tree; `bytes`: of the message from this distance.
+    /// The end times of messages up a binomial tree. `bytes` returns the length of the message from
+    /// the rank at a distance.
     pub(super) fn up(&self, bytes: impl Fn(usize) -> usize) -> Ends {
         Ends::of(&self.up_from(&self.together(), bytes))
     }
@@ -91,7 +94,8 @@ impl Case {
         self.up_with(starts, bytes, 0)
     }
 
-    /// A vector up a binomial tree, which each rank combines with its own.
+    /// The end times of a reduction up a binomial tree: each rank combines what it receives with
+    /// its own vector.
     pub(super) fn combined(&self) -> Ends {
         Ends::of(&self.combined_from(&self.together()))
     }
@@ -102,7 +106,8 @@ impl Case {
         self.up_with(starts, |_| self.bytes, combining)
     }
 
-    /// Messages up a binomial tree; `work`: of a rank for each that it has received.
+    /// The end times of messages up a binomial tree. `work` is a rank's time for each message that
+    /// it has received, in nanoseconds.
     fn up_with(&self, starts: &[u64], bytes: impl Fn(usize) -> usize, work: u64) -> Vec<u64> {
         let mut ready = starts.to_vec();
         let mut ends = starts.to_vec();
@@ -130,8 +135,9 @@ impl Case {
         ends
     }
 
-    /// Messages down a binomial tree; `bytes`: of the message to this distance. `waits`: a rank
-    /// sends each message once the last one is complete.
+    /// The end times of messages down a binomial tree. `bytes` returns the length of the message to
+    /// the rank at a distance. `waits`: a rank sends each message only after the previous one is
+    /// complete.
     pub(super) fn down(&self, bytes: impl Fn(usize) -> usize, waits: bool) -> Ends {
         Ends::of(&self.down_from(&self.together(), bytes, waits))
     }
@@ -163,14 +169,14 @@ impl Case {
                     ends[child] = ends[child].max(now + message.flight) + message.receiving;
                     done = now;
                 } else {
-                    // A device or the receiver moves a long message.
-                    // Each message starts once the one before the last is complete.
+                    // A device or the receiver moves a long message. A message starts once the last
+                    // but one is complete.
                     now = now.max(gate) + message.sending;
                     let mut end = message.taken(now, starts[child]);
                     let across = self.crosses(rank, child);
                     if let Some(last) = last {
                         if across && self.crosses(rank, last) {
-                            // Both share the link.
+                            // Both messages share the link.
                             let left = ends[last].saturating_sub(now + message.flight);
                             let delay = left.min(message.moving);
                             ends[last] += delay;
@@ -191,8 +197,8 @@ impl Case {
         ends
     }
 
-    /// The ranks below each rank in a k-ary tree, and the number of ranks of a host that move
-    /// messages from there at the same time.
+    /// For each rank of a k-ary tree: the ranks below it, and the number of ranks of its host that
+    /// send to their children at the same time.
     fn branches(&self, arity: usize) -> Vec<(Vec<usize>, usize)> {
         let mut branches = vec![(self.ranks, 1); self.ranks];
         let of = |rank: usize| {
@@ -207,14 +213,14 @@ impl Case {
         (0..self.ranks).map(of).collect()
     }
 
-    /// A further piece within a host, while all its ranks copy.
+    /// The time of a further piece within a host while all ranks of the host copy, in nanoseconds.
     fn next_inside(&self, message: &MessageCosts, piece: usize) -> u64 {
         let copies = self.spread.most as u64 - 1;
         let memory = self.network.memory(piece as u64, copies);
         message.flight + message.moving.max(memory)
     }
 
-    /// A message of `bytes` bytes down a k-ary tree, in pieces.
+    /// The end times of a message of `bytes` bytes down a k-ary tree, in pieces.
     pub(super) fn down_branches(&self, bytes: usize, arity: usize) -> Ends {
         Ends::of(&self.down_branches_from(&self.together(), bytes, arity))
     }
@@ -247,7 +253,7 @@ impl Case {
                 } else {
                     ends[child] = message.taken(now, starts[child]);
                     done = done.max(ends[child] + message.report);
-                    // This rank copies a piece too, before others copy it from here.
+                    // This rank also copies a piece before others copy it from here.
                     inside = 2 * self.next_inside(&message, piece);
                 }
             }
@@ -261,7 +267,7 @@ impl Case {
         behind(ends, bytes, step)
     }
 
-    /// A vector of `bytes` bytes up a k-ary tree, in pieces, which each rank combines with its own.
+    /// The end times of a reduction of vectors of `bytes` bytes up a k-ary tree, in pieces.
     pub(super) fn up_branches(&self, bytes: usize, arity: usize) -> Ends {
         Ends::of(&self.up_branches_from(&self.together(), bytes, arity))
     }
@@ -273,7 +279,7 @@ impl Case {
         let (mut ends, mut step) = (starts.to_vec(), 0);
         for (rank, (children, width)) in self.branches(arity).into_iter().enumerate().rev() {
             let (mut now, mut each, mut flight) = (starts[rank], 0, 0);
-            // Of the ranks that move messages, one of each branch copies.
+            // Of the ranks that move messages, one of each branch copies at a time.
             let copying = width.div_ceil(arity.max(1));
             for child in children {
                 let message = self.between(rank, child, piece, copying - 1);
@@ -286,7 +292,7 @@ impl Case {
                     ends[child] = now + message.report;
                     each += match self.crosses(rank, child) {
                         true => {
-                            // A piece is asked for once the memory of an earlier one has left.
+                            // A piece is requested once the memory of an earlier one is free.
                             flight = flight.max(message.flight);
                             message.moving
                         }
@@ -302,7 +308,7 @@ impl Case {
         behind(ends, bytes, step)
     }
 
-    /// A message of `bytes` bytes from each rank to the root, all at once.
+    /// The end times of messages of `bytes` bytes from each rank to the root, all at once.
     pub(super) fn collected(&self, bytes: usize) -> Ends {
         Ends::of(&self.collected_from(&self.together(), bytes))
     }
@@ -313,7 +319,7 @@ impl Case {
             [false, true].map(|across| self.network.message(bytes as u64, across));
         far.moving *= self.spread.sharing as u64;
         let mut ends = starts.to_vec();
-        // The root's processor, and the device that receives for it.
+        // The times at which the root's processor, and the device that receives for it, are free.
         let (mut now, mut device) = (starts.first().copied().unwrap_or(0), 0);
         let mut begins = Vec::new();
         for rank in 1..self.ranks {
@@ -330,7 +336,7 @@ impl Case {
                 begins.push((now, rank));
                 continue;
             }
-            // The root copies itself.
+            // The root copies the message itself.
             now += message.moving;
             ends[rank] = now + message.report;
         }
@@ -344,7 +350,7 @@ impl Case {
         ends
     }
 
-    /// A message of `bytes` bytes from the root to each rank, all at once.
+    /// The end times of messages of `bytes` bytes from the root to each rank, all at once.
     pub(super) fn handed_out(&self, bytes: usize) -> Ends {
         Ends::of(&self.handed_out_from(&self.together(), bytes))
     }
@@ -355,7 +361,7 @@ impl Case {
             [false, true].map(|across| self.network.message(bytes as u64, across));
         far.moving *= self.spread.sharing as u64;
         if !near.is_short {
-            // The others of the host copy side by side.
+            // The other ranks of the host copy at the same time.
             let here = self.spread.most as u64 - 1;
             near.moving = near.moving.max(self.network.memory(bytes as u64, here));
         }
@@ -390,7 +396,7 @@ impl Case {
         ends
     }
 
-    /// Processor time of the root for a message to each rank.
+    /// Processor time of the root for sending a message to each rank, in nanoseconds.
     pub(super) fn sending_to_all(&self) -> u64 {
         let message = self
             .network
@@ -398,23 +404,24 @@ impl Case {
         (self.ranks as u64 - 1) * message.sending
     }
 
-    /// A device moves long messages between this rank and the root.
+    /// True if a device moves long messages between this rank and the root.
     fn by_device(&self, rank: usize) -> bool {
         self.crosses(0, rank) || self.network.inside.by_processor == 0
     }
 
-    /// All ranks start at one time.
+    /// The start times of ranks that begin together: all 0.
     pub(super) fn together(&self) -> Vec<u64> {
         vec![0; self.ranks]
     }
 }
 
-/// The ends of transfers that take `each` nanoseconds alone and share one link evenly. Each begins
-/// at its time and has the number of a rank.
+/// The end times of transfers that take `each` nanoseconds alone and share one link evenly, with
+/// the numbers of their ranks. `begins` has the start time and the rank of each transfer.
 fn side_by_side(mut begins: Vec<(u64, usize)>, each: u64) -> Vec<(u64, usize)> {
     begins.sort_unstable();
     let mut ends = Vec::with_capacity(begins.len());
-    // The link time that each transfer in progress has got so far, and the current time.
+    // The link time that each transfer in progress has received so far, the current time, and the
+    // next transfer to begin.
     let (mut share, mut now, mut next) = (0, 0, 0);
     let mut under_way = std::collections::VecDeque::new();
     while next < begins.len() || !under_way.is_empty() {
@@ -439,7 +446,8 @@ fn side_by_side(mut begins: Vec<(u64, usize)>, each: u64) -> Vec<(u64, usize)> {
     ends
 }
 
-/// Adds the time of all pieces of a vector but the first: each follows the last one after a step.
+/// Adds the time of all pieces of a vector but the first: each follows the previous one after
+/// `step` nanoseconds.
 fn behind(mut ends: Vec<u64>, bytes: usize, step: u64) -> Vec<u64> {
     let pieces = bytes.div_ceil(CHAIN_PIECE).max(1) as u64;
     for end in &mut ends {

@@ -10,8 +10,8 @@ use crate::state::Objects;
 use crate::{ANY_SOURCE, Class, Error, PROC_NULL, Result, TAG_UB};
 
 impl Rank {
-    /// The value of a predefined attribute of communicators (MPI 5.0 §9.1.2). `None` for
-    /// `MPI_LASTUSEDCODE`, which the owner of the error codes knows.
+    /// The value of a predefined attribute of communicators (MPI 5.0 §9.1.2). `None` for other
+    /// keys, and for `MPI_LASTUSEDCODE`, whose value is kept with the error codes.
     pub fn predefined_attribute(&self, key: u32) -> Option<i32> {
         match key {
             predefined::TAG_UB => Some(TAG_UB),
@@ -58,7 +58,7 @@ impl Rank {
         self.after_delete(holder, at, attribute)
     }
 
-    /// Deletes all attributes of an object, the youngest first, up to the first whose delete
+    /// Deletes all attributes of an object, the one set last first. Stops at the first whose delete
     /// function fails.
     pub fn delete_attributes(&self, holder: Holder) -> Result<()> {
         loop {
@@ -71,8 +71,8 @@ impl Rank {
         }
     }
 
-    /// Calls the delete function of an attribute that was at this place, and puts the attribute
-    /// back there if the function fails.
+    /// Calls the delete function of an attribute that was removed from position `at`. If the
+    /// function fails, puts the attribute back there.
     fn after_delete(&self, holder: Holder, at: usize, attribute: Attribute) -> Result<()> {
         let Attribute {
             key,
@@ -97,8 +97,8 @@ impl Rank {
         deleted
     }
 
-    /// The attributes of a duplicate of the object, and the error of the copy function that ended
-    /// the copying early.
+    /// The attributes of a duplicate of the object, and the error of the first copy function that
+    /// failed, which ends the copying.
     pub(crate) fn copy_attributes(&self, holder: Holder) -> Result<(Attributes, Result<()>)> {
         let old = self
             .lock()

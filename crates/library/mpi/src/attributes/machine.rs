@@ -44,11 +44,11 @@ pub type DeleteFunction = Arc<dyn Fn(u32, u32, usize) -> Result<()> + Send + Syn
 /// Fate of an attribute when its object is duplicated.
 #[derive(Clone)]
 pub enum Copied {
-    /// The new object does not have it.
+    /// The new object does not get the attribute.
     Never,
-    /// The new object has it with the old value.
+    /// The new object gets the attribute with the same value.
     AsItIs,
-    /// A user's function decides.
+    /// A user's function decides if the new object gets the attribute, and with which value.
     By(CopyFunction),
 }
 
@@ -67,7 +67,7 @@ pub struct Keyvals(Slab<KnownKey>);
 
 struct KnownKey {
     keyval: Arc<Keyval>,
-    /// The user has freed it: it goes with its last attribute.
+    /// True if the user has freed the key: it is removed with its last attribute.
     freed: bool,
 }
 
@@ -78,7 +78,7 @@ impl Default for Keyvals {
 }
 
 impl Keyvals {
-    /// The handle of a new key.
+    /// Adds a key, and returns its handle.
     pub fn create(&mut self, keyval: Keyval) -> Result<u32> {
         let known = KnownKey {
             keyval: Arc::new(keyval),
@@ -102,7 +102,8 @@ impl Keyvals {
         Ok(())
     }
 
-    /// A key that has not been freed, for objects of this kind.
+    /// The key with this handle. It is an error if it has been freed, or is for another kind of
+    /// objects.
     pub(crate) fn usable(&self, kind: ObjectKind, key: u32) -> Result<Arc<Keyval>> {
         match self.0.get(key) {
             Some(known) if known.keyval.kind == kind && !known.freed => Ok(known.keyval.clone()),
@@ -117,7 +118,7 @@ impl Keyvals {
         }
     }
 
-    /// Forgets a freed key without attributes.
+    /// Removes the key if it has been freed and no object has an attribute of it.
     pub(crate) fn tidy(&mut self, key: u32) {
         if self
             .0
@@ -141,7 +142,7 @@ pub(crate) struct Attribute {
 }
 
 impl Attributes {
-    /// The object has no attributes.
+    /// True if the object has no attributes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -154,18 +155,19 @@ impl Attributes {
         self.0.push(attribute);
     }
 
-    /// Takes out the attribute that was set last.
+    /// Removes the attribute that was set last.
     pub(crate) fn pop(&mut self) -> Option<Attribute> {
         self.0.pop()
     }
 
-    /// Takes out an attribute; the result says from which place.
+    /// Removes an attribute. Returns its position and the attribute.
     pub(crate) fn remove(&mut self, key: u32) -> Option<(usize, Attribute)> {
         let at = self.0.iter().position(|attribute| attribute.key == key)?;
         Some((at, self.0.remove(at)))
     }
 
-    /// Puts an attribute back to its place, or to the end if there are fewer now.
+    /// Inserts an attribute at its former position, or at the end if there are fewer attributes
+    /// now.
     pub(crate) fn put_back(&mut self, at: usize, attribute: Attribute) {
         self.0.insert(at.min(self.0.len()), attribute);
     }

@@ -13,23 +13,24 @@ use crate::algorithms::contest::Subject;
 use crate::algorithms::{Case, Collective, rows};
 use crate::comm::WORLD;
 use crate::explain::{array, quoted};
-use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol};
+use crate::p2p::protocol::{self, CopyCostSource, Limits, Protocol, Sharing};
+use crate::p2p::protocol_report::SHARED;
 use crate::p2p::{protocol_report, protocol_table};
 use crate::rank::Rank;
 
 /// Names and values of environment variables.
 type Variables = Vec<(&'static str, String)>;
 
-/// Alternatives of one kind.
+/// The alternatives of one choice: of a protocol, a rail policy or the algorithm of a collective.
 struct Group {
     /// The procedures whose time depends on the choice.
     procedures: &'static [&'static str],
-    /// `protocol`, `rails` or `algorithm`.
+    /// The kind of the choice: `protocol`, `rails` or `algorithm`.
     kind: &'static str,
-    /// The rank's choices depend on its messages so far.
+    /// True if the rank's own choices depend on its messages so far.
     is_learned: bool,
-    /// The lengths in bytes from which on the rank takes each choice. Collectives: bytes as in
-    /// [`Case::bytes`].
+    /// The rank's own choices, each with the least length in bytes at which the rank makes it. For
+    /// collectives the length is that of [`Case::bytes`].
     taken: Vec<(usize, String)>,
     /// The choices that settings can force.
     forced: Vec<(String, Variables)>,
@@ -50,10 +51,12 @@ impl Rank {
         let state = &mut *self.lock();
         let capabilities = state.engine.router.capabilities(peer);
         let announced = state.engine.messages.tally.is_mostly_announced();
+        let (messages, router) = (&state.engine.messages, &state.engine.router);
         let learned = |len| {
-            let choice = state.engine.messages.learned_choice(len, &capabilities);
+            let choice = messages.learned_choice(len, &capabilities);
             choice.map(|((protocol, _), _)| protocol)
         };
+        let sharing = |len| messages.sharing(router, peer, len, &capabilities);
         let zero_copy = capabilities.zero_copy;
         let writes = zero_copy.is_some_and(|zero_copy| zero_copy.notified_write);
         let copies = zero_copy.is_some_and(|zero_copy| zero_copy.synchronous);
@@ -63,9 +66,10 @@ impl Rank {
             procedures: &["MPI_Send"],
             kind: "protocol",
             is_learned: limits.announces && writes || learns && copies,
-            taken: taken_protocols(&capabilities, limits, announced, learned),
+            taken: taken_protocols(&capabilities, limits, announced, learned, sharing),
             forced: protocol_table::all()
                 .map(|protocol| (protocol.name().to_string(), forced_protocol(protocol)))
+                .chain(copies.then(|| (SHARED.to_string(), forced_sharing())))
                 .collect(),
         };
         if capabilities.rails < 2 {
@@ -143,10 +147,10 @@ impl Group {
 
 /// The settings under which a protocol carries every message that it can carry.
 fn forced_protocol(protocol: Protocol) -> Variables {
-    // Messages that leave at once are divided from announced ones by limits.
+    // The eager limit divides messages that leave at once from announced ones.
     const AT_ONCE: (&str, &str) = ("FISHPLATE_EAGER_LIMIT", "64M");
     const ANNOUNCED: (&str, &str) = ("FISHPLATE_EAGER_LIMIT", "0");
-    // Longer than any message.
+    // A limit above any message's length.
     const NEVER: &str = "1024G";
     let (choice, limits): (ProtocolChoice, &[(&'static str, &str)]) = match protocol {
         Protocol::Eager => (ProtocolChoice::Eager, &[AT_ONCE, ("FISHPLATE_RTR", "off")]),
@@ -198,13 +202,28 @@ fn forced_protocol(protocol: Protocol) -> Variables {
         .collect()
 }
 
-/// Protocols by length. `announced`: the peer announces its receives. `learned`: the protocol that
-/// receivers have learned for a length.
+/// The settings under which every message that would leave in pieces is shared.
+fn forced_sharing() -> Variables {
+    let read = ProtocolChoice::ReadRendezvous.show();
+    [
+        ("FISHPLATE_EAGER_LIMIT", "64M"),
+        ("FISHPLATE_COSTS", "learn"),
+        ("FISHPLATE_SINGLE_COPY", "auto"),
+        ("FISHPLATE_PROTOCOL", &*read),
+    ]
+    .map(|(name, value)| (name, value.to_string()))
+    .to_vec()
+}
+
+/// The chosen protocols, each with the least length in bytes for which it is chosen. `announced`:
+/// the peer announces its receives. `learned`: the protocol that receivers have learned for a
+/// length. `sharing`: the use of shared sends for a length.
 fn taken_protocols(
     peer: &Capabilities,
     limits: &Limits,
     announced: bool,
     learned: impl Fn(usize) -> Option<Protocol>,
+    sharing: impl Fn(usize) -> Sharing,
 ) -> Vec<(usize, String)> {
     let taken = |len| {
         let case = protocol::Case {
@@ -212,7 +231,8 @@ fn taken_protocols(
             ..protocol::Case::of_sender(len, peer, limits)
         };
         let protocol = learned(len).unwrap_or_else(|| protocol_table::choose(&case));
-        (len, protocol.name().to_string())
+        let name = protocol_report::name_of(protocol, sharing(len));
+        (len, name.to_string())
     };
     changes(
         protocol_report::lengths(peer, limits)
@@ -221,8 +241,8 @@ fn taken_protocols(
     )
 }
 
-/// The lengths at which the algorithm of a collective is examined: powers of two, also of each of
-/// the members.
+/// The lengths in bytes at which the algorithm of a collective is examined: 0, powers of two, and
+/// these times the number of members.
 fn lengths(members: usize) -> Vec<usize> {
     let powers = (0..31).map(|power| 1usize << power);
     let mut all: Vec<usize> = powers.flat_map(|power| [power, power * members]).collect();
@@ -247,7 +267,8 @@ mod tests {
     use crate::p2p::protocol_table::tests::{RDMA, SHM};
     use crate::rank::bootstrap;
 
-    /// The protocols for 64 KiB and 1 KiB to these peers under the settings that force `protocol`.
+    /// The protocol for messages of `len` bytes to this peer under the settings that force
+    /// `protocol`.
     fn forced(protocol: Protocol, peer: &Capabilities, len: usize) -> String {
         let variables = forced_protocol(protocol).into_iter();
         let variables = variables.map(|(name, value)| (name.to_string(), value));
@@ -257,6 +278,7 @@ mod tests {
             &limits,
             limits.announces && peer.rails > 0 && protocol == Protocol::ReadyToReceive,
             |_| None,
+            |_| Sharing::Never,
         );
         let last = taken.iter().rfind(|(from, _)| *from <= len);
         last.unwrap().1.clone()
@@ -285,6 +307,19 @@ mod tests {
         // Nothing can be forced that the peer cannot carry.
         let other = forced(WriteRendezvous, &SHM, 1 << 20);
         assert!(["cooperative copy", "rendezvous by packets"].contains(&&*other));
+    }
+
+    #[test]
+    fn shared_sends_can_be_forced() {
+        let variables = forced_sharing().into_iter();
+        let variables = variables.map(|(name, value)| (name.to_string(), value));
+        let limits = bootstrap::limits(&Knobs::parse(variables).unwrap());
+        assert_eq!(limits.forced, Some(Protocol::ReadRendezvous));
+        assert_eq!(limits.copy_costs, CopyCostSource::Learned);
+        let taken = taken_protocols(&SHM, &limits, false, |_| None, |_| Sharing::Forced);
+        let begins = [(0, "eager"), ((16 << 10) + 1, SHARED)];
+        let begins = begins.map(|(from, name)| (from, name.to_string()));
+        assert_eq!(taken[..2], begins);
     }
 
     #[test]

@@ -8,13 +8,12 @@ mod alternatives;
 use std::fmt::Write;
 
 use channel::{Capabilities, RailChoice, Transport};
-use knobs::KnobValue as _;
 
 use crate::algorithms::contest::{Subject, Way};
 use crate::algorithms::{self, Algorithm, Case, Collective};
 use crate::comm::WORLD;
 use crate::p2p::protocol::Protocol;
-use crate::p2p::protocol_report::{compare, ruled_out_by};
+use crate::p2p::protocol_report::{SHARED, compare, named, ruled_out_by, starts};
 use crate::rank::Rank;
 use crate::window::AccessKind;
 
@@ -48,23 +47,25 @@ struct PeerChoices {
 #[derive(PartialEq)]
 struct SizeChoice {
     size: usize,
-    taken: (Protocol, u64),
+    /// Name of the protocol, and its predicted time in nanoseconds.
+    taken: (&'static str, u64),
     others: Vec<NotTaken>,
     rails: Option<RailChoice>,
 }
 
-/// A protocol that is not taken for messages of one size.
+/// A protocol that was not chosen for messages of one size, with its predicted time.
 #[derive(PartialEq)]
 struct NotTaken {
     protocol: Protocol,
     predicted_ns: u64,
-    /// The reason why the rank cannot take this protocol, if it is faster than the one taken.
+    /// The reason why the rank cannot use this protocol. Given if its predicted time is below that
+    /// of the chosen one.
     ruled_out_by: Option<&'static str>,
 }
 
 impl Rank {
     /// This rank's choices for messages to its peers, as one JSON object. Peers with equal choices
-    /// are one kind. The ranks of one host are taken to be alike, so only the first is examined.
+    /// are one kind. The ranks of one host are assumed to be alike, so only the first is examined.
     pub fn explain_choices(&self) -> String {
         let mut kinds: Vec<(Vec<usize>, PeerChoices)> = Vec::new();
         let hosts = self.hosts();
@@ -96,8 +97,9 @@ impl Rank {
         )
     }
 
-    /// The windows of a rank that has made some: flavour, number, and who makes progress at the
-    /// target, by kind of operations.
+    /// The member `windows` of the JSON object: for each flavour the number of windows made, and
+    /// who makes progress at the target for each kind of operations. Empty if the rank has made no
+    /// window.
     fn explain_windows(&self) -> String {
         let state = self.lock();
         let made = state.objects.windows.made();
@@ -116,12 +118,12 @@ impl Rank {
         format!(r#","windows":{}"#, array(rows))
     }
 
-    /// The costs that this rank has learned: situations, and picoseconds per byte of each path as
-    /// in [`CopyPath::ALL`](knobs::CopyPath::ALL), or null.
+    /// The copy costs that this rank has learned, as a JSON array: for each situation of a fetch,
+    /// the picoseconds per byte of a cooperative copy, of a read and of packets, or null.
     fn learned_costs(&self) -> String {
         let state = self.lock();
         array(state.engine.messages.learned_costs().map(|of| {
-            let (from, cores) = (of.from.get(), quoted(&of.cores.show()));
+            let (from, cores) = (of.least, quoted(if of.is_near { "near" } else { "far" }));
             let ps = of.ps_per_byte.into_iter();
             let ps = array(ps.map(|ps| ps.map_or("null".into(), |ps| ps.to_string())));
             let others_wait = of.others_wait;
@@ -131,8 +133,9 @@ impl Rank {
         }))
     }
 
-    /// The algorithms of blocking calls of a collective on MPI_COMM_WORLD, by bytes as in
-    /// [`Case::bytes`], for blocks of one size and a commutative operation.
+    /// The algorithms of blocking calls of a collective on MPI_COMM_WORLD as a JSON object, by
+    /// length in bytes as in [`Case::bytes`]. Blocks have one size, and the operation is
+    /// commutative.
     fn explain_collective(&self, collective: Collective) -> String {
         let usual = self.usual_case();
         let sizes: &[usize] = match collective {
@@ -148,8 +151,8 @@ impl Rank {
         format!(r#"{{"collective":{name},"sizes":{rows}}}"#)
     }
 
-    /// The facts of a blocking call on MPI_COMM_WORLD, of blocks of one size and a commutative
-    /// operation, without its bytes.
+    /// The [`Case`] of a blocking call on MPI_COMM_WORLD with blocks of one size and a commutative
+    /// operation. Its bytes are 0.
     pub(crate) fn usual_case(&self) -> Case {
         let (core, lane) = {
             let state = self.lock();
@@ -161,7 +164,7 @@ impl Rank {
             (world.core.clone(), world.lane.clone())
         };
         let hosts = self.hosts();
-        // Before the first collective operation the members have not agreed.
+        // Before the first collective operation the members have not agreed on the network's facts.
         let agreed = core.network.agreed.get().copied();
         let network = agreed.unwrap_or_else(|| self.own_network());
         let usual = Case {
@@ -177,7 +180,8 @@ impl Rank {
         }
     }
 
-    /// The algorithm of a blocking call on MPI_COMM_WORLD: the learned one, or that of the table.
+    /// The algorithm of a blocking call on MPI_COMM_WORLD: the one that its contest has chosen, or
+    /// that of the table.
     pub(crate) fn usual_algorithm(&self, collective: Collective, case: &Case) -> Algorithm {
         let published = match collective {
             Collective::Allgather => case.bytes / case.ranks.max(1),
@@ -203,7 +207,7 @@ impl Rank {
         }
     }
 
-    /// The [`Way`] that has won among the members of MPI_COMM_WORLD.
+    /// The [`Way`] that has won the contest of the members of MPI_COMM_WORLD. `None`: none has yet.
     fn learned_way(&self, collective: Collective, published: usize) -> Option<Way> {
         let subject = Subject::of(collective, published)?;
         let state = self.lock();
@@ -212,18 +216,24 @@ impl Rank {
     }
 
     fn choices(&self, peer: usize) -> PeerChoices {
-        let mut sizes: Vec<usize> = self.explain(peer).into_iter().map(|row| row.0).collect();
+        let limits = &self.limits;
+        let mut state = self.lock();
+        let capabilities: Capabilities = state.engine.router.capabilities(peer);
+        let (messages, router) = (&state.engine.messages, &state.engine.router);
+        let sharing = |size| messages.sharing(router, peer, size, &capabilities);
+        let mut sizes = starts(&capabilities, limits, sharing);
         sizes.extend(SIZES);
         sizes.retain(|size| (1..=SIZES[SIZES.len() - 1]).contains(size));
         sizes.sort_unstable();
         sizes.dedup();
-        let limits = &self.limits;
-        let mut state = self.lock();
-        let capabilities: Capabilities = state.engine.router.capabilities(peer);
         let sizes = sizes.into_iter().map(|size| {
             let learned = state.engine.messages.learned_choice(size, &capabilities);
             let is_learned = learned.is_some();
-            let (taken, others) = learned.unwrap_or_else(|| compare(size, &capabilities, limits));
+            let choice = learned.unwrap_or_else(|| compare(size, &capabilities, limits));
+            let (messages, router) = (&state.engine.messages, &state.engine.router);
+            let sharing = messages.sharing(router, peer, size, &capabilities);
+            let (name, (taken, others)) = named(choice, sharing);
+            let is_learned = is_learned || name == SHARED;
             let others = others.into_iter().map(|(protocol, predicted_ns)| {
                 let is_faster = predicted_ns < taken.1 && !is_learned;
                 let why = || ruled_out_by(protocol, size, &capabilities, limits);
@@ -237,7 +247,7 @@ impl Rank {
             let rails = state.engine.router.report().rails(peer, size);
             SizeChoice {
                 size,
-                taken,
+                taken: (name, taken.1),
                 others,
                 rails,
             }
@@ -252,8 +262,8 @@ impl Rank {
     }
 }
 
-/// The algorithm taken for a size, and the others. No time is predicted where measured sizes
-/// decide.
+/// A JSON object: the algorithm chosen for one size, and the others, with predicted times. The
+/// chosen one has no predicted time if the members share memory.
 fn algorithm_object(taken: Algorithm, all: &[(Algorithm, u64)], case: &Case) -> String {
     let called = |algorithm: Algorithm| match algorithm {
         Algorithm::KAry => format!("{} (k = {})", algorithm.name(), case.tree_arity()),
@@ -296,7 +306,7 @@ fn size_object(choice: &SizeChoice) -> String {
     format!(
         r#"{{"size":{},"protocol":{},"predicted_ns":{cost},"not_taken":{},"rails":{}}}"#,
         choice.size,
-        quoted(protocol.name()),
+        quoted(protocol),
         array(others),
         choice.rails.as_ref().map_or("null".into(), rail_object),
     )
@@ -314,7 +324,7 @@ fn rail_object(choice: &RailChoice) -> String {
     )
 }
 
-/// Choices with their predicted times.
+/// A JSON array of choices with their predicted times in nanoseconds.
 fn times(choices: impl Iterator<Item = (String, u64)>) -> String {
     array(choices.map(|(choice, time)| {
         let choice = quoted(&choice);
@@ -322,12 +332,12 @@ fn times(choices: impl Iterator<Item = (String, u64)>) -> String {
     }))
 }
 
-/// A JSON array.
+/// A JSON array of items that are JSON already.
 pub(crate) fn array(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
-/// The text as JSON writes it.
+/// The text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! Files: what MPI says of them, and the calls.
+//! Files: the data and state machines of MPI files (`machine`), and the calls.
 
 pub(crate) mod calls;
 pub(crate) mod machine;

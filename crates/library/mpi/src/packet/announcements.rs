@@ -1,36 +1,37 @@
-//! The packet of ready-to-receive announcements: buffers of posted receives, of one key or of
-//! several.
+//! The packet of ready-to-receive announcements: buffers of posted receives, of one envelope
+//! (context, source, tag) or of several.
 //!
-//! The buffers stand in runs. A run has one key and consecutive receives. The head of the packet
-//! holds the key and the shape of the first run; the body holds the receiver's progress, the
-//! buffers of the first run, and each further run behind its key and shape. A packet with one
-//! buffer has a body of 36 bytes over one rail; each further buffer of its run takes 28, or 56 over
-//! eight rails, and each further run 20.
+//! The buffers stand in runs. A run has one envelope and consecutive receives; its shape is its
+//! numbers of receives and rails. The head of the packet holds the envelope and the shape of the
+//! first run. The body holds how many packets of the sender the receiver has processed, the buffers
+//! of the first run, and each further run behind its envelope and shape. A packet with one buffer
+//! has a body of 36 bytes over one rail; each further buffer of its run takes 28, or 56 over eight
+//! rails, and each further run 20.
 
 use super::codec::{Body as _, Reader};
 use super::{Envelope, ReadyToReceive, Target, encode};
 use crate::matching::Key;
 
-/// Bytes of a buffer without the keys of its rails: those of a [`Target`] with the key of nothing.
+/// Length in bytes of an encoded [`Target`] without the keys of its rails.
 const TARGET: usize = 24;
-/// Bytes of the key and the shape of a run.
+/// Length in bytes of the encoded envelope and shape of a run.
 const RUN: usize = 20;
-/// In the progress: part of the next packet has been taken.
+/// A flag in the encoded [`Progress`], see [`Progress::amid`].
 const AMID: u64 = 1 << 63;
 
-/// The receiver's progress in the packets of the sender.
+/// How many of the sender's packets the receiver has processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// Packets of the sender that the receiver has taken.
+    /// Number of packets of the sender that the receiver has processed.
     pub(crate) seen: u64,
-    /// It has also taken part of the next one.
+    /// True if the receiver has also processed part of the next packet.
     pub(crate) amid: bool,
 }
 
-/// The shape of a run.
+/// The shape of a run: its numbers of receives and rails, encoded in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
-    /// Posted receives with the key of the run before its first one.
+    /// Number of posted receives with the run's envelope that precede its first one.
     behind: u16,
     count: u8,
     rails: u8,
@@ -50,17 +51,17 @@ impl Shape {
     }
 }
 
-/// Buffers of consecutive posted receives with one key.
+/// Buffers of consecutive posted receives with one envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) key: Key,
-    /// Posted receives with this key before the first of these.
+    /// Number of posted receives with this envelope that precede the first receive of the run.
     pub(crate) behind: usize,
     pub(crate) targets: Vec<Target>,
 }
 
-/// Decodes the runs of a packet with this key and token in its head. `None`: it is no packet of
-/// announcements.
+/// Decodes the runs of an announcement packet with this envelope and token in its head. `None`: the
+/// packet is malformed.
 pub(crate) fn decode_runs(key: Key, token: u32, body: &[u8]) -> Option<(Progress, Vec<Run>)> {
     let mut from = Reader(body);
     let word = from.u64()?;
@@ -96,13 +97,13 @@ pub(crate) fn decode_runs(key: Key, token: u32, body: &[u8]) -> Option<(Progress
 
 /// A packet of announcements that is being filled.
 pub(crate) struct AnnouncementPacket {
-    /// Longest body in bytes.
+    /// The greatest length of the body in bytes.
     room: usize,
     body: Vec<u8>,
     /// Key and shape of the first run.
     first: Option<(Key, Shape)>,
-    /// Key and shape of the last run, and the place of its shape in the body unless it is the
-    /// first.
+    /// Key and shape of the last run, and the offset of its shape in the body. No offset: the last
+    /// run is also the first, so that its shape is in the head.
     last: Option<(Key, Shape, Option<usize>)>,
 }
 
@@ -118,8 +119,8 @@ impl AnnouncementPacket {
         }
     }
 
-    /// Adds the buffer of a receive with `behind` posted receives of its key before it. False: the
-    /// packet has no room for it.
+    /// Adds the buffer of a receive with `behind` posted receives of its envelope before it. False:
+    /// the packet has no room for it, or `behind` is too large.
     pub(crate) fn add(&mut self, key: Key, behind: usize, target: &Target) -> bool {
         let Ok(behind) = u16::try_from(behind) else {
             return false;
@@ -171,7 +172,7 @@ impl AnnouncementPacket {
         self.last = Some((key, shape, at));
     }
 
-    /// The packet. `None`: it announces nothing.
+    /// The envelope and the body of the packet. `None`: it announces nothing.
     pub(crate) fn finish(self) -> Option<(Envelope, Vec<u8>)> {
         let (key, shape) = self.first?;
         let envelope = Envelope {

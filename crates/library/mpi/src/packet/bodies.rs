@@ -3,44 +3,53 @@
 
 use channel::RemoteKey;
 
+use super::RunClass;
 use super::codec::{Body, Reader};
 
 /// Body of a request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// Length of the message in bytes, below 2^61.
+    /// Length of the message in bytes, below 2^57.
     pub(crate) len: u64,
-    /// In a cooperative copy the sender pushes its pieces through the ring.
+    /// True if the sender may copy the message away before it is read: the receiver must claim it.
+    pub(crate) shared: bool,
+    /// True if the sender pushes its pieces of a cooperative copy through the ring.
     pub(crate) push: bool,
-    /// Packets would carry the message as fast as they ever will.
+    /// True if packets to the receiver have reached their full speed: their memory has been used
+    /// before.
     pub(crate) settled: bool,
-    /// The message is one run of bytes in the sender's memory.
-    pub(crate) one_run: bool,
-    /// The message in the sender's memory, if the receiver may read it there.
+    /// The runs of the message in the sender's memory.
+    pub(crate) runs: RunClass,
+    /// The remote key of the send buffer, if the receiver may read there.
     pub(crate) key: RemoteKey,
 }
 
 const PUSH: u64 = 1 << 63;
-const ONE_RUN: u64 = 1 << 62;
-const SETTLED: u64 = 1 << 61;
+const SETTLED: u64 = 1 << 62;
+const SHARED: u64 = 1 << 61;
+/// The lowest bit of the class of the runs, behind the bits of the length.
+const RUNS: u32 = 57;
+const _: () = assert!(1 << (RUNS + RunClass::BITS) <= SHARED);
 
 impl Body for Offer {
     fn write(&self, to: &mut Vec<u8>) {
         let push = if self.push { PUSH } else { 0 };
-        let one_run = if self.one_run { ONE_RUN } else { 0 };
+        let runs = self.runs.code() << RUNS;
         let settled = if self.settled { SETTLED } else { 0 };
-        to.extend((self.len | push | one_run | settled).to_ne_bytes());
+        let shared = if self.shared { SHARED } else { 0 };
+        to.extend((self.len | push | runs | settled | shared).to_ne_bytes());
         self.key.encode(to);
     }
 
     fn read(mut from: Reader) -> Option<Offer> {
         let word = from.u64()?;
-        let len = word & !(PUSH | ONE_RUN | SETTLED);
+        let len = word & ((1 << RUNS) - 1);
         Some(Offer {
             len,
+            shared: word & SHARED != 0,
             push: word & PUSH != 0,
             settled: word & SETTLED != 0,
-            one_run: word & ONE_RUN != 0,
+            runs: RunClass::from_code(word >> RUNS),
             key: RemoteKey::decode(from.rest(), len)?,
         })
     }
@@ -49,7 +58,7 @@ impl Body for Offer {
 /// Body of a clear to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClearToSend {
-    /// The receiver's request.
+    /// The number of the receiver's request.
     pub(crate) receive: u32,
 }
 
@@ -65,16 +74,16 @@ impl Body for ClearToSend {
     }
 }
 
-/// Body of a clear to write: a buffer of the receiver's.
+/// Body of a clear to write: the receive buffer. Also an entry of an announcement packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// Bytes of the buffer that the message may fill.
+    /// Number of bytes of the buffer that the message may fill.
     pub(crate) len: u64,
-    /// The number that ends the write.
+    /// The number of the notice that ends the write.
     pub(crate) notice: u32,
-    /// The receiver's request.
+    /// The number of the receiver's request.
     pub(crate) receive: u32,
-    /// The buffer.
+    /// The remote key of the receiver's buffer.
     pub(crate) key: RemoteKey,
 }
 
@@ -97,7 +106,7 @@ impl Body for Target {
     }
 }
 
-/// Body of the start of a write to an announced buffer.
+/// Body of the packet that reports the start of a write to an announced buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Started {
     /// Length of the message in bytes.
@@ -119,15 +128,15 @@ impl Body for Started {
 /// Body of an invitation to a cooperative copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Invitation {
-    /// Bytes to be copied.
+    /// Number of bytes to be copied.
     pub(crate) len: u64,
-    /// Generation of the piece counter.
+    /// The number by which the piece counter knows this message.
     pub(crate) generation: u32,
-    /// Bytes of a piece; not zero.
+    /// Length of a piece in bytes; not zero.
     pub(crate) piece: u32,
-    /// The receiver's request, if pieces should come through the ring.
+    /// The number of the receiver's request, if the sender is to push pieces through the ring.
     pub(crate) push: Option<u32>,
-    /// The receive buffer.
+    /// The remote key of the receive buffer.
     pub(crate) key: RemoteKey,
 }
 
@@ -182,14 +191,15 @@ mod tests {
     proptest! {
         #[test]
         fn every_body_comes_back_as_it_was(
-            (len, key) in (0u64..1 << 61, encoded_key()),
+            (len, key) in (0u64..1 << 57, encoded_key()),
             (notice, receive, piece) in (any::<u32>(), any::<u32>(), 1u32..),
-            (push, one_run, settled) in any::<(bool, bool, bool)>(),
+            (push, settled, shared) in any::<(bool, bool, bool)>(), code in 0u64..6,
         ) {
             let key = RemoteKey::decode(&key, len).unwrap();
             let target = Target { len, notice, receive, key };
             comes_back(&target);
-            comes_back(&Offer { len, push, settled, one_run, key });
+            let runs = RunClass::from_code(code);
+            comes_back(&Offer { len, shared, push, settled, runs, key });
             comes_back(&Started { len });
             let push = push.then_some(receive);
             comes_back(&Invitation { len, generation: notice, piece, push, key });
@@ -210,9 +220,10 @@ mod tests {
         let key = RemoteKey::decode(&bytes, 1).unwrap();
         let offer = Offer {
             len: 1,
+            shared: false,
             push: false,
             settled: false,
-            one_run: true,
+            runs: RunClass::ONE,
             key,
         };
         let target = Target {

@@ -2,26 +2,26 @@
 
 /// The body of a kind of packet.
 pub(crate) trait Body: Sized {
-    /// Appends the encoding.
+    /// Appends the encoding of this body to `to`.
     fn write(&self, to: &mut Vec<u8>);
 
-    /// Takes the fields from a whole body. `None`: it is not the encoding of one.
+    /// Decodes the fields of a whole body. `None`: the bytes are not the encoding of one.
     fn read(from: Reader) -> Option<Self>;
 
-    /// Decodes a body.
+    /// Decodes the body of a packet. `None`: the bytes are not the encoding of one.
     fn decode(bytes: &[u8]) -> Option<Self> {
         Self::read(Reader(bytes))
     }
 }
 
-/// Encodes a body.
+/// Encodes the body of a packet.
 pub(crate) fn encode(body: &impl Body) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(40);
     body.write(&mut bytes);
     bytes
 }
 
-/// The rest of a body.
+/// Reads the bytes of a body in order. Holds those that have not been read.
 pub(crate) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
         self.take().map(u64::from_ne_bytes)
     }
 
-    /// The next `len` bytes.
+    /// The next `len` bytes. `None`: there are fewer.
     pub(super) fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
         let (bytes, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -50,12 +50,12 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    /// All bytes that are left.
+    /// All bytes that have not been read.
     pub(super) fn rest(self) -> &'a [u8] {
         self.0
     }
 
-    /// `None` if bytes are left.
+    /// Checks that all bytes have been read. `None`: some have not.
     pub(super) fn end(self) -> Option<()> {
         self.0.is_empty().then_some(())
     }

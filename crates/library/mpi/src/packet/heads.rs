@@ -1,15 +1,20 @@
-//! The heads of packets: envelopes of messages, and those of control packets.
+//! The heads of packets: that of a message is its envelope, that of a control packet names a
+//! request.
 
 use channel::Head;
 use datatype::Direction;
 
+use super::RunClass;
 use super::kinds::{Eager, Kind};
 use crate::matching::Key;
 
-/// Code of a whole eager message, the most frequent packet.
+/// The code of the kind of a whole eager message, the most frequent packet.
 const WHOLE: u8 = Kind::Eager(Eager::Whole).code();
-/// In a head's first word, beside the kind: the body is best copied out backward.
+/// A flag in a head's first word, beside the kind: the body is best copied out backward, from its
+/// end to its start.
 pub(super) const BACKWARD: u64 = 1 << 8;
+/// The lowest bit of the class of the message's runs in a head's first word.
+const RUNS: u32 = 9;
 
 /// The head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +45,13 @@ impl Envelope {
         ]
     }
 
-    /// The head is that of a whole message that asks for no answer.
+    /// True if the head is that of a whole message that asks for no answer.
     #[inline(always)]
     pub(crate) fn is_whole(head: Head) -> bool {
         head[0] as u8 == WHOLE
     }
 
-    /// The key of the message.
+    /// The envelope in the head of a message.
     #[inline(always)]
     pub(crate) fn key(head: Head) -> Key {
         Key {
@@ -56,7 +61,7 @@ impl Envelope {
         }
     }
 
-    /// `None`: no packet has this head.
+    /// Decodes a head. `None`: its code is that of no kind.
     #[inline(always)]
     pub(crate) fn decode(head: Head) -> Option<Envelope> {
         Some(Envelope {
@@ -76,6 +81,16 @@ pub(crate) fn copied_out([first, second, third]: Head, copy_out: Direction) -> H
     }
 }
 
+/// The head of the first piece of a message whose send buffer has runs of this class.
+pub(crate) fn in_runs([first, second, third]: Head, runs: RunClass) -> Head {
+    [first | runs.code() << RUNS, second, third]
+}
+
+/// The class of the runs of the message whose first piece has this head.
+pub(crate) fn runs_in(head: Head) -> RunClass {
+    RunClass::from_code(head[0] >> RUNS)
+}
+
 /// The head of a control packet, which belongs to no communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Control {
@@ -85,7 +100,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// A control packet about a request.
+    /// The head of a control packet about the request with number `token`, with argument 0.
     pub(crate) fn about(kind: impl Into<Kind>, token: u32) -> Control {
         Control {
             kind: kind.into(),
@@ -103,7 +118,7 @@ impl Control {
         ]
     }
 
-    /// The argument of a control packet.
+    /// The argument in the head of a control packet.
     #[inline(always)]
     pub(crate) fn argument(head: Head) -> u64 {
         head[1]
@@ -140,10 +155,11 @@ mod tests {
                     token: 0x7fff_ffff,
                 };
                 for copy_out in [Direction::Forward, Direction::Backward] {
-                    assert_eq!(
-                        Envelope::decode(copied_out(sent.encode(), copy_out)),
-                        Some(sent)
-                    );
+                    let head = copied_out(sent.encode(), copy_out);
+                    for runs in RunClass::all() {
+                        let head = in_runs(head, runs);
+                        assert_eq!((Envelope::decode(head), runs_in(head)), (Some(sent), runs));
+                    }
                 }
             }
             let control = Control {

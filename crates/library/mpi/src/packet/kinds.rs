@@ -1,6 +1,7 @@
 //! The kinds of packets, in families.
 
-/// The families of packet kinds, each with its kinds, and their codes.
+/// Declares the kinds of packets: an enum for each family of kinds, and [`Kind`] for all of them,
+/// with their codes in heads of packets.
 macro_rules! families {
     ($($(#[$doc:meta])* $family:ident = $high:literal {
         $($(#[$kind_doc:meta])* $kind:ident = $low:literal),+ $(,)?
@@ -56,13 +57,13 @@ macro_rules! families {
 families! {
     /// Messages that leave at once.
     Eager = 1 {
-        /// A whole message.
+        /// A whole message in one packet.
         Whole = 1,
         /// A whole message whose sender waits for its match. Token: the sender's request.
         Synchronous = 2,
         /// The first piece of a message in several packets. Token: the length of the message.
         FirstPiece = 3,
-        /// Another piece of that message.
+        /// A further piece of a message in several packets.
         NextPiece = 4,
     }
     /// Messages that stay with their sender until a receive is matched.
@@ -89,40 +90,46 @@ families! {
         /// A piece of the message. Token: the receiver's request. Argument: the number of the
         /// piece.
         Pushed = 2,
+        /// The system has refused the sender's copy of a piece: the receiver copies it. Token: the
+        /// sender's request. Argument: the number of the piece.
+        Returned = 3,
     }
     /// Receives that are announced before their message.
     ReadyToReceive = 4 {
-        /// Ready to receive (RTR): buffers of posted receives, the first with this key. Token and
-        /// body: those of an `AnnouncementPacket`.
+        /// Ready to receive (RTR): buffers of posted receives. The envelope is that of the first
+        /// ones. Token and body: those of an `AnnouncementPacket`.
         Announce = 1,
         /// The sender writes the message to an announced buffer. Token: the receiver's request.
         /// Body: `Started`.
         Start = 2,
-        /// The receiver revokes an announcement. Token: its request.
+        /// The receiver revokes an announcement. Token: the receiver's request.
         Revoke = 3,
-        /// The sender will not write to that buffer. Token: the receiver's request.
+        /// The sender's answer to `Revoke`: it will not write to the buffer. Token: the receiver's
+        /// request.
         Revoked = 4,
     }
     /// Flow control of unexpected messages.
     Flow = 5 {
-        /// The receiver has no room for more unexpected bytes: announce every message.
+        /// The receiver has no room for more unexpected bytes: the sender must announce every
+        /// message.
         HeadersOnly = 1,
-        /// The receiver has room again.
+        /// The receiver has room for unexpected bytes again.
         BodiesAllowed = 2,
     }
     /// Cancellation of sends.
     Cancellation = 6 {
-        /// The sender takes a message back. Envelope of the message; token: the sender's request.
+        /// The sender asks the receiver to drop a message that it cancels. Envelope of the message;
+        /// token: the sender's request.
         Cancel = 1,
-        /// The message was taken back. Token: the sender's request.
+        /// The receiver has dropped the message to be cancelled. Token: the sender's request.
         Cancelled = 2,
-        /// The message had been matched. Token: the sender's request.
+        /// The message to be cancelled had already been matched. Token: the sender's request.
         TooLate = 3,
     }
-    /// Losses of peers.
+    /// Consequences of lost peers.
     Loss = 7 {
-        /// The sender has left a collective operation on the communicator of the key, and takes
-        /// part in none there any more. Token: the class of the error. Body: its text.
+        /// The sender has left a collective operation on the communicator of the envelope, and
+        /// takes part in none there any more. Token: the class of the error. Body: its text.
         LeftCollective = 1,
     }
 }

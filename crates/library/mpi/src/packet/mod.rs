@@ -1,9 +1,9 @@
 //! Packets: the kinds, their heads, and their bodies.
 //!
-//! A head has three words. The head of a message is its envelope: kind and tag; context; token and
-//! source. The head of a control packet names a request: kind; argument; token. A token is the
-//! number of a request, of the receiver of the packet in an answer, and of its sender where an
-//! answer is expected.
+//! A head has three words of 64 bits. The head of a message is its envelope: kind and tag; context;
+//! token and source. The head of a control packet names a request: kind; argument; token. A token
+//! is the number of a request. In an answer it is a request of the receiver of the packet; where an
+//! answer is expected, it is a request of the sender.
 //!
 //! Invariant: each kind has one layout, whatever the values in it; a body that does not
 //! decode is an error of the peer, and is reported as one.
@@ -13,20 +13,23 @@ mod bodies;
 mod codec;
 mod heads;
 mod kinds;
+mod run_class;
 
 pub(crate) use announcements::{AnnouncementPacket, Progress, Run, decode_runs};
 pub(crate) use bodies::{ClearToSend, Invitation, Offer, Started, Target};
 pub(crate) use codec::{Body, encode};
 use heads::BACKWARD;
-pub(crate) use heads::{Control, Envelope, copied_out};
+pub(crate) use heads::{Control, Envelope, copied_out, in_runs, runs_in};
 pub(crate) use kinds::{
     Cancellation, Cooperative, Eager, Flow, Kind, Loss, ReadyToReceive, Rendezvous,
 };
 
+pub(crate) use run_class::RunClass;
+
 use channel::Head;
 use datatype::{Buffer, Direction};
 
-/// The body of a packet, as it is copied to a receive.
+/// The body of a packet, and the direction in which it is copied to a receive buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Contents<'a> {
     pub(crate) bytes: &'a [u8],
@@ -43,7 +46,7 @@ impl<'a> Contents<'a> {
         Contents { bytes, copy_out }
     }
 
-    /// Bytes that have been taken out of their packets.
+    /// The contents of packets whose bytes have been copied out and kept.
     pub(crate) fn kept(bytes: &'a [u8]) -> Contents<'a> {
         Contents {
             bytes,

@@ -16,21 +16,23 @@ pub struct Wiring {
     pub bootstrap: Arc<dyn Bootstrap>,
     /// The shared memory and devices by which the rank reaches its peers.
     pub peers: Peers,
-    /// The time of work on the rank's own memory.
+    /// The times of work on the rank's own memory.
     pub work: WorkTimes,
 }
 
-/// The time of work on a rank's own memory, on a modelled machine.
+/// The times of work on a rank's own memory, on a modelled machine.
 #[derive(Clone, Debug, Default)]
 pub struct WorkTimes {
-    /// Measured rates; work without one takes the machine's time.
+    /// The rates of work that were measured. Work without a measured rate takes the time that the
+    /// model of the machine gives.
     pub rates: Rates,
-    /// The kinds of work are kept for a recording.
+    /// True if the work is recorded by kind, for a compute trace.
     pub are_kept: bool,
 }
 
 impl WorkTimes {
-    /// Gives the rank's part of a modelled machine a meter. `None`: the machine is real.
+    /// Makes the meter of a rank on a modelled machine, and gives it to the rank's transports, too.
+    /// `None`: the machine is real.
     pub(crate) fn meter(self, peers: &mut Peers) -> Option<Arc<Meter>> {
         let charge = peers.node.as_mut()?.accounting()?.local_work()?;
         let meter = Meter::new(charge.owed, charge.picos, self.rates, self.are_kept);
@@ -44,9 +46,9 @@ impl WorkTimes {
 pub struct NewPeer {
     /// The number of the rank, which the bootstrap gives once to each rank of the job.
     pub rank: usize,
-    /// The number of its host. Ranks that share no memory are on hosts with different numbers, even
-    /// if one machine runs them, so that collectives and MPI_Comm_split_type see their memory as it
-    /// is.
+    /// The number of the rank's host. Ranks that share no memory are on hosts with different
+    /// numbers, even if one machine runs them, so that collectives and MPI_Comm_split_type see
+    /// their memory as it is.
     pub host: u32,
 }
 
@@ -68,7 +70,7 @@ impl Wiring {
     }
 }
 
-/// The limits of the protocols.
+/// The limits of the protocols, by the settings.
 pub(crate) fn limits(knobs: &Knobs) -> Limits {
     let usual = Knobs::default();
     Limits {
@@ -83,14 +85,13 @@ pub(crate) fn limits(knobs: &Knobs) -> Limits {
         announces_all: knobs.rtr == ReadyToReceive::On && knobs.rendezvous == Rendezvous::Auto,
         forced: Protocol::of_setting(knobs.protocol),
         copy_costs: match (&knobs.costs, knobs.single_copy) {
-            (CostSource::Learn, SingleCopyMode::Auto) => CopyCostSource::Learned,
-            (CostSource::File(_), SingleCopyMode::Auto) => CopyCostSource::Given,
+            (CostSource::Keep | CostSource::Learn, SingleCopyMode::Auto) => CopyCostSource::Learned,
             _ => CopyCostSource::Estimated,
         },
     }
 }
 
-/// The settings of several rails, for the rank with this number among those of its host.
+/// The settings for several rails. `local_rank`: the rank's number among those of its host.
 fn rails(knobs: &Knobs, local_rank: usize) -> RailSettings {
     let least = match knobs.stripe_above_eager {
         true => knobs.eager_limit.0.min(knobs.rdma_chunk.0),
@@ -105,8 +106,8 @@ fn rails(knobs: &Knobs, local_rank: usize) -> RailSettings {
     }
 }
 
-/// The settings of the transports, for the rank with this number among those of its host.
-/// `reports_deaths`: the launcher ends the job of a rank that has died.
+/// The settings of the transports. `local_rank`: the rank's number among those of its host.
+/// `reports_deaths`: the launcher ends the job when a rank has died.
 pub(crate) fn transports(knobs: &Knobs, local_rank: usize, reports_deaths: bool) -> Settings {
     Settings {
         ring_slots: knobs.ring_slots,

@@ -48,8 +48,8 @@ impl Rank {
     }
 
     /// Drives every task once, if something has completed since the last drive. True if something
-    /// has completed since the last answer, by these tasks or before them: the condition of a wait
-    /// may hold now, although no task has ended.
+    /// has completed that no earlier call reported, by these tasks or before them: the condition of
+    /// a wait may hold now, although no task has ended.
     pub(crate) fn run_tasks(&self) -> bool {
         let mut state = self.lock();
         let completions = state.engine.messages.requests.completions;
@@ -96,7 +96,7 @@ impl Rank {
         {
             let State { engine, objects } = &mut *state;
             engine.end_task(&objects.comms, task.request, Err(error));
-            // The messages of the operation are given up without the lock.
+            // The drop of the task gives up its messages, and needs the lock for that.
             drop(state);
             return None;
         }
@@ -112,8 +112,8 @@ impl Rank {
         }
     }
 
-    /// Drives a future on this stack until it ends. `among`: the context of the communicator all of
-    /// whose members take part in it.
+    /// Drives a future on this stack until it ends. `among`: the context of the communicator whose
+    /// members all take part, for a collective operation.
     ///
     /// # Errors
     /// Those of the future, those of progress, and the loss of a member.
@@ -157,7 +157,7 @@ impl Rank {
                 let due = state.engine.messages.requests.completions != before;
                 Ok((due || state.engine.lanes.may_go_on()).then_some(()))
             })?;
-            // The lane that can go on may be that of a task.
+            // The lane that can go on may be used by a task.
             if !self.lock().engine.tasks.is_empty() {
                 self.run_tasks();
             }
@@ -169,7 +169,7 @@ impl Rank {
 pub struct Completion {
     /// The rank of the request.
     pub rank: Arc<Rank>,
-    /// The request.
+    /// The request whose completion is awaited.
     pub request: RequestId,
 }
 

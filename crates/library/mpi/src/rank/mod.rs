@@ -11,6 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use channel::lock::{Guard, RankLock};
 use channel::{Capabilities, RankNode, Router, Transport, VirtualTime, Waiter};
+use cost_cache::CostLines;
 use datatype::Elements;
 use datatype::local_work::{Clock, LocalWork, Meter};
 use knobs::{CostSource, Knobs};
@@ -38,28 +39,28 @@ use bootstrap::{NewPeer, Wiring, limits, transports};
 /// ```
 pub struct Rank {
     state: RankLock<State>,
-    /// The one place where this rank waits.
+    /// The waiter, in which all waits of this rank happen.
     pub(crate) waiter: Waiter,
     /// Algorithms of collective operations.
     pub(crate) algorithms: AlgorithmTable,
     pub(crate) limits: Limits,
-    /// The settings.
+    /// The settings of this rank.
     pub(crate) knobs: Knobs,
     /// The connection to the launcher.
     bootstrap: Arc<dyn Bootstrap>,
     rank: usize,
     size: usize,
-    /// The host of each rank. Nobody takes the rank's lock while this one is held.
+    /// The host of each rank. The rank's lock is never taken while this one is held.
     hosts: RwLock<Hosts>,
     /// The meter of work on this rank's own memory; `None` on a real machine.
     meter: Option<Arc<Meter>>,
 }
 
-/// Advice to the user after overlapping calls without threads.
+/// Advice to a user whose threads have called at once without `MPI_THREAD_MULTIPLE`.
 const OVERLAP: &str = "threads may call at once if MPI_Init_thread grants MPI_THREAD_MULTIPLE";
 
 impl Rank {
-    /// A rank of this job, or a job of one rank.
+    /// Makes the rank of a job with these connections. `None`: the job has this rank alone.
     ///
     /// # Errors
     /// A setting is invalid, or a transport cannot be opened.
@@ -74,11 +75,13 @@ impl Rank {
         let settings = transports(&knobs, hosts.index(rank), bootstrap.reports_deaths());
         let meter = work.meter(&mut peers);
         let mut router = Router::build(peers, &settings)?;
-        let limits = limits(&knobs);
-        let mut messages = Messages::new(&mut router, size, limits);
-        if let CostSource::File(file) = &knobs.costs {
-            messages.take_costs_of(file.table.clone());
+        let mut limits = limits(&knobs);
+        if !router.machine().abilities().measures_time {
+            // The time of this process says nothing about a modelled machine, and differs from run
+            // to run.
+            limits.copy_costs = limits.copy_costs.without_learning();
         }
+        let messages = Messages::new(&mut router, size, limits);
         let waiter = Waiter::new(&mut router, &settings.wait);
         let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity)?;
         let world = Core::new(0, Members::All(size), rank);
@@ -117,8 +120,8 @@ impl Rank {
         self.lock().engine.router.machine().virtual_time()
     }
 
-    /// Keeps the kinds of work that this rank has done on its own memory, for a recording. Times
-    /// are measured by `clock`.
+    /// Adds the kinds of work that this rank has done on its own memory so far to a compute trace.
+    /// `clock` measures their times.
     pub fn keep_local_work(&self, clock: Clock) {
         if let Some(meter) = &self.meter {
             self.lock()
@@ -143,8 +146,8 @@ impl Rank {
         }
     }
 
-    /// Combines elements that are a part of vectors of `whole` bytes. The functions of programs
-    /// count their time themselves.
+    /// Reduces `input` into `inout`, parts of vectors of `whole` bytes. Only predefined operations
+    /// are counted here: users' functions count their time themselves.
     #[inline]
     pub(crate) fn combine(
         &self,
@@ -165,7 +168,7 @@ impl Rank {
     /// `MPI_Reduce_local`.
     ///
     /// # Errors
-    /// The operation is not for elements of this type, or the vectors are one.
+    /// The operation is not for elements of this type, or both vectors are the same memory.
     pub fn reduce_local(&self, input: &Elements, inout: &Elements, op: &Operation) -> Result<()> {
         op.check_local(input, inout)?;
         self.combine(op, input, inout, inout.bytes())
@@ -176,14 +179,14 @@ impl Rank {
         self.lock().engine.messages.count_in(profile);
     }
 
-    /// The bytes that this rank keeps of messages for which it has posted no receive.
+    /// Number of bytes of unexpected messages that this rank keeps.
     pub fn unexpected_bytes(&self) -> usize {
         let state = self.lock();
         let bodies = state.engine.messages.unexpected().map(|(_, one)| &one.body);
         bodies.map(Body::kept).sum()
     }
 
-    /// This rank tells senders of the receives that it has posted.
+    /// True if this rank announces the receives that it has posted to their senders.
     pub fn announces_receives(&self) -> bool {
         self.lock().engine.messages.announces()
     }
@@ -193,25 +196,37 @@ impl Rank {
         self.lock().engine.router.capabilities(peer)
     }
 
-    /// The protocols for messages to a peer: the length from which on each is used, the protocol,
-    /// and the estimated time of a message of that length in nanoseconds.
+    /// The protocols for messages to a peer: the least length in bytes at which each is used, the
+    /// protocol, and the estimated time of a message of that length in nanoseconds.
     pub fn explain(&self, peer: usize) -> Vec<(usize, Protocol, u64)> {
         let capabilities = self.capabilities(peer);
         protocol_report::explain(&capabilities, &self.limits)
     }
 
-    /// This rank can learn from the times of collective operations.
+    /// Takes costs that earlier jobs of the user have measured on this host, for all its ranks.
+    /// They have no effect where nothing is learned from time.
+    pub fn begin_with_costs(&self, kept: &CostLines) {
+        self.lock().engine.messages.begin_with(kept);
+    }
+
+    /// The costs of this host to be kept for later jobs. `None`: its ranks have measured none.
+    pub fn costs_to_keep(&self) -> Option<CostLines> {
+        self.lock().engine.messages.costs_to_keep()
+    }
+
+    /// True if the costs that this rank measures are to be kept for later jobs.
+    pub fn keeps_costs(&self) -> bool {
+        self.learns_costs() && self.knobs.costs == CostSource::Keep
+    }
+
+    /// True if this rank chooses paths within its host by times that it measures.
+    fn learns_costs(&self) -> bool {
+        self.limits.copy_costs == CopyCostSource::Learned
+    }
+
+    /// True if this rank may choose the method of a collective operation by measured times.
     pub(crate) fn learns(&self) -> bool {
-        let is_wanted = self.limits.copy_costs == CopyCostSource::Learned;
-        let measures = || {
-            self.lock()
-                .engine
-                .router
-                .machine()
-                .abilities()
-                .measures_time
-        };
-        is_wanted && self.algorithms.is_free() && measures()
+        self.learns_costs() && self.algorithms.is_free()
     }
 
     /// This rank's number in the job.
@@ -224,7 +239,7 @@ impl Rank {
         self.placement().clone()
     }
 
-    /// The host of a world rank.
+    /// The number of the host of a world rank.
     pub(crate) fn host_of(&self, world: usize) -> u32 {
         self.placement().of(world)
     }
@@ -233,15 +248,16 @@ impl Rank {
         self.hosts.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes ranks peers of this one that its job has got since this rank started. They are
-    /// numbered by the bootstrap behind all ranks that are known, and alike on all ranks.
+    /// Adds peers: ranks that have joined the job since this rank started. The bootstrap numbers
+    /// them after all known ranks, alike on all ranks.
     ///
-    /// A new peer may begin to send before this call: its messages then wait. Nothing but this call
-    /// makes it a peer. Devices reach it, because shared memory has room for the ranks only that
-    /// were there when it was made. `node` is for a rank that has no devices yet; others ignore it.
+    /// A new peer may begin to send before this call: its messages wait until then. Only this call
+    /// makes it a peer. It is reached over devices, because shared memory has room only for the
+    /// ranks that existed when it was made. `node`: the devices of a rank that has none yet;
+    /// otherwise ignored.
     ///
     /// # Errors
-    /// The numbers do not follow those that are known, or this rank has no device.
+    /// The new ranks' numbers do not follow the known ones, or this rank has no device.
     pub fn add_peers(&self, new: &[NewPeer], node: Option<RankNode>) -> Result<()> {
         let Engine {
             router, messages, ..
@@ -280,7 +296,7 @@ impl Rank {
         &self.bootstrap
     }
 
-    /// The state, locked.
+    /// The state of the rank, locked.
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_, State> {
         self.state.lock()
@@ -292,12 +308,12 @@ impl Rank {
         LockedObjects(self.lock())
     }
 
-    /// Leaves the modelled machine: the others do not wait for this rank any more.
+    /// Leaves the modelled machine: the other ranks do not wait for this one any more.
     pub fn leave_machine(&self) {
         self.lock().engine.router.leave();
     }
 
-    /// The address of the word of the rank's lock, which is odd while a call is in MPI.
+    /// The address of the rank's lock: a number in memory that is odd while a call is inside MPI.
     pub fn lock_address(&self) -> usize {
         self.state.word_address()
     }
@@ -314,26 +330,27 @@ impl Rank {
         self.state.allow_threads();
     }
 
-    /// Lets the progress thread take the lock between calls. To be called without a guard.
+    /// Lets the progress thread take the lock between calls. Must be called without the rank's
+    /// lock.
     pub(crate) fn admit_progress_thread(&self) {
         self.state.admit_progress_thread();
     }
 
-    /// The progress thread has ended. To be called without a guard.
+    /// Records that the progress thread has ended. Must be called without the rank's lock.
     pub(crate) fn dismiss_progress_thread(&self) {
         self.state.dismiss_progress_thread();
     }
 
-    /// Takes the lock for the progress thread, if nobody holds it.
+    /// Takes the rank's lock for the progress thread. `None`: the lock is held.
     pub(crate) fn try_lock_for_progress(&self) -> Option<Guard<'_, State>> {
         self.state.try_lock_for_progress()
     }
 
-    /// The status, or the error that it carries.
+    /// The status; or an error, if the status has an error class.
     ///
     /// # Errors
-    /// The operation of the status failed. The detail is that of the rank's last error, if it is of
-    /// the status's class.
+    /// The operation of the status failed. The text is that of the rank's last error, if that has
+    /// the class of the status.
     pub fn result_of(&self, status: Status) -> Result<Status> {
         self.lock().result_of(status)
     }

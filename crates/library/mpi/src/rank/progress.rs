@@ -1,10 +1,10 @@
-//! Progress with tasks.
+//! A rank's pass of progress, which also drives tasks: operations with several steps.
 
 use super::Rank;
 use crate::Result;
 
 impl Rank {
-    /// One round of progress, with tasks. True if anything moved.
+    /// One pass of progress, tasks included. True if anything moved.
     ///
     /// # Errors
     /// A transport failed, or a peer broke the protocol.

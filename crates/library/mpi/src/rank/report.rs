@@ -7,7 +7,8 @@ use crate::request::Waiting;
 use crate::{Class, Error, Result};
 
 impl Rank {
-    /// Answers the launcher's request for a report.
+    /// Reports failed rails to the launcher, and what this rank waits for, if the launcher has
+    /// asked.
     ///
     /// # Errors
     /// The launcher is gone.

@@ -1,4 +1,5 @@
-//! Waiting calls of a rank, as the transports' waiter sees them.
+//! Waits of a rank's calls, which the transports' waiter carries out, and what it needs from the
+//! rank.
 
 use channel::lock::Guard;
 use channel::{Helper, Party, Router};
@@ -17,8 +18,8 @@ pub(crate) struct Call<'a> {
 }
 
 impl Rank {
-    /// Waits for the receive of a blocking call. One that is left active has only reported a loss:
-    /// nobody else will wait for it.
+    /// Waits for the receive of a blocking call. If the wait has only reported a loss, the receive
+    /// is cancelled: no other call will wait for it.
     ///
     /// # Errors
     /// The handle is invalid, or progress failed.
@@ -75,7 +76,7 @@ impl Rank {
         self.waiter.wait_until(&call, done)
     }
 
-    /// Polls for a nonblocking call: once, and again after a round of progress.
+    /// Polls for a nonblocking call: once, and again after a pass of progress.
     ///
     /// # Errors
     /// Progress failed.

@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::{Result, Status};
 
 impl Rank {
-    /// Starts an operation of the user's (`MPI_Grequest_start`).
+    /// Starts a generalised request, whose operation the user carries out (`MPI_Grequest_start`).
     ///
     /// # Errors
     /// Too many requests are active.
@@ -24,12 +24,12 @@ impl Rank {
             .add_generalized(functions)
     }
 
-    /// Completes an operation of the user's (`MPI_Grequest_complete`), and wakes threads that wait
+    /// Completes a generalised request (`MPI_Grequest_complete`), and wakes the threads that wait
     /// for it.
     ///
     /// # Errors
-    /// The request is no generalised one, or complete already; or it was freed before, and its free
-    /// function gave an error code.
+    /// The request is no generalised one, or is complete already. Or its handle was freed before,
+    /// and its free function, called here, gave an error code.
     pub fn complete_generalized(&self, id: RequestId) -> Result<()> {
         let freed = self
             .lock()
@@ -43,13 +43,13 @@ impl Rank {
         freed.map_or(Ok(()), |functions| functions.free())
     }
 
-    /// Ends a generalised request that has been finished with this status: query, then free. The
-    /// last error counts.
+    /// Calls the query function, then the free function, of a generalised request that has been
+    /// finished with this status. If both fail, the result has the error of the free function.
     #[cold]
     pub fn end_generalized(&self, finished: Status) -> Answer {
         let ended = self.lock().engine.messages.requests.take_ended(finished);
         let Some(functions) = ended else {
-            // Nobody else can have ended it.
+            // Cannot happen: only this function takes the functions of a finished request.
             return Answer::new(Status::EMPTY, Ok(()));
         };
         let answer = functions.query();
@@ -59,7 +59,8 @@ impl Rank {
         }
     }
 
-    /// The answer of a complete generalised request that stays as it is. `peeked`: its status.
+    /// Calls the query function of a complete generalised request without finishing the request.
+    /// `peeked`: the status that the table has for it.
     #[cold]
     pub fn query_generalized(&self, peeked: Status) -> Answer {
         let state = self.lock();
@@ -71,12 +72,12 @@ impl Rank {
         drop(state);
         match found {
             Some((functions, _)) => functions.query(),
-            // Another thread has ended it meanwhile.
+            // Another thread has finished the request meanwhile.
             None => Answer::new(Status::EMPTY, Ok(())),
         }
     }
 
-    /// Begins to cancel an operation (`MPI_Cancel`). An operation of the user's is handed to its
+    /// Begins to cancel an operation (`MPI_Cancel`). For a generalised request it calls the user's
     /// cancel function.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Requests: their table, operations of several steps, and the user's own operations.
+//! Requests: their table, tasks (operations with several steps), and generalised requests.
 
 pub(crate) mod calls;
 pub(crate) mod machine;

@@ -1,4 +1,4 @@
-//! Buffered sends (MPI 5.0 §3.6): complete at once, because a message that cannot leave is copied.
+//! Buffered sends (MPI 5.0 §3.6): they complete at once, because a copy of the message is sent.
 
 use datatype::local_work::LocalWork;
 use datatype::{Buffer, Predefined};
@@ -8,12 +8,11 @@ use crate::p2p::buffered::{AUTOMATIC, OVERHEAD, Owner};
 use crate::request::Mode;
 use crate::{Class, Error, Result};
 
-/// Rounds of progress before a buffered send is refused because the buffer is full: a few
-/// milliseconds.
+/// Passes of progress before a buffered send fails because the buffer is full: a few milliseconds.
 const PATIENCE: usize = 100_000;
 
 impl Engine {
-    /// `MPI_Bsend`: complete when this returns.
+    /// `MPI_Bsend`: the send is complete when this returns.
     #[inline(never)]
     pub(crate) fn buffered_send(
         &mut self,
@@ -26,7 +25,8 @@ impl Engine {
         }
         let owner = Some(comm).filter(|_| self.attached.get(Some(comm)).is_some());
         let needed = buffer.len() + OVERHEAD;
-        // Copies to a receiver that runs leave within moments; only after that is the buffer full.
+        // Copies for a receiver that makes progress leave soon, so a full buffer is retried for a
+        // while.
         for _ in 0..PATIENCE {
             if self.drop_sent_copies(owner)? || self.has_room(owner, needed) {
                 break;
@@ -69,7 +69,7 @@ impl Engine {
             .is_some_and(|attached| attached.has_room(needed))
     }
 
-    /// Forgets the copies that have left. True if none is left.
+    /// Removes the copies that have been sent. True if no copy remains.
     pub(crate) fn drop_sent_copies(&mut self, owner: Owner) -> Result<bool> {
         let Ok(attached) = self.attached.get_mut(owner) else {
             return Ok(true);
@@ -84,7 +84,7 @@ impl Engine {
         Ok(attached.in_flight.is_empty())
     }
 
-    /// Have all copies of all attached buffers left?
+    /// True if all copies of all attached buffers have been sent.
     pub(crate) fn buffered_sends_are_done(&mut self) -> bool {
         let owners = self.attached.owners();
         owners

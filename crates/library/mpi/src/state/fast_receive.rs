@@ -35,7 +35,7 @@ impl Engine {
         Ok(None)
     }
 
-    /// One poll for a whole message that `key` takes.
+    /// One poll for a whole message that a receive with the envelope `key` matches.
     #[inline(always)]
     pub(crate) fn poll_first(&mut self, buffer: &Buffer, key: &Key) -> Result<First<Status>> {
         let Engine {

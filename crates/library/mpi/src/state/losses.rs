@@ -7,8 +7,8 @@
 //! - A receive from any source may still be satisfied by another peer. A wait for it reports the
 //!   loss once for each communicator, and the receive stays active. If no other member is left,
 //!   every wait reports it.
-//! - A member that leaves a collective operation because of a loss tells all others, which may wait
-//!   for it: from then on no collective operation works on that communicator.
+//! - A member that leaves a collective operation because of a loss notifies all others, which may
+//!   wait for it: from then on no collective operation works on that communicator.
 //!
 //! Invariant: without a loss none of this costs an instruction on the paths of messages.
 
@@ -22,22 +22,22 @@ use crate::state::Engine;
 use crate::{ANY_SOURCE, Class, Error, Result};
 
 impl Engine {
-    /// Takes note of a failure that concerns one peer or one communicator. Other errors come back.
+    /// Records a failure that concerns one peer or one communicator. Returns any other error.
     #[cold]
     pub(crate) fn contain(&mut self, comms: &Comms, error: Error) -> Result<()> {
         match error.cause {
             Cause::LostPeer(peer) => self.lose(comms, peer, error),
             Cause::LeftCollective { context, .. } => {
-                self.hear_left(comms, context, error);
+                self.on_left(comms, context, error);
                 Ok(())
             }
             Cause::Local => Err(error),
         }
     }
 
-    /// A peer cannot be reached any more.
+    /// Records the loss of a peer, and fails the operations that need it.
     fn lose(&mut self, comms: &Comms, peer: usize, error: Error) -> Result<()> {
-        // A transfer that has ended before is no loss.
+        // A transfer that completed before the loss has not failed.
         while let Some(done) = self.router.done(Family::Messages) {
             self.messages.transfer_done(&done);
         }
@@ -54,12 +54,13 @@ impl Engine {
         }
         self.last_error = Some(error);
         self.alarm(comms);
-        // Tasks find that they cannot go on.
+        // Tasks are driven, and find that they cannot go on.
         self.messages.requests.completions += 1;
         self.messages.end_accesses(&mut self.router)
     }
 
-    /// Makes the waits for receives from any source report what they have not reported.
+    /// Makes waits for receives from any source report (by *alarms*) the losses that have not been
+    /// reported on their communicators.
     fn alarm(&mut self, comms: &Comms) {
         let requests = self.messages.requests.iter();
         let wild = requests.filter_map(|(id, request)| match &request.operation {
@@ -75,18 +76,20 @@ impl Engine {
             }
         }
         for (_, context) in wild {
-            self.messages.losses.tell(context);
+            self.messages.losses.mark_reported(context);
         }
     }
 
-    /// The loss that a wait for any source on this communicator is to report.
+    /// The loss that a wait for a receive from any source on this communicator is to report. True:
+    /// every such wait is to report it.
     fn untold_of(&self, comms: &Comms, context: u64) -> Option<(Error, bool)> {
         let mut all = comms.iter();
         let comm = all.find(|comm| comm.core.context == context)?;
         self.messages.losses.untold(comm)
     }
 
-    /// Checks a receive that has just been posted, or matched.
+    /// Checks a receive that has just been posted, or matched. It fails if its sender is lost; one
+    /// from any source gets an alarm if a loss is to be reported.
     #[cold]
     pub(crate) fn check_posted(&mut self, comms: &Comms, id: RequestId, key: &Key) {
         let request = self.messages.requests.get(id);
@@ -97,7 +100,7 @@ impl Engine {
             if let Some((error, for_ever)) = self.untold_of(comms, key.context) {
                 self.messages.requests.alarm(id, error.class, for_ever);
                 self.last_error = Some(error);
-                self.messages.losses.tell(key.context);
+                self.messages.losses.mark_reported(key.context);
             }
         } else if let Some(error) = self.loss_of(comms, key) {
             self.messages.fail(id, error.class);
@@ -108,13 +111,13 @@ impl Engine {
     /// Checks a probe that has found nothing.
     ///
     /// # Errors
-    /// No message with this key can come, or a loss is to be reported.
+    /// No message with this key can arrive, or a loss is to be reported.
     #[cold]
     pub(crate) fn check_probed(&mut self, comms: &Comms, key: &Key) -> Result<()> {
         let error = match key.source {
             ANY_SOURCE => {
                 let untold = self.untold_of(comms, key.context);
-                self.messages.losses.tell(key.context);
+                self.messages.losses.mark_reported(key.context);
                 untold.map(|(error, _)| error)
             }
             _ => self.loss_of(comms, key),
@@ -122,7 +125,7 @@ impl Engine {
         error.map_or(Ok(()), Err)
     }
 
-    /// The error of the peer that sends the messages with this key, if it is lost.
+    /// The error of the peer that sends the messages with this envelope, if it is lost.
     fn loss_of(&self, comms: &Comms, key: &Key) -> Option<Error> {
         let peer = comms.source_of(key)?;
         self.messages.losses.error_of(peer).cloned()
@@ -135,15 +138,16 @@ impl Engine {
         self.messages.losses.last_of(class)
     }
 
-    /// Some peer is lost, or some communicator is useless for collective operations.
+    /// True if some peer is lost, or some communicator cannot be used for collective operations any
+    /// more.
     pub(crate) fn has_losses(&self) -> bool {
         self.messages.watches_losses()
     }
 
-    /// Checks a message that an operation of the library awaits, and that has not come.
+    /// Checks that a message that an operation of the library awaits can still arrive.
     ///
     /// # Errors
-    /// It cannot come.
+    /// The message cannot arrive.
     pub(crate) fn check_awaited(&self, comms: &Comms, key: &Key) -> Result<()> {
         if !self.has_losses() {
             return Ok(());
@@ -170,8 +174,8 @@ impl Engine {
         lost.map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Tells the other members of a communicator that this rank has left a collective operation
-    /// because of a loss. They receive this message once.
+    /// Notifies the other members of a communicator, once, that this rank has left a collective
+    /// operation because of a loss.
     #[cold]
     pub(crate) fn leave_collective(&mut self, comms: &Comms, context: u64, error: &Error) {
         let context = bare(context);
@@ -191,24 +195,23 @@ impl Engine {
                     source: core.rank as i32,
                     tag: 0,
                 };
-                self.messages.tell_left(peer, key, error);
+                self.messages.notify_left(peer, key, error);
             }
         }
         self.messages.watch_losses();
         let _ = self.messages.flush(&mut self.router);
     }
 
-    /// A member has left a collective operation: nothing of it comes any more.
-    fn hear_left(&mut self, comms: &Comms, context: u64, error: Error) {
+    /// Records that a member has left a collective operation: it takes part in none there any more.
+    fn on_left(&mut self, comms: &Comms, context: u64, error: Error) {
         self.messages.watch_losses();
         let is_known = comms.handle_of(context).is_some();
         self.messages.losses.leave(context, error, is_known);
         self.messages.requests.completions += 1;
     }
 
-    /// Connects to the peers that this rank waits for, so that a dead path to one is noticed. A
-    /// receive from any source is no reason for connections to all members, unless reaching for
-    /// a peer makes none.
+    /// Connects to the peers that this rank waits for, so that a dead path to one is noticed. For a
+    /// receive from any source it contacts all members only if contact needs no connection.
     pub(crate) fn contact_awaited(&mut self, comms: &Comms) -> Result<()> {
         let all = self.router.machine().abilities().reaches_freely;
         let requests = self.messages.requests.iter();
@@ -236,7 +239,8 @@ fn needs(comms: &Comms, request: &Request, peer: usize) -> bool {
     }
 }
 
-/// The peers from which the message with this key may come. Of any source: all members, if `all`.
+/// The peers to be contacted because they may send the message with this envelope. For any source:
+/// all members if `all`, otherwise none.
 fn senders(comms: &Comms, key: &Key, all: bool) -> Vec<usize> {
     if key.source != ANY_SOURCE {
         return comms.source_of(key).into_iter().collect();

@@ -1,9 +1,8 @@
-//! The state behind a rank's lock: the engine, which moves messages, and the objects that a
-//! program has made.
+//! The state behind a rank's lock: what moves messages (`Engine`), and the objects that a program
+//! has made (`Objects`).
 //!
-//! A function that needs one of the two, or one machine of it, is a method there. A method that
-//! reads the other takes a shared reference to it. Only windows need both at once, because arrived
-//! accesses change them.
+//! A function that changes one of the two, or one machine of it, is a method there. If it reads the
+//! other, it takes a shared reference to that. Only operations on windows change both at once.
 
 mod buffered_sends;
 mod fast_receive;
@@ -47,7 +46,7 @@ pub struct State {
     pub(crate) objects: Objects,
 }
 
-/// Messages and what moves them.
+/// Messages, and the parts of a rank that move them.
 pub(crate) struct Engine {
     /// The transports to all peers.
     pub(crate) router: Router,
@@ -65,11 +64,11 @@ pub(crate) struct Engine {
     pub(crate) attached: AttachedBuffers,
     /// The connection to the launcher.
     pub(crate) bootstrap: Arc<dyn Bootstrap>,
-    /// The last error of an operation that failed outside of its call.
+    /// The most recent error of an operation whose status has only the class of the error.
     pub(crate) last_error: Option<Error>,
-    /// The allowance of receives that need no request.
+    /// The budget of blocking receives that need no request.
     pub(crate) fast_path: FastPath,
-    /// Number of rounds of progress in which something moved.
+    /// Number of passes of progress in which something moved.
     pub(crate) moved: u64,
 }
 
@@ -87,17 +86,17 @@ pub struct Objects {
     pub(crate) ops: Ops,
 }
 
-/// The allowance of receives that end with their first polls, without a round of progress.
+/// The budget of blocking receives that only poll, without a pass of progress.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FastPath {
-    /// Number of such receives until the next round of progress.
+    /// Number of blocking receives that may still only poll before a pass of progress.
     pub(crate) left: u32,
-    /// Polls of each.
+    /// Number of polls of each blocking receive that only polls.
     pub(crate) polls: u32,
 }
 
 impl Engine {
-    /// An engine that has moved nothing.
+    /// The engine of a new rank, with these transports and messages.
     pub(crate) fn new(router: Router, messages: Messages, bootstrap: Arc<dyn Bootstrap>) -> Engine {
         Engine {
             router,
@@ -116,8 +115,8 @@ impl Engine {
 }
 
 impl Objects {
-    /// The predefined objects of world rank `rank`. `noting`: the rank under which its windows keep
-    /// notes, if they do.
+    /// The predefined objects of world rank `rank`. `noting`: the rank under which accesses to
+    /// windows are noted, if they are.
     pub(crate) fn new(
         (world, alone): (Comm, Comm),
         rank: usize,
@@ -138,7 +137,7 @@ impl Objects {
 }
 
 impl State {
-    /// One round of progress, without tasks. True if anything moved.
+    /// One pass of progress, without tasks. True if anything moved.
     ///
     /// # Errors
     /// A transport failed, or a peer broke the protocol.
@@ -159,12 +158,13 @@ impl State {
         &mut self.objects
     }
 
-    /// Some peer is lost, or some communicator is useless for collective operations.
+    /// True if some peer is lost, or some communicator cannot be used for collective operations any
+    /// more.
     pub fn has_losses(&self) -> bool {
         self.engine.has_losses()
     }
 
-    /// An operation with this error class has failed because of a lost peer.
+    /// True if a lost peer, or a loss on a communicator, has this error class.
     pub fn is_loss(&self, class: Class) -> bool {
         self.engine.loss_with(class).is_some()
     }
@@ -181,11 +181,11 @@ impl State {
         &mut self.engine.messages.requests
     }
 
-    /// The status, or the error that it carries.
+    /// The status; or an error, if the status has an error class.
     ///
     /// # Errors
-    /// The operation of the status failed. The detail is that of the rank's last error, if it is of
-    /// the status's class.
+    /// The operation of the status failed. The text is that of the rank's last error, if that has
+    /// the class of the status.
     pub fn result_of(&mut self, status: Status) -> Result<Status> {
         status.into_result(&mut self.engine)
     }
@@ -198,7 +198,7 @@ impl State {
         self.engine.cancel(&self.objects.comms, id)
     }
 
-    /// A copy of the bytes of a buffer.
+    /// A packed copy of the data of a buffer.
     ///
     /// # Errors
     /// There is not enough memory.

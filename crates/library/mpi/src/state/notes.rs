@@ -1,5 +1,6 @@
-//! Notes of accesses to windows, for a check of conflicts after the job (crate `rma_check`). Only a
-//! modelled machine keeps notes; elsewhere a rank asks for them once and keeps none.
+//! Records (*notes*) of accesses to windows, for a check of conflicts after the job (crate
+//! `rma_check`). Only modelled machines keep notes. On others a rank checks that once, at its
+//! start.
 
 use channel::Router;
 use datatype::Buffer;
@@ -9,17 +10,17 @@ use crate::Result;
 use crate::state::State;
 use crate::window::{Access, Place, Window, Windows};
 
-/// The most runs of a call's own memory that are checked.
+/// The most contiguous runs of a call's own buffer that are checked.
 const MOST_RUNS: usize = 4096;
 
-/// The writer of a rank's notes of its windows.
+/// Writes a rank's notes of the accesses to its windows.
 pub struct Notes<'a> {
     router: &'a mut Router,
     windows: &'a Windows,
 }
 
 impl State {
-    /// The writer of this rank's notes of its windows.
+    /// The writer of this rank's notes of the accesses to its windows.
     pub fn notes(&mut self) -> Notes<'_> {
         Notes {
             router: &mut self.engine.router,
@@ -29,7 +30,7 @@ impl State {
 }
 
 impl Notes<'_> {
-    /// Notes an event of a window, whose number it gets, if notes are kept.
+    /// Notes an event of a window, if notes are kept. `event` gets the number of the window.
     pub(crate) fn window(&mut self, win: u32, event: impl FnOnce(u64) -> Event) {
         if self.windows.noting.is_some()
             && let Ok(window) = self.windows.get(win)
@@ -39,7 +40,8 @@ impl Notes<'_> {
         }
     }
 
-    /// Notes the end of accesses to a target, or to all.
+    /// Notes that accesses to the target `rank`, or to all targets, have ended: with `is_local`
+    /// only at this origin. `unlocks`: by an unlock.
     pub(crate) fn end(&mut self, win: u32, rank: Option<i32>, is_local: bool, unlocks: bool) {
         let target = match (rank, self.windows.get(win)) {
             (Some(rank), Ok(window)) => match window.member(rank) {
@@ -56,7 +58,7 @@ impl Notes<'_> {
         });
     }
 
-    /// Notes that this rank has locked its own part of a window, if that is what it has locked.
+    /// Notes a lock of this rank on its own part of a window. Locks of other parts are not noted.
     pub(crate) fn lock(&mut self, win: u32, rank: i32, is_exclusive: bool) {
         let own = self.windows.get(win).map(|window| window.core.rank as i32);
         if own.is_ok_and(|own| own == rank) {
@@ -73,7 +75,7 @@ impl Notes<'_> {
         self.window(win, |window| Event::Made { window, base, len });
     }
 
-    /// Notes an access, which has started.
+    /// Notes an access that has started.
     #[cold]
     pub(crate) fn access(
         &mut self,
@@ -93,7 +95,8 @@ impl Notes<'_> {
     }
 
     /// Notes that the present call uses memory of the program, if some of it belongs to a window.
-    /// True: it does, and [`returned`](Notes::returned) is due.
+    /// True: it does, and the caller must call [`returned`](Notes::returned) at the end of the
+    /// call.
     #[cold]
     pub fn uses(&mut self, memory: &Buffer, is_written: bool) -> bool {
         if self.windows.noting.is_none() {

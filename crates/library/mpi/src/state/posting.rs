@@ -33,7 +33,7 @@ impl Engine {
             .send(&mut self.router, mode, buffer, peer, key)
     }
 
-    /// Starts the receive of a message with this key.
+    /// Starts the receive of a message with this envelope.
     ///
     /// # Errors
     /// There are too many requests, or progress failed.
@@ -81,7 +81,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds an inactive request.
+    /// Adds an inactive persistent request.
     pub(crate) fn init(&mut self, template: Template) -> Result<RequestId> {
         let persistent = Persistent {
             template,
@@ -91,7 +91,7 @@ impl Engine {
         self.messages.requests.add(operation)
     }
 
-    /// The template of a request that can be started.
+    /// The template of an inactive persistent request. Any other request is an error.
     pub(crate) fn startable(&mut self, id: RequestId) -> Result<Template> {
         self.messages.requests.valid(id)?;
         let bad = |detail| Err(Error::new(Class::REQUEST, detail));

@@ -8,14 +8,14 @@ use crate::Result;
 use crate::comm::Comms;
 
 impl Engine {
-    /// One round of progress, without tasks. True if anything moved. It runs no function of the
+    /// One pass of progress, without tasks. True if anything moved. It runs no function of the
     /// user's and never waits.
     ///
     /// # Errors
     /// A transport failed, or a peer broke the protocol.
     #[inline(always)]
     pub(crate) fn progress(&mut self, comms: &Comms) -> Result<bool> {
-        // Only a rank without devices has nothing.
+        // With devices `has_nothing` is never true: only a poll shows what has arrived.
         if self.router.has_nothing() && !self.messages.has_work() {
             return Ok(false);
         }

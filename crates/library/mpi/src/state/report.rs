@@ -1,4 +1,4 @@
-//! Reports to the launcher: of rails, of strangers, of the object of a wait.
+//! Reports to the launcher: failed rails, strangers, and what this rank waits for.
 
 use pmi::{Notice, UnexpectedMessage, WaitCondition, WaitReason};
 
@@ -7,7 +7,7 @@ use crate::comm::{AGREEMENT, Comms, bare};
 use crate::request::{Operation, RequestId, Waiting};
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error};
 
-/// Most lines of one kind in a report.
+/// The greatest number of lines of one kind in a report.
 const LINES: usize = 20;
 
 impl Engine {
@@ -27,7 +27,7 @@ impl Engine {
         }
     }
 
-    /// Reports the number of all strangers to the launcher. To be called at the end of the rank.
+    /// Reports the number of all strangers to the launcher. Must be called at the end of the rank.
     #[cold]
     pub(crate) fn report_strangers(&mut self) {
         let strangers = self.router.report().strangers().into_iter();
@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// The error of a rank in a deadlock. The rank reports it to the launcher before it leaves the
-    /// modelled machine: time stands still until every rank has.
+    /// modelled machine: virtual time stands still until every rank has reported.
     #[cold]
     pub(crate) fn deadlock(&mut self, comms: &Comms, waiting: &Waiting) -> Error {
         let report = self.report(comms, waiting);
@@ -74,7 +74,8 @@ impl Engine {
         let unexpected = self
             .messages
             .unexpected()
-            // An operation of the library, once called, takes its own messages.
+            // Messages of the library itself are received by its own operations, once these are
+            // called.
             .filter(|(key, _)| key.context & AGREEMENT == 0)
             .take(LINES)
             .map(|(key, message)| {
@@ -120,7 +121,7 @@ impl Engine {
             }
             Operation::Persistent(persistent) => return self.waits_of(comms, persistent.active?),
             Operation::Collective { context } => (WaitCondition::All, context.unwrap_or_default()),
-            // The library's own.
+            // The access belongs to an operation of the library, not to the user.
             Operation::Access { .. } => return None,
             Operation::Generalized => {
                 return Some(WaitReason {
@@ -131,7 +132,7 @@ impl Engine {
             }
         };
         let comm = comms.of_context(context);
-        // Requests of users name the peers.
+        // A request of the user names a peer in the remote group.
         let is_remote = comm.is_some_and(|comm| comm.core.is_inter())
             && !matches!(condition, WaitCondition::All);
         Some(WaitReason {
@@ -159,8 +160,8 @@ fn rank_in(comms: &Comms, context: u64, world: usize) -> usize {
     rank.unwrap_or(world)
 }
 
-/// The number in its group of the rank that messages with this context name `number`, and
-/// whether that is the remote group.
+/// The rank, in its own group, of the process that messages with this context call `number`. True:
+/// that group is the remote group.
 fn number_of(comms: &Comms, context: u64, number: usize) -> (usize, bool) {
     let Some(comm) = comms
         .of_context(context)

@@ -1,4 +1,5 @@
-//! Operations of several steps: rounds in shared memory, and the ends of tasks.
+//! Start and advance of collective operations on lanes, and the completion of tasks: operations
+//! with several steps.
 
 use super::Engine;
 use crate::coll::lanes::Round;
@@ -8,11 +9,11 @@ use crate::request::{Operation, RequestId};
 use crate::{Error, Result, Status};
 
 impl Engine {
-    /// Starts a round that nobody waits for. The result is `messages.requests.done()` if it is over
-    /// at once.
+    /// Starts an operation on a lane without waiting for it. The result is
+    /// `messages.requests.done()` if it completes at once.
     ///
     /// # Errors
-    /// The members' calls do not fit together, or too many requests are active.
+    /// The members' calls are inconsistent, or too many requests are active.
     pub(crate) fn start_round(&mut self, mut round: Round) -> Result<RequestId> {
         round.turn = self.lanes.issue(&round.lane);
         let over = self
@@ -30,7 +31,8 @@ impl Engine {
         Ok(request)
     }
 
-    /// Tries the step of a task that is a round. The result is the task, unless it ended.
+    /// Tries the next step of a task that is an operation on a lane. The result is the task, unless
+    /// it ended.
     pub(crate) fn advance_round(&mut self, comms: &Comms, task: Task) -> Option<Task> {
         let Work::Round(round) = &task.work else {
             return Some(task);
@@ -66,11 +68,11 @@ impl Engine {
 }
 
 impl Status {
-    /// The status, or the error that it carries.
+    /// The status; or an error, if the status has an error class.
     ///
     /// # Errors
-    /// The operation of the status failed. The detail is that of the rank's last error, if it is of
-    /// the status's class.
+    /// The operation of the status failed. The text is that of the rank's last error, if that has
+    /// the class of the status.
     pub(crate) fn into_result(self, engine: &mut Engine) -> Result<Status> {
         if self.error == crate::Class::SUCCESS {
             return Ok(self);

@@ -1,4 +1,5 @@
-//! Windows, which need engine and objects at once: arrived accesses change them.
+//! Operations on windows: the only ones that change both the messages (`Engine`) and the program's
+//! objects (`Objects`).
 
 use super::{Engine, State};
 use crate::Result;
@@ -6,7 +7,8 @@ use crate::request::RequestId;
 use crate::window::{Access, Place, Ports, Window};
 
 impl State {
-    /// Serves all windows: takes what has arrived, applies it and answers. True if anything moved.
+    /// Services all windows: receives active messages, applies and answers them. True if anything
+    /// moved.
     ///
     /// # Errors
     /// A peer broke the protocol: the job ends.
@@ -28,7 +30,8 @@ impl State {
         served
     }
 
-    /// Lets a window work with the machines of this rank.
+    /// Calls `then` with a window and the parts of the engine that it needs. Then sends queued
+    /// packets.
     pub(crate) fn with_window<T>(
         &mut self,
         win: u32,
@@ -79,10 +82,10 @@ impl State {
         Ok(request)
     }
 
-    /// Finds whether all members of a window can still act.
+    /// Checks that no member of a window is lost.
     ///
     /// # Errors
-    /// One is lost.
+    /// A member is lost.
     #[cold]
     pub(crate) fn check_members(&self, win: u32) -> Result<()> {
         let window = self.objects.windows.get(win)?;

@@ -7,8 +7,8 @@ use crate::attributes::Holder;
 use crate::rank::Rank;
 
 impl Rank {
-    /// `MPI_Type_dup`: with the attributes that their copy functions let through, and committed if
-    /// the old datatype is.
+    /// `MPI_Type_dup`. The new datatype gets the attributes that their copy functions pass on, and
+    /// is committed if the old one is.
     pub fn type_dup(&self, handle: u32) -> Result<u32> {
         let (ty, committed) = {
             let types = &self.lock().objects.types;
@@ -30,7 +30,8 @@ impl Rank {
         Ok(new)
     }
 
-    /// `MPI_Type_free`. Operations in flight and datatypes made from it keep what they need of it.
+    /// `MPI_Type_free`. Operations in flight and datatypes that were built from this one stay
+    /// valid.
     pub fn type_free(&self, handle: u32) -> Result<()> {
         self.lock().objects.types.check_freeable(handle)?;
         self.delete_attributes(Holder::Datatype(handle))?;

@@ -24,7 +24,8 @@ pub struct Types {
     predefined: BTreeMap<u32, Extra>,
     /// The datatypes of Fortran kinds, each made once and never freed (MPI 5.0 §19.1.9).
     kinds: BTreeMap<Kind, u32>,
-    /// The meter that buffers of the users' datatypes get, on a modelled machine.
+    /// The meter at which buffers of the users' datatypes count their copies, on a modelled
+    /// machine.
     meter: Option<Arc<Meter>>,
 }
 
@@ -40,7 +41,7 @@ struct Extra {
     attributes: Attributes,
 }
 
-/// The datatype of a handle.
+/// The datatype of a handle, lent by the table or made from the handle.
 pub enum DatatypeRef<'a> {
     /// A predefined datatype, made from the handle alone.
     Predefined(Type),
@@ -61,7 +62,7 @@ impl Deref for DatatypeRef<'_> {
 }
 
 impl Types {
-    /// The predefined datatypes. `meter` is that of the rank.
+    /// A table without users' datatypes. `meter`: the rank's meter, on a modelled machine.
     pub(crate) fn metered(meter: Option<Arc<Meter>>) -> Types {
         Types {
             users: Slab::new(ObjectKind::Datatype),
@@ -71,7 +72,7 @@ impl Types {
         }
     }
 
-    /// The meter of work on the rank's own memory, on a modelled machine.
+    /// The meter of work on the rank's own memory. `None` on a real machine.
     pub(crate) fn meter(&self) -> Option<&Arc<Meter>> {
         self.meter.as_ref()
     }
@@ -105,7 +106,8 @@ impl Types {
         }
     }
 
-    /// The datatype of a Fortran kind: for each kind the same handle, whose datatype is committed.
+    /// The handle of the committed datatype of a Fortran kind: the same one at every call with this
+    /// kind.
     pub fn of_kind(&mut self, kind: Kind) -> Result<u32> {
         if let Some(&made) = self.kinds.get(&kind) {
             return Ok(made);
@@ -115,7 +117,8 @@ impl Types {
         Ok(made)
     }
 
-    /// The handle of a datatype: a new one, uncommitted, unless the datatype is predefined.
+    /// Adds a datatype, uncommitted, and returns its handle. A predefined datatype and one of a
+    /// Fortran kind keep the handle that they have.
     pub fn add(&mut self, ty: Type) -> Result<u32> {
         if let Some(kind) = ty.kind() {
             return self.of_kind(kind);
@@ -190,7 +193,7 @@ impl Types {
         })
     }
 
-    /// An error for a predefined datatype.
+    /// Checks that a datatype may be freed: it is an error if the datatype is predefined.
     pub(crate) fn check_freeable(&self, handle: u32) -> Result<()> {
         let name = match known(handle) {
             Ok(predefined) => predefined.name(),

@@ -1,4 +1,4 @@
-//! Handles of datatypes, and the calls that need more than the table of them.
+//! Datatypes: the table of their handles, and the calls that also need other state of the rank.
 
 pub(crate) mod calls;
 pub(crate) mod machine;

@@ -1,4 +1,4 @@
-//! One-sided communication: the machine of a window, and the calls.
+//! One-sided communication: the data and state machines of windows (`machine`), and the calls.
 
 pub(crate) mod calls;
 pub(crate) mod machine;

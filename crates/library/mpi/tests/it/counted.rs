@@ -202,6 +202,14 @@ fn settings(rendezvous: &'static str) -> Settings {
         // One limit for all devices.
         ("FISHPLATE_EAGER_LIMIT", "16K"),
         ("FISHPLATE_RENDEZVOUS", rendezvous),
+        // Whatever the costs of the device, which is slow where a virtual machine emulates it.
+        (
+            "FISHPLATE_PROTOCOL",
+            match rendezvous {
+                "read" => "read-rendezvous",
+                _ => "write-rendezvous",
+            },
+        ),
         ("FISHPLATE_REGISTRATION_CACHE", "off"),
     ]
 }

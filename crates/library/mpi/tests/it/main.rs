@@ -16,7 +16,6 @@ mod counted_rails;
 mod explained;
 mod files;
 mod generalized;
-mod given_costs;
 mod groups;
 mod growth;
 mod intercommunicators;

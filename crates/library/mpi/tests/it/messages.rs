@@ -67,9 +67,9 @@ fn the_protocols_for_every_kind_of_peer_are_listed() {
     let settings = [("FISHPLATE_CORES", "near"), ("FISHPLATE_SINGLE_COPY", "on")];
     run_shared(2, &settings, |rank| {
         // A peer's memory can be copied from after the peer has joined and until it leaves.
-        meet(rank);
+        synchronise(rank);
         let peer = explained(rank, 1 - rank.rank());
-        meet(rank);
+        synchronise(rank);
         assert_eq!(peer[..2], [(0, Eager), (16_385, EagerPieces)]);
         // Both ranks copy only where each has a core.
         let (len, long) = peer[2];
@@ -89,7 +89,7 @@ fn the_protocols_for_every_kind_of_peer_are_listed() {
 }
 
 /// Exchanges an empty message between two ranks.
-fn meet(rank: &Rank) {
+fn synchronise(rank: &Rank) {
     let other = 1 - rank.rank() as i32;
     rank.send("MPI_Send", Mode::Standard, out(&[]), other, 0, WORLD)
         .unwrap();
@@ -187,7 +187,7 @@ fn more_messages_than_can_be_exposed_arrive_in_any_order() {
         run_shared(2, &settings, |rank| {
             const MESSAGES: usize = 1500;
             let peer = 1 - rank.rank() as i32;
-            meet(rank);
+            synchronise(rank);
             let body = |number: usize| pattern(2000 + number, number);
             let bodies: Vec<Vec<u8>> = (0..MESSAGES).map(body).collect();
             // Twice, because the end of the first messages makes room for more.

@@ -1,4 +1,5 @@
-//! The cases of which errors are known apart: what a source names of a machine, or of two.
+//! The cases by which the errors of predictions are grouped: the facts that are known of a machine,
+//! or of two machines that are compared.
 
 use crate::catalogue::{NamedValue, Sheet};
 use crate::system::System;
@@ -6,17 +7,18 @@ use crate::system::System;
 /// A case: the facts known of a machine, or of two machines whose figures are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Case {
-    /// A machine whose MPI library is named and in the catalogue, or a benchmark of its devices.
+    /// A machine whose MPI library is named and in the catalogue, or a benchmark of a machine's
+    /// devices.
     Named,
-    /// A machine whose MPI library is assumed: that of this project stands in.
+    /// A machine whose MPI library is assumed: this project's library is modelled in its stead.
     Assumed,
-    /// Messages by TCP.
+    /// A machine whose messages travel by TCP.
     Tcp,
     /// Two machines with equal hosts and libraries.
     RatioEqual,
-    /// Two machines whose hosts or libraries differ, both libraries named.
+    /// Two machines whose hosts or libraries differ, if both libraries are named.
     RatioNamed,
-    /// Two machines whose hosts or libraries differ, one library or both assumed.
+    /// Two machines whose hosts or libraries differ, if one library or both are assumed.
     RatioAssumed,
     /// Two machines of which one, or both, send by TCP.
     RatioTcp,
@@ -34,7 +36,7 @@ impl Case {
         Case::RatioTcp,
     ];
 
-    /// The case of one machine.
+    /// The case of one machine. `library_is_named`: a document names its MPI library.
     pub fn of(system: &System, library_is_named: bool) -> Case {
         match (system.hca.polled, library_is_named) {
             (true, _) => Case::Tcp,
@@ -43,7 +45,8 @@ impl Case {
         }
     }
 
-    /// The case of a ratio of two machines in these cases. `are_equal`: their hosts and libraries.
+    /// The case of the ratio of the figures of two machines, which are of the cases `one` and
+    /// `other`. `are_equal`: both machines have equal hosts and libraries.
     pub fn of_ratio(one: Case, other: Case, are_equal: bool) -> Case {
         match [one, other] {
             both if both.contains(&Case::Tcp) => Case::RatioTcp,
@@ -53,12 +56,12 @@ impl Case {
         }
     }
 
-    /// The case is of two machines.
+    /// True if the case is that of a ratio of two machines' figures.
     pub fn is_ratio(self) -> bool {
         self >= Case::RatioEqual
     }
 
-    /// The name in tables.
+    /// The name of the case in tables.
     pub fn name(self) -> &'static str {
         match self {
             Case::Named => "library named",
@@ -72,7 +75,7 @@ impl Case {
     }
 }
 
-/// A document names the MPI library of a machine.
+/// True if a document names the MPI library of a machine.
 pub fn names_library(machine: &Sheet) -> bool {
     let assumed = machine.uncertain().into_iter();
     !assumed
@@ -80,9 +83,9 @@ pub fn names_library(machine: &Sheet) -> bool {
         .any(|one| one.path == "software" && one.standing == "assumed")
 }
 
-/// Hosts and MPI libraries of two machines cost the same.
+/// True if the hosts and the MPI libraries of two machines cost the same.
 pub fn have_equal_hosts(one: &Sheet, other: &Sheet) -> bool {
-    // Neither makes a message slower.
+    // Neither of these values makes a message slower.
     const FREE: [&str; 2] = ["cores", "price"];
     let values = |machine: &Sheet| -> Vec<_> {
         let counts = |value: &NamedValue| {

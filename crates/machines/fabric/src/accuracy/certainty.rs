@@ -1,25 +1,27 @@
-//! The certainty that one machine is faster than another, from the errors of ratios.
+//! The certainty that one machine is faster than another, from the errors of predicted ratios.
 //!
-//! The share of a time that the network costs is off by the error of its kind of figure. An order
-//! that stays with this error is fairly sure; one that stays with twice the error is sure. Twice
-//! means its square, as errors are factors.
+//! The network's share of a time has the error of its kind of figure. If the order of two machines
+//! stays the same with this error, it is fairly sure; if it stays the same with twice the error, it
+//! is sure. Errors are factors, so "twice" means the square.
 
 use super::case::Case;
 use super::table::FigureKind;
 
-/// The certainty of an order of two machines.
+/// The certainty of the order of two machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
-    /// An error as nine in ten published ratios have it may change the order.
+    /// The order may be reversed by the error that nine in ten published ratios do not exceed.
     Unsure,
-    /// Such an error does not, but twice the error may.
+    /// The order is not reversed by the error that nine in ten published ratios do not exceed, but
+    /// may be by twice this error.
     FairlySure,
-    /// Twice the error does not.
+    /// The order is not reversed by twice the error that nine in ten published ratios do not
+    /// exceed.
     Sure,
 }
 
 impl Certainty {
-    /// The word in sentences.
+    /// The name of the certainty in sentences.
     pub fn name(self) -> &'static str {
         match self {
             Certainty::Unsure => "unsure",
@@ -29,35 +31,36 @@ impl Certainty {
     }
 }
 
-/// One of two machines.
+/// One of the two machines that are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
-    /// The time that it takes; or the inverse of a bandwidth.
+    /// The time on this machine, or the inverse of its bandwidth.
     pub time: f64,
-    /// The shares of this time that the network costs, each with the kind of figure that it is
-    /// like.
+    /// The shares of the time for which the network is responsible, each with the kind of figure
+    /// whose error it has.
     pub shares: &'a [(FigureKind, f64)],
 }
 
 impl Side<'_> {
-    /// The time if the network's share of each kind takes this many times as long.
+    /// The time if the network's share of each kind takes `factor` times as long.
     fn with(&self, factor: impl Fn(FigureKind) -> f64) -> f64 {
-        // An unknown error is endless, and nothing times endless is no number.
+        // An unknown error is infinite, and 0 times infinity is not a number.
         let shares = self.shares.iter().filter(|(_, share)| *share > 0.0);
         let more = shares.map(|(kind, share)| share * (factor(*kind) - 1.0));
         self.time * (1.0 + more.sum::<f64>())
     }
 }
 
-/// The certainty that `best` takes at most `margin` times as long as `rival`. `factor`: nine in ten
-/// ratios of figures of a kind are within this factor of their prediction.
+/// The certainty that `best` takes at most `margin` times as long as `rival`. `factor` gives for
+/// each kind of figure the error: nine in ten ratios differ from their prediction by at most this
+/// factor.
 pub fn certainty(
     best: Side,
     rival: Side,
     margin: f64,
     factor: impl Fn(FigureKind) -> f64,
 ) -> Certainty {
-    // Each of both may have the whole error.
+    // Each of the two machines may have the whole error.
     let stays = |times: i32| {
         let factor = |kind| factor(kind).powi(times);
         best.with(factor) <= margin * rival.time
@@ -71,8 +74,8 @@ pub fn certainty(
 }
 
 impl Case {
-    /// Nine in ten ratios of this kind are within this factor of their prediction; without end
-    /// where too few are published.
+    /// The factor by which nine in ten ratios of this case and this kind of figure differ at most
+    /// from their prediction; infinite if too few ratios are published.
     pub fn ratio_factor(self, kind: FigureKind) -> f64 {
         kind.accuracy(self).map_or(f64::INFINITY, |one| one.high)
     }
@@ -111,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_rival_may_have_the_error() {
-        // The network is a tenth of the best machine's time, but nearly all of the other's.
+        // The network is a tenth of the best machine's time, but all of the rival's.
         let best = Side {
             time: 1.0,
             shares: TENTH,

@@ -1,11 +1,12 @@
-//! Kinds of figures, and the table of the errors of each.
+//! The kinds of published figures (latency or bandwidth, by message size), and the table of the
+//! errors of their predictions.
 
 use super::case::Case;
 
-/// A kind of figure.
+/// A kind of figure: latency or bandwidth, with a range of message sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FigureKind {
-    /// Latency of messages to 128 B.
+    /// Latency of messages of at most 128 B.
     ShortLatency,
     /// Latency of messages from 129 B to 63 KiB.
     MiddleLatency,
@@ -19,22 +20,24 @@ pub enum FigureKind {
     LongBandwidth,
 }
 
-/// The errors of a kind of figure in a case.
+/// The errors of the predictions of one kind of figure in one case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accuracy {
-    /// The kind.
+    /// The kind of figure to which these errors belong.
     pub kind: FigureKind,
-    /// The case.
+    /// The case to which these errors belong.
     pub case: Case,
-    /// Published figures that it rests on; for ratios, pairs of figures.
+    /// The number of published figures from which the errors come; for ratios, of pairs of figures.
     pub figures: usize,
-    /// Systems that these figures were measured on.
+    /// The number of systems on which these figures were measured.
     pub systems: usize,
-    /// The median of the errors without signs, as a share of the published figure.
+    /// The median of the absolute errors, as a share of the published figure.
     pub median: f64,
-    /// Lower end of the interval of nine in ten, as a multiple of the prediction.
+    /// The lower end of the interval that contains nine in ten figures, as a multiple of the
+    /// prediction.
     pub low: f64,
-    /// Upper end of the interval of nine in ten, as a multiple of the prediction.
+    /// The upper end of the interval that contains nine in ten figures, as a multiple of the
+    /// prediction.
     pub high: f64,
 }
 
@@ -49,7 +52,7 @@ impl FigureKind {
         FigureKind::LongBandwidth,
     ];
 
-    /// The kind of a latency of messages of this size.
+    /// The kind of a latency of messages of `size` bytes.
     pub fn latency(size: u64) -> FigureKind {
         match size {
             ..129 => FigureKind::ShortLatency,
@@ -58,7 +61,7 @@ impl FigureKind {
         }
     }
 
-    /// The kind of a bandwidth of messages of this size.
+    /// The kind of a bandwidth of messages of `size` bytes.
     pub fn bandwidth(size: u64) -> FigureKind {
         match size {
             ..2048 => FigureKind::ShortStream,
@@ -67,12 +70,12 @@ impl FigureKind {
         }
     }
 
-    /// Figures of this kind are times.
+    /// True if figures of this kind are latencies.
     pub fn is_latency(self) -> bool {
         self <= FigureKind::LongLatency
     }
 
-    /// The name in tables.
+    /// The name of the kind in tables.
     pub fn name(self) -> &'static str {
         match self {
             FigureKind::ShortLatency => "latency to 128 B",
@@ -84,19 +87,19 @@ impl FigureKind {
         }
     }
 
-    /// The errors of this kind in a case; none: too few systems are published.
+    /// The errors of this kind in a case. `None`: too few systems are published.
     pub fn accuracy(self, case: Case) -> Option<Accuracy> {
         lines(TABLE).find(|one| (one.kind, one.case) == (self, case))
     }
 }
 
-/// The table: a line for each case and kind.
+/// The table of errors: a line for each case and kind.
 const TABLE: &str = include_str!("../../data/accuracy.csv");
 
-/// The first line of the table.
+/// The first line of the table, with the names of its columns.
 pub const HEADER: &str = "case,kind,figures,systems,median,low,high";
 
-/// The lines of a table; those that are none are left out.
+/// The errors in the lines of a table. Lines without valid errors, such as the first, are left out.
 pub fn lines(table: &str) -> impl Iterator<Item = Accuracy> {
     table.lines().filter_map(|line| {
         let cells: Vec<&str> = line.split(',').collect();
@@ -116,7 +119,7 @@ pub fn lines(table: &str) -> impl Iterator<Item = Accuracy> {
 }
 
 impl Accuracy {
-    /// The line of a table.
+    /// These errors as a line of a table.
     pub fn line(&self) -> String {
         let Accuracy {
             kind,
@@ -131,7 +134,7 @@ impl Accuracy {
         format!("{case},{kind},{figures},{systems},{median:.3},{low:.3},{high:.3}")
     }
 
-    /// The interval around a prediction.
+    /// The interval around a prediction that contains nine in ten figures.
     pub fn interval(&self, predicted: f64) -> [f64; 2] {
         [predicted * self.low, predicted * self.high]
     }

@@ -1,4 +1,4 @@
-//! Values of modelled machines are found again.
+//! Calibration finds the values of modelled machines again.
 
 use super::*;
 use crate::catalogue::Catalogue;
@@ -79,7 +79,7 @@ fn the_values_of_a_machine_are_found_again() {
     assert!(ends[0] < 305.0 && ends[1] > 350.0, "{ends:?}");
 }
 
-/// Measurements of `system` with links of `shape`, as far as a shaped rail has them.
+/// Measurements of `system` with links of `shape`: those benchmarks that run on a shaped rail.
 fn shaped(system: &System, shape: Shape) -> Vec<Measured> {
     let of = |benchmark, size| {
         let one = measured_over(&shape.of(system), 0, benchmark, size);
@@ -122,7 +122,7 @@ fn shapes_of_links_determine_what_no_shape_changes() {
             ("receive", "message latency of 8 B over links of 2 shapes"),
         ]
     );
-    // Another shape is predicted as the other machine has it.
+    // The calibrated system predicts another shape as the other machine has it.
     let third = shape(100, 2);
     for one in shaped(&other, third) {
         let found = shaped(&found.system, third);

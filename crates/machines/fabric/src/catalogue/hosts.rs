@@ -4,9 +4,9 @@
 //! the host's processor, and the kernel's network path. All others are its network. A host of the
 //! catalogue has the library and the kernel of the first system with this host.
 //!
-//! Invariant: a system in another host is what a file makes of it that starts from the system and
-//! names these three parts. So the slots of rails are those of the new host, unless a rail names
-//! its own, and a bus has the slower generation and the fewer lanes of slot and HCA.
+//! Invariant: a system in another host equals the system that a file defines by starting from the
+//! first one and naming these three parts. So the slots of rails are those of the new host, unless
+//! a rail names its own, and a bus has the slower generation and the fewer lanes of slot and HCA.
 
 use super::parts::Catalogue;
 use super::problem::Problem;
@@ -17,20 +17,21 @@ use crate::kernel::Kernel;
 use crate::software::Software;
 use crate::system::System;
 
-/// The keys of a system whose parts belong to its hosts.
+/// The keys of the parts of a system that belong to its hosts.
 pub const HOST_KEYS: [&str; 3] = [Host::KIND, Software::KIND, Kernel::KIND];
 
-/// The parts of a system that belong to its hosts.
+/// The parts of a system that belong to its hosts: the host, the MPI library, and the kernel's
+/// network path.
 #[derive(Clone, Debug)]
 pub struct HostParts {
     /// The name of the host in the catalogue.
     pub name: String,
-    /// The fields of [`HOST_KEYS`].
+    /// The fields with the keys [`HOST_KEYS`].
     fields: Vec<Field>,
 }
 
 impl HostParts {
-    /// Those of a system.
+    /// The parts of a system that belong to its hosts.
     fn of(system: &Sheet) -> HostParts {
         let fields = HOST_KEYS.iter().filter_map(|key| system.field(key));
         HostParts {
@@ -41,8 +42,9 @@ impl HostParts {
 }
 
 impl Catalogue {
-    /// The host that `word` names in any case: a host of the catalogue, or a system, whose hosts
-    /// are meant. `source` becomes the source of the choice of a host of the catalogue.
+    /// The host parts that `word` names, in upper or lower case: a host of the catalogue, or a
+    /// system, whose hosts are then meant. `source` becomes the source of the choice if it is a
+    /// host of the catalogue.
     pub fn host_parts(&self, word: &str, source: &str) -> Result<HostParts, Problem> {
         let (kinds, name): (&[&str], &str) = match word.split_once('.') {
             Some((Host::KIND, name)) => (&[Host::KIND], name),
@@ -69,7 +71,8 @@ impl Catalogue {
         }
     }
 
-    /// A host with the library and the kernel of the first system that has it.
+    /// The parts of a host: itself, with the library and the kernel of the first system that has
+    /// it.
     fn with_first_system(&self, host: Sheet, source: &str) -> Result<HostParts, Problem> {
         let systems = (0..self.parts.len()).filter(|at| self.parts[*at].kind == System::KIND);
         let mut systems = systems.filter_map(|at| self.part_at(at).ok());
@@ -93,7 +96,7 @@ impl Catalogue {
         Ok(parts)
     }
 
-    /// All values of a system whose hosts are others. An error if its HCAs do not fit these hosts.
+    /// All values of a system with other hosts. An error if its HCAs do not fit these hosts.
     pub fn sheet_in(&self, system: &str, hosts: &HostParts) -> Result<Sheet, Problem> {
         let sheet = self.part_with(self.position(System::KIND, system)?, &hosts.fields)?;
         sheet.check().map_err(|why| {
@@ -122,7 +125,7 @@ mod tests {
             let parts = catalogue.host_parts(entry.name, "test").unwrap();
             assert_eq!(parts.name, entry.name);
             assert_eq!(parts.fields.len(), HOST_KEYS.len(), "{}", entry.name);
-            // No system has the name of a host, so that a word names one of both.
+            // No system has the name of a host, so a word names only one of the two.
             assert!(catalogue.sheet(System::KIND, entry.name).is_err());
         }
     }
@@ -165,7 +168,7 @@ mod tests {
         assert_eq!((narrow.bus(), narrow.lanes()), (narrow.host.bus, 16));
         let peaks = [&own, &narrow].map(|system| Figures::of(system, 0).peak.as_mb_per_sec());
         assert!(peaks[1] < 0.6 * peaks[0], "{peaks:?}");
-        // In its own hosts a system is what it was.
+        // With its own hosts a system stays unchanged.
         for name in ["qdr", "hdr", "2x-unequal", "mpich2-2003"] {
             assert_eq!(put(&catalogue, name, name), catalogue.system(name).unwrap());
         }

@@ -1,4 +1,4 @@
-//! The kinds of parts, each with the table of its keys.
+//! The kinds of parts that a catalogue file can define, each with the table of its keys.
 
 use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
 use crate::kernel::Kernel;
@@ -7,7 +7,7 @@ use crate::software::Software;
 use crate::storage::Storage;
 use crate::system::System;
 
-/// The kinds of parts with the tables of their keys.
+/// The kinds of parts that have names, each with the table of its keys.
 pub const KINDS: [(&str, &[Key]); 10] = [
     (System::KIND, System::KEYS),
     (Host::KIND, Host::KEYS),
@@ -21,7 +21,7 @@ pub const KINDS: [(&str, &[Key]); 10] = [
     (Storage::KIND, Storage::KEYS),
 ];
 
-/// The kinds of parts that exist only in lists of a system, without names.
+/// The kinds of parts that exist only in lists of a system and have no names.
 const LISTED: [(&str, &[Key]); 2] = [(Rail::KIND, Rail::KEYS), (OwnRails::KIND, OwnRails::KEYS)];
 
 pub(super) fn keys(kind: &str) -> &'static [Key] {

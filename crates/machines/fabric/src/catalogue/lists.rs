@@ -1,6 +1,6 @@
-//! Lists of parts within a system. A rail of a list inherits from its system whatever it does not
-//! define itself, after the system has all its values: a system that changes only the HCA of
-//! another changes it for all rails that name none.
+//! Resolves the lists of parts within a system. A rail of a list inherits all that it does not
+//! define itself from its system, once the system has all its values. So a system that changes only
+//! the HCA of its base changes it for all rails that name none.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::components::Part;
 use crate::quantity::Raw;
 use crate::rails::Rail;
 
-/// Resolves the lists of a part that has all its other values.
+/// Resolves the lists of a part whose other values are complete.
 pub(super) fn complete(parts: &[Arc<WrittenPart>], sheet: &mut Sheet) -> Result<(), Problem> {
     for list in std::mem::take(&mut sheet.lists) {
         let mut items = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn complete(parts: &[Arc<WrittenPart>], sheet: &mut Sheet) -> Result<
     Ok(())
 }
 
-/// The values of rail `number` that its table need not give.
+/// The values that rail `number` inherits if its table does not give them.
 fn inherited(system: &Sheet, list: &PendingList, number: usize) -> Vec<Field> {
     let host = system.field("host").and_then(|host| match &host.value {
         FieldValue::Part(host) => Some(host),

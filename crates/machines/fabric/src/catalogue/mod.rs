@@ -28,7 +28,7 @@ pub use sheet::{Field, FieldValue, Sheet};
 pub use uncertain::UncertainValue;
 pub use values::NamedValue;
 
-/// The standings of a source, from the firmest: the first word of every source.
+/// The standings of a source: the first words of sources, from the firmest to the weakest.
 pub const STANDINGS: [&str; 5] = [
     "specification",
     "datasheet",

@@ -1,4 +1,5 @@
-//! The set of parts, found by kind and name, and the files that it is made of.
+//! The catalogue as a set of parts, found by kind and name, and the built-in files that define
+//! them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -42,13 +43,13 @@ static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
 
 /// A part of the catalogue, without its values.
 pub struct CatalogueEntry<'a> {
-    /// The kind of part.
+    /// The kind of the part.
     pub kind: &'static str,
     /// The part's name among those of its kind.
     pub name: &'a str,
-    /// A description in a few words.
+    /// A description of the part in a few words.
     pub about: &'a str,
-    /// The file that defines it.
+    /// The file that defines the part.
     pub file: &'a str,
 }
 
@@ -95,7 +96,7 @@ impl Catalogue {
         })
     }
 
-    /// The names of the systems that a file added.
+    /// The names of the systems that the file `file` added.
     pub fn systems_of(&self, file: &str) -> Vec<&str> {
         self.entries()
             .filter(|entry| entry.kind == System::KIND && entry.file == file)
@@ -103,13 +104,13 @@ impl Catalogue {
             .collect()
     }
 
-    /// Builds a system by its name.
+    /// Builds a system by its name. An error if there is none of this name.
     pub fn system(&self, name: &str) -> Result<System, Problem> {
         self.sheet(System::KIND, name)?.build()
     }
 
-    /// The part that `word` names, as `KIND.NAME` or as a name of any kind, and the other kinds
-    /// that have a part of this name.
+    /// The part that `word` names, as `KIND.NAME` or as a name of any kind. Also returns the other
+    /// kinds that have a part of this name.
     pub fn find(&self, word: &str) -> Result<(Sheet, Vec<&'static str>), Problem> {
         if let Some((kind, name)) = word.split_once('.')
             && let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind)
@@ -125,7 +126,7 @@ impl Catalogue {
         Ok((sheet, having.collect()))
     }
 
-    /// A part with all its values, their locations and sources.
+    /// A part with all its values, with their locations and sources.
     pub fn sheet(&self, kind: &'static str, name: &str) -> Result<Sheet, Problem> {
         self.part_at(self.position(kind, name)?)
     }
@@ -140,7 +141,7 @@ impl Catalogue {
         self.part_with(at, &[])
     }
 
-    /// A part with these fields in the place of its own.
+    /// A part in which `fields` replace the fields with the same keys.
     pub(super) fn part_with(&self, at: usize, fields: &[Field]) -> Result<Sheet, Problem> {
         let mut sheet = resolve::sheet(&self.parts, &self.parts[at], &mut Vec::new())?;
         fields.iter().for_each(|field| sheet.put(field.clone()));

@@ -1,14 +1,14 @@
-//! Errors of a catalogue file: the line, the key, and the valid values.
+//! Errors of a catalogue file for its author: the line, the key, and the valid values.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A line of a file.
+/// A line of a catalogue file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
-    /// The file's name as it was given.
+    /// The name of the file, as the user gave it.
     pub file: Arc<str>,
-    /// The line, counted from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
 }
 
@@ -18,12 +18,12 @@ impl fmt::Display for Location {
     }
 }
 
-/// One error.
+/// An error in a catalogue file, or in a request to the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// The line; `None` for a request that names an unknown part.
+    /// The line of the error; `None` for a request that names an unknown part.
     pub location: Option<Location>,
-    /// The error, without the line.
+    /// The text of the error, without the line.
     pub what: String,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// All errors of a file, by line, without repetitions.
+/// All errors of a file, in order of lines, without repetitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -75,15 +75,16 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The end of an error about an unknown key: the nearest valid one, and all of them.
+/// The end of an error message about an unknown key: the valid key that is spelled most like it,
+/// and all valid ones.
 pub(super) fn instead(word: &str, valid: &[&str]) -> String {
     let near = near(word, valid);
     let meant = near.first().map(|name| format!("did you mean {name}? "));
     format!("{}valid: {}", meant.unwrap_or_default(), valid.join(", "))
 }
 
-/// The end of an error about an unknown name of a part: those that are near. All of them stand
-/// there only if they are few.
+/// The end of an error message about an unknown name of a part: the nearest names, and all of them
+/// if they are few.
 pub(super) fn instead_of_part(kind: &str, name: &str, valid: &[&str]) -> String {
     const FEW: usize = 8;
     if valid.len() <= FEW {
@@ -101,7 +102,7 @@ pub(super) fn instead_of_part(kind: &str, name: &str, valid: &[&str]) -> String 
     )
 }
 
-/// The valid names that are near to a word, the nearest first.
+/// The valid names that are spelled much like `word`, the nearest first.
 fn near<'a>(word: &str, valid: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 4;
     let mut near: Vec<(usize, &str)> = valid

@@ -1,4 +1,4 @@
-//! Parsing of a catalogue file into tables of known keys, each with its line.
+//! Parses a catalogue file into tables of known keys, each with its line.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::problem::{Location, Problem, instead};
 use crate::components::{Key, KeyType};
 use crate::quantity::Raw;
 
-/// A part as a file writes it, before inheritance.
+/// A part as a file writes it, without inherited values.
 #[derive(Clone, Debug)]
 pub(super) struct WrittenPart {
     pub kind: &'static str,
@@ -29,7 +29,7 @@ impl WrittenPart {
     }
 }
 
-/// One key of a table.
+/// One key of a table, with its value.
 #[derive(Clone, Debug)]
 pub(super) struct WrittenKey {
     pub key: &'static Key,
@@ -45,7 +45,7 @@ pub(super) enum GivenValue {
     List(Vec<WrittenPart>),
 }
 
-/// Appends the parts of `text` and returns its errors.
+/// Parses `text`, appends its parts to `parts`, and returns its errors.
 pub(super) fn read(file: &str, text: &str, parts: &mut Vec<Arc<WrittenPart>>) -> Vec<Problem> {
     let mut reader = Reader {
         file: file.into(),
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value, alone or with its source.
+    /// A value, alone or in a table with its source.
     fn value(&mut self, path: &str, value: &Spanned<DeValue>) -> Option<GivenValue> {
         let DeValue::Table(table) = value.get_ref() else {
             return Some(GivenValue::Value {
@@ -246,7 +246,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A list of tables, or the number that stands for one.
+    /// A list of tables, or the number of equal parts that stands for a list.
     fn list(
         &mut self,
         kind: &'static str,

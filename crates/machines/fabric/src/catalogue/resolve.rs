@@ -1,4 +1,5 @@
-//! Inheritance: the values of a part are those of its table and of the part that it starts from.
+//! Resolves inheritance in the catalogue: the values of a part are those of its table, and
+//! otherwise those of the part that it starts from.
 
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use super::read::{GivenValue, WrittenPart};
 use super::sheet::{Field, FieldValue, PendingList, Sheet};
 use crate::components::{Key, KeyType};
 
-/// `part` with the values that it inherits. `above` holds the parts that led here, to find cycles.
+/// `part` with the values that it inherits. `above` contains the parts that are being resolved, to
+/// detect cycles.
 pub(super) fn sheet(
     parts: &[Arc<WrittenPart>],
     part: &WrittenPart,
@@ -32,7 +34,8 @@ pub(super) fn sheet(
     Ok(sheet)
 }
 
-/// Replaces fields of `sheet` by those that `part` defines. `source` is that of values without one.
+/// Replaces fields of `sheet` by those that `part` defines. `source` is the source of values that
+/// give none of their own.
 pub(super) fn overlay(
     parts: &[Arc<WrittenPart>],
     sheet: &mut Sheet,
@@ -127,8 +130,8 @@ fn named(
     found
 }
 
-/// The error of a name that no part of a kind has. The part whose table holds `location` is no
-/// valid name there.
+/// The error message for a name that no part of a kind has. It does not suggest the part whose
+/// table contains `location`: a part cannot inherit from itself.
 pub(super) fn unknown_name(
     parts: &[Arc<WrittenPart>],
     kind: &str,

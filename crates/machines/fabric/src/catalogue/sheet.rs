@@ -1,4 +1,4 @@
-//! A part with all its values: the components are built from it.
+//! A part of the catalogue with all its values, from which a component is built.
 
 use super::kinds::keys;
 use super::problem::{Location, Problem};
@@ -12,25 +12,26 @@ use crate::software::Software;
 use crate::storage::Storage;
 use crate::system::System;
 
-/// A part with every value that it defines or inherits.
+/// A part of the catalogue with every value that it defines or inherits.
 #[derive(Clone, Debug)]
 pub struct Sheet {
-    /// The kind of part.
+    /// The kind of the part.
     pub kind: &'static str,
-    /// Its name, or for a part without a name that of the part it starts from.
+    /// The name of the part; if it has none, that of the part from which it starts.
     pub name: String,
-    /// Its path in messages: `KIND.NAME`, or the key of the part that contains it.
+    /// The path of the part in messages: `KIND.NAME`, or the keys that lead to it within another
+    /// part.
     pub path: String,
-    /// The line of its table.
+    /// The line of the part's table.
     pub location: Location,
-    /// Its values, in the order of the kind's table.
+    /// The values of the part, in the order of the kind's table.
     pub fields: Vec<Field>,
-    /// The lists that it defines or inherits, before they are resolved into fields.
+    /// The lists that the part defines or inherits, before they are resolved into fields.
     pub(super) lists: Vec<PendingList>,
 }
 
-/// A list as a file writes it. Its parts inherit from the part that contains the list, so they are
-/// resolved once that has all its values.
+/// A list of parts as a file writes it. The listed parts inherit from the part that contains the
+/// list, so they are resolved after that part has all its values.
 #[derive(Clone, Debug)]
 pub(super) struct PendingList {
     pub key: &'static Key,
@@ -42,13 +43,13 @@ pub(super) struct PendingList {
 /// One value of a part, or one part within it.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// The key.
+    /// The key of the field.
     pub key: &'static Key,
-    /// The line that defines the value.
+    /// The line that defines the field.
     pub location: Location,
     /// The source of the value: a standing, a colon, and a reference.
     pub source: String,
-    /// The value.
+    /// The value of the field.
     pub value: FieldValue,
 }
 
@@ -57,9 +58,9 @@ pub struct Field {
 pub enum FieldValue {
     /// A value as the file writes it.
     Value(Raw),
-    /// A part within the part.
+    /// A part within this part.
     Part(Sheet),
-    /// Several parts within the part.
+    /// Several parts within this part.
     List(Vec<Sheet>),
 }
 
@@ -79,7 +80,7 @@ impl Sheet {
         Ok(part)
     }
 
-    /// Checks that the component can be built.
+    /// Checks that the component can be built. An error if a value is missing or not valid.
     pub fn check(&self) -> Result<(), Problem> {
         match self.kind {
             System::KIND => self.build::<System>().map(drop),
@@ -95,7 +96,7 @@ impl Sheet {
         }
     }
 
-    /// Adds a field, in the place of one with its key.
+    /// Adds a field, or replaces the field with its key.
     pub(super) fn put(&mut self, field: Field) {
         let mut fields = self.fields.iter_mut();
         match fields.find(|old| old.key.name == field.key.name) {
@@ -104,14 +105,14 @@ impl Sheet {
         }
     }
 
-    /// Puts the fields into the order of the kind's table.
+    /// Sorts the fields into the order of the kind's table.
     pub(super) fn sort(&mut self) {
         let keys = keys(self.kind);
         let place = |field: &Field| keys.iter().position(|key| key.name == field.key.name);
         self.fields.sort_by_key(place);
     }
 
-    /// The name of the part within this one that has this key, such as the host of a system.
+    /// The name of the part that this part has under the key `key`, such as the host of a system.
     pub fn part(&self, key: &str) -> Option<&str> {
         match &self.field(key)?.value {
             FieldValue::Part(part) => Some(&part.name),
@@ -123,8 +124,8 @@ impl Sheet {
         self.fields.iter().find(|field| field.key.name == key)
     }
 
-    /// An error of this part at a line of the file that holds its table: at the first key there, if
-    /// the value in error is inherited from another file.
+    /// The error `problem` of this part, with a line of the file that contains the part's table: if
+    /// the wrong value is inherited from another file, the line of the first key in that table.
     pub(super) fn in_its_file(&self, problem: Problem) -> Problem {
         let inherited = problem.location.as_ref();
         let inherited = inherited.filter(|location| location.file != self.location.file);
@@ -137,17 +138,17 @@ impl Sheet {
         }
     }
 
-    /// The line of the first key that the sheet's own file defines in it, or of its table.
+    /// The line of the first field that the file of this part defines, or else of the part's table.
     pub(super) fn own_line(&self) -> &Location {
         let own = |field: &&Field| field.location.file == self.location.file;
         let lines = self.fields.iter().filter(own).map(|field| &field.location);
         lines.min().unwrap_or(&self.location)
     }
 
-    /// The keys without a value, of those that need one.
+    /// The required keys that have no value.
     fn missing(&self) -> Vec<&'static Key> {
         let is_missing = |key: &&Key| match key.holds {
-            // A list may stand for nothing.
+            // A list without a number form has a default.
             KeyType::List { number: None, .. } => false,
             _ => !key.optional && self.field(key.name).is_none(),
         };

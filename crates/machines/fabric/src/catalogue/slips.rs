@@ -1,4 +1,4 @@
-//! Plausible slips in a file: values that are valid and most likely not meant.
+//! Finds probable slips in a catalogue file: values that are valid and most likely not meant.
 
 use super::parts::Catalogue;
 use super::problem::{Location, Problem};
@@ -12,7 +12,7 @@ use crate::rails::{Rail, Rails};
 use crate::system::System;
 use crate::units::{GbPerSec, Nanos, PerSec};
 
-/// A value this many times beyond those of the catalogue is most likely a slip.
+/// A value that exceeds all values of the catalogue by this factor is most likely a slip.
 const FAR: f64 = 4.0;
 
 impl Catalogue {
@@ -26,7 +26,7 @@ impl Catalogue {
             let Ok(sheet) = self.part_at(at) else {
                 continue;
             };
-            self.look(&sheet, file, &mut slips);
+            self.check(&sheet, file, &mut slips);
             if let (System::KIND, Ok(system)) = (part.kind, sheet.build::<System>()) {
                 slips.extend(self.ports(&sheet, &system));
                 slips.extend(self.without_effect(at, &system));
@@ -37,8 +37,9 @@ impl Catalogue {
         slips
     }
 
-    /// Values of a sheet, written in `file`, that are far from those of the catalogue.
-    fn look(&self, sheet: &Sheet, file: &str, slips: &mut Vec<Problem>) {
+    /// Appends warnings about those values of a sheet that `file` defines and that are far from the
+    /// values of the catalogue.
+    fn check(&self, sheet: &Sheet, file: &str, slips: &mut Vec<Problem>) {
         for field in &sheet.fields {
             match &field.value {
                 FieldValue::Value(raw) if &*field.location.file == file => {
@@ -49,8 +50,8 @@ impl Catalogue {
                     );
                 }
                 FieldValue::Value(_) => {}
-                FieldValue::Part(inner) => self.look(inner, file, slips),
-                FieldValue::List(all) => all.iter().for_each(|item| self.look(item, file, slips)),
+                FieldValue::Part(inner) => self.check(inner, file, slips),
+                FieldValue::List(all) => all.iter().for_each(|item| self.check(item, file, slips)),
             }
         }
     }
@@ -95,7 +96,7 @@ impl Catalogue {
         }
     }
 
-    /// The numbers of a key in the built-in parts of a kind.
+    /// The values of a key in the built-in parts of a kind, as numbers and as the files write them.
     fn known(&self, kind: &'static str, key: &str) -> Vec<(f64, Raw)> {
         let mut known = Vec::new();
         for part in Catalogue::builtin()
@@ -112,7 +113,7 @@ impl Catalogue {
         known
     }
 
-    /// Links that are faster or wider than their switch.
+    /// Warnings about ports of HCAs that are faster or wider than those of their switch.
     fn ports(&self, sheet: &Sheet, system: &System) -> Vec<Problem> {
         let mut slips = Vec::new();
         for number in 0..system.rails.count() {
@@ -139,7 +140,7 @@ impl Catalogue {
         slips
     }
 
-    /// Keys of a system that change a value, but nothing that happens on the machine.
+    /// Warnings about keys of a system that change a value, but no time on the machine.
     fn without_effect(&self, at: usize, system: &System) -> Vec<Problem> {
         let mut slips = Vec::new();
         let part = &*self.parts[at];
@@ -165,12 +166,12 @@ impl Catalogue {
     }
 }
 
-/// A time or rate as a number.
+/// The number of a time or a rate. `None`: the value is neither, or its key depends on the site.
 fn number(key: &str, raw: &Raw) -> Option<f64> {
     let rate = GbPerSec::read(raw).map(|rate| rate.bits_per_sec());
     let time = Nanos::read(raw).map(|time| time.picos());
     let per = PerSec::read(raw).map(|rate| rate.0);
-    // A length and a time of conversion depend on the site and not on the part.
+    // These lengths and the rate of the memory depend on the site and not on the part.
     let free = ["length", "reach", "memory"].contains(&key);
     rate.or(time)
         .or(per)
@@ -178,7 +179,8 @@ fn number(key: &str, raw: &Raw) -> Option<f64> {
         .map(|number| number as f64)
 }
 
-/// The places of all keys of a part: numbers of entries, outermost first.
+/// The positions of all keys of a part: for each the numbers of the entries that lead to it,
+/// outermost first.
 fn paths(part: &WrittenPart) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
     for (at, entry) in part.entries.iter().enumerate() {
@@ -194,7 +196,7 @@ fn paths(part: &WrittenPart) -> Vec<Vec<usize>> {
     all
 }
 
-/// Removes the key at a place; returns its line and its name.
+/// Removes the key at the position `path`; returns its line and its name.
 fn remove(part: &mut WrittenPart, path: &[usize]) -> Option<(Location, String)> {
     let (&at, rest) = path.split_first()?;
     if rest.is_empty() {
@@ -209,7 +211,8 @@ fn remove(part: &mut WrittenPart, path: &[usize]) -> Option<(Location, String)> 
     Some((location, format!("{}.{name}", entry.key.name)))
 }
 
-/// The words of a system in which everything without effect has one value.
+/// The words of a system, with one fixed value wherever a value has no effect. Systems on which
+/// everything takes the same time have equal words.
 fn effect(system: &System) -> Vec<u64> {
     let rails: Vec<Rail> = (0..system.rails.count())
         .map(|number| plain(system, system.rail(number)))
@@ -218,7 +221,7 @@ fn effect(system: &System) -> Vec<u64> {
     for rail in &rails {
         rail.to_words(&mut words);
     }
-    // A list of rails leaves the system's own HCA, cable and switches without use.
+    // With a list of rails, the system's own HCA, cable and switches are unused.
     let mut rest = *system;
     rest.rails = Rails::Equal(1);
     if let Some(first) = rails.first() {
@@ -232,7 +235,7 @@ fn effect(system: &System) -> Vec<u64> {
     words
 }
 
-/// A rail whose parts have no more than the rail uses.
+/// A rail in which each part that has more than the rail uses is cut down to what the rail uses.
 fn plain(system: &System, rail: Rail) -> Rail {
     let (link, width, bus, lanes) = (
         *rail.link(),

@@ -1,30 +1,30 @@
-//! The values of a part that no document states.
+//! Lists the values of a part of the catalogue that no document states.
 
 use super::sheet::{FieldValue, Sheet};
 use crate::components::Part;
 use crate::kernel::Kernel;
 
-/// The standings of sources of values that no document states.
+/// The standings of the sources of values that no document states.
 const STANDINGS: [&str; 2] = ["inferred", "assumed"];
 
 /// A value that is inferred from figures, or assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UncertainValue {
-    /// The keys that lead to the value, joined by dots, such as `hca.link.rate`.
+    /// The keys that lead to the value from the part, joined by dots, such as `hca.link.rate`.
     pub path: String,
     /// The value as the file writes it, or the name of a part.
     pub value: String,
-    /// The meaning of the key.
+    /// The meaning of the key, as a sentence.
     pub doc: &'static str,
-    /// `inferred` or `assumed`.
+    /// The standing of the source: `inferred` or `assumed`.
     pub standing: &'static str,
-    /// The reason: the source without its standing.
+    /// The reason for the value: the source without its standing.
     pub reason: String,
 }
 
 impl Sheet {
     /// The values of this part and of the parts within it that are inferred or assumed, in the
-    /// order of the keys. A part that is chosen by assumption is such a value too: its name. The
+    /// order of the keys. If a part is chosen by assumption, its name is such a value too. The
     /// kernel's network path is left out, because no MPI program uses it.
     pub fn uncertain(&self) -> Vec<UncertainValue> {
         let mut found = Vec::new();
@@ -50,7 +50,8 @@ impl Sheet {
     }
 }
 
-/// The standing of an uncertain source, and the rest of the source.
+/// The standing of an uncertain source, and the rest of the source. `None`: the source is not
+/// uncertain.
 fn standing(source: &str) -> Option<(&'static str, &str)> {
     STANDINGS.iter().find_map(|standing| {
         let rest = source.strip_prefix(standing)?.strip_prefix(':')?;

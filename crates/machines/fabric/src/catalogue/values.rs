@@ -1,30 +1,32 @@
-//! The values of a part and of the parts within it, by path, and changes of them.
+//! Lists the values of a part of the catalogue and of the parts within it by path, and changes
+//! them.
 
 use super::problem::{Location, Problem, instead};
 use super::sheet::{Field, FieldValue, Sheet};
 use crate::quantity::Raw;
 
-/// A value of a part, or of a part within it.
+/// A value of a part of the catalogue, or of a part within it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedValue {
-    /// The keys that lead to it, such as `hca.send` or `rails.1.cable.length`.
+    /// The keys that lead to the value, such as `hca.send` or `rails.1.cable.length`.
     pub path: String,
-    /// Kind of the part that has it.
+    /// The kind of the part that has the value.
     pub kind: &'static str,
-    /// Name of the part that has it; empty for a part of a list.
+    /// The name of the part that has the value; empty for a part of a list.
     pub part: String,
-    /// The key.
+    /// The key of the value in the part that has it.
     pub key: &'static str,
     /// The value, as its file writes it.
     pub raw: Raw,
-    /// The source.
+    /// The source of the value: a standing, a colon, and a reference.
     pub source: String,
-    /// The line that defines it. Values that share key and line are one value of the catalogue.
+    /// The line that defines the value. Values with one key and one line are one value of the
+    /// catalogue.
     pub location: Location,
 }
 
 impl Sheet {
-    /// All values, in the order of the tables, each part followed by its own.
+    /// All values of this part and of the parts within it, in the order of the tables.
     pub fn values(&self) -> Vec<NamedValue> {
         let mut values = Vec::new();
         self.visit("", &mut |path, part, field| {

@@ -1,22 +1,22 @@
-//! Values of a machine that a fit may move, their bounds and priors.
+//! The values of a machine that a fit may move, with their bounds and priors.
 
 use crate::catalogue::Sheet;
 use crate::quantity::{Quantity, Raw};
 use crate::units::{GbPerSec, Nanos, PerSec, Ratio};
 
-/// A value of a machine that no document states, and that figures may move.
+/// A value of a machine that no document states, and that a fit may move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FreeValue {
-    /// The keys that lead to it, such as `host.post`; several where parts share it.
+    /// The keys that lead to the value, such as `host.post`; several if parts share it.
     pub paths: Vec<String>,
-    /// `assumed` or `inferred`.
+    /// The standing of the value's source: `assumed` or `inferred`.
     pub standing: &'static str,
-    /// The catalogue's value, as its file writes it.
+    /// The value in the catalogue, as its file writes it.
     pub written: Raw,
-    /// The value at coordinate 0, in the smallest unit.
+    /// The value at coordinate 0, in the smallest unit of its quantity.
     centre: f64,
     quantity: Kind,
-    /// The standard deviation of the prior, in coordinates.
+    /// The standard deviation of the prior, in units of the coordinate.
     deviation: f64,
 }
 
@@ -28,16 +28,17 @@ enum Kind {
     Share,
 }
 
-/// A value moves at most by this factor, up or down.
+/// The greatest factor by which a value may move, up or down.
 const FACTOR: f64 = 3.0;
-/// The least share of a rate that upkeep or encoding leave.
+/// The lower bound of a share (`upkeep` or `encoding`).
 const LEAST_SHARE: f64 = 0.85;
-/// Standard deviations of the logarithms of values.
+/// The standard deviation of the logarithm of a value whose source is *inferred*.
 const INFERRED: f64 = 0.25;
+/// The standard deviation of the logarithm of a value whose source is *assumed*.
 const ASSUMED: f64 = 0.35;
-/// Standard deviation of the logarithm of a rate that is unlimited in the catalogue.
+/// The standard deviation of the logarithm of a rate that is unlimited in the catalogue.
 const UNLIMITED: f64 = 0.15;
-/// The times of a host that move together: a slower processor or bus takes longer for each step.
+/// The times of a host that move together: a slower processor or bus makes each step longer.
 const TOGETHER: [&str; 5] = [
     "host.post",
     "host.mmio",
@@ -47,42 +48,41 @@ const TOGETHER: [&str; 5] = [
 ];
 /// The change of a value's logarithm in a finite difference.
 const STEP: f64 = 0.05;
-/// The change of a share's coordinate in a finite difference: 1 to 2 % of the share.
+/// The change of a share's coordinate in a finite difference: it changes the share by 1 to 2 %.
 const SHARE_STEP: f64 = -0.8;
-/// Parts that no benchmark of messages between two hosts uses, and values that decide nothing
-/// there.
+/// Beginnings of the paths of values that no benchmark of messages between two hosts depends on.
 const UNUSED: [&str; 4] = ["kernel.", "price", "rails", "hca.price"];
 
-/// Values that move by one coordinate.
+/// A set of values of a machine that one coordinate of a fit moves together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Movement {
-    /// The values: one, or times of a host.
+    /// The values that move: a single one, or times of a host.
     pub values: Vec<FreeValue>,
 }
 
 impl Movement {
-    /// One value belongs to both.
+    /// True if a value belongs to both movements.
     pub(super) fn shares_with(&self, other: &Movement) -> bool {
         let mut own = self.values.iter();
         own.any(|value| other.values.iter().any(|other| other.paths == value.paths))
     }
 
-    /// The step of a finite difference, in coordinates.
+    /// The step of a finite difference, in units of the coordinate.
     pub(super) fn step(&self) -> f64 {
         self.values[0].step()
     }
 
-    /// The weight of the prior.
+    /// The weight of the prior: 1 divided by its variance.
     pub(super) fn weight(&self) -> f64 {
         self.values[0].weight()
     }
 
-    /// The cost of a coordinate away from the catalogue's values.
+    /// The cost of the coordinate `at`: it grows with the distance from the catalogue's values.
     pub(super) fn penalty(&self, at: f64) -> f64 {
         self.weight() * at * at
     }
 
-    /// Each path with its value at a coordinate.
+    /// The path of each value, with the value at the coordinate `at`.
     pub fn at(&self, at: f64) -> Vec<(&str, Raw)> {
         let each = self.values.iter().flat_map(|value| {
             let raw = value.at(at);
@@ -95,8 +95,8 @@ impl Movement {
     }
 }
 
-/// The movements of a system: each of its free values alone, and all times of its host by one
-/// factor.
+/// The movements of a system: each free value alone, and all times of the host together by one
+/// factor. `longest` is the bandwidth of the machine's long messages.
 pub fn movements(sheet: &Sheet, longest: GbPerSec) -> Vec<Movement> {
     let alone = free_values(sheet, longest);
     let host = alone.iter().filter(|value| {
@@ -114,8 +114,8 @@ pub fn movements(sheet: &Sheet, longest: GbPerSec) -> Vec<Movement> {
     all
 }
 
-/// The values of a system that figures may move. `longest`: the bandwidth of its long messages, at
-/// which an engine without a limit begins to be one.
+/// The values of a system that a fit may move. `longest` is the bandwidth of its long messages:
+/// just above it lies the starting value of a read engine's rate that the catalogue does not limit.
 fn free_values(sheet: &Sheet, longest: GbPerSec) -> Vec<FreeValue> {
     let mut found: Vec<(FreeValue, String)> = Vec::new();
     for value in sheet.values() {
@@ -155,13 +155,13 @@ fn free_values(sheet: &Sheet, longest: GbPerSec) -> Vec<FreeValue> {
     found.into_iter().map(|(free, _)| free).collect()
 }
 
-/// The kind of a value and its amount; none: it is not one that moves.
+/// The kind of a value, and the value in the smallest unit. `None`: a fit cannot move it.
 fn read(key: &str, raw: &Raw, longest: GbPerSec) -> Option<(Kind, f64)> {
     if key == "read_engine" && *raw == Raw::Text("none".into()) {
         return Some((Kind::Rate, 1.15 * longest.bits_per_sec() as f64));
     }
     if let Some(time) = Nanos::read(raw) {
-        // Nothing multiplies into a time of nothing.
+        // No factor changes a time of 0.
         return (time > Nanos::ZERO).then_some((Kind::Time, time.picos() as f64));
     }
     if let Some(rate) = GbPerSec::read(raw) {
@@ -180,23 +180,23 @@ fn share(ratio: Ratio) -> f64 {
 }
 
 impl FreeValue {
-    /// The step of a finite difference, in coordinates.
+    /// The step of a finite difference, in units of the coordinate.
     fn step(&self) -> f64 {
         match self.quantity {
             Kind::Share => SHARE_STEP,
-            // Downward, where an engine begins to be a limit.
+            // Downward, to where a lower rate begins to limit the bandwidth.
             Kind::Rate => -4.0 * STEP / FACTOR.ln(),
             _ => STEP / FACTOR.ln(),
         }
     }
 
-    /// The weight of the prior.
+    /// The weight of the prior: 1 divided by its variance.
     fn weight(&self) -> f64 {
         1.0 / (self.deviation * self.deviation)
     }
 
-    /// The value at a coordinate, in the smallest unit: between the bounds, whatever the
-    /// coordinate.
+    /// The value at a coordinate, in the smallest unit. Every coordinate gives a value within the
+    /// bounds.
     fn amount(&self, at: f64) -> f64 {
         match self.quantity {
             Kind::Share => {
@@ -208,7 +208,7 @@ impl FreeValue {
         }
     }
 
-    /// The value at a coordinate, as a file writes it, to three digits.
+    /// The value at a coordinate, rounded to three digits, as a file writes it.
     pub fn at(&self, at: f64) -> Raw {
         let amount = self.amount(at);
         let size = 10_f64.powf(amount.abs().log10().floor() - 2.0);

@@ -1,7 +1,7 @@
-//! Small systems of linear equations.
+//! Solves small systems of linear equations.
 
-/// Solves a symmetric system with positive pivots by elimination, with the greatest pivot of each
-/// column. An unknown without pivot is 0.
+/// Solves a symmetric system of equations by elimination, with the greatest pivot of each column.
+/// An unknown whose column has no pivot is 0.
 #[expect(clippy::needless_range_loop, reason = "rows and columns of one matrix")]
 pub(super) fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let count = right.len();

@@ -1,14 +1,14 @@
-//! Fits a machine to figures that were measured on it: a few values of the catalogue that no
-//! document states move towards what the figures say.
+//! Fits a machine to figures that were measured on it: moves a few values of the catalogue that no
+//! document states, so that the predictions approach the figures.
 //!
-//! A value moves, alone or with others of its host, inside stated bounds, by a transform: its
-//! logarithm within a factor, a share within an interval. The catalogue's value is the centre of a
-//! prior, so that a value which the figures do not determine stays as it is. The search is that of
-//! Gauss and Newton with finite differences. Predictions come from a simulator and are constant in
-//! pieces, so a difference is taken over several percent.
+//! A value moves, alone or together with others of its host, inside stated bounds, through a
+//! transform: the logarithm of a time or rate within a factor, a share within an interval. The
+//! catalogue's value is the centre of a prior, so a value that the figures do not determine stays
+//! as it is. The search is Gauss-Newton with finite differences. Predictions come from a simulator
+//! and are piecewise constant, so a difference covers several percent.
 //!
-//! Invariant: equal inputs give equal results. No random numbers, and ties fall to the first value
-//! of the catalogue.
+//! Invariant: equal inputs give equal results. There are no random numbers, and of equal values the
+//! first one of the catalogue is selected.
 
 mod free;
 mod linear;
@@ -17,49 +17,50 @@ pub use free::{FreeValue, Movement, movements};
 
 use linear::solve;
 
-/// Most values that are moved.
+/// The greatest number of values that a fit moves.
 pub const MOST: usize = 6;
-/// Steps of the search.
+/// The greatest number of steps of the search.
 const STEPS: usize = 6;
-/// A reduction of the objective below this is no reason to move a further value.
+/// The least reduction of the objective that justifies to move a further value.
 const WORTH: f64 = 0.5;
-/// Residuals beyond this many standard deviations count linearly: the model may be unable to
-/// explain a figure, and that must not bend all others.
+/// The number of standard deviations beyond which a residual counts linearly: the model may be
+/// unable to explain a figure, and that must not distort all others.
 const HUBER: f64 = 3.0;
 
-/// A measured figure of the fit.
+/// A measured figure to which a machine is fitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// The figure.
+    /// The measured figure.
     pub value: f64,
-    /// Its standard deviation, as a share: that of measurements, and of the model.
+    /// The standard deviation of the figure, as a share of it: that of the measurement and of the
+    /// model.
     pub deviation: f64,
 }
 
 /// The result of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// Movements of the result: their places in the list, and their coordinates.
+    /// The movements of the result: their indices in the list, and their coordinates.
     pub moved: Vec<(usize, f64)>,
-    /// Predictions with the catalogue's values.
+    /// The prediction of each figure with the catalogue's values.
     pub before: Vec<f64>,
-    /// Predictions with the moved values.
+    /// The prediction of each figure with the moved values.
     pub after: Vec<f64>,
-    /// For each figure, its prediction if the others alone determine the values.
+    /// For each figure, its prediction if the values are determined by the other figures alone.
     pub left_out: Vec<f64>,
 }
 
-/// Coordinates of movements: their places and positions. Movements that are not named stay.
+/// Movements by their indices in the list, with their coordinates. All other movements are at 0.
 pub type Coordinates = Vec<(usize, f64)>;
 
-/// Fits a machine to figures by its movements `free`. `predict` gives the predictions of all
-/// figures for each of several coordinates.
+/// Fits a machine to `figures` by moving it along some of the movements `free`. `predict` returns
+/// the predictions of all figures for each of several sets of coordinates.
 pub fn fit<E>(
     free: &[Movement],
     figures: &[Observation],
     mut predict: impl FnMut(&[Coordinates]) -> Result<Vec<Vec<f64>>, E>,
 ) -> Result<Fitted, E> {
-    // The catalogue's values, and each movement alone a step away from them.
+    // The catalogue's values, and then each movement alone one step away from them.
     let mut trials = vec![Coordinates::new()];
     trials.extend(
         free.iter()
@@ -95,13 +96,13 @@ pub fn fit<E>(
     })
 }
 
-/// The change of each prediction's logarithm by the change of a coordinate.
+/// The change of each prediction's logarithm, divided by the change of the coordinate.
 fn differences(from: &[f64], to: &[f64], step: f64) -> Vec<f64> {
     let pairs = from.iter().zip(to);
     pairs.map(|(from, to)| (to / from).ln() / step).collect()
 }
 
-/// The values whose movement explains most, the best first.
+/// The movements that explain the figures best, by their indices in `free`, the best first.
 fn choose(
     free: &[Movement],
     figures: &[Observation],
@@ -166,13 +167,13 @@ fn choose(
     chosen
 }
 
-/// The logarithms of measured over predicted figures.
+/// The logarithm of each measured figure divided by its prediction.
 fn residuals(figures: &[Observation], found: &[f64]) -> Vec<f64> {
     let pairs = figures.iter().zip(found);
     pairs.map(|(one, found)| (one.value / found).ln()).collect()
 }
 
-/// The cost of residuals: squares, and lines beyond [`HUBER`].
+/// The cost of residuals: quadratic up to [`HUBER`] standard deviations, and linear beyond.
 fn cost(figures: &[Observation], residuals: &[f64]) -> f64 {
     let pairs = figures.iter().zip(residuals);
     let own = pairs.map(|(one, residual)| {
@@ -185,8 +186,8 @@ fn cost(figures: &[Observation], residuals: &[f64]) -> f64 {
     own.sum()
 }
 
-/// The step of Gauss and Newton from `at`, with weights that make squares of the lines of [`cost`].
-/// `without`: a figure that does not count.
+/// The Gauss-Newton step from the coordinates `at`, with weights that make squares of the linear
+/// parts of [`cost`]. `without`: the number of a figure to leave out.
 fn step_of(
     free: &[&Movement],
     figures: &[Observation],
@@ -220,7 +221,7 @@ fn step_of(
     step.iter().map(|by| by.clamp(-1.0, 1.0)).collect()
 }
 
-/// The state of a search.
+/// The state of the search of a fit.
 struct Problem<'a> {
     free: &'a [Movement],
     figures: &'a [Observation],
@@ -253,7 +254,7 @@ impl Problem<'_> {
             .collect()
     }
 
-    /// Goes one step, and returns whether the objective became smaller by 1 % or more.
+    /// Makes one step. Returns whether the objective became smaller by more than 1 %.
     fn advance<E>(
         &mut self,
         predict: &mut impl FnMut(&[Coordinates]) -> Result<Vec<Vec<f64>>, E>,
@@ -274,7 +275,7 @@ impl Problem<'_> {
             return Ok(false);
         };
         (self.at, self.found) = (at, found);
-        // The slopes change with the place.
+        // The slopes depend on the coordinates.
         let trials: Vec<Coordinates> = (0..self.at.len())
             .map(|which| {
                 let mut at = self.at.clone();
@@ -292,7 +293,8 @@ impl Problem<'_> {
         Ok(objective < 0.99 * before)
     }
 
-    /// Predictions of each figure from values that the others determine: one step from the result.
+    /// For each figure, its prediction from values that are fitted to the other figures alone. The
+    /// fit takes one step of the solver from the values for all figures.
     fn left_out<E>(
         &self,
         predict: &mut impl FnMut(&[Coordinates]) -> Result<Vec<Vec<f64>>, E>,

@@ -32,11 +32,11 @@ fn only_values_that_no_document_states_are_free() {
         paths.contains(&"host.post") && paths.contains(&"hca.read_engine"),
         "{paths:?}"
     );
-    // Published: the rate of ConnectX-3; not used: the kernel; a size: the MTU.
+    // The rate of ConnectX-3 is published, the kernel is not used, and the MTU is a size.
     for other in ["hca.message_rate", "kernel.wake", "hca.mtu", "host.lanes"] {
         assert!(!paths.contains(&other), "{other}");
     }
-    // One line of the catalogue is one value.
+    // Values that share one line of the catalogue are one value.
     let upkeep = named(&all, "host.bus.upkeep");
     assert_eq!(
         all[upkeep].values[0].paths,
@@ -61,7 +61,7 @@ fn values_stay_inside_their_bounds() {
     );
 }
 
-/// A model with two sums of times: one of `post` and `poll`, one with `dma_read` too.
+/// A model of two figures: the sum of `post` and `poll`, and the sum of these two and `dma_read`.
 fn predict(all: &[Movement], trials: &[Coordinates]) -> Vec<Vec<f64>> {
     let of = |trial: &Coordinates, path: &str| {
         let mut moved = trial.iter().flat_map(|(place, at)| all[*place].at(*at));
@@ -89,7 +89,7 @@ fn fitted(all: &[Movement], values: [f64; 2]) -> Fitted {
 #[test]
 fn figures_move_the_values_that_explain_them() {
     let all = free("qdr");
-    // The catalogue has 160 and 860 ns.
+    // With the catalogue's values the figures are 160 and 860 ns.
     let found = fitted(&all, [160.0, 1200.0]);
     assert_eq!(found.before, [160.0, 860.0]);
     for (after, wanted) in found.after.iter().zip([160.0, 1200.0]) {
@@ -98,7 +98,7 @@ fn figures_move_the_values_that_explain_them() {
     let moved: Vec<usize> = found.moved.iter().map(|(place, _)| *place).collect();
     assert!(moved.contains(&named(&all, "host.dma_read")), "{found:?}");
     assert!(moved.len() <= 3);
-    // Without the longer figure, nothing tells that the catalogue is wrong.
+    // Without the longer figure, nothing indicates that the catalogue is wrong.
     assert!((found.left_out[1] / 860.0 - 1.0).abs() < 0.1, "{found:?}");
 }
 
@@ -125,7 +125,8 @@ fn figures_that_the_catalogue_explains_move_nothing() {
 
 #[test]
 fn a_figure_that_nothing_explains_leaves_the_others() {
-    // Ten times the catalogue's, which no bound allows: the other stays within a tenth.
+    // The figure is ten times the catalogue's, which no bound allows: the other stays within a
+    // tenth.
     let found = fitted(&free("qdr"), [160.0, 8600.0]);
     assert!((found.after[0] / 160.0 - 1.0).abs() < 0.1, "{found:?}");
 }
@@ -133,7 +134,7 @@ fn a_figure_that_nothing_explains_leaves_the_others() {
 proptest! {
     #[test]
     fn equations_are_solved(rows in prop::collection::vec(prop::collection::vec(-3.0_f64..3.0, 4), 4), wanted in prop::collection::vec(-5.0_f64..5.0, 4)) {
-        // A product of a matrix with itself, and a diagonal as a prior adds it.
+        // A product of a matrix with itself, and a diagonal such as a prior adds.
         let entry = |one: usize, other: usize| (0..4).map(|k| rows[k][one] * rows[k][other]).sum::<f64>() + f64::from(u8::from(one == other));
         let matrix: Vec<Vec<f64>> = (0..4).map(|one| (0..4).map(|other| entry(one, other)).collect()).collect();
         let right = matrix.iter().map(|row| row.iter().zip(&wanted).map(|(a, b)| a * b).sum()).collect();

@@ -1,9 +1,9 @@
-//! Figures from the text outputs of benchmarks: OSU's micro-benchmarks, IMB, perftest, and tables
-//! of sizes and figures.
+//! Reads figures from the text outputs of benchmarks: OSU's micro-benchmarks, IMB, perftest, and
+//! tables of sizes and figures.
 //!
 //! Outputs are read as users have them: several in one file, with lines of launchers and libraries
-//! between them. A line with a figure that cannot be understood is an error; a benchmark that no
-//! modelled benchmark repeats is left out, and named.
+//! between them. A line with a figure that cannot be parsed is an error. A benchmark that no
+//! modelled benchmark repeats is left out, and listed.
 
 mod reading;
 mod sections;
@@ -13,19 +13,20 @@ use reading::bounded;
 pub use reading::{Reading, ReadingUnit, WrongLine};
 use sections::{Section, section};
 
-/// The figures of one text.
+/// The figures of all benchmark outputs in one text of a user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outputs {
     /// The figures, in the order of the lines.
     pub readings: Vec<Reading>,
-    /// Benchmarks that were left out, with the line and the reason.
+    /// The benchmarks that were left out, each with the number of its line and the reason.
     pub left_out: Vec<(usize, String)>,
-    /// The largest packet that an output names, in bytes, and its line.
+    /// The size in bytes of the device's largest packet, as an output of perftest states it, and
+    /// the number of the stating line. `None`: no output states it.
     pub mtu: Option<(u64, usize)>,
 }
 
-/// Reads the outputs of a text. An error if it holds no figure, or a line that begins like one and
-/// is none.
+/// Reads the benchmark outputs in a text. An error if the text has no figure, or if a line that
+/// begins like a figure has none.
 pub fn read(text: &str) -> Result<Outputs, WrongLine> {
     let mut outputs = Outputs::default();
     if let Some(table) = table::table(text)? {
@@ -78,7 +79,7 @@ fn lines(text: &str, outputs: &mut Outputs) -> Result<(), WrongLine> {
                     None => Ok(None),
                 });
                 let figure = found.map_err(|why| WrongLine::at(number, why))?;
-                // A message of no bytes has no bandwidth, and no device sends one.
+                // A message of 0 bytes has no bandwidth, and no device sends one.
                 outputs
                     .readings
                     .extend(figure.filter(|_| size > 0).map(|(value, unit)| Reading {

@@ -1,35 +1,35 @@
-//! A figure of a line, and the fault of a line that has none.
+//! A figure that the output of a benchmark states, and the error of an output that cannot be read.
 
-/// A figure of a benchmark.
+/// A figure that a benchmark has measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The tool that measured it, by the name of its command, such as `osu_bw`.
+    /// The benchmark that measured the figure, by the name of its command, such as `osu_bw`.
     pub test: &'static str,
-    /// The size of a message, in bytes.
+    /// The size of the messages, in bytes.
     pub size: u64,
-    /// The figure.
+    /// The measured figure, in the unit `unit`.
     pub value: f64,
-    /// Its unit.
+    /// The unit of the figure.
     pub unit: ReadingUnit,
-    /// Pairs of processes between two hosts.
+    /// The number of pairs of processes, one of each pair on either host.
     pub pairs: usize,
-    /// The line of the output, counted from 1.
+    /// The number of the figure's line in the text, counted from 1.
     pub line: usize,
 }
 
-/// The unit of a figure.
+/// The unit of a measured figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadingUnit {
-    /// Microseconds.
+    /// A time in microseconds.
     Microseconds,
-    /// Millions of bytes in a second.
+    /// A rate in millions of bytes per second.
     MegabytesPerSecond,
-    /// Millions of messages in a second.
+    /// A rate in millions of messages per second.
     MillionsPerSecond,
 }
 
 impl ReadingUnit {
-    /// The name in tables of figures.
+    /// The name of the unit in tables of figures.
     pub fn name(self) -> &'static str {
         match self {
             ReadingUnit::Microseconds => "us",
@@ -39,12 +39,12 @@ impl ReadingUnit {
     }
 }
 
-/// A line that cannot be understood.
+/// The error of a line that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongLine {
-    /// The line, counted from 1; 0: the whole text.
+    /// The number of the line, counted from 1; 0 stands for the whole text.
     pub line: usize,
-    /// The fault, and what is valid.
+    /// The error, and what is valid.
     pub why: String,
 }
 
@@ -55,7 +55,7 @@ impl WrongLine {
     }
 }
 
-/// A value that a machine may have: above nothing, and below a million gigabytes or seconds.
+/// Checks that a machine may have the value: from 1e-9 to 1e12 in its unit.
 pub(super) fn bounded(value: f64) -> Result<f64, String> {
     match (1e-9..=1e12).contains(&value) {
         true => Ok(value),
@@ -63,7 +63,7 @@ pub(super) fn bounded(value: f64) -> Result<f64, String> {
     }
 }
 
-/// A figure: a number above 0.
+/// Parses a figure: a number above 0.
 pub(super) fn figure(word: &str) -> Result<f64, String> {
     let value = word.parse::<f64>().ok();
     let value = value.filter(|value| value.is_finite() && *value > 0.0);

@@ -1,34 +1,36 @@
-//! Parts of an output: the lines of one benchmark after its title.
+//! Sections of the output of a benchmark program: the title of one benchmark, and the lines after
+//! it.
 
 use super::reading::{ReadingUnit, figure};
 
-/// The bytes of a megabyte in perftest's outputs.
+/// The number of bytes of a megabyte in perftest's outputs.
 const PERFTEST_MEGABYTE: f64 = 1048576.0;
 
-/// The program that printed a section, and so its columns.
+/// The program that printed a section, which determines its columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Format {
     Osu,
     Imb,
-    /// The names of the columns, each with its unit, from the line above the figures.
+    /// perftest. The names of the columns, each with its unit, from the line above the figures.
     Perftest(Vec<String>),
 }
 
-/// The lines of one benchmark.
+/// The lines of one benchmark in the output of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Section {
-    /// The tool by the name of its command; empty: one that no benchmark repeats.
+    /// The benchmark by the name of its command; empty: no modelled benchmark repeats it.
     pub(super) test: &'static str,
     pub(super) pairs: usize,
-    /// The text gave the reason for which this section is left out.
+    /// True if the reason why this section is left out has been recorded.
     pub(super) is_named: bool,
     title: String,
     format: Format,
-    /// A choice of its user that no benchmark repeats.
+    /// An option with which the user ran the benchmark and which no modelled benchmark has, in
+    /// words.
     odd: Option<String>,
 }
 
-/// The section that begins with this line.
+/// The section that begins with this line. `None`: the line is no title.
 pub(super) fn section(line: &str) -> Option<Section> {
     let title = line.trim().trim_start_matches('#').trim();
     let (test, format) = osu(title)
@@ -46,7 +48,7 @@ pub(super) fn section(line: &str) -> Option<Section> {
 
 fn osu(title: &str) -> Option<(&'static str, Format)> {
     let (name, _) = title.strip_prefix("OSU MPI")?.split_once(" Test")?;
-    // Newer outputs name the memory first, such as `-CUDA`.
+    // Newer outputs name the kind of memory first, such as `-CUDA`.
     let name = name.trim();
     let test = match name {
         "Latency" => "osu_latency",
@@ -91,7 +93,7 @@ fn perftest(title: &str) -> Option<(&'static str, Format)> {
     Some((test, Format::Perftest(Vec::new())))
 }
 
-/// The number after a word of a line, such as 4 after `pairs:` in `# [ pairs: 4 ]`.
+/// The number that follows `word` in a line, such as 4 after `pairs:` in `# [ pairs: 4 ]`.
 fn number_after(line: &str, word: &str) -> Option<u64> {
     let (_, rest) = line.split_once(word)?;
     let rest = rest.trim_start_matches([' ', '\t', ':', '=']);
@@ -101,7 +103,7 @@ fn number_after(line: &str, word: &str) -> Option<u64> {
     rest[..end].parse().ok()
 }
 
-/// The largest packet that a line of perftest names.
+/// The size of the largest packet that a line of perftest states, in bytes.
 pub(super) fn mtu(line: &str) -> Option<u64> {
     let bytes = number_after(line.trim().strip_prefix("Mtu")?, "")?;
     [256, 512, 1024, 2048, 4096]
@@ -110,7 +112,7 @@ pub(super) fn mtu(line: &str) -> Option<u64> {
 }
 
 impl Section {
-    /// Takes up what a line between title and figures says.
+    /// Records what a line between title and figures states about the section.
     pub(super) fn note(&mut self, line: &str) {
         match &mut self.format {
             Format::Osu => {
@@ -140,7 +142,7 @@ impl Section {
         }
     }
 
-    /// The reason for which its figures are of no use.
+    /// The reason why the figures of this section are left out. `None`: they are used.
     pub(super) fn left_out(&self) -> Option<String> {
         if self.test.is_empty() {
             return Some(format!("no benchmark repeats {:?}", self.title));
@@ -149,7 +151,7 @@ impl Section {
         Some(format!("no benchmark repeats {:?} with {odd}", self.title))
     }
 
-    /// The figure of a line; none: the line has none for this benchmark.
+    /// The figure in a line. `None`: the line has none for this benchmark.
     pub(super) fn figure(
         &self,
         size: u64,
@@ -162,7 +164,7 @@ impl Section {
             figure(word.ok_or_else(|| format!("there is no column {}", column + 1))?)
         };
         match &self.format {
-            // Size, figure, and for rates messages in a second.
+            // The columns are size and figure, and for rates also messages per second.
             Format::Osu if self.test == "osu_mbw_mr" => match size {
                 0 => Ok(None),
                 size => {
@@ -172,8 +174,9 @@ impl Section {
             },
             Format::Osu if is_time => Ok(Some((at(1)?, ReadingUnit::Microseconds))),
             Format::Osu => Ok(Some((at(1)?, bandwidth))),
-            // Size, repetitions, time; or size, repetitions, bandwidth, messages in a second. The
-            // megabyte of IMB changed in 2018, so that the bandwidth follows from the messages.
+            // The columns are size, repetitions and time; or size, repetitions, bandwidth and
+            // messages per second. IMB changed its megabyte in 2018, so the bandwidth is computed
+            // from the messages.
             Format::Imb if is_time => Ok(Some((at(2)?, ReadingUnit::Microseconds))),
             Format::Imb if size == 0 => Ok(None),
             Format::Imb => Ok(Some((at(3)? * size as f64 / 1e6, bandwidth))),
@@ -201,8 +204,8 @@ impl Section {
     }
 }
 
-/// The columns that a line of perftest names: two words, and then names of several words that end
-/// in a unit.
+/// The names of the columns in a line of perftest: two of one word each, and then names of several
+/// words that end with a unit.
 fn perftest_columns(line: &str) -> Vec<String> {
     let mut words = line.split_whitespace();
     let mut columns: Vec<String> = words.by_ref().take(2).map(String::from).collect();

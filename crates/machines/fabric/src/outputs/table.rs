@@ -1,8 +1,8 @@
-//! Tables of sizes and figures, with a first line that names the columns.
+//! Reads tables of sizes and figures, whose first line names the columns.
 
 use super::reading::{Reading, ReadingUnit, WrongLine, bounded, figure};
 
-/// The tools that columns and rows may name.
+/// The benchmarks that columns and rows may name.
 const TESTS: [&str; 15] = [
     "osu_latency",
     "osu_bw",
@@ -21,10 +21,10 @@ const TESTS: [&str; 15] = [
     "dual_port_bw",
 ];
 
-/// A column of figures: the tool, and the factor to its unit.
+/// A column of figures: the benchmark, the unit of the result, and the factor to that unit.
 type Column = (&'static str, ReadingUnit, f64);
 
-/// The figures of a table; none: the text is no table.
+/// The figures of a table. `None`: the text is no table.
 pub(super) fn table(text: &str) -> Result<Option<Vec<Reading>>, WrongLine> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| {
         let line = line.trim();
@@ -113,7 +113,7 @@ fn is_size(name: &str) -> bool {
         .any(|start| name.starts_with(start))
 }
 
-/// The cells of a line; quotes may enclose one.
+/// The cells of a line. A cell may be enclosed in quotes.
 fn cells(line: &str, separator: char) -> Vec<String> {
     let mut quoted = false;
     let parts = line.split(|c: char| {
@@ -125,7 +125,7 @@ fn cells(line: &str, separator: char) -> Vec<String> {
         .collect()
 }
 
-/// A size in bytes, with K, M or G for powers of 1024.
+/// Parses a size in bytes, with K, M or G for powers of 1024.
 fn bytes(word: &str) -> Result<u64, String> {
     let end = word
         .find(|c: char| !c.is_ascii_digit())
@@ -146,7 +146,7 @@ fn bytes(word: &str) -> Result<u64, String> {
     })
 }
 
-/// The tool and unit that the name of a column says; none: a column of something else.
+/// The benchmark and the unit that the name of a column states. `None`: the column has no figures.
 fn column(name: &str) -> Result<Option<Column>, String> {
     let lower = name.to_ascii_lowercase();
     let named = TESTS.iter().find(|test| lower.starts_with(**test)).copied();

@@ -1,4 +1,4 @@
-//! The price of a machine: the sum over its components.
+//! Computes the price of a machine: the sum over its components.
 
 use super::{Price, PriceGap};
 use crate::system::System;

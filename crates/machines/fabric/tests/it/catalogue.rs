@@ -1,5 +1,5 @@
-//! The catalogue is complete, every value has a source, and its rates are those of the
-//! specifications.
+//! The catalogue is complete, every value has a source, and rates of links and buses are those of
+//! the specifications.
 
 use fabric::catalogue::{Catalogue, FieldValue, STANDINGS, Sheet};
 use fabric::dragonfly::Dragonfly;
@@ -17,7 +17,7 @@ fn link(name: &str) -> Link {
 
 #[test]
 fn every_value_has_a_source_that_says_what_stands_behind_it() {
-    fn look(sheet: &Sheet, values: &mut usize) {
+    fn check(sheet: &Sheet, values: &mut usize) {
         for field in &sheet.fields {
             let (standing, text) = field.source.split_once(": ").unwrap_or((&field.source, ""));
             let where_ = format!(
@@ -27,15 +27,15 @@ fn every_value_has_a_source_that_says_what_stands_behind_it() {
             assert!(STANDINGS.contains(&standing) && text.len() > 3, "{where_}");
             match &field.value {
                 FieldValue::Value(_) => *values += 1,
-                FieldValue::Part(part) => look(part, values),
-                FieldValue::List(parts) => parts.iter().for_each(|part| look(part, values)),
+                FieldValue::Part(part) => check(part, values),
+                FieldValue::List(parts) => parts.iter().for_each(|part| check(part, values)),
             }
         }
     }
     let (catalogue, mut values) = (Catalogue::builtin(), 0);
     for entry in catalogue.entries() {
         assert!(!entry.about.is_empty(), "{}", entry.name);
-        look(
+        check(
             &catalogue.sheet(entry.kind, entry.name).unwrap(),
             &mut values,
         );
@@ -191,7 +191,7 @@ fn routes_cross_each_switch_once_and_shifts_share_no_link() {
                 assert_eq!(route[0], u64::from(from));
                 for link in route {
                     let again = std::mem::replace(&mut used[link as usize], true);
-                    // Groups that are not full make a shift wrap onto a port in use.
+                    // If groups are not full, a shift may lead two flows to one port.
                     let full =
                         tree.links() == 2 * u64::from(nodes) * u64::from(tree.levels().max(1));
                     assert!(
@@ -207,7 +207,7 @@ fn routes_cross_each_switch_once_and_shifts_share_no_link() {
 
 #[test]
 fn a_leaf_may_have_fewer_links_up_than_hosts() {
-    // Leaves of 8 ports: 6 hosts and 2 links up.
+    // A leaf switch with 8 ports has 6 hosts and 2 links up.
     let tree = Tree::new(48, 8, 3);
     assert_eq!((tree.levels(), Tree::room(8, 3)), (2, 8 * 4 * 6));
     assert_eq!((tree.hops(0, 5), tree.hops(0, 6)), (1, 3));
@@ -216,7 +216,7 @@ fn a_leaf_may_have_fewer_links_up_than_hosts() {
         .filter_map(|(from, to)| tree.route(from, to).nth(1))
         .collect();
     assert_eq!(ups.len(), 2, "{ups:?}");
-    // Six hosts send to another leaf: three on each link up, and three on each link down.
+    // Six hosts send to another leaf: three of the flows use each link up and each link down.
     let mut users = std::collections::BTreeMap::new();
     for host in 0..6 {
         for link in tree.route(host, host + 12) {
@@ -236,7 +236,8 @@ fn a_leaf_may_have_fewer_links_up_than_hosts() {
 
 #[test]
 fn a_dragonfly_connects_groups_by_minimal_routes() {
-    // Switches of 7 ports: two hosts, three links in the group, two global links. Groups of 8.
+    // A switch with 7 ports has two hosts, three links in the group and two global links. A group
+    // has 8 hosts.
     assert_eq!(Dragonfly::room(7), 8 * 9);
     for nodes in [8, 16, 24, 72] {
         let dragonfly = Dragonfly::new(nodes, 7);
@@ -260,14 +261,14 @@ fn a_dragonfly_connects_groups_by_minimal_routes() {
             }
         }
         assert_eq!(dragonfly.route(3, 3).count(), 0);
-        // A host's own links carry all of its messages, and no other link carries more.
+        // The links of a host carry all of its messages, and no other link carries more.
         let most = users.values().max();
         assert!(
             nodes < 72 || most == Some(&71) || most == Some(&64),
             "{most:?}"
         );
     }
-    // Of nine groups, each pair has one global link: 8 by 8 pairs of hosts share it.
+    // With nine groups, each pair of groups has one global link, which 8 by 8 pairs of hosts share.
     let dragonfly = Dragonfly::new(72, 7);
     let global = |from, to| dragonfly.route(from, to).max().unwrap();
     let links: std::collections::BTreeSet<u64> = (0..8)

@@ -1,5 +1,5 @@
-//! Costs of one message: the steps add up, by hand and in general, and no message is faster than a
-//! resource that it uses.
+//! Costs of one message: the steps have the expected sum, by hand and in general, and no message is
+//! faster than a resource that it uses.
 
 use fabric::catalogue::Catalogue;
 use fabric::explain::{explain, total};
@@ -16,7 +16,7 @@ fn latency(costs: &Costs, bytes: u64, operation: Operation) -> Nanos {
 
 #[test]
 fn eight_bytes_by_hand_with_blueflame() {
-    // QDR: 32 Gb/s are 4 bytes a nanosecond; the bus carries 3.92.
+    // QDR: 32 Gb/s are 4 bytes per nanosecond; the bus carries 3.92 bytes per nanosecond.
     let rows = explain(&Costs::of(&system("qdr"), 0), Bytes(8), Operation::Write, 1);
     let picos: Vec<(&str, u64)> = rows
         .iter()
@@ -43,8 +43,8 @@ fn eight_bytes_by_hand_with_blueflame() {
 
 #[test]
 fn two_packets_by_hand_without_blueflame() {
-    // PCI-X: 8.533 bytes a nanosecond over 8, 112 bytes for each burst of 512; link 1 byte a
-    // nanosecond.
+    // PCI-X: 64 lines of 0.1333 Gb/s carry 8.533 / 8 bytes per nanosecond; each burst of 512 bytes
+    // has 112 bytes of overhead. The link carries 1 byte per nanosecond.
     let costs = Costs::of(&system("mpich2-2003"), 0);
     let rows = explain(&costs, Bytes(2048), Operation::Write, 1);
     let time = |step: &str| {
@@ -59,8 +59,8 @@ fn two_packets_by_hand_without_blueflame() {
     near(time("PCI, ask for work request"), 900.0 - bus(176.0));
     near(time("PCI read of work request"), bus(176.0));
     near(time("PCI, ask for payload"), 900.0 - bus(176.0));
-    // The first packet has 16 bytes more on the link: the second arrives 1154 ns after it, sooner
-    // than the bus has written the first. So the last packet waits at the bus's other end.
+    // The first packet has 16 bytes more on the link. The second arrives 1154 ns after it, before
+    // the bus has written the first. So the last packet waits for the receiver's bus.
     let packet = bus(1024.0 + 2.0 * 112.0);
     near(time("PCI read, packets"), packet);
     near(time("link, packets"), 1024.0 + 28.0 + 16.0);
@@ -69,7 +69,8 @@ fn two_packets_by_hand_without_blueflame() {
     let fixed = 300.0 + 300.0 + 2.0 * 1300.0 + 20.0 + 200.0 + (400.0 - bus(176.0)) + 200.0;
     let moved = 2.0 * 900.0 - bus(176.0) + 3.0 * packet + 1068.0;
     near(total(&rows).as_nanos(), fixed + moved);
-    // One by one: the request and its payload are fetched before the next request is.
+    // The HCA serves requests one by one: it fetches a request and its payload before the next
+    // request.
     let turn = costs.turn(Bytes(8), false).as_nanos();
     near(turn, 2.0 * 900.0 - bus(176.0) + bus(120.0));
     near(
@@ -85,10 +86,11 @@ fn peaks_are_those_of_the_narrowest_resource() {
         let least = one_way(&limits).unwrap();
         (least.resource, least.one_way.as_mb_per_sec().round())
     };
-    // 875 on the bus; of one queue pair less, for between two requests the bus is asked twice.
+    // The bus allows 875; one queue pair reaches less, because the bus is asked twice between two
+    // requests.
     assert_eq!(peak("mpich2-2003"), (Resource::Engine, 874.0));
     assert_eq!(peak("sdr"), (Resource::Link, 973.0));
-    // Completions of 128 bytes with 20 of overhead on 4 GB/s less 2 %.
+    // Packets of read data have 128 bytes with 20 of overhead, on a bus of 4 GB/s less 2 %.
     assert_eq!(peak("qdr"), (Resource::BusDown, 3390.0));
     assert_eq!(peak("fdr"), (Resource::BusDown, 6350.0));
     assert_eq!(peak("edr"), (Resource::Link, 12415.0));
@@ -163,7 +165,7 @@ proptest! {
         let time = latency(&costs, bytes, Operation::Write);
         for resource in Resource::ALL.into_iter().filter(|resource| *resource != Resource::Engine) {
             for out in [true, false] {
-                // Asking for reads overlaps with what has been asked for.
+                // The requests for reads overlap with the data of earlier reads.
                 if (resource, out) == (Resource::BusUp, true) {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Tests of the catalogue, of units, and of what messages cost.
+//! Tests of the catalogue, of units, and of the costs of messages.
 
 mod catalogue;
 mod costs;
@@ -10,7 +10,7 @@ mod wrong_files;
 use fabric::System;
 use fabric::catalogue::Catalogue;
 
-/// A system of the catalogue.
+/// The system of this name in the catalogue.
 fn system(name: &str) -> System {
     Catalogue::builtin().system(name).unwrap()
 }

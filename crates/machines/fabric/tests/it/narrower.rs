@@ -9,11 +9,11 @@ use fabric::{Bytes, Costs, GbPerSec, Nanos, Operation, System};
 const OPERATIONS: [Operation; 3] = [Operation::Write, Operation::Send, Operation::Read];
 const SIZES: [u64; 10] = [1, 8, 48, 64, 100, 300, 2048, 5000, 65_536, 1 << 20];
 
-/// One part in so many by which a time may be shorter: the times of a cache line on the fastest buses
-/// round.
+/// The times of a cache line on the fastest buses are rounded, so a time may be shorter by 1
+/// divided by this.
 const ROUNDED: u64 = 1000;
 
-/// Half the rate of a lane.
+/// Halves the rate of a lane.
 fn slower_lane(lane: &mut GbPerSec) {
     *lane = GbPerSec::from_bits_per_sec(lane.bits_per_sec() / 2);
 }
@@ -26,7 +26,7 @@ fn slower_link(link: &mut Link) {
     slower_lane(&mut link.lane);
 }
 
-/// The machine with one thing narrower or slower.
+/// Machines that differ from this one by one narrower or slower part each.
 fn worse(system: &System) -> Vec<(&'static str, System)> {
     let half = |lanes: u32| (lanes / 2).max(1);
     let host = |change: &dyn Fn(&mut System)| {
@@ -70,7 +70,7 @@ fn worse(system: &System) -> Vec<(&'static str, System)> {
     ]
 }
 
-/// Times of messages, and the time of a byte in streams of them, both one way and both ways.
+/// Times of messages, and times of a GiB in streams of them, in one direction and in both.
 fn times(system: &System) -> Vec<(String, Nanos)> {
     let costs = Costs::of(system, 0);
     let hops = system.most_hops();
@@ -97,7 +97,7 @@ fn no_message_and_no_stream_is_faster_over_a_worse_bus_or_link() {
     let catalogue = Catalogue::builtin();
     for entry in catalogue.entries().filter(|entry| entry.kind == "system") {
         let mut before = catalogue.system(entry.name).unwrap();
-        // Again and again, down to one lane.
+        // Repeatedly, down to one lane.
         for round in 0..4 {
             let known = times(&before);
             for (what, system) in worse(&before) {
@@ -116,7 +116,7 @@ fn no_message_and_no_stream_is_faster_over_a_worse_bus_or_link() {
     }
 }
 
-/// The times of a cache line belong to a slot as wide as those of the catalogue.
+/// The times of a cache line belong to a slot as wide as the catalogue's slots.
 #[test]
 fn the_times_of_a_line_are_those_of_the_catalogues_slots() {
     let catalogue = Catalogue::builtin();

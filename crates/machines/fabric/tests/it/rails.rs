@@ -38,14 +38,14 @@ cable = \"fibre\"
 ";
     let mine = read(text).unwrap();
     let [first, second] = [0, 1].map(|rail| mine.rail(rail));
-    // Both rails have the HCA and the cable that only the last system names.
+    // Both rails have the HCA and the cable that only the derived system names.
     assert_eq!([first.hca, second.hca], [mine.hca; 2]);
     assert_eq!(first.cable, mine.cable);
     assert_eq!(second.cable.conversion, mine.cable.conversion);
     assert_eq!(second.cable.length.millimetres(), 9_000);
     assert_eq!((first.lanes, first.socket), (4, 1));
     assert_eq!((second.lanes, second.socket, second.subnet), (16, 1, 3));
-    // A list that inherits replaces the whole list, and so does a number.
+    // A list in the derived system replaces the whole list, and so does a number.
     let other = text.to_owned() + "rails = [{}]\n";
     assert_eq!(read(&other).unwrap().rail(0).lanes, 16);
     let number = text.to_owned() + "rails = 3\n";

@@ -16,7 +16,7 @@ fn times_of_rates_are_exact_or_rounded_up() {
     assert_eq!(rate("1000 MB/s"), rate("8 Gb/s"));
     assert_eq!(rate("1 GB/s"), rate("8 Gb/s"));
     assert_eq!(rate("8 GT/s"), rate("8000 Mb/s"));
-    // More than fits into the product's 64 bits.
+    // The product has more than 64 bits.
     assert_eq!(rate("8 Gb/s").time(1 << 40), Nanos::from_picos(1_000 << 40));
     assert_eq!(
         GbPerSec::of(1000, Nanos::from_picos(1_000_000)),

@@ -2,7 +2,7 @@
 
 use fabric::catalogue::Catalogue;
 
-/// The message about a wrong file.
+/// The error message about a wrong file.
 fn wrong(text: &str) -> String {
     let mut catalogue = Catalogue::builtin();
     let before = catalogue.entries().count();
@@ -169,7 +169,7 @@ fn an_ordinary_file_has_no_warning() {
         "[system.x]\nfrom = \"fdr\"\nnodes = 100\noversubscription = 2\n",
         "[system.x]\nfrom = \"2xqdr\"\nhosts = [{ host = 1, rails = 1 }]\n",
         "[hca.x]\nfrom = \"connectx-3\"\nsend = \"150 ns\"\n",
-        // A value as inherited may stand for a decision.
+        // A value that equals the inherited one may be there on purpose.
         "[system.x]\nfrom = \"fdr\"\nnodes = 36\n",
     ] {
         assert!(slips(text).is_empty(), "{text}\n{:#?}", slips(text));

@@ -50,7 +50,7 @@ pub(crate) fn run<R: 'static>(
     answers.try_into().ok().unwrap()
 }
 
-/// The byte at a place of a stream.
+/// The byte at a position of a stream.
 fn byte(place: usize) -> u8 {
     (place as u64)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -61,7 +61,8 @@ fn stream(from: usize, len: usize) -> Vec<u8> {
     (from..from + len).map(byte).collect()
 }
 
-/// Sends a stream in writes of these lengths, while the other host reads; returns the end's time.
+/// Sends a stream in writes of these lengths, while the other host reads. Returns the time of each
+/// host at its end.
 fn transfer(mode: Mode, writes: &[usize], reads: usize, faults: Faults) -> [u64; 2] {
     let writes = writes.to_vec();
     run(qdr(), mode, faults, move |process, host| {
@@ -100,7 +101,7 @@ proptest! {
     }
 }
 
-/// Exchanges datagrams of these lengths, one after the other, at most one in flight.
+/// Exchanges datagrams of several lengths, one after the other.
 #[test]
 fn datagrams_arrive_whole_in_both_modes() {
     for mode in [Mode::Datagram, Mode::Connected] {
@@ -138,7 +139,7 @@ fn wrong_datagrams_are_refused() {
     });
 }
 
-/// A receiver that reads nothing keeps what its buffer holds, and drops the rest.
+/// A receiver that does not read keeps as much as its buffer holds, and drops the rest.
 #[test]
 fn a_full_buffer_drops_datagrams() {
     let mut system = qdr();
@@ -154,7 +155,7 @@ fn a_full_buffer_drops_datagrams() {
                 }
                 return 0;
             }
-            // Nobody reads until all have come.
+            // The receiver does not read until all datagrams have arrived.
             process.node().turn().spend(1_000_000_000);
             let mut buffer = [0; 1000];
             let mut count = 0;
@@ -166,7 +167,7 @@ fn a_full_buffer_drops_datagrams() {
             count
         },
     );
-    // The kernel counts 2 KiB for each.
+    // The kernel counts 2 KiB for each datagram.
     assert_eq!(received[1], 32);
 }
 
@@ -200,15 +201,15 @@ fn latency(system: System) -> u64 {
     ends[0] / rounds / 2
 }
 
-/// A time of the kernel's path.
+/// A reference to one of the times of the kernel's path.
 type Step = fn(&mut fabric::Kernel) -> &mut fabric::Nanos;
 
-/// Each step of the kernel's path is paid for once in each direction.
+/// Each step of the kernel's path costs its time once in each direction.
 #[test]
 fn the_latency_has_each_step_of_the_path() {
     let usual = latency(qdr());
     let steps: [(&str, Step, u64); 6] = [
-        // The reader's call has begun before the bytes come.
+        // The reader's call begins before the bytes arrive.
         ("system_call", |kernel| &mut kernel.system_call, 1),
         ("segment_out", |kernel| &mut kernel.segment_out, 1),
         ("segment_in", |kernel| &mut kernel.segment_in, 1),
@@ -225,7 +226,7 @@ fn the_latency_has_each_step_of_the_path() {
     }
 }
 
-/// The rate of a stream of this many bytes, in bytes per second.
+/// The rate of a stream of 8 MiB, in bytes per second.
 fn rate(system: System, mode: Mode) -> f64 {
     let total = 8 << 20;
     let times = run(system, mode, Faults::default(), move |process, host| {
@@ -243,8 +244,8 @@ fn rate(system: System, mode: Mode) -> f64 {
     total as f64 / (times[1] as f64 / 1e12)
 }
 
-/// No more bytes than the window are sent in a round trip, which has at least the kernel's work for
-/// a segment and its acknowledgement.
+/// At most a window of bytes is sent in a round trip, which takes at least the kernel's work for a
+/// segment and its acknowledgement.
 #[test]
 fn the_window_bounds_the_bytes_in_flight() {
     let mut narrow = qdr();

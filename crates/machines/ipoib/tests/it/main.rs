@@ -1,4 +1,4 @@
-//! The promises of the kernel's network path: of TCP and UDP alone, and on modelled machines.
+//! Tests of the kernel's network path: of TCP and UDP alone, and on modelled machines.
 
 mod machine;
 mod tcp;

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 const PAYLOAD: usize = 100;
 const WINDOW: usize = 1000;
 
-/// A network of one direction. A number decides the fate of each segment: 0 is a loss, 1 lets a later
-/// one overtake it.
+/// One direction of a network. A number decides the fate of each segment: 0 loses it, 1 makes it
+/// overtake the others, and all other numbers deliver it in order.
 struct Pipe {
     on_way: VecDeque<(Head, Vec<u8>)>,
     fates: Vec<u8>,
@@ -65,7 +65,7 @@ proptest! {
                     moved = true;
                 }
             }
-            // No more than the window is on its way, or unread.
+            // No more than the window is unread, and only a few windows are in flight.
             let on_way: usize = pipes[0].on_way.iter().map(|(_, payload)| payload.len()).sum();
             prop_assert!(ends[1].readable() <= WINDOW && on_way <= 4 * WINDOW);
             for (from, to) in [(0, 1), (1, 0)] {
@@ -79,7 +79,7 @@ proptest! {
             read.extend(&buffer[..count]);
             quiet = if moved || count > 0 { 0 } else { quiet + 1 };
             if quiet > 0 {
-                // Only a timer can help.
+                // Only a timer can resolve this.
                 now = ends[0].timer().expect("bytes are missing, and no timer runs");
                 ends[0].expire(now);
                 prop_assert!(quiet < 3, "it does not go on");
@@ -90,7 +90,7 @@ proptest! {
     }
 }
 
-/// Everything that may be sent now.
+/// The lengths of the segments that may be sent now.
 fn sent(end: &mut Connection) -> Vec<usize> {
     std::iter::from_fn(|| end.segment(0))
         .map(|segment| segment.payload.len())

@@ -1,4 +1,4 @@
-//! UDP alone: fragments that are lost or come in another order.
+//! UDP alone: fragments that are lost or arrive in another order.
 
 use ipoib::frame::Head;
 use ipoib::udp::Socket;

@@ -1,18 +1,18 @@
-//! One line of a rank's part of a trace, and the parts that a call has in a program.
+//! One line of a rank's part of a compute trace, and the kinds of calls.
 //!
 //! A *sure* call always has a result, so a program makes the same sure calls in every run, unless
-//! it decides by time. A *poll* may return without a result, and a *wait* may be unnecessary
-//! because a poll had one: how many of both there are between two sure calls depends on time.
-//! Readings of the clock count as polls. A *question* about a status or a handle may follow a poll
-//! that has a result, so it is no sure call either; for the rest it is like a wait.
+//! it decides by time. A *poll* may return without a result, and a *wait* is unnecessary if a poll
+//! had the result: the numbers of both between two sure calls depend on time. Readings of the clock
+//! count as polls. A *question* about a status or a handle may follow a poll that has a result, so
+//! it is no sure call either; otherwise it is treated like a wait.
 
 use std::fmt::Write;
 
 use super::key;
 
-/// The line before the first call of a step.
+/// The line of a compute trace that marks the beginning of a step, before the step's first call.
 pub(super) const STEP: &str = "step";
-/// The procedures that may return without a result, without their prefix.
+/// The procedures that may return without a result, without the prefix `MPI_`.
 const POLLS: [&str; 12] = [
     "Improbe",
     "Iprobe",
@@ -27,12 +27,13 @@ const POLLS: [&str; 12] = [
     "Testsome",
     "Win_test",
 ];
-/// The procedures that wait for what a poll may have found already, without their prefix.
+/// The procedures that wait for a result that a poll may have found already, without the prefix
+/// `MPI_`.
 const WAITS: [&str; 7] = [
     "Mprobe", "Probe", "Wait", "Waitall", "Waitany", "Waitsome", "Win_wait",
 ];
-/// The procedures that ask about a message or a handle, but for those of a status, without their
-/// prefix.
+/// The procedures that query a message or a handle, except those of a status (`MPI_Status_`),
+/// without the prefix `MPI_`.
 const QUESTIONS: [&str; 14] = [
     "Comm_get_attr",
     "Comm_rank",
@@ -49,8 +50,8 @@ const QUESTIONS: [&str; 14] = [
     "Type_size",
     "Type_size_c",
 ];
-/// The calls that a program which decides by time may make in another order, without their prefix
-/// and without `_c`: those of messages between two ranks.
+/// The calls of messages between two ranks, without the prefix `MPI_` and the suffix `_c`. A
+/// program that decides by time may make them in another order.
 const BETWEEN_TWO: [&str; 16] = [
     "Bsend",
     "Cancel",
@@ -71,7 +72,7 @@ const BETWEEN_TWO: [&str; 16] = [
 ];
 /// The waits and polls that return one of several results: which one depends on time.
 const CHOICES: [&str; 4] = ["Testany", "Testsome", "Waitany", "Waitsome"];
-/// The peer of a key that is MPI_ANY_SOURCE (MPI 5.0, appendix A).
+/// The peer in a key that stands for MPI_ANY_SOURCE (MPI 5.0, appendix A).
 const ANY_SOURCE: i32 = -1 - (1 << 30);
 
 fn is_one_of(names: &[&str], call: &str) -> bool {
@@ -79,31 +80,31 @@ fn is_one_of(names: &[&str], call: &str) -> bool {
         .is_some_and(|name| names.contains(&name))
 }
 
-/// A call of this name is a wait.
+/// True if a call of this name waits for a result that a poll may have found already.
 pub(super) fn is_wait(call: &str) -> bool {
     is_one_of(&WAITS, call)
 }
 
-/// A call of this name is a question.
+/// True if a call of this name is a question: it queries a message, a status or a handle.
 pub(super) fn is_question(call: &str) -> bool {
     is_one_of(&QUESTIONS, call) || call.starts_with("MPI_Status_")
 }
 
-/// A call of this name is one of a message between two ranks.
+/// True if a call of this name is one of a message between two ranks.
 pub(super) fn is_between_two(call: &str) -> bool {
     is_one_of(&BETWEEN_TWO, call.strip_suffix("_c").unwrap_or(call))
 }
 
-/// A sure call, a wait, or equal polls in a row. Polls have their number, as in `MPI_Test 730 x12`.
-/// The key of a call follows, as in `MPI_Send 12 c257,s4,p-1`.
+/// A line: a sure call, a wait, or equal polls in a row. Polls have their number, as in `MPI_Test
+/// 730 x12`. The key of a call comes last, as in `MPI_Send 12 c257,s4,p-1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     pub(super) name: &'a str,
-    /// The computing time before the call, or before all of the calls.
+    /// The computing time before the call, or before all calls of the line, in nanoseconds.
     pub(super) nanos: u64,
-    /// 0 for one call, else the number of polls.
+    /// 0 for a single call, else the number of polls.
     pub(super) times: u64,
-    /// The key as text; empty without one.
+    /// The key of the call as text; empty if the call has none.
     pub(super) key: &'a str,
 }
 
@@ -127,33 +128,33 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// The line is of polls.
+    /// True if the line is of polls: calls that may return without a result.
     pub(super) fn is_poll(&self) -> bool {
         self.times > 0 || is_one_of(&POLLS, self.name)
     }
 
-    /// The line is of a sure call.
+    /// True if the line is of a sure call: one that always has a result.
     pub(super) fn is_sure(&self) -> bool {
         !self.is_poll() && !is_wait(self.name) && !is_question(self.name)
     }
 
-    /// The result of the call depends on time.
+    /// True if the result of the call depends on time.
     pub(super) fn is_choice(&self) -> bool {
         let from_any = || key::parse(self.key).is_some_and(|key| key.peer == Some(ANY_SOURCE));
         self.is_poll() || is_one_of(&CHOICES, self.name) || !self.key.is_empty() && from_any()
     }
 
-    /// The number of calls.
+    /// The number of calls in the line.
     pub(super) fn calls(&self) -> u64 {
         self.times.max(1)
     }
 
-    /// The time before the first `calls` calls of the line.
+    /// The nanoseconds of computing before the first `calls` calls of the line.
     pub(super) fn before(&self, calls: u64) -> u64 {
         (u128::from(self.nanos) * u128::from(calls) / u128::from(self.calls())) as u64
     }
 
-    /// Both lines are of the same call.
+    /// True if both lines are of the same calls, whatever their times of computing.
     pub(super) fn is_of(&self, other: &Entry) -> bool {
         (self.name, self.times, self.key) == (other.name, other.times, other.key)
     }
@@ -165,7 +166,7 @@ impl<'a> Entry<'a> {
             times,
             key,
         } = self;
-        // A String takes every text.
+        // Writing to a String does not fail.
         let _ = write!(text, "{name} {nanos}");
         if *times > 0 {
             let _ = write!(text, " x{times}");

@@ -1,9 +1,10 @@
-//! The key of a call as text: `c257,s4,p-1` is communicator 257, size class 4, the peer before the
-//! caller; `n` marks the making or freeing of an object. An empty text is a key without anything.
+//! The key of a call as text: `c257,s4,p-1` is communicator 257, size class 4, the rank before the
+//! caller as peer; `n` marks a call that makes or frees an object. An empty text is a key without
+//! fields.
 
 use device::CallKey;
 
-/// The text of a key.
+/// Writes a key as text.
 pub(super) fn text(key: CallKey) -> String {
     let parts = [
         key.comm.map(|comm| format!("c{comm}")),
@@ -15,7 +16,7 @@ pub(super) fn text(key: CallKey) -> String {
     parts.join(",")
 }
 
-/// The key of a text. `None`: it is none.
+/// The key that a text stands for. `None`: the text is not valid.
 pub(super) fn parse(text: &str) -> Option<CallKey> {
     let mut key = CallKey::default();
     for part in text.split(',').filter(|_| !text.is_empty()) {

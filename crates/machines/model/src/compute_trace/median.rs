@@ -1,8 +1,8 @@
-//! One trace of several of the same program.
+//! Combines several traces of one program into one.
 //!
-//! Sure calls are the same in all of them, if the program does not decide by time. Polls, waits and
-//! readings of the clock between two sure calls may differ: what is between these is then that of
-//! the trace that computes for the median time there.
+//! Sure calls are the same in all of the traces, if the program does not decide by time. Polls,
+//! waits and readings of the clock between two sure calls may differ: the result then has those of
+//! the trace whose computing between the two calls takes the median time.
 
 use datatype::local_work::Rates;
 
@@ -10,8 +10,8 @@ use super::ComputeTrace;
 use super::entry::Entry;
 
 impl ComputeTrace {
-    /// One trace of several: the median of each call's time. `None` if not all of them have the
-    /// same sure calls, or if there is none.
+    /// One trace in which each call has the median of its times in `traces`. `None` if not all of
+    /// the traces have the same sure calls, or if there is no trace.
     pub fn median(traces: &[&ComputeTrace]) -> Option<ComputeTrace> {
         let first = traces.first()?;
         let fits = |trace: &&ComputeTrace| trace.ranks.len() == first.ranks.len();
@@ -30,9 +30,9 @@ impl ComputeTrace {
         })
     }
 
-    /// One trace for several of the same program: their [`median`](ComputeTrace::median), or where
-    /// their sure calls differ, the one whose total computing is in the middle. `None` if there is
-    /// none.
+    /// One trace for several of one program: their [`median`](ComputeTrace::median). Where their
+    /// sure calls differ, the result is the trace with the median of the total computing times.
+    /// `None` if there is no trace.
     pub fn middle(traces: &[&ComputeTrace]) -> Option<ComputeTrace> {
         ComputeTrace::median(traces).or_else(|| {
             let mut ordered = traces.to_vec();
@@ -45,8 +45,8 @@ impl ComputeTrace {
         })
     }
 
-    /// All traces have the same calls on every rank, so that a number names the same call
-    /// in each.
+    /// True if all traces have the same calls on every rank. The position of a call then identifies
+    /// it in every trace.
     pub fn have_equal_calls(traces: &[&ComputeTrace]) -> bool {
         let same = |two: &[&ComputeTrace]| {
             let (one, other) = (two[0], two[1]);
@@ -67,13 +67,14 @@ fn median_of_work(traces: &[&ComputeTrace]) -> Rates {
     Rates::median(traces.iter().map(|trace| &trace.work))
 }
 
-/// The calls up to a sure one.
+/// A sure call (one that always has a result), with the other calls of its rank before it.
 struct Gap<'a> {
     entries: Vec<Entry<'a>>,
 }
 
 impl<'a> Gap<'a> {
-    /// Reads a gap; the last one ends without a sure call. `None`: a line is none.
+    /// Reads the lines up to the next sure call, or to the end of the trace. `None`: a line is not
+    /// valid.
     fn read(lines: &mut impl Iterator<Item = &'a str>) -> Option<Gap<'a>> {
         let mut entries = Vec::new();
         for line in lines {
@@ -86,7 +87,7 @@ impl<'a> Gap<'a> {
         Some(Gap { entries })
     }
 
-    /// The sure call: name and key.
+    /// The name and the key of the sure call.
     fn end(&self) -> Option<(&str, &str)> {
         let last = self.entries.last().filter(|entry| entry.is_sure())?;
         Some((last.name, last.key))
@@ -122,7 +123,7 @@ fn median_of_rank(parts: Vec<&str>) -> Option<String> {
     }
 }
 
-/// Writes gaps with the same calls: each call with its median.
+/// Writes gaps that have the same calls: each call with the median of its times.
 fn write_medians(gaps: &[Gap], text: &mut String) {
     for (at, entry) in gaps[0].entries.iter().enumerate() {
         let mut nanos: Vec<u64> = gaps.iter().map(|gap| gap.entries[at].nanos).collect();
@@ -131,7 +132,8 @@ fn write_medians(gaps: &[Gap], text: &mut String) {
     }
 }
 
-/// Writes gaps with other calls: the one whose time is in the middle, in the median time.
+/// Writes gaps that have different calls: the calls of the gap with the median total, scaled to the
+/// median of all totals.
 fn write_middle(gaps: &[Gap], text: &mut String) {
     let mut ordered: Vec<&Gap> = gaps.iter().collect();
     ordered.sort_by_key(|gap| gap.total());
@@ -143,7 +145,7 @@ fn write_middle(gaps: &[Gap], text: &mut String) {
     for (at, entry) in middle.entries.iter().enumerate() {
         before += u128::from(entry.nanos);
         let share = (before * u128::from(wanted)).checked_div(total);
-        // Without any time in the middle one the last call takes all.
+        // If the chosen gap has no time, the last call gets all of it.
         let until = if at == last {
             wanted
         } else {
@@ -155,7 +157,7 @@ fn write_middle(gaps: &[Gap], text: &mut String) {
     }
 }
 
-/// The median; of an even number the mean of the two in the middle.
+/// The median of numbers; of an even number of them the mean of the two in the middle.
 fn median(numbers: &mut [u64]) -> u64 {
     numbers.sort_unstable();
     let [low, high] = [(numbers.len() - 1) / 2, numbers.len() / 2].map(|at| numbers[at]);
@@ -176,7 +178,7 @@ mod tests {
         let all = [&quiet, &disturbed, &third];
         assert_eq!(ComputeTrace::median(&all), Some(wanted.clone()));
         assert_eq!(ComputeTrace::middle(&all), Some(wanted));
-        // Of two the mean.
+        // The median of two times is their mean.
         let wanted = of(&["MPI_Send 11\nMPI_Test 80 x7\n", "MPI_Recv 5\n"]);
         assert_eq!(ComputeTrace::median(&[&quiet, &third]), Some(wanted));
         assert_eq!(ComputeTrace::median(&[]), None);
@@ -190,7 +192,7 @@ mod tests {
         let many = of(&["MPI_Wtime 900 x40\nMPI_Test 10\nMPI_Recv 10\nMPI_Send 9\n"]);
         let middle = of(&["MPI_Wtime 60 x3\nMPI_Wait 30\nMPI_Recv 10\nMPI_Send 5\n"]);
         assert_eq!(ComputeTrace::median(&[&many, &few, &more]), Some(middle));
-        // Of two the calls of the shorter one in the mean time.
+        // The median of two gaps has the calls of the shorter one and the mean of both times.
         let mean = of(&["MPI_Wtime 60 x2\nMPI_Recv 15\nMPI_Send 4\n"]);
         assert_eq!(ComputeTrace::median(&[&few, &more]), Some(mean));
         assert!(ComputeTrace::have_equal_calls(&[&few, &many]));

@@ -1,15 +1,16 @@
-//! Sure calls that were not recorded where a replay makes them, because the program decides by
-//! time: a worker does more tasks than it did, or fewer.
+//! Sure calls that a replay makes at another position than the recording, because the program
+//! decides by time: for example, a worker does more tasks than it did, or fewer. A *sure* call is
+//! one that always has a result, unlike a poll ([`super::entry`]).
 //!
 //! Calls of messages between two ranks may come in another order: such a call takes the next
 //! recorded one of its name before the next call of another kind ([`SureCalls::ahead`]). Without
 //! one it is *additional*.
 //!
-//! For the rest, a rank either goes on with a loop that it left in the recording, or leaves one
-//! earlier. The two are distinguished by how often the recording has each continuation after the
-//! call before: that of a loop is the more frequent. Going on is an additional call, which takes
-//! the mean of its kind. Leaving jumps to the next place with this continuation, and *leaves out*
-//! what lies between.
+//! In all other cases a rank either continues a loop that it left in the recording, or leaves one
+//! earlier. The two are distinguished by how often the recording has each of these two calls after
+//! the call before: that of a loop is the more frequent. To continue the loop is an additional
+//! call, which takes the mean time of its kind. To leave the loop jumps to the next position with
+//! this call, and *leaves out* the calls in between.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,41 +19,45 @@ use super::entry::{Entry, STEP, is_between_two};
 /// The differences between a replay and the recording of its rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// The computing that was not recorded, in nanoseconds.
+    /// The computing time that was charged without having been recorded, in nanoseconds.
     pub invented: u64,
-    /// The computing that was recorded and not replayed, in nanoseconds.
+    /// The computing time that was recorded and not charged, in nanoseconds.
     pub left_out: u64,
-    /// The first call that differs, in words.
+    /// The first call that differs from the recording, in words.
     pub first: Option<String>,
 }
 
-/// The sure calls of a rank's part of a trace, found once a call differs.
+/// The sure calls of a rank's part of a trace, which are collected once a call differs.
 pub(super) struct SureCalls {
     calls: Vec<SureCall>,
-    /// The numbers of names, from 1 on: 0 is no call.
+    /// The number that stands for each name of a call. Numbers begin at 1; 0 stands for the absent
+    /// call before the first one.
     names: HashMap<String, u32>,
-    /// The calls of a name behind a call of another name.
+    /// The calls of each pair of names, where a call of the second name directly follows one of the
+    /// first.
     pairs: HashMap<(u32, u32), Kind>,
-    /// The calls of each name.
+    /// The calls of each name, by the number that stands for the name.
     named: HashMap<u32, Kind>,
     all: Kind,
-    /// The places of calls that are no messages between two ranks.
+    /// The positions, among the sure calls, of those that are not of messages between two ranks.
     ordered: Vec<usize>,
 }
 
 struct SureCall {
     name: u32,
-    /// The offset of its line, and the one behind it.
+    /// The offset of the call's line in the text of the trace.
     start: usize,
+    /// The offset of the line after the call's line.
     end: usize,
 }
 
-/// Calls of one kind.
+/// The recorded calls of one kind.
 #[derive(Default)]
 struct Kind {
-    /// Their places among the sure calls.
+    /// The positions of these calls among the sure calls, in ascending order.
     places: Vec<usize>,
-    /// The computing since the sure call before, in nanoseconds.
+    /// The total computing time between each of these calls and the preceding sure call, in
+    /// nanoseconds.
     nanos: u64,
 }
 
@@ -66,19 +71,19 @@ impl Kind {
         self.nanos.checked_div(self.places.len() as u64)
     }
 
-    /// The first place behind `place`.
+    /// The position of the first of these calls after `place`. `None`: there is none.
     fn behind(&self, place: usize) -> Option<usize> {
         let at = self.places.partition_point(|other| *other <= place);
         self.places.get(at).copied()
     }
 }
 
-/// The treatment of a call at a place where the recording has another one.
+/// The treatment of a call where the recording has another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Other {
-    /// It is an additional one, behind so many nanoseconds of computing.
+    /// The recording does not contain the call. It follows this many nanoseconds of computing.
     Additional(u64),
-    /// It is recorded further on, behind the line at this offset.
+    /// The recording contains the call later, after the line that ends at this offset.
     FurtherOn(usize),
 }
 
@@ -129,9 +134,9 @@ impl SureCalls {
         }
     }
 
-    /// The offset of the line of a call of `name` that may come before others: one of a message
-    /// between two ranks, behind the line at `at`, not among `taken`, before the next call of
-    /// another kind.
+    /// The offset of the line of a recorded call of `name` that may be replayed before earlier
+    /// ones: a call of a message between two ranks, after the line at `at`, not in `taken`, and
+    /// before the next call of another kind.
     pub(super) fn ahead(&self, name: &str, at: usize, taken: &HashSet<usize>) -> Option<usize> {
         if !is_between_two(name) {
             return None;
@@ -148,7 +153,8 @@ impl SureCalls {
         starts.find(|start| !taken.contains(start))
     }
 
-    /// Decides about a `call` behind one of `before`, where the line at `at` is the next.
+    /// Decides about a call `call` after one of `before`, where the recording continues with the
+    /// line at `at`.
     pub(super) fn decide(&self, before: &str, call: &str, at: usize) -> Other {
         let [before, name] = [before, call].map(|name| self.names.get(name).copied());
         let may_be_further = !is_between_two(call);
@@ -175,7 +181,7 @@ impl SureCalls {
     }
 }
 
-/// The computing in lines, in nanoseconds, and the marks of steps among them.
+/// The nanoseconds of computing in lines, and the number of marks of steps among them.
 pub(super) fn passed(lines: &str) -> (u64, u32) {
     let entries = lines.lines().filter_map(Entry::read);
     let nanos = entries.fold(0u64, |sum, entry| sum.saturating_add(entry.nanos));
@@ -187,7 +193,7 @@ pub(super) fn passed(lines: &str) -> (u64, u32) {
 mod tests {
     use super::*;
 
-    /// A worker with three tasks, then a phase in which it has one.
+    /// A worker with three tasks, then a phase in which it has one task.
     const WORKER: &str = "MPI_Recv 1\nMPI_Send 10\nMPI_Recv 1\nMPI_Send 20\nMPI_Recv 1\nMPI_Send 30\nMPI_Recv 1\n\
                           MPI_Barrier 5\nMPI_Recv 1\nMPI_Send 40\nMPI_Recv 1\nMPI_Finalize 7\n";
 
@@ -200,7 +206,7 @@ mod tests {
         let calls = SureCalls::of(WORKER);
         let more = calls.decide("MPI_Recv", "MPI_Send", offset(7));
         assert_eq!(more, Other::Additional(25));
-        // Also where none follows.
+        // The time is the same where no further task follows.
         let more = calls.decide("MPI_Recv", "MPI_Send", offset(11));
         assert_eq!(more, Other::Additional(25));
     }

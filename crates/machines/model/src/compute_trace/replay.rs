@@ -1,14 +1,15 @@
-//! The replay of a compute trace by one rank.
+//! Replays a compute trace in one rank: determines the time to charge before each of its calls.
 //!
-//! Sure calls come in the recorded order. Between two of them the k-th poll of a name takes the
-//! k-th recorded interval of that name, whatever it returns, and so does a wait, which may also
-//! stand for a poll that would have had a result. Further ones take nothing, and time that fewer of
-//! them leave over is charged at the next call. So the sum of all times up to each sure call is
-//! that of the record.
+//! A *sure* call is one that always has a result; a poll may return without one. The replay expects
+//! sure calls in the recorded order. Between two sure calls, the k-th poll of a procedure takes the
+//! time that was recorded before the k-th poll of that procedure, whether or not it has a result. A
+//! wait is treated alike; it may also take the time of a poll, which would have had the result.
+//! Polls beyond the recorded number take no time. If there are fewer, the remaining time is charged
+//! at the next call. So the sum of the times up to each sure call equals the recorded sum.
 //!
-//! Where the program decides by time, sure calls may differ too: [`super::other_calls`] says how
-//! they go on. The time that is charged is then the recorded time, less the time left out, plus the
-//! invented time ([`Differences`]).
+//! If the program decides by time, its sure calls may differ from the recorded ones, too;
+//! [`super::other_calls`] describes how the replay continues. The charged time is then the recorded
+//! time, minus the omitted time, plus the added time ([`Differences`]).
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -20,16 +21,17 @@ use datatype::local_work::Rates;
 use super::entry::{Entry, STEP, is_question, is_wait};
 use super::other_calls::{Differences, Other, SureCalls, passed};
 
-/// The most lines among which a poll or a wait is searched.
+/// The greatest number of lines among which a poll or a wait is searched.
 const AHEAD: usize = 64;
-/// Readings of the clock in a row that take no time, after which the program seems to wait for the
-/// clock alone. A program that measures itself (FFTW's planner) repeats its work twice as often
-/// after every 16 readings, until it takes some time, so the number is small.
+/// The number of unrecorded readings of the clock in a row that take no time. After more of them,
+/// the program seems to wait for the clock alone. A program that measures itself (FFTW's planner)
+/// repeats its work twice as often after every 16 readings, until the work takes some time, so the
+/// number is small.
 const STILL: u32 = 128;
-/// The time that a further reading then takes more than the one before, in nanoseconds.
+/// The time by which each further such reading takes more than the one before, in nanoseconds.
 const TICK: u64 = 1000;
 
-/// The part of a procedure in the sequence of a program's calls.
+/// The kind of a call, by whether it always returns a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     /// A call that returns with a result each time.
@@ -40,35 +42,36 @@ pub enum CallKind {
     Clock,
 }
 
-/// One rank's part of a trace, which gives its calls in order.
+/// The replay of one rank's part of a trace.
 pub struct Replay {
     lines: String,
-    /// The program may decide by time.
+    /// True if the program may decide by time, so that its calls may differ from the recorded ones.
     is_free: bool,
-    /// The offset of the next line that is not used up.
+    /// The offset of the present line: the first that is not used up.
     at: usize,
-    /// The calls of that line that have been replayed.
+    /// The number of calls of the present line that have been replayed.
     used: u64,
-    /// Recorded time before the next call, in nanoseconds.
+    /// The recorded time to charge at the next call, in nanoseconds.
     carried: u64,
-    /// The number of sure calls so far, and the name of the last one.
+    /// The number of sure calls (those that always have a result) so far.
     calls: u64,
+    /// The name of the last sure call.
     last: String,
-    /// Readings of the clock in a row that were not recorded.
+    /// The number of unrecorded readings of the clock since the last other call.
     still: u32,
-    /// The marked steps that have begun since they were last taken.
+    /// The number of marked steps that have begun since the last `take_steps`.
     begun: u32,
     differences: Differences,
-    /// The recorded sure calls, once one differs.
+    /// The recorded sure calls, collected once a call differs.
     recorded: Option<SureCalls>,
-    /// The offsets of lines further on that have been replayed.
+    /// The offsets of later lines that have been replayed already.
     taken: HashSet<usize>,
 }
 
-/// The times of work inside MPI in the packed trace of so many ranks.
+/// Reads the times of work inside MPI from the packed trace of `ranks` ranks.
 ///
 /// # Errors
-/// The file cannot be read, or it is no such trace.
+/// The file cannot be read, or it is not such a trace.
 pub fn rates(packed: &File, ranks: usize) -> io::Result<Rates> {
     let mut start = [0; 8];
     packed.read_exact_at(&mut start, (ranks as u64 + 1) * 8)?;
@@ -87,7 +90,7 @@ pub fn rates(packed: &File, ranks: usize) -> io::Result<Rates> {
 }
 
 impl Replay {
-    /// Reads the part of `rank`.
+    /// Reads the part of `rank` from a packed trace.
     pub fn open(packed: &File, rank: usize) -> io::Result<Replay> {
         let mut is_free = [0; 8];
         packed.read_exact_at(&mut is_free, 0)?;
@@ -134,7 +137,7 @@ impl Replay {
         std::mem::take(&mut self.begun)
     }
 
-    /// Passes the marks of steps at the present line, and lines that have been replayed.
+    /// Passes marks of steps and lines that have been replayed already, up to the next line.
     fn pass_marks(&mut self) {
         while let Some(line) = self.lines[self.at..].lines().next() {
             let is_mark = line == STEP;
@@ -146,8 +149,8 @@ impl Replay {
         }
     }
 
-    /// A call begins. Returns the computing time before it, in nanoseconds. An error names the
-    /// recorded call if it is another, and the program does not decide by time.
+    /// Begins a call. Returns the computing time before it, in nanoseconds. An error names the
+    /// recorded call, if that is another and the program does not decide by time.
     pub fn enter(&mut self, call: &str, kind: CallKind) -> Result<u64, String> {
         match kind {
             CallKind::Clock if !self.poll(call) => self.tick(call),
@@ -168,14 +171,14 @@ impl Replay {
         Ok(std::mem::take(&mut self.carried))
     }
 
-    /// The lines up to the next sure call.
+    /// The lines before the next sure call.
     fn gap(&self) -> impl Iterator<Item = Entry<'_>> {
         let lines = self.lines[self.at..].lines().filter(|line| *line != STEP);
         let entries = lines.map_while(Entry::read);
         entries.take_while(|entry| !entry.is_sure())
     }
 
-    /// A poll takes its next interval, unless a wait comes first. False: there is none.
+    /// Takes the next interval of the poll `call`, unless a wait comes first. False: there is none.
     fn poll(&mut self, call: &str) -> bool {
         let polls = self.gap().take_while(|entry| !is_wait(entry.name));
         let polls = polls.take(AHEAD);
@@ -187,7 +190,7 @@ impl Replay {
         found.is_some()
     }
 
-    /// A wait or a question takes its next interval. A wait may stand for a poll.
+    /// Takes the next interval of a wait or a question. A wait may take that of a poll instead.
     fn wait(&mut self, call: &str, may_be_poll: bool) {
         let found = self.gap().take(AHEAD).position(|entry| entry.name == call);
         let is_poll = self.gap().next().is_some_and(|entry| entry.is_poll());
@@ -199,7 +202,7 @@ impl Replay {
         self.take();
     }
 
-    /// Uses up the line of a sure call, and the lines before it.
+    /// Uses up the line of a sure call, and the lines before that line.
     fn sure(&mut self, call: &str) -> Result<(), String> {
         self.calls += 1;
         if self.next_sure() != Some(call) {
@@ -218,7 +221,7 @@ impl Replay {
         Ok(())
     }
 
-    /// The name of the next sure call.
+    /// The name of the next recorded sure call.
     fn next_sure(&self) -> Option<&str> {
         let mut at = self.at;
         for line in self.lines[self.at..].lines() {
@@ -231,9 +234,9 @@ impl Replay {
         None
     }
 
-    /// Another sure call than the recorded one. True: it stands apart, with its computing, and the
-    /// next recorded one is still the same. Otherwise the next recorded one is this call from now
-    /// on.
+    /// Handles a sure call that is not the next recorded one. True: it is apart, with its own
+    /// computing, and the next recorded call stays the same. False: the next recorded call is now
+    /// this one.
     #[cold]
     fn other(&mut self, call: &str) -> Result<bool, String> {
         let number = self.calls;
@@ -271,7 +274,8 @@ impl Replay {
         Ok(is_apart)
     }
 
-    /// Carries the interval of the call of the line at `line`, which comes before others.
+    /// Adds the computing time before one recorded call to the time to charge. The call is at byte
+    /// `line` of the recording, and is replayed before calls that were recorded earlier.
     fn take_ahead(&mut self, line: usize) {
         let entry = self.lines[line..].lines().next().and_then(Entry::read);
         let nanos = entry.map_or(0, |entry| entry.nanos);
@@ -279,7 +283,7 @@ impl Replay {
         self.carried = self.carried.saturating_add(nanos);
     }
 
-    /// Goes on with the line at `to`, and leaves out the time before it that has not been charged.
+    /// Jumps to the line at `to`, and leaves out the time before it that has not been charged.
     fn leave_out(&mut self, to: usize) {
         let charged = self.entry().map_or(0, |entry| entry.before(self.used));
         let (nanos, marks) = passed(&self.lines[self.at..to]);
@@ -292,8 +296,8 @@ impl Replay {
         self.pass_marks();
     }
 
-    /// A reading of the clock that was not recorded takes no time. Once the program seems to wait
-    /// for the clock it takes some, and each further one more, so that this ends.
+    /// Charges an unrecorded reading of the clock: no time at first. Once the program seems to wait
+    /// for the clock, each reading takes more than the one before, so that the wait ends.
     fn tick(&mut self, call: &str) {
         self.still += 1;
         let waits = u64::from(self.still.saturating_sub(STILL)) * TICK;
@@ -314,7 +318,8 @@ impl Replay {
         Entry::read(self.lines[self.at..].lines().next()?)
     }
 
-    /// Carries the interval of one call of the present line, and goes on behind its last call.
+    /// Adds the interval of one call of the present line to the time to charge. After the last call
+    /// of the line, continues with the next line.
     fn take(&mut self) {
         let Some(entry) = self.entry() else {
             return;
@@ -328,7 +333,7 @@ impl Replay {
         }
     }
 
-    /// Goes on to the next line, and carries the time of this one that has not been charged.
+    /// Continues with the next line, and adds the rest of this line's time to the time to charge.
     fn next_line(&mut self) {
         let Some(line) = self.lines[self.at..].lines().next() else {
             return;

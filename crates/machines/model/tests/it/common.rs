@@ -12,7 +12,7 @@ pub(crate) fn system(name: &str) -> System {
     Catalogue::builtin().system(name).unwrap()
 }
 
-/// Runs a rank on each of these hosts.
+/// Runs one rank on each of these hosts; returns their results.
 pub(crate) fn play<R: 'static>(
     system: &System,
     hosts: &[u32],
@@ -23,7 +23,7 @@ pub(crate) fn play<R: 'static>(
     play_on(system, hosts, faults, seed, |machine| machine, body)
 }
 
-/// Runs a rank on each of these hosts of a machine that `change` makes of the usual one.
+/// Like `play`, on the machine that `change` makes of the usual one.
 pub(crate) fn play_on<R: 'static>(
     system: &System,
     hosts: &[u32],
@@ -50,7 +50,7 @@ pub(crate) fn play_on<R: 'static>(
     answers
 }
 
-/// Connects this rank with a peer that calls this too.
+/// Connects this rank with a peer, which must call this too.
 pub(crate) fn connect(node: &mut ModelNode, peer: usize, wish: &Wish) -> End {
     let end = connect_any(node, wish, peer);
     settle_down(node);
@@ -67,7 +67,8 @@ pub(crate) fn settle_down(node: &mut ModelNode) {
 }
 
 pub(crate) trait Timed {
-    /// Waits until a byte of our memory has a value; returns the time of the poll that found it.
+    /// Waits until a byte of this rank's memory has a value; returns the time of the poll that
+    /// found it.
     fn await_byte(&self, node: &mut ModelNode, at: usize, value: u8) -> Time;
 }
 

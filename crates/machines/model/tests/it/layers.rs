@@ -1,14 +1,15 @@
 //! The order of the crate's modules: no module imports one that imports it, directly or through
-//! others. Each of the machines that a modelled machine consists of knows only those below it.
+//! others. Each part of a modelled machine knows only the parts below it.
 
 use std::path::Path;
 
 use testdevice::layers::{Allowed, Modules, check};
 
-/// Imports that close a circle. The list only gets shorter.
+/// Imports that close a cycle. The list only gets shorter.
 const ALLOWED: &[Allowed] = &[];
 
-/// Modules with own methods of a type that another module defines. The list only gets shorter.
+/// Types that have methods in a module which does not define them: the module and the type. The
+/// list only gets shorter.
 const SCATTERED: &[(&str, &str)] = &[
     ("compute_trace::median", "ComputeTrace"),
     ("library", "MachineConfig"),
@@ -40,7 +41,7 @@ fn the_own_methods_of_a_type_lie_in_its_file() {
     assert_eq!(found, SCATTERED);
 }
 
-/// Each machine imports the one before it, so none of the checks above is empty.
+/// Each part imports the part before it, so none of the checks above is empty.
 #[test]
 fn machines_stand_on_each_other() {
     let graph = modules().graph("");

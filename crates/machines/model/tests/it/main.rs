@@ -1,5 +1,5 @@
-//! Tests of the modelled HCA: the suite of all devices, and the times that physics and the
-//! specification give.
+//! Tests of the modelled HCA: the suite of all devices, and the times that the cost formulas and
+//! the specification give.
 
 mod common;
 mod hca;

@@ -48,11 +48,11 @@ fn an_svg_names_axes_units_ticks_and_libraries() {
         assert!(svg.contains(&format!("\n{text}\n")), "{text} is missing");
     }
     assert!(svg.trim_end().ends_with("</svg>"));
-    // Marks of the first series, and its entry in the legend.
+    // The marks of the first series, and its entry in the legend.
     assert_eq!(svg.matches("<circle").count(), 23 + 1);
 }
 
-/// Without letters, the strip of the title would be white.
+/// Without letters, the area of the title would be white.
 #[test]
 fn a_png_has_letters_and_both_colours() {
     let png = drawn(latency(), "a.png");
@@ -151,7 +151,7 @@ fn a_long_title_has_lines_and_the_legend_stands_above_the_axes() {
     );
 }
 
-/// Two equal curves: the later one has gaps, and marks of another form.
+/// Of two equal curves, the later one has gaps, and marks of another form.
 #[test]
 fn a_series_shows_through_the_one_above_it() {
     let curve = |name: &str| Series::line(name, vec![(1.0, 2.0), (1024.0, 3.0)]);

@@ -19,7 +19,7 @@ fn plot(points: &[(f64, f64)]) -> Plot {
     }
 }
 
-/// The labels of a horizontal axis.
+/// The labels of the horizontal axis.
 fn labels(svg: &str) -> Vec<&str> {
     let ticks = svg.split("<svg class=\"xtick").skip(1);
     let text = |tick: &'_ str| -> usize { tick.find("<text y=\"18\">").unwrap() + 13 };
@@ -70,7 +70,7 @@ fn a_curve_ends_at_its_first_and_last_point() {
         ..Plot::default()
     };
     let svg = drawn(&plot);
-    // Margins of 2 % beside the points, and of 6 % above the highest.
+    // The margin is 2 % beside the points, and 6 % above the highest point.
     assert!(svg.contains("<path d=\"M1.92 5.66L98.08 52.83\""), "{svg}");
 }
 

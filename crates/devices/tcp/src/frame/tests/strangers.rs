@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Frames of one kind come to an end whose peer takes no answers. The number of frames and the
-/// bytes that are held when the connection ends.
+/// Sends frames of one kind to an end whose peer reads no answers. Returns the number of frames and
+/// the number of bytes that are held when the connection ends.
 fn flood(kind: Kind, len: u32) -> (usize, usize) {
     let mut wire = Wire::new(8);
     let mut header = Header::of(kind, 0);

@@ -10,39 +10,40 @@ use mpi::State;
 use mpi::coll::{Blocks, Work};
 use std::ffi::{c_int, c_void};
 
-/// The operation that a procedure's arguments describe.
+/// The operation that the arguments of a procedure describe, or the error of the arguments.
 pub(super) type Made = Result<Work, Error>;
 
-/// The number of ranks that have a block of this rank or for it: those of the communicator, or of
-/// an intercommunicator's remote group.
+/// The number of ranks that have a block of this rank or for it: the ranks of the communicator, or
+/// of an intercommunicator's remote group.
 #[inline]
 pub(super) fn block_count_of(state: &State, comm: Comm) -> Result<usize, Error> {
     Ok(state.objects().comms().get(comm.id())?.core.peers().len())
 }
 
-/// The size of this rank's group, and its number there.
+/// The size of this rank's group, and the rank's number in it.
 #[inline]
 pub(super) fn size_and_rank(state: &State, comm: Comm) -> Result<(usize, usize), Error> {
     let core = &state.objects().comms().get(comm.id())?.core;
     Ok((core.size(), core.rank))
 }
 
-/// The part of this rank in an operation with a root.
+/// The role of this rank in an operation with a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// It has the arguments of the root.
+    /// This rank is the root.
     Root,
-    /// It is the root of an operation between two groups, without a block or vector of its own.
+    /// This rank is the root of an operation between two groups, without a block or vector of its
+    /// own.
     RootBetween,
-    /// It has those of the other ranks.
+    /// This rank is not the root, and has arguments of its own.
     Other,
-    /// Another rank of its group is the root of an operation between two groups: its arguments are
-    /// of no account.
+    /// Another rank of this rank's group is the root of an operation between two groups: the
+    /// arguments of this rank are ignored.
     Nobody,
 }
 
-/// This rank's part, and the number of ranks that have a block at the root. A root that does not
-/// exist is found later.
+/// This rank's role, and the number of ranks that have a block at the root. A root that does not
+/// exist is detected later.
 #[inline]
 pub(super) fn part_and_size(
     state: &State,
@@ -59,7 +60,7 @@ pub(super) fn part_and_size(
     Ok((part, core.peers().len()))
 }
 
-/// The buffer arguments with a block for each rank.
+/// The arguments of a buffer with a block for each rank.
 ///
 /// The value carries the caller's promise about the memory and the arrays, so its methods are safe.
 /// The arrays have one element for each rank that has a block.
@@ -71,7 +72,7 @@ pub(super) struct UserBlocks<'a> {
 
 #[derive(Clone, Copy)]
 enum BlockShape<'a> {
-    /// As many elements for every rank, one block behind the other.
+    /// The same number of elements for every rank, in consecutive blocks.
     Even(i64, Datatype),
     /// A count and a displacement in extents for each rank.
     Uneven(CommCounts<'a>, CommCounts<'a>, Datatype),
@@ -80,7 +81,7 @@ enum BlockShape<'a> {
 }
 
 impl<'a> UserBlocks<'a> {
-    /// Blocks of `count` elements, one behind the other.
+    /// Consecutive blocks of `count` elements each.
     ///
     /// # Safety
     /// [`UserBuffer::new`]'s promise for the blocks of all ranks of the communicator.
@@ -128,14 +129,14 @@ impl<'a> UserBlocks<'a> {
         }
     }
 
-    /// All blocks have the same size.
+    /// True if all blocks have the same size.
     #[inline(always)]
     pub(super) fn is_even(&self) -> bool {
         matches!(self.shape, BlockShape::Even(..))
     }
 
-    /// Rejects a negative count that is significant at this rank only, so that nothing has checked
-    /// it.
+    /// Rejects a negative count. For a count that is significant at some ranks only, which the
+    /// entry point cannot check.
     ///
     /// # Errors
     /// MPI_ERR_COUNT, with the name of the parameter.
@@ -167,7 +168,7 @@ impl<'a> UserBlocks<'a> {
         }
     }
 
-    /// The memory of the blocks of `size` ranks, or `None` if MPI_IN_PLACE stands for the address.
+    /// The memory of the blocks of `size` ranks, or `None` if the address is MPI_IN_PLACE.
     #[inline(always)]
     pub(super) fn resolve_unless_in_place(
         &self,
@@ -224,7 +225,7 @@ impl<'a> UserBlocks<'a> {
         Ok(Blocks::Each(blocks.collect::<Result<_, _>>()?))
     }
 
-    /// The block of one rank.
+    /// The buffer of one rank's block.
     ///
     /// # Safety
     /// [`UserBuffer::new`]'s promise for the block at `offset` bytes from the address.
@@ -234,7 +235,7 @@ impl<'a> UserBlocks<'a> {
     }
 }
 
-/// The count of one rank, from an array that no table entry checks.
+/// Checks the count of one rank, from an array that no entry point checks.
 #[inline]
 pub(super) fn block_count(count: i64, rank: usize) -> Result<i64, Error> {
     if count < 0 {

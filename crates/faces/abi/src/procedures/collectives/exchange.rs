@@ -1,4 +1,4 @@
-//! Blocks from all to all: allgather and alltoall.
+//! The arguments of collectives with blocks from all ranks to all: allgather and alltoall.
 
 use super::blocks::*;
 use crate::buffer::UserBuffer;

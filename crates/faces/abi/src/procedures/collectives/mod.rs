@@ -1,9 +1,10 @@
 //! Chapters 6 and 8: collective operations on communicators and on neighbourhoods, blocking,
 //! nonblocking and persistent.
 //!
-//! The tables below give each procedure its C parameters and turn them into a `mpi::coll::Work`,
-//! which all forms take. Arguments that are significant at the root only are ignored elsewhere, and
-//! all arguments of a rank that names MPI_PROC_NULL as the root between two groups.
+//! The tables below give the C parameters of each procedure and the function that makes a
+//! `mpi::coll::Work` of them, which all forms share. Arguments that are significant at the root
+//! only are ignored at other ranks. So are all arguments of a rank that passes MPI_PROC_NULL as the
+//! root between two groups.
 
 mod blocks;
 mod exchange;
@@ -30,6 +31,8 @@ use std::ffi::{c_int, c_void};
 macro_rules! collectives {
     ($($name:ident $inonblocking:ident $init:ident ($($argument:ident: $kind:ty),*) $make:ident($($value:expr),*);)*) => {
         $(
+            /// The blocking form of the collective operation.
+            ///
             /// # Safety
             /// The buffers fulfil [`UserBuffer::new`]'s promise until the call returns; arrays have
             /// an element for each rank of the communicator where the standard says that the call
@@ -45,6 +48,8 @@ macro_rules! collectives {
                 call.rank.collective(call.procedure, &work, comm.id())
             }
 
+            /// The nonblocking form of the collective operation.
+            ///
             /// # Safety
             /// The buffers fulfil [`UserBuffer::new`]'s promise until the request is complete;
             /// arrays have an element for each rank of the communicator where the standard says
@@ -68,6 +73,8 @@ macro_rules! collectives {
                 Ok(())
             }
 
+            /// The persistent form of the collective operation.
+            ///
             /// # Safety
             /// The buffers fulfil [`UserBuffer::new`]'s promise whenever the operation is active;
             /// arrays have an element for each rank of the communicator where the standard says

@@ -1,4 +1,4 @@
-//! Blocks from and to the neighbours in a topology.
+//! The arguments of collectives with blocks from and to the neighbours in a topology.
 
 use super::blocks::*;
 use crate::buffer::UserBuffer;

@@ -1,4 +1,4 @@
-//! Vectors of all ranks combined: to one, to all, to those before.
+//! The arguments of reductions: to one rank, to all ranks, over the ranks up to this one.
 
 use super::blocks::*;
 use crate::buffer::UserBuffer;
@@ -37,7 +37,7 @@ pub(super) fn make_reduce(
     Ok(Work::Reduce { reduction, root })
 }
 
-/// The reduction of a rank without a part.
+/// The reduction of a rank that has no part in it.
 #[cold]
 fn nothing() -> Reduction {
     Reduction {
@@ -114,7 +114,7 @@ pub(super) fn make_reduce_scatter_block(
     })
 }
 
-/// A reduction of two vectors of equal length; the result goes to the receive vector.
+/// A reduction of vectors of equal length, whose result goes to the receive vector of every rank.
 #[inline(always)]
 fn to_all(
     state: &State,
@@ -129,7 +129,8 @@ fn to_all(
     })
 }
 
-/// The vectors of a reduction that sends the elements of all ranks and receives those of one.
+/// The vectors of a reduction in which a rank sends the elements of all ranks and receives those of
+/// one.
 ///
 /// The value carries the caller's promise about the memory, so its methods are safe.
 #[derive(Clone, Copy)]
@@ -140,7 +141,7 @@ pub(super) struct UnequalVectors {
 }
 
 impl UnequalVectors {
-    /// The addresses of both vectors, and their datatype.
+    /// The vectors at these addresses, with their datatype.
     ///
     /// # Safety
     /// [`UserBuffer::new`]'s promise for both vectors: `sendbuf` holds the elements of all ranks
@@ -160,7 +161,7 @@ impl UnequalVectors {
         }
     }
 
-    /// A reduction of `total` elements of which this rank gets `own`.
+    /// A reduction of `total` elements, of which this rank gets `own`.
     fn reduction(self, state: &State, total: i64, own: i64, op: Op) -> Result<Reduction, Error> {
         let in_place = self.sendbuf == MPI_IN_PLACE.cast_const();
         let room = if in_place { total } else { own };

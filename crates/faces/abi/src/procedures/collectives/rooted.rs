@@ -1,4 +1,5 @@
-//! One to all and all to one: broadcast, gather, scatter.
+//! The arguments of collectives from one rank to all and from all to one: broadcast, gather,
+//! scatter.
 
 use super::blocks::*;
 use crate::buffer::UserBuffer;
@@ -18,7 +19,8 @@ pub(super) fn make_bcast(state: &State, comm: Comm, buffer: UserBuffer, root: c_
     Ok(Work::Bcast { buffer, root })
 }
 
-/// A rank without a part in a broadcast has any arguments.
+/// An empty buffer if this rank has no part in the broadcast, so that its arguments are ignored;
+/// otherwise the error of its arguments.
 #[cold]
 fn insignificant(state: &State, comm: Comm, root: c_int, error: Error) -> Result<Buffer, Error> {
     match part_and_size(state, comm, root)? {
@@ -87,8 +89,8 @@ pub(super) fn make_scatter(
     })
 }
 
-/// This rank's block of a gather or scatter; `None` if it is in place at the root, and where it has
-/// none.
+/// This rank's block of a gather or scatter. `None`: the block is in place at the root, or this
+/// rank has no block.
 fn own_block(state: &State, own: UserBuffer, part: Part) -> Result<Option<Buffer>, Error> {
     match part {
         Part::Root => own.buffer_unless_in_place(state),

@@ -1,4 +1,4 @@
-//! Section 14.4: reads and writes, blocking and nonblocking, of one rank and collective.
+//! Section 14.4: reads and writes, blocking and nonblocking, independent and collective.
 
 use crate::args::Out;
 use crate::buffer::UserBuffer;
@@ -10,10 +10,12 @@ use mpi::file::Direction::{self, Read, Write};
 use mpi::file::Pointer::{self, At, Individual, Shared};
 use std::ffi::c_void;
 
-/// Declares the procedures of one rank: the blocking and the nonblocking form.
+/// Declares the blocking and the nonblocking form of each independent procedure.
 macro_rules! independent {
     ($($name:ident $inonblocking:ident $direction:ident $pointer:expr, ($($offset:ident)?) $buf:ty;)*) => {
         $(
+            /// The blocking form of the independent access.
+            ///
             /// # Safety
             /// The buffer fulfils [`UserBuffer::new`]'s promise until the call returns.
             pub unsafe fn $name(
@@ -29,9 +31,11 @@ macro_rules! independent {
                 let buffer = unsafe { UserBuffer::new(buf.cast::<c_void>(), count, datatype) };
                 let memory = buffer.file_memory(&call.rank.lock())?;
                 let done = call.rank.file_access(fh.id(), $direction, $pointer, memory)?;
-                tell(done, status)
+                write_status(done, status)
             }
 
+            /// The nonblocking form of the independent access.
+            ///
             /// # Safety
             /// The buffer fulfils [`UserBuffer::new`]'s promise until the request is complete.
             pub unsafe fn $inonblocking(
@@ -63,10 +67,12 @@ independent! {
     file_write_shared file_iwrite_shared Write Shared, () *const c_void;
 }
 
-/// Declares blocking collective procedures.
+/// Declares the blocking collective procedures.
 macro_rules! collective {
     ($($name:ident $direction:ident $pointer:expr, ($($offset:ident)?) $buf:ty;)*) => {
         $(
+            /// The blocking collective access.
+            ///
             /// # Safety
             /// The buffer fulfils [`UserBuffer::new`]'s promise until the call returns.
             pub unsafe fn $name(
@@ -95,10 +101,12 @@ collective! {
     file_write_ordered Write Shared, () *const c_void;
 }
 
-/// Declares nonblocking collective procedures.
+/// Declares the nonblocking collective procedures.
 macro_rules! nonblocking_collective {
     ($($name:ident $direction:ident $pointer:expr, ($($offset:ident)?) $buf:ty;)*) => {
         $(
+            /// The nonblocking collective access.
+            ///
             /// # Safety
             /// The buffer fulfils [`UserBuffer::new`]'s promise until the request is complete.
             pub unsafe fn $name(
@@ -142,11 +150,11 @@ fn collective(
     let done = call
         .rank
         .file_collective(call.procedure, fh.id(), direction, pointer, memory)?;
-    tell(done, status)
+    write_status(done, status)
 }
 
 /// Writes the status of an access.
-pub(super) fn tell(done: mpi::Status, status: Option<Out<Status>>) -> Done {
+pub(super) fn write_status(done: mpi::Status, status: Option<Out<Status>>) -> Done {
     if let Some(status) = status {
         status.fill(Status::from(done));
     }

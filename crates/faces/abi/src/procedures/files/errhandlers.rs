@@ -53,7 +53,8 @@ pub fn file_get_errhandler(call: &Running, file: File, errhandler: Out<Errhandle
     Ok(())
 }
 
-/// The call itself succeeds, whatever the handler returns.
+/// `MPI_File_call_errhandler` (MPI 5.0, chapter 9). The call succeeds, whatever the handler
+/// returns.
 pub fn file_call_errhandler(call: &Running, fh: File, code: c_int) -> Done {
     call.rank.objects().check_file(fh.id())?;
     let error = Error::new(code, "the program called the error handler");

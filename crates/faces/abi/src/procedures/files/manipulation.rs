@@ -1,4 +1,4 @@
-//! Sections 14.2 and 14.6: files as a whole.
+//! Sections 14.2 and 14.6: opening, deleting and size of files, their hints and their consistency.
 
 use super::super::comms::pairs;
 use crate::args::{Flag, Out};
@@ -12,7 +12,7 @@ use std::ffi::{CStr, OsStr, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Names of kinds of file systems that may stand before a file's name.
+/// The prefixes of a file's name that name a kind of file system. They are ignored.
 const PREFIXES: [&[u8]; 8] = [
     b"ufs:", b"nfs:", b"xfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:",
 ];
@@ -111,7 +111,7 @@ pub fn file_sync(call: &Running, fh: File) -> Done {
     call.rank.file_sync(call.procedure, fh.id())
 }
 
-/// The path of a file, without the kind of its file system.
+/// The path of a file, without the prefix for the kind of its file system.
 fn path_of(name: &CStr) -> Result<&Path, Error> {
     let name = name.to_bytes();
     let prefix = PREFIXES

@@ -1,7 +1,7 @@
 //! Chapter 14: files.
 //!
-//! A collective procedure hands wrong arguments to `mpi` as an error, so that the other ranks of
-//! the file get it too; those that the entry point finds come to them by `call_guard`.
+//! A collective procedure passes an error of its arguments to `mpi`, so that the other ranks of the
+//! file get it too. Errors that the entry point finds are passed on by `call_guard`.
 
 mod access;
 mod errhandlers;

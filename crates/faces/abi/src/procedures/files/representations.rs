@@ -1,4 +1,4 @@
-//! Section 14.5.3: data representations of the program's own.
+//! Section 14.5.3: data representations that the program defines.
 
 use crate::call_guard::Running;
 use crate::callback::{self, DatarepConversionFunction as Function, DatarepExtent};
@@ -36,7 +36,7 @@ pub fn register_datarep(
         .register_representation(&name, Arc::new(functions))
 }
 
-/// The functions of a representation, and the word of the user's for each of them.
+/// The user's functions of a representation, and the extra state that each of them gets.
 struct UserFunctions {
     read: Function,
     write: Function,
@@ -105,7 +105,7 @@ impl UserFunctions {
     }
 }
 
-/// Makes the failure of a user's function the error of the call.
+/// Makes the error code of a user's function the error of the call.
 fn succeeded(what: &str, code: c_int) -> Done {
     if code == MPI_SUCCESS {
         return Ok(());

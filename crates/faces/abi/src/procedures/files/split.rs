@@ -1,6 +1,6 @@
 //! Section 14.4.5: split collective accesses.
 
-use super::access::tell;
+use super::access::write_status;
 use crate::args::Out;
 use crate::buffer::UserBuffer;
 use crate::call_guard::Running;
@@ -15,6 +15,8 @@ use std::ffi::c_void;
 macro_rules! split {
     ($($begin:ident $end:ident $direction:ident $pointer:expr, $kind:ident ($($offset:ident)?) $buf:ty;)*) => {
         $(
+            /// Begins the access.
+            ///
             /// # Safety
             /// The buffer fulfils [`UserBuffer::new`]'s promise until the end of the access.
             pub unsafe fn $begin(
@@ -31,13 +33,13 @@ macro_rules! split {
                 call.rank.file_begin(fh.id(), $direction, $pointer, memory)
             }
 
-            /// The buffer is that of the beginning.
+            /// Ends the access. The buffer is the one that its begin got.
             pub fn $end(call: &Running, fh: File, _buf: $buf, status: Option<Out<Status>>) -> Done {
                 let kind = SplitKind {
                     direction: $direction,
                     pointer: PointerKind::$kind,
                 };
-                tell(call.rank.file_end(call.procedure, fh.id(), kind)?, status)
+                write_status(call.rank.file_end(call.procedure, fh.id(), kind)?, status)
             }
         )*
     };

@@ -1,4 +1,4 @@
-//! Section 14.3: views.
+//! Section 14.3: views of files.
 
 use super::super::comms::pairs;
 use crate::args::{Out, OutCount, OutText};

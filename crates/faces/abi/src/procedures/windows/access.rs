@@ -11,7 +11,7 @@ use mpi::State;
 use mpi::window::{Access, NearPlace, Place};
 use std::ffi::{c_int, c_void};
 
-/// The arguments that name elements at a target.
+/// The arguments that specify elements at a target.
 #[derive(Clone, Copy)]
 struct Target {
     rank: c_int,
@@ -36,7 +36,7 @@ impl Target {
 }
 
 /// The short path of an operation: elements of one predefined type without gaps on both sides, at a
-/// target whose memory this rank maps. `None`: it is another operation, or an error.
+/// target whose memory this rank maps. `None`: the operation cannot use it, or has an error.
 #[inline(always)]
 fn near<'a>(
     state: &'a mut State,
@@ -56,7 +56,7 @@ fn near<'a>(
     Some((place, data))
 }
 
-/// The short path of an accumulate.
+/// The short path of an accumulate. `None`: the operation cannot use it, or has an error.
 #[inline(always)]
 fn accumulate_near(
     state: &mut State,
@@ -68,7 +68,7 @@ fn accumulate_near(
     let op = datatype::Op::from_handle(op.0)?;
     let ty = Predefined::from_handle(target.datatype.0)?;
     let origin = match (op, result) {
-        // The origin is not read, and may be anything.
+        // The operation does not read the origin buffer, which may be anything.
         (datatype::Op::NoOp, Some(result)) => result,
         (datatype::Op::NoOp, None) => return None,
         _ => origin,
@@ -87,7 +87,7 @@ fn accumulate_near(
     Some(place.accumulate((op, ty), operands, result))
 }
 
-/// Starts an operation, with a request if there is a place for one.
+/// Starts an operation, with a request if `request` is present.
 fn start(
     call: &Running,
     win: Win,
@@ -120,13 +120,15 @@ fn predefined(op: Op) -> Result<datatype::Op, Error> {
     })
 }
 
-/// Declares both forms of an operation: with a request and without.
+/// Declares both forms of each operation: without a request and with one.
 macro_rules! operations {
     ($($name:ident $rname:ident ($($argument:ident: $kind:ty),*)
         at($rank:ident, $disp:ident, $count:ident, $datatype:ident)
         near |$held:ident, $win:ident, $target:ident| $near:expr,
         |$state:ident| $access:expr;)*) => {
         $(
+            /// The form of the operation without a request.
+            ///
             /// # Safety
             /// The memory of the origin fulfils [`UserBuffer::new`]'s promise until the operation
             /// is complete at its origin.
@@ -154,6 +156,8 @@ macro_rules! operations {
                 start(call, win, target, None, |$state| unsafe { $access })
             }
 
+            /// The form of the operation with a request.
+            ///
             /// # Safety
             /// The memory of the origin fulfils [`UserBuffer::new`]'s promise until the request is
             /// complete.
@@ -234,7 +238,7 @@ operations! {
         };
 }
 
-/// The operands of an operation, which `MPI_NO_OP` does not read.
+/// The operands of an operation; `None` for `MPI_NO_OP`, which reads none.
 fn operands(
     state: &State,
     origin: UserBuffer,
@@ -246,6 +250,8 @@ fn operands(
     }
 }
 
+/// `MPI_Fetch_and_op` (MPI 5.0, chapter 12).
+///
 /// # Safety
 /// Both elements of the origin fulfil [`UserBuffer::new`]'s promise until the operation is complete
 /// at its origin.
@@ -288,6 +294,8 @@ pub unsafe fn fetch_and_op(
     })
 }
 
+/// `MPI_Compare_and_swap` (MPI 5.0, chapter 12).
+///
 /// # Safety
 /// The elements of the origin fulfil [`UserBuffer::new`]'s promise until the operation is complete
 /// at its origin.
@@ -332,7 +340,7 @@ pub unsafe fn compare_and_swap(
     })
 }
 
-/// An operation on one element needs a predefined type.
+/// Returns an error unless the datatype of an operation on one element is predefined.
 fn single(state: &State, datatype: Datatype) -> Done {
     match state
         .objects()

@@ -1,4 +1,4 @@
-//! Section 12.2: windows, their memory and their hints.
+//! Section 12.2: creation of windows, their memory and their hints.
 
 use super::super::comms::pairs;
 use super::super::info::info_of;
@@ -16,9 +16,11 @@ use mpi::window::Flavor;
 use std::ffi::{c_int, c_void};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 
-/// Bytes of a page, to which mapped memory is aligned.
+/// The size of a page in bytes. Mapped memory is aligned to it.
 const PAGE: usize = 4096;
 
+/// `MPI_Win_create` (MPI 5.0, chapter 12).
+///
 /// # Safety
 /// `base` is the start of `size` bytes that stay valid until the window is freed; accesses to them
 /// keep the rules of MPI 5.0 §12.7.
@@ -60,20 +62,20 @@ pub fn win_allocate(
         // SAFETY: the memory is new, and `win_free` releases it once the window is gone.
         Some(unsafe { Buffer::dense(start.cast(), size) })
     };
-    // Mapped memory begins on a page.
+    // Memory mapped by the ranks begins on a page, which limits its alignment.
     let sizes = (size, alignment <= PAGE);
     let made = call
         .rank
         .window_allocate(call.procedure, comm.id(), sizes, spec, private);
     match &made {
         Ok(handle) => base.set(start_of(call, *handle)?),
-        // SAFETY: no window uses the memory; there may be none.
+        // SAFETY: no window uses the memory. It is NULL if there is none.
         Err(_) => unsafe { release(start) },
     }
     set_new(win, made)
 }
 
-/// The first byte of this rank's part of a window.
+/// The address of the first byte of this rank's part of a window.
 fn start_of(call: &Running, handle: u32) -> Result<*mut c_void, Error> {
     let address = call.rank.objects().windows().get(handle)?.facts.base;
     Ok(with_exposed_provenance_mut(address))
@@ -110,6 +112,8 @@ pub fn win_create_dynamic(call: &Running, info: Info, comm: Comm, win: Out<Win>)
     set_new(win, made)
 }
 
+/// `MPI_Win_attach` (MPI 5.0, chapter 12).
+///
 /// # Safety
 /// `base` is the start of `size` bytes that stay valid until they are detached or the window is
 /// freed; accesses to them keep the rules of MPI 5.0 §12.7.
@@ -136,7 +140,7 @@ pub fn win_free(call: &Running, win: &mut Win) -> Done {
     };
     call.rank.window_free(call.procedure, win.id())?;
     if facts.flavor == Flavor::Allocate as i32 && !is_mapped {
-        // SAFETY: `win_allocate` allocated the memory for this window, which is gone.
+        // SAFETY: `win_allocate` allocated the memory for this window, which has been freed.
         unsafe { release(with_exposed_provenance_mut(facts.base)) };
     }
     *win = MPI_WIN_NULL;
@@ -201,7 +205,8 @@ fn make(
         .window_create(call.procedure, comm.id(), flavor, spec)
 }
 
-/// Writes the new handle. A failed call writes the null handle, so that no stale handle is used.
+/// Writes the handle of a new window. A failed call writes the null handle, so that the program
+/// uses no stale one.
 fn set_new(win: Out<Win>, made: Result<u32, Error>) -> Done {
     win.set(*made.as_ref().unwrap_or(&mpi::window::NULL));
     made.map(drop)

@@ -39,8 +39,8 @@ pub fn win_set_attr(call: &Running, win: Win, keyval: c_int, value: *mut c_void)
     )
 }
 
-/// `MPI_Win_get_attr` (MPI 5.0, chapter 7). The value of a predefined attribute is a place within
-/// the window, valid until it is freed; that of `MPI_WIN_BASE` is the address itself.
+/// `MPI_Win_get_attr` (MPI 5.0, chapter 7). The value of a predefined attribute is an address
+/// within the window object, valid until it is freed; that of `MPI_WIN_BASE` is the base itself.
 pub fn win_get_attr(
     call: &Running,
     win: Win,
@@ -79,7 +79,8 @@ pub fn win_set_name(call: &Running, win: Win, name: &CStr) -> Done {
     Ok(())
 }
 
-/// The null handle has a name too, for programs that print handles.
+/// `MPI_Win_get_name` (MPI 5.0, chapter 7). The null handle has a name too, for programs that print
+/// handles.
 pub fn win_get_name(call: &Running, win: Win, name: OutText, length: Out<c_int>) -> Done {
     if win == crate::constants::MPI_WIN_NULL {
         length.set(name.set(b"MPI_WIN_NULL") as c_int);
@@ -114,7 +115,7 @@ pub fn win_get_errhandler(call: &Running, win: Win, errhandler: Out<Errhandler>)
     Ok(())
 }
 
-/// The call itself succeeds, whatever the handler returns.
+/// `MPI_Win_call_errhandler` (MPI 5.0, chapter 9). The call succeeds, whatever the handler returns.
 pub fn win_call_errhandler(call: &Running, win: Win, code: c_int) -> Done {
     call.rank.objects().windows().get(win.id())?;
     let error = Error::new(code, "the program called the error handler");

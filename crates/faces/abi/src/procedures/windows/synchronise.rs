@@ -1,4 +1,4 @@
-//! Section 12.5: synchronisation of windows.
+//! Section 12.5: synchronization of windows.
 
 use crate::args::{Flag, Out};
 use crate::call_guard::Running;

@@ -1,4 +1,4 @@
-//! Courses of jobs, told event by event.
+//! Tests of the course of a job, one event at a time.
 
 use pmi::{FromRank, RankStatus};
 
@@ -24,7 +24,7 @@ fn killed() -> Cause {
     Cause::Signal { signal: 9 }
 }
 
-/// A rank fails, and the job with it.
+/// Lets a rank fail, which must end the job.
 fn fail(course: &mut Course, ranks: &[RankState], number: usize, now: Instant) {
     let Judgement::End(verdict) = course.judge(ranks, number, killed()) else {
         panic!("a failure");
@@ -41,12 +41,12 @@ fn a_failed_job_ends_when_its_ranks_have_answered() {
     fail(&mut course, &ranks, 1, now);
     assert!(course.is_ending() && course.take_signal(true, now).is_none());
     assert!(matches!(course.judge(&ranks, 2, killed()), Judgement::Late));
-    assert_eq!(course.look(&ranks, now), [], "two ranks have not answered");
+    assert_eq!(course.check(&ranks, now), [], "two ranks have not answered");
     assert_eq!(course.next(), Some(now + LAST_WORDS));
     for rank in [0, 2] {
         ranks[rank].answer = Some(RankStatus::default());
     }
-    let orders = course.look(&ranks, now);
+    let orders = course.check(&ranks, now);
     let line = FailureLine {
         rank: Some(1),
         text: killed().text(),
@@ -119,9 +119,9 @@ fn a_deadlock_is_of_no_rank_and_waits_for_all_reports() {
     };
     assert!(verdict.rank.is_none());
     course.fail(&ranks, verdict, TERMINATE, now);
-    assert_eq!(course.look(&ranks, now + LAST_WORDS), []);
+    assert_eq!(course.check(&ranks, now + LAST_WORDS), []);
     ranks[0].deadlocked = true;
-    assert_eq!(course.look(&ranks, now + LAST_WORDS).len(), 2);
+    assert_eq!(course.check(&ranks, now + LAST_WORDS).len(), 2);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_standstill_is_reported_and_ends_nothing() {
     let mut at = now;
     for _ in 0..12 {
         at = course.next().unwrap();
-        for order in course.look(&ranks, at) {
+        for order in course.check(&ranks, at) {
             match order {
                 Order::AskStatus => ranks[0].answer = Some(RankStatus::default()),
                 Order::Report(title) => reports.push(title),

@@ -1,22 +1,23 @@
-//! The registrations that an exposure may find, for one kind of access.
+//! An index, by address, of the registrations that further exposures may use, for one kind of
+//! access.
 //!
 //! Invariant: none lies within another. Those that begin later therefore end later, and a range
 //! lies within one of them only if it lies within the last one that begins no later.
 
 use std::collections::BTreeMap;
 
-/// Ranges with the numbers of their registrations.
+/// Ranges by their first address, each with its end and the number of its registration.
 #[derive(Default)]
 pub(super) struct Cover(BTreeMap<u64, (u64, usize)>);
 
 impl Cover {
-    /// The registration that contains a range.
+    /// The number of the registration that contains a range. `None`: none does.
     pub(super) fn find(&self, address: u64, len: usize) -> Option<usize> {
         let (_, &(end, number)) = self.0.range(..=address).next_back()?;
         (address + len as u64 <= end).then_some(number)
     }
 
-    /// Takes out the registrations that lie within a range.
+    /// Removes the registrations that lie within a range. Returns their numbers.
     pub(super) fn take_within(&mut self, address: u64, len: usize) -> Vec<usize> {
         let end = address + len as u64;
         let mut taken = Vec::new();
@@ -36,7 +37,7 @@ impl Cover {
         debug_assert!(before.is_none(), "a range at {address:#x} is covered");
     }
 
-    /// Takes out the range that begins at `address`.
+    /// Removes the range that begins at `address`.
     pub(super) fn remove(&mut self, address: u64) {
         let before = self.0.remove(&address);
         debug_assert!(before.is_some(), "no range at {address:#x}");

@@ -5,13 +5,13 @@ use device::{Access, Node, Region};
 use crate::rdma::rail_set::{KeyPair, MAX_RAILS, RailKeys, RailSet};
 use crate::{Exposed, Result};
 
-/// A range of memory that is exposed, and the use that it is exposed for.
+/// Exposed memory: its address, its length in bytes, and the access that it is exposed for.
 pub(in crate::rdma) type ExposedRange = (u64, usize, Exposed);
 
 /// The protection domains of the rails in use.
 pub(super) struct Domains {
     rails: RailSet,
-    /// The rail of the same domain that registers for each rail.
+    /// For each rail: the first rail of its domain, which registers memory for all of them.
     registrar: [usize; MAX_RAILS],
 }
 
@@ -47,8 +47,9 @@ impl Domains {
                 continue;
             }
             // SAFETY: by the contract of `Registrations::expose`, the memory stays until it is
-            // retracted, and its owner expects it to change. A kept registration is used by later
-            // exposures only, whose memory is the registered memory, as the watch says.
+            // retracted, and its owner expects it to change. A kept registration is used only by
+            // later exposures whose memory is still the registered memory: the watch reports any
+            // change.
             match unsafe { node.rail(rail).register(base, len, access) } {
                 Ok(Region { lkey, rkey, .. }) => keys.insert(rail, KeyPair { lkey, rkey }),
                 Err(error) => {
@@ -85,7 +86,7 @@ impl Domains {
         Ok(result?)
     }
 
-    /// The bytes that a registration locks.
+    /// The number of bytes that a registration of `len` bytes locks: as many in each domain.
     pub(super) fn cost(&self, len: usize) -> u64 {
         let rails = self.rails.iter();
         let domains = rails.filter(|&rail| self.registrar[rail] == rail).count();
@@ -93,7 +94,8 @@ impl Domains {
     }
 }
 
-/// The rights of a registration. One that is kept for writing serves later exposures for reading.
+/// The access rights of a registration. One that is kept for writing serves later exposures for
+/// reading.
 pub(super) fn access(exposed: Exposed, kept: bool) -> Access {
     match exposed {
         Exposed::ToRead => Access {

@@ -1,5 +1,5 @@
-//! Memory, devices and a watch of tests. The devices pin pages, as real ones do: a region knows the
-//! pages that were mapped when it was registered.
+//! Fake memory, devices and a fake watch for tests. The devices pin pages, as real ones do: a
+//! region knows the pages that were mapped when it was registered.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -12,23 +12,23 @@ use device::{
 
 use super::watch::{Changes, PAGE, Watch, pages};
 
-/// A region of the devices.
+/// A region that a fake device has registered.
 #[derive(Clone, Debug)]
 pub(super) struct Pinned {
     pub rail: usize,
     pub range: Range<u64>,
     pub access: Access,
-    /// The page that was mapped at each address of a page.
+    /// For each page of the region: the number of the mapping that it had at registration.
     frames: Vec<u64>,
 }
 
-/// The mapped pages, the watched pages and the registered regions.
+/// The mapped pages, the watched pages and the registered regions of a test.
 pub(super) struct Memory {
     /// The number of mappings that each page has had.
     mappings: HashMap<u64, u64>,
     pub watched: BTreeSet<u64>,
     changes: Changes,
-    /// By key.
+    /// The registered regions by key.
     pub live: HashMap<u32, Pinned>,
     last_key: u32,
     pub registered: usize,
@@ -46,18 +46,18 @@ impl Memory {
             .collect()
     }
 
-    /// The region's pages are those of the program.
+    /// True if the region's pages are those that the program has mapped now.
     pub(super) fn is_fresh(&self, pinned: &Pinned) -> bool {
         pinned.frames == self.frames(&pinned.range)
     }
 
-    /// Bytes that are registered.
+    /// The number of bytes that are registered.
     pub(super) fn bytes(&self) -> u64 {
         let len = |pinned: &Pinned| pinned.range.end - pinned.range.start;
         self.live.values().map(len).sum()
     }
 
-    /// Other pages are mapped at these addresses. A mapping has no watch at first.
+    /// Maps other pages at these addresses. A new mapping is not watched.
     pub(super) fn map_anew(&mut self, range: Range<u64>) {
         for page in range.step_by(PAGE as usize) {
             *self.mappings.entry(page).or_default() += 1;
@@ -67,7 +67,7 @@ impl Memory {
         }
     }
 
-    /// The program discards the pages of a mapping.
+    /// Discards the pages of a mapping, as `madvise` of the program does.
     pub(super) fn discard(&mut self, range: Range<u64>) {
         for page in range.step_by(PAGE as usize) {
             *self.mappings.entry(page).or_default() += 1;
@@ -102,7 +102,7 @@ impl Shared {
     }
 }
 
-/// A watch that sees what a test says.
+/// A watch that reports the changes that a test makes.
 pub(super) struct FakeWatch(pub Shared);
 
 impl Watch for FakeWatch {
@@ -125,7 +125,7 @@ impl Watch for FakeWatch {
     }
 }
 
-/// A node with one device for each of `domains`, in the domain of that number.
+/// A node with one device for each entry of `domains`, in the protection domain of that number.
 pub(super) struct FakeNode {
     devices: Vec<FakeDevice>,
 }
@@ -282,7 +282,7 @@ impl Device for FakeDevice {
     }
 }
 
-/// The pages of a region, one by one.
+/// The address of each page of a region.
 pub(super) fn each_page(pinned: &Pinned) -> impl Iterator<Item = u64> {
     let len = (pinned.range.end - pinned.range.start) as usize;
     pages(pinned.range.start, len).step_by(PAGE as usize)

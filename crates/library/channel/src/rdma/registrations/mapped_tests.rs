@@ -8,7 +8,7 @@ use super::*;
 
 const LEN: usize = 16 * PAGE as usize;
 
-/// A cache with the kernel's watch. None: it refuses, and the cache says so.
+/// A cache with the kernel's watch. `None`: the kernel refuses, and the cache says so.
 fn bench() -> Option<Bench> {
     let mut bench = bench_with(&[0], WIDE, Shared::new(), Watching::NotStarted);
     if !bench.cache.start_watch() {
@@ -22,7 +22,7 @@ fn bench() -> Option<Bench> {
     Some(bench)
 }
 
-/// Maps memory, at an address that is free. None: it is not.
+/// Maps `len` bytes at address `at`; 0: at an address of the kernel's choice. `None`: it refuses.
 fn map(at: u64, len: usize, flags: i32) -> Option<u64> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE | flags;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -59,7 +59,7 @@ fn memory_mapped_anew_at_the_address_of_freed_memory_gets_a_new_key() {
     assert!(bench.cache.counts().invalidated >= 2 * at_the_same_address - 1);
 }
 
-/// Each manner in which a program gives pages back or gets others.
+/// Every kind of call by which a program gives pages back or gets others.
 #[test]
 fn every_change_of_a_mapping_is_seen() {
     let Some(mut bench) = bench() else { return };

@@ -33,18 +33,18 @@ pub(super) use domains::ExposedRange;
 use userfault::UserfaultWatch;
 use watch::{Changes, Watch, pages, without};
 
-/// Limits of what the cache keeps.
+/// The limits of what the cache keeps.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// Registrations, in use or not.
+    /// The most registrations, in use or not.
     count: usize,
-    /// Their bytes, in all protection domains together.
+    /// The most registered bytes, in all protection domains together.
     bytes: u64,
 }
 
 impl Bounds {
-    /// 1,024 registrations of 1 GiB, but at most a quarter of the memory that this process may
-    /// lock: the rest is for rings and for what is in use.
+    /// 1,024 registrations of 1 GiB together, but at most a quarter of the memory that this process
+    /// may lock: the rest is for rings and for registrations in use.
     fn of_process() -> Bounds {
         let mut limit = libc::rlimit {
             rlim_cur: libc::RLIM_INFINITY,
@@ -60,30 +60,30 @@ impl Bounds {
     }
 }
 
-/// The work of a registration cache so far.
+/// The counts of a registration cache since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegistrationCounts {
-    /// Exposures that found their memory registered.
+    /// The number of exposures that found their memory registered.
     pub hits: u64,
-    /// Exposures that registered their memory.
+    /// The number of exposures that registered their memory.
     pub misses: u64,
-    /// Registrations that made room for others.
+    /// The number of registrations that were dropped to make room for others.
     pub evicted: u64,
-    /// Registrations whose memory the program has unmapped.
+    /// The number of registrations that were dropped because the program has unmapped their memory.
     pub invalidated: u64,
-    /// Registrations at present, in use or not.
+    /// The number of registrations at present, in use or not.
     pub present: usize,
-    /// The reason why registrations are not kept after their use. None: they are, or none has been
-    /// made yet.
+    /// The reason why registrations are not kept after their use. `None`: they are kept, or none
+    /// has been made yet.
     pub off: Option<String>,
 }
 
 /// The watch over the memory of kept registrations.
 enum Watching {
-    /// It starts with the first registration.
+    /// The watch has not started: the first registration starts it.
     NotStarted,
     On(Box<dyn Watch>),
-    /// Nothing is kept.
+    /// There is no watch, so no registration is kept.
     Off,
 }
 
@@ -92,26 +92,26 @@ struct Registration {
     address: u64,
     len: usize,
     allows: Exposed,
-    /// On every rail.
+    /// The keys of the memory on every rail.
     keys: RailKeys,
-    /// Exposed ranges that use it.
+    /// The number of exposed ranges that use the registration.
     users: usize,
-    /// Its pages are watched.
+    /// True if the pages of the registration are watched.
     watched: bool,
-    /// Later exposures may find it.
+    /// True if later exposures may find the registration.
     found: bool,
-    /// The time at which it was last used, by the cache's own clock.
+    /// The time at which the registration was last used, by the cache's own clock.
     used: u64,
 }
 
-/// The exposures of one range.
+/// The use of one exposed range: its exposures, and the registrations for them.
 struct RangeUse {
-    /// Their number.
+    /// The number of exposures of the range.
     exposures: usize,
-    /// The registration for further exposures. None: its memory has changed.
+    /// The registration for further exposures. `None`: its memory has changed.
     current: Option<usize>,
-    /// Earlier ones, whose memory has changed. A transfer may use them until no exposure is left:
-    /// the change may lie outside the range.
+    /// Earlier registrations, whose memory has changed. A transfer may use them until no exposure
+    /// is left: the change may lie outside the range.
     earlier: Vec<usize>,
 }
 
@@ -123,9 +123,9 @@ pub(super) struct Registrations {
     exposed: HashMap<ExposedRange, RangeUse>,
     all: Vec<Option<Registration>>,
     free: Vec<usize>,
-    /// The registrations that may be found, for reading and for writing.
+    /// The registrations that an exposure may find: for reading, and for writing.
     covers: [Cover; 2],
-    /// Those without users, by the time of their last use.
+    /// The registrations without users, by the time of their last use.
     idle: BTreeMap<u64, usize>,
     clock: u64,
     bytes: u64,
@@ -162,9 +162,10 @@ impl Registrations {
         }
     }
 
-    /// Keys of memory on every rail. Memory that is registered is not registered again.
+    /// Exposes memory and returns its keys on every rail. Registered memory is not registered
+    /// again.
     ///
-    /// The caller keeps the memory until it has called `retract` as often.
+    /// The caller keeps the memory until it has called `retract` once for each exposure.
     pub(super) fn expose(&mut self, node: &mut dyn Node, range: ExposedRange) -> Result<RailKeys> {
         self.drop_changed(node);
         if let Some(used) = self.exposed.get_mut(&range)
@@ -223,7 +224,7 @@ impl Registrations {
         result
     }
 
-    /// The work of the cache so far.
+    /// The counts of the cache since its start.
     pub(super) fn counts(&self) -> RegistrationCounts {
         RegistrationCounts {
             present: self.all.len() - self.free.len(),
@@ -317,8 +318,8 @@ impl Registrations {
         }
     }
 
-    /// Registers a range in every domain. Where too much memory is locked, kept registrations make
-    /// room. The error is that of the first attempt.
+    /// Registers a range in every domain. If too much memory is locked, kept registrations are
+    /// dropped to make room. The error is that of the first attempt.
     fn register(
         &mut self,
         node: &mut dyn Node,
@@ -341,7 +342,7 @@ impl Registrations {
         Err(first)
     }
 
-    /// A range no longer uses a registration.
+    /// Ends the use of a registration by a range.
     fn release(&mut self, node: &mut dyn Node, number: usize) -> Result<()> {
         let clock = self.tick();
         let registration = self.at_mut(number);
@@ -374,13 +375,13 @@ impl Registrations {
             .deregister(node, (gone.address, gone.len), &gone.keys)
     }
 
-    /// A time that no registration was used at.
+    /// Advances the cache's clock. Returns the new time.
     fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
     }
 
-    /// Makes room within the bounds.
+    /// Makes room within the bounds for `count` registrations of `bytes` bytes together.
     fn make_room(&mut self, node: &mut dyn Node, count: usize, bytes: u64) {
         let is_full = |all: &Registrations| {
             all.all.len() - all.free.len() + count > all.bounds.count
@@ -395,12 +396,12 @@ impl Registrations {
             return false;
         };
         self.counts.evicted += 1;
-        // Its key is not handed out again, whatever the device says.
+        // Its key is not used again, whatever the device answers.
         let _ = self.deregister(node, number);
         true
     }
 
-    /// Takes the reports of the watch.
+    /// Drops the registrations whose memory has changed, by the reports of the watch.
     #[inline]
     fn drop_changed(&mut self, node: &mut dyn Node) {
         if let Watching::On(watch) = &mut self.watching
@@ -431,7 +432,7 @@ impl Registrations {
             }
             self.unwatch(address, len);
             if users == 0 {
-                // Its key is not handed out again, whatever the device says.
+                // Its key is not used again, whatever the device answers.
                 let _ = self.deregister(node, number);
                 continue;
             }
@@ -479,13 +480,13 @@ impl Registrations {
     }
 }
 
-/// The place of a registration among the covers: for reading, or for writing. One for writing that
-/// may be found serves reading too.
+/// The position in `covers` of registrations for this access: 0 for reading, 1 for writing. An
+/// exposure for reading may find both kinds.
 fn cover_of(allows: Exposed) -> usize {
     usize::from(allows != Exposed::ToRead)
 }
 
-/// Deregistering other memory may help.
+/// True if the error may go away once other memory is deregistered.
 fn is_shortage(error: &crate::Error) -> bool {
     matches!(error.fault(), Fault::Device(device::Error::Shortage(_)))
 }

@@ -1,4 +1,4 @@
-//! The cache on devices that pin pages, with memory and a watch of the test.
+//! The cache over fake devices that pin pages, with fake memory and a fake watch.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -176,7 +176,7 @@ fn a_registration_that_lacks_locked_memory_takes_that_of_others() {
     let new = bench.touch(read(9, 400));
     assert!(bench.is_live(new) && bench.is_live(held));
     assert!(!bench.is_live(keys[1]) && !bench.is_live(keys[2]) && bench.is_live(keys[3]));
-    // Without enough of them it gives up, and the first error says why.
+    // If they have too few bytes, the exposure fails, and the first error says why.
     let first = bench.memory.lock().attempts + 1;
     let error = bench
         .cache
@@ -320,11 +320,11 @@ impl Draw {
     }
 }
 
-/// Pages of the memory in which random ranges lie.
+/// The number of pages of the memory in which random ranges lie.
 pub(super) const ARENA: u64 = 24;
 
-/// Random exposures and retractions beside changes of the memory, which `change` makes: other pages
-/// are mapped (true), or pages are discarded. The reference is the account of the memory.
+/// Makes random exposures and retractions, and changes of the memory between them. `change` makes
+/// these: it maps other pages (true) or discards pages. `Memory` is the reference.
 pub(super) fn random_program(
     bench: &mut Bench,
     seed: u64,
@@ -378,7 +378,8 @@ pub(super) fn random_program(
     check(bench, &held);
 }
 
-/// Exposes a range, and checks its keys and whether they are new.
+/// Exposes a range. Checks that its keys are valid for it, and that no suitable registration was
+/// idle if it was registered now.
 fn exposed_as_it_must_be(
     bench: &mut Bench,
     range: ExposedRange,
@@ -422,7 +423,7 @@ fn exposed_as_it_must_be(
     keys
 }
 
-/// Checks what must hold at any time.
+/// Checks the invariants of the cache.
 fn check(bench: &Bench, held: &[(ExposedRange, RailKeys)]) {
     let memory = bench.memory.lock();
     for (range, keys) in held {

@@ -1,8 +1,9 @@
 //! A watch by `userfaultfd`, for the events of mappings and not for page faults.
 //!
 //! The kernel reports `munmap`, a mapping over an old one, `brk`, `mremap` and
-//! `madvise(MADV_DONTNEED)` of watched pages, and the caller waits until the report has been read.
-//! A thread therefore reads it at once: the caller may be the rank itself.
+//! `madvise(MADV_DONTNEED)` of watched pages, and the thread that makes such a call waits until the
+//! report has been read. A separate thread therefore reads it at once: the caller may be the rank
+//! itself.
 //!
 //! Invariants:
 //! - the thread marks changes as pending before it reads, and both under the lock: when the
@@ -58,7 +59,7 @@ struct UffdioRegister {
     ioctls: u64,
 }
 
-/// One report. The meaning of `words` depends on the event.
+/// A report of the kernel. The meaning of `words` depends on the event.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct UffdMsg {
@@ -67,28 +68,28 @@ struct UffdMsg {
     words: [u64; 3],
 }
 
-/// Reports that are read at once.
+/// The most reports that are read with one system call.
 const BATCH: usize = 16;
 const STACK: usize = 64 << 10;
 
 /// A watch by `userfaultfd`, with the thread that reads its reports.
 pub(super) struct UserfaultWatch {
-    /// `None` at the end, when the thread alone has it.
+    /// The `userfaultfd`. `None` while the watch ends: then the thread alone holds the descriptor.
     fd: Option<Arc<OwnedFd>>,
     seen: Arc<Seen>,
-    /// Written to when the watch ends.
+    /// The event descriptor that is written to when the watch ends.
     end: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The changes that the thread has read.
+/// The changes of mappings that the thread has read and `take_changes` has not taken.
 struct Seen {
     pending: AtomicBool,
     changes: Mutex<Changes>,
 }
 
 impl UserfaultWatch {
-    /// Starts the thread. The error says what this system refuses, and what to do.
+    /// Starts the thread. The error says what this system refuses, and what the user can do.
     pub(super) fn start() -> Result<UserfaultWatch, String> {
         let fd = Arc::new(open()?);
         let no = |error| format!("the thread that watches memory cannot start: {error}");
@@ -167,7 +168,7 @@ impl Seen {
         }
     }
 
-    /// Reads the reports that are there.
+    /// Reads the pending reports of the kernel, and adds their ranges to the changes.
     fn read(&self, fd: &OwnedFd) {
         let mut changes = self.lock();
         self.pending.store(true, Ordering::Release);
@@ -192,7 +193,7 @@ impl Seen {
     }
 }
 
-/// Keeps the program's signal handlers from this thread: one that unmaps memory would wait for it.
+/// Blocks signals in this thread: a handler of the program that unmaps memory would wait for it.
 fn block_signals() {
     // SAFETY: a signal set of this stack, filled before it is used.
     unsafe {

@@ -1,4 +1,4 @@
-//! Watches over mapped memory: the report that the program has given memory back.
+//! Watches over mapped memory: they report that the program has unmapped or replaced memory.
 //!
 //! A device keeps the pages that a range had when it was registered. Once the program unmaps the
 //! range, its registration names memory that nobody else sees: a later mapping at the same address
@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-/// Ranges that [`Changes`] can name.
+/// The number of ranges that [`Changes`] can name.
 const MOST_CHANGES: usize = 32;
 
 /// Reports changes of the mappings of watched pages.
@@ -20,7 +20,8 @@ pub(in crate::rdma) trait Watch: Send {
     fn unwatch(&mut self, pages: Range<u64>);
 
     /// Takes the changes since the last call. A change is reported to every call that begins after
-    /// the program's call (`munmap`, `mremap`, `madvise`) has returned.
+    /// the program's call (`munmap`, `mremap`, `madvise`) has returned. `None`: nothing has
+    /// changed.
     fn take_changes(&mut self) -> Option<Changes>;
 }
 
@@ -40,19 +41,19 @@ pub(super) fn pages(address: u64, len: usize) -> Range<u64> {
 pub(in crate::rdma) struct Changes {
     ranges: [(u64, u64); MOST_CHANGES],
     count: usize,
-    /// More ranges have changed than there is room for: take all memory as changed.
+    /// True if more ranges have changed than there is room for: all memory counts as changed.
     all: bool,
 }
 
 impl Changes {
-    /// No change.
+    /// The changes where no memory has changed.
     pub(super) const NONE: Changes = Changes {
         ranges: [(0, 0); MOST_CHANGES],
         count: 0,
         all: false,
     };
 
-    /// Adds the range from `start` to `end`.
+    /// Adds the range from `start` to `end` to the changes.
     pub(super) fn add(&mut self, start: u64, end: u64) {
         match self.ranges.get_mut(self.count) {
             Some(place) => {
@@ -63,7 +64,7 @@ impl Changes {
         }
     }
 
-    /// Adds all memory.
+    /// Adds all memory to the changes.
     pub(super) fn add_all(&mut self) {
         self.all = true;
     }

@@ -1,4 +1,4 @@
-//! The policy that chooses by predicted arrival.
+//! The `adaptive` policy, which chooses links by predicted arrival.
 
 use super::assignment::{Assignment, SHORTEST_PIECE};
 use super::estimate::duration;
@@ -8,17 +8,18 @@ use super::split::{self, NEXT_LINK, Split};
 use crate::rdma::rail_set::RailSet;
 use knobs::QueuePairs;
 
-/// Packets that leave the home link in less time always take it, in nanoseconds: a processor needs
-/// about as long for each, so they never wait for one another.
+/// A packet that leaves the home link in less than this time always takes it, in nanoseconds: a
+/// processor needs about as long for each packet, so such packets never wait for one another.
 const SHORT: u64 = 500;
 /// Processor time to post on another queue pair than the last one, in nanoseconds.
 const SWITCH: u64 = 30;
-/// The gain that a packet must find on another link than the last one and the home link.
+/// The gain that another link must offer a packet over the last link and the home link.
 #[derive(Clone, Copy)]
 struct Gain {
-    /// In nanoseconds.
+    /// The least gain, in nanoseconds.
     switch: u64,
-    /// The inverse part of the additional time on the wire of a slower link.
+    /// The additional time on the wire of a slower link, divided by this number, is a further
+    /// required gain.
     slower: u64,
 }
 
@@ -26,29 +27,31 @@ const PACKET: Gain = Gain {
     switch: SWITCH,
     slower: 8,
 };
-/// Coalesced packets are short: usually processors limit their stream, and not a link.
+/// The gain required for coalesced packets, a great one: their stream is usually limited by
+/// processors, and not by a link.
 const COALESCED: Gain = Gain {
     switch: 1_000,
     slower: 1,
 };
-/// The least length of a piece, on a link whose horizon holds two of them.
+/// The least length of a piece in bytes, on a link whose horizon holds two such pieces.
 const PIECE: u64 = 16 << 10;
-/// The pieces of a horizon.
+/// The number of pieces of a horizon.
 const PIECES: u64 = 8;
 /// The time without use after which a link is probed, in nanoseconds.
 const PROBE_AFTER: u64 = 10_000_000;
-/// The inverse of the part of a transfer's time that the post of a probe may take.
+/// The time of the post of a probe is at most the transfer's time divided by this number.
 const PROBE_COST: f64 = 100.0;
 
-/// The state of the policy beside that of its links.
+/// The state of the policy, apart from that of its links.
 pub(super) struct Adaptive {
     queue_pairs: QueuePairs,
-    /// The link of the last packet, and that packet's predicted arrival.
+    /// The link of the last packet.
     last: usize,
+    /// The predicted arrival of the last packet, in nanoseconds.
     arrival: u64,
-    /// A packet or piece has been posted since the rank waited.
+    /// True if a packet or piece has been posted since the rank waited.
     is_busy: bool,
-    /// Bytes of packets on the home link that were posted without regard to time.
+    /// The bytes of packets that were posted on the home link without reading the clock.
     untimed: u64,
     pace: Pace,
 }
@@ -86,7 +89,7 @@ impl Adaptive {
         self.backlogged(links, len as u64, now, PACKET)
     }
 
-    /// The link of `len` bytes of coalesced packets: others are on their way.
+    /// The link for `len` bytes of coalesced packets, which are behind other packets.
     pub(super) fn coalesced(
         &mut self,
         links: &mut Links,
@@ -97,7 +100,7 @@ impl Adaptive {
         self.backlogged(links, len as u64, now, COALESCED)
     }
 
-    /// The link of a packet behind others.
+    /// The link for a packet that is behind others.
     fn backlogged(&mut self, links: &mut Links, len: u64, now: u64, gain: Gain) -> usize {
         self.account_untimed(links, now);
         let home = links.home();
@@ -140,8 +143,9 @@ impl Adaptive {
         self.untimed = 0;
     }
 
-    /// The arrival of a packet on `link`. Behind bulk work in one queue pair it waits. In a queue
-    /// pair of its own it shares the wire with that work, packet by packet.
+    /// The predicted arrival of a packet on `link`. In one queue pair with bulk work the packet
+    /// waits for that work. In a queue pair of its own it shares the wire with that work, packet by
+    /// packet.
     fn predict(&self, links: &Links, link: usize, len: u64, now: u64) -> u64 {
         let state = &links.all[link];
         let packets = state.packets_until.max(now);
@@ -190,7 +194,7 @@ impl Adaptive {
     }
 }
 
-/// A packet of `len` bytes leaves the home link in less time than a processor needs for it.
+/// True if a packet of `len` bytes leaves the home link in less time than a processor needs for it.
 fn is_short(links: &Links, len: usize) -> bool {
     let bandwidth = links.all[links.home()].estimate.bandwidth();
     (len as u64).saturating_mul(1_000_000_000 / SHORT) < bandwidth
@@ -223,8 +227,9 @@ fn next_piece(links: &Links, split: &Split, left: u64, now: u64) -> Assignment {
     }
 }
 
-/// The links of `used`, and those that share a slot with one of them and are no slower than half of
-/// it. They cost a long transfer nothing, and only their use shows the total of the slot.
+/// The links of `used`, and those on the same card's slot as one of them that are no slower than
+/// half of it. They cost a long transfer nothing, and only their use shows the total bandwidth of
+/// the slot.
 fn with_slot_mates(links: &Links, used: RailSet) -> RailSet {
     let bandwidth = |link: usize| links.all[link].estimate.bandwidth();
     used.iter().fold(used, |all, link| {
@@ -238,14 +243,14 @@ fn with_slot_mates(links: &Links, used: RailSet) -> RailSet {
     })
 }
 
-/// The length of a piece on a link whose horizon is `horizon` bytes.
+/// The length of a piece on a link whose horizon is `horizon` bytes, in bytes.
 fn piece_len(horizon: u64) -> u64 {
     let len = (horizon / PIECES).max(PIECE).min(horizon / 2);
     (len / SHORTEST_PIECE * SHORTEST_PIECE).max(SHORTEST_PIECE)
 }
 
-/// An unused link to be probed: the transfer takes at least twice as long as the probe, and so long
-/// that the post of the probe does not count.
+/// An unused link to be probed. `None` unless the transfer takes at least twice as long as the
+/// probe, and so long that the post of the probe is negligible.
 fn to_probe(links: &Links, split: &Split, left: u64, now: u64) -> Option<usize> {
     if split.end < PROBE_COST * NEXT_LINK || left < 8 * SHORTEST_PIECE {
         return None;

@@ -1,4 +1,4 @@
-//! The parts of a transfer that links are given.
+//! The answer of a schedule to a transfer: which links carry its next bytes, and how many each.
 
 use crate::rdma::rail_set::MAX_RAILS;
 
@@ -7,16 +7,16 @@ pub(super) const HORIZON: u64 = 100_000;
 /// The shortest piece that is worth a request of its own, in bytes.
 pub(super) const SHORTEST_PIECE: u64 = 4 << 10;
 
-/// The bytes of a transfer for each link.
+/// For each link, the number of bytes of a transfer that it carries.
 pub(in crate::rdma) type Shares = [u64; MAX_RAILS];
 
-/// The links of the next bytes of a bulk transfer.
+/// The answer of a schedule: the links that carry the next bytes of a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rdma) enum Assignment {
-    /// All bytes that are left.
+    /// All bytes that are left, as the share of each link.
     Final(Shares),
-    /// The next `len` bytes.
+    /// The next `len` bytes, which go to `link`.
     Piece { link: usize, len: u64 },
-    /// Every useful link holds its horizon of work.
+    /// No bytes now: every useful link holds its horizon of work.
     Wait,
 }

@@ -1,4 +1,4 @@
-//! The estimate of a bandwidth, learned from completions.
+//! The estimate of the bandwidth of a link or of a card's slot, learned from completions.
 //!
 //! Three figures:
 //! - `recent` follows the samples at once. It limits the work that a link holds;
@@ -7,14 +7,15 @@
 //!   the shares.
 //!
 //! Bound: one completion changes the bandwidth of any link by a factor of 1 + 1/[`STEP`] at most.
-//! The share of a link, its bandwidth divided by the sum, then changes by twice that factor at
-//! most, and over ten completions by (1 + 1/90)²⁰ < 1.25.
+//! The share of a link is its bandwidth divided by the sum of all. So one completion changes the
+//! share by the square of that factor at most, and ten completions by (1 + 1/90)²⁰ < 1.25.
 
-/// The inverse of the largest relative change of a bandwidth per completion.
+/// One completion changes a bandwidth by at most the bandwidth divided by this number.
 const STEP: u64 = 90;
-/// The inverse weight of a sample close to the target.
+/// A sample close to the target moves the target by their difference divided by this number.
 const CALM: u64 = 16;
-/// A sample farther from the target than one part in this is a change, and has half the weight.
+/// A sample is a change if it differs from the target by more than the target divided by this
+/// number. The weight of a change is one half.
 const CHANGE: u64 = 4;
 
 /// The estimate of one bandwidth, in bytes per second.
@@ -35,12 +36,13 @@ impl Estimate {
         }
     }
 
-    /// The bandwidth by which work is shared.
+    /// The bandwidth by which a schedule divides a transfer among links, in bytes per second.
     pub(super) fn bandwidth(&self) -> u64 {
         self.bandwidth
     }
 
-    /// The bandwidth by which posted work is predicted to leave: a fall shows in it at once.
+    /// The bandwidth by which the end of posted work is predicted, in bytes per second. A fall
+    /// shows in it at once.
     pub(super) fn pessimistic(&self) -> u64 {
         self.bandwidth.min(self.recent)
     }
@@ -67,7 +69,7 @@ impl Estimate {
         }
     }
 
-    /// Moves the bandwidth towards its target by at most one step.
+    /// Moves the bandwidth towards the target by at most one step.
     pub(super) fn follow(&mut self) {
         let step = match self.target < self.bandwidth {
             true => self.bandwidth / (STEP + 1),
@@ -88,13 +90,13 @@ fn toward(from: u64, to: u64, step: u64) -> u64 {
     }
 }
 
-/// The bandwidth of `bytes` in `elapsed` nanoseconds.
+/// The bandwidth of `bytes` in `elapsed` nanoseconds, in bytes per second.
 pub(super) fn rate(bytes: u64, elapsed: u64) -> u64 {
     let rate = u128::from(bytes) * 1_000_000_000 / u128::from(elapsed.max(1));
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// The time of `bytes` at `bandwidth`, in nanoseconds.
+/// The time of `bytes` at `bandwidth` bytes per second, in nanoseconds.
 pub(super) fn duration(bytes: u64, bandwidth: u64) -> u64 {
     let time = match bytes.checked_mul(1_000_000_000) {
         Some(product) => return product / bandwidth.max(1),
@@ -103,7 +105,7 @@ pub(super) fn duration(bytes: u64, bandwidth: u64) -> u64 {
     u64::try_from(time).unwrap_or(u64::MAX)
 }
 
-/// The bytes that `bandwidth` carries in `time` nanoseconds.
+/// The number of bytes that `bandwidth` bytes per second carry in `time` nanoseconds.
 pub(super) fn capacity(bandwidth: u64, time: u64) -> u64 {
     let bytes = u128::from(bandwidth) * u128::from(time) / 1_000_000_000;
     u64::try_from(bytes).unwrap_or(u64::MAX)

@@ -13,7 +13,7 @@ pub(in crate::rdma) enum Choice {
     Link(usize),
     /// Equal parts over all links.
     EvenStripe,
-    /// Parts that end together.
+    /// Parts of which the last bytes arrive at the same time.
     Split,
 }
 
@@ -28,7 +28,8 @@ pub(in crate::rdma) struct Prediction {
 }
 
 /// The predictions for a message of `len` bytes on idle links, the choice of the policy first.
-/// `taken`: the choice of a static policy. The adaptive one takes the split that ends first.
+/// `taken`: the choice of a static policy. `None`: the policy is adaptive, and takes the split that
+/// ends first.
 pub(super) fn predictions(links: &Links, taken: Option<Shares>, len: u64) -> Vec<Prediction> {
     let split = split::best(links, len, 0);
     let mut choices: Vec<Shares> = vec![taken.unwrap_or(split.shares)];
@@ -56,7 +57,8 @@ fn name(links: &Links, shares: &Shares, len: u64) -> Choice {
     }
 }
 
-/// The time until the last of `shares` arrives, posted one after the other.
+/// The time until the last of `shares` arrives if they are posted one after the other, in
+/// nanoseconds.
 fn arrival(links: &Links, shares: &Shares) -> u64 {
     let used = links.alive.iter().filter(|&link| shares[link] > 0);
     let used = used.fold(RailSet::default(), RailSet::with);
@@ -70,8 +72,8 @@ fn arrival(links: &Links, shares: &Shares) -> u64 {
     last.unwrap_or(links.all[links.home()].latency)
 }
 
-/// The resource that bounds long messages with these shares: a slot that several links share and
-/// fill, or a link that carries less than its device states, so that something else bounds it.
+/// The resource that bounds long messages with these shares: a card's slot that several links share
+/// and fill, or a link that carries less than its device states, so that something else bounds it.
 pub(super) fn limit(links: &Links, shares: &Shares) -> Option<&'static str> {
     let used = links.alive.iter().filter(|&link| shares[link] > 0);
     let used = used.fold(RailSet::default(), RailSet::with);
@@ -89,7 +91,7 @@ pub(super) fn limit(links: &Links, shares: &Shares) -> Option<&'static str> {
     match slow {
         0 => Some("link"),
         _ if used == 1 => Some("a rail below its stated rate"),
-        // All at once: what they share is the host.
+        // All links are slow: what they share is the host.
         _ if slow == used => Some("memory or bus"),
         // Rails behind one bus may take unequal parts of it.
         _ => Some("a rail below its stated rate, or memory or bus"),

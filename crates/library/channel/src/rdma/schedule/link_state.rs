@@ -1,4 +1,5 @@
-//! The work posted on a link.
+//! The work that is posted on one link, the prediction of its end, and what its completions show
+//! about the link's bandwidth.
 
 use super::assignment::{HORIZON, SHORTEST_PIECE};
 use super::estimate::{Estimate, capacity, duration, rate};
@@ -7,36 +8,38 @@ use super::estimate::{Estimate, capacity, duration, rate};
 const USUAL_LATENCY: u64 = 1_000;
 /// The longest latency that is believed, in nanoseconds.
 const MOST_LATENCY: u64 = 1_000_000_000;
-/// The shortest time of back-to-back completions that makes a sample, in nanoseconds: polls come
-/// late by some hundred.
+/// The shortest time of back-to-back completions that makes a sample, in nanoseconds: polls find
+/// completions some hundred nanoseconds late.
 const RUN: u64 = 10_000;
-/// The shortest time of completions that makes a sample, in times by which they may be late.
+/// A sample takes at least this multiple of the time by which its completions may be found late.
 const LATE_SHARE: u64 = 5;
-/// The work that a link of a long latency holds, in round trips: less than two would leave it idle
-/// between pieces.
+/// The work that a link of a long latency holds, as a multiple of its round trip: less than two
+/// would leave it idle between pieces.
 const TRIPS: u64 = 3;
 /// The longest usual time from a post to its completion that is learned where the peer's process
 /// polls, in nanoseconds. Longer times are those of a process that computes.
 const MOST_ANSWER: u64 = 30_000_000;
-/// The inverse part of the horizon whose time counts as that of an answer, at most.
+/// The horizon divided by this number is the longest work whose whole time counts as time of an
+/// answer. Of the time of longer work only the proportional part counts.
 const COUNTED: u64 = 8;
-/// The inverse weight of a time that is shorter than the usual one.
+/// A time shorter than the usual one lowers the usual one by their difference divided by this
+/// number.
 const FORGET: u64 = 8;
 /// The length of a short packet, by which the home link is chosen, in bytes.
 const SHORT: u64 = 1 << 10;
-/// Posts with a time of their own. Later ones share the last place.
+/// The number of posts that are kept with times of their own. Later ones are merged into the last.
 const POSTS: usize = 16;
 
 /// The attributes of a link from which predictions start.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::rdma) struct LinkTraits {
-    /// Payload in one direction, in bytes per second. 0: unknown.
+    /// The bandwidth of payload in one direction, in bytes per second. 0: unknown.
     pub bandwidth: u64,
-    /// Time from the post of a short write to its arrival, in nanoseconds.
+    /// The time from the post of a short write to its arrival, in nanoseconds.
     pub latency_ns: u64,
     /// The number of the local card. Links of one card share its slot.
     pub card: usize,
-    /// Work completes only while the peer's process polls, and not by the peer's hardware.
+    /// True if work completes only while the peer's process polls, and not by the peer's hardware.
     pub polled: bool,
 }
 
@@ -46,19 +49,20 @@ struct Posts {
     first: u64,
     last: u64,
     bytes: u64,
-    /// Earlier work had not completed.
+    /// True if earlier work had not completed at the time of the post.
     is_behind: bool,
 }
 
-/// A link, as the policies see it.
+/// The state of one link by which the policies choose: its bandwidth, its latency and its posted
+/// work.
 #[derive(Clone)]
 pub(super) struct LinkState {
     pub estimate: Estimate,
     pub latency: u64,
-    /// The shortest time from a post to its completion, if that is beyond the horizon: a latency
-    /// that the device does not know.
+    /// The shortest time from a post to its completion so far, in nanoseconds. If it exceeds the
+    /// horizon, it is a latency that the device does not know.
     trip: Option<u64>,
-    /// Work completes only while the peer's process polls.
+    /// True if work completes only while the peer's process polls.
     polled: bool,
     /// The usual time from a post on the idle link to its completion, in nanoseconds, where the
     /// peer's process polls. It contains the time in which that process has no processor.
@@ -67,27 +71,29 @@ pub(super) struct LinkState {
     pub stated: u64,
     /// The time from the post of a packet of [`SHORT`] bytes to its arrival, by the attributes.
     pub short_arrival: u64,
-    /// The slot that the link shares with others, by position.
+    /// The position in [`Links::slots`](super::links::Links::slots) of the card's slot that the
+    /// link shares with others. `None`: it shares none.
     pub slot: Option<usize>,
-    /// The predicted end of the packets posted.
+    /// The predicted time at which the posted packets have left, in nanoseconds.
     pub packets_until: u64,
-    /// The predicted end of the bulk work posted.
+    /// The predicted time at which the posted bulk work has left, in nanoseconds.
     bulk_until: u64,
-    /// Bulk bytes posted and not complete.
+    /// The number of bulk bytes that are posted and not complete.
     outstanding: u64,
-    /// The time of the latest bulk post.
+    /// The time of the latest bulk post, in nanoseconds.
     pub last_used: u64,
     posts: [Posts; POSTS],
-    /// The oldest place of `posts`, and the places in use.
+    /// The position of the oldest entry of `posts`.
     oldest: usize,
+    /// The number of entries of `posts` in use.
     used: usize,
-    /// The time of the last completion and the most by which that was found late, if that is known
-    /// and more work was posted.
+    /// The time of the last completion, and the greatest delay with which it was found. `None`: the
+    /// delay is unknown, or no more work was posted.
     previous: Option<(u64, u64)>,
     run: Run,
 }
 
-/// Completions of a link or slot that never idled, from `start` on.
+/// Completions of a link or slot that has not idled since `start`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Run {
     start: Option<u64>,
@@ -99,8 +105,8 @@ impl Run {
         *self = Run { start, bytes: 0 };
     }
 
-    /// Adds a completion that was found late by `late` at most. Returns the bandwidth since the
-    /// start, once that is long enough ago.
+    /// Adds a completion that was found at most `late` nanoseconds late. Returns the bandwidth
+    /// since the start, in bytes per second, once the start is long enough ago.
     pub(super) fn add(&mut self, bytes: u64, now: u64, late: u64) -> Option<u64> {
         let start = *self.start.get_or_insert(now);
         self.bytes = self.bytes.saturating_add(bytes);
@@ -114,7 +120,7 @@ impl Run {
     }
 }
 
-/// Knowledge of a bandwidth from one completion.
+/// The bandwidth that follows from one completion, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sample {
     Exactly(u64),
@@ -148,7 +154,7 @@ impl LinkState {
         }
     }
 
-    /// Time from the post of a short write to its completion.
+    /// The time from the post of a short write to its completion, in nanoseconds.
     fn round_trip(&self) -> u64 {
         let learned = self.trip.unwrap_or(0).max(self.answer);
         match learned > HORIZON {
@@ -157,18 +163,18 @@ impl LinkState {
         }
     }
 
-    /// Bulk bytes posted and not complete.
+    /// The number of bulk bytes that are posted and not complete.
     pub(super) fn outstanding(&self) -> u64 {
         self.outstanding
     }
 
-    /// The bytes of the horizon. Counted in bytes posted, not in time passed, so that a link
-    /// without completions gets no more.
+    /// The horizon: the most bulk bytes that may be posted and not complete. It limits bytes
+    /// posted, and not time passed, so that a link without completions gets no more.
     pub(super) fn horizon(&self) -> u64 {
         capacity(self.estimate.pessimistic(), self.horizon_time()).max(SHORTEST_PIECE)
     }
 
-    /// The time for which the link may be given work in advance.
+    /// The time for which the link may be given work in advance, in nanoseconds.
     pub(super) fn horizon_time(&self) -> u64 {
         HORIZON.max(self.round_trip().saturating_mul(TRIPS))
     }
@@ -224,8 +230,8 @@ impl LinkState {
         }
     }
 
-    /// Accounts a completion that was found late by `late` at most. Returns what it teaches about
-    /// the bandwidth.
+    /// Records a completion that was found at most `late` nanoseconds late. Returns the bandwidth
+    /// that follows from it.
     pub(super) fn completed(&mut self, bytes: u64, now: u64, late: Option<u64>) -> Option<Sample> {
         let posts = self.take(bytes);
         self.outstanding = self.outstanding.saturating_sub(bytes);
@@ -249,8 +255,9 @@ impl LinkState {
         sample
     }
 
-    /// Bytes posted on the idle link have completed after `time`. At most a part of the horizon
-    /// counts, so that the time of long work on a slow link does not raise the horizon by itself.
+    /// Learns that bytes posted on the idle link have completed after `time`. At most a part of the
+    /// horizon counts, so that the time of long work on a slow link does not raise the horizon by
+    /// itself.
     fn answered(&mut self, bytes: u64, time: u64) {
         let part = (self.horizon() / COUNTED).max(SHORTEST_PIECE);
         let time = (time / bytes.div_ceil(part).max(1)).min(MOST_ANSWER);
@@ -273,7 +280,7 @@ impl LinkState {
             return None;
         }
         let at_least = Sample::AtLeast(rate(bytes, waited));
-        // Behind work whose end is not known, the time contains part of that work's.
+        // If the end of earlier work is unknown, the time contains a part of that work's time.
         let Some(late) = late.filter(|_| !posts.is_behind || self.previous.is_some()) else {
             self.run.restart(None);
             return Some(at_least);
@@ -303,7 +310,7 @@ impl LinkState {
         Some(Sample::Exactly(rate(bytes, elapsed - overhead)))
     }
 
-    /// Takes `bytes` off the oldest posts. Returns the times of those posts.
+    /// Removes `bytes` from the oldest posts. Returns the times of those posts.
     fn take(&mut self, bytes: u64) -> Option<Posts> {
         let mut taken: Option<Posts> = None;
         let mut left = bytes;
@@ -325,7 +332,7 @@ impl LinkState {
         taken
     }
 
-    /// Forgets the work posted.
+    /// Forgets all work posted on the link, which has failed or works again.
     pub(super) fn forget(&mut self) {
         self.outstanding = 0;
         self.packets_until = 0;

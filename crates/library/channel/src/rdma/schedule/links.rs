@@ -1,4 +1,5 @@
-//! The links of an endpoint.
+//! The links of an endpoint as a schedule sees them: which are live, which is the home link, and
+//! what each can carry now.
 
 use std::array::from_fn;
 
@@ -6,15 +7,16 @@ use super::link_state::{LinkState, LinkTraits, Sample};
 use super::slot::Slot;
 use crate::rdma::rail_set::{MAX_RAILS, RailSet};
 
-/// The links of an endpoint.
+/// The links of an endpoint, with the state by which a policy chooses among them.
 #[derive(Clone)]
 pub(super) struct Links {
     pub all: Vec<LinkState>,
-    /// The slots of cards with two links or more.
+    /// The slots of the cards with two links or more: a slot connects a card to the host.
     pub slots: Vec<Slot>,
     pub alive: RailSet,
     home: usize,
-    /// The home link is the one with the earliest arrival of a short packet, not the first one.
+    /// True if the home link is the one with the earliest arrival of a short packet, and not the
+    /// first one.
     by_arrival: bool,
 }
 
@@ -44,8 +46,8 @@ impl Links {
         }
     }
 
-    /// From now on the home link is the one with the earliest arrival of a short packet, by the
-    /// attributes of the devices: both ends of an endpoint choose the same one.
+    /// Makes the link with the earliest arrival of a short packet the home link from now on. The
+    /// attributes of the devices decide, so that both ends of an endpoint choose the same one.
     pub(super) fn home_by_arrival(&mut self) {
         self.by_arrival = true;
         self.choose_home();
@@ -64,7 +66,7 @@ impl Links {
         self.home
     }
 
-    /// The links with all their work done.
+    /// A copy of the links with all their work done.
     pub(super) fn idle(&self) -> Links {
         let mut links = self.clone();
         links.all.iter_mut().for_each(LinkState::forget);
@@ -86,7 +88,8 @@ impl Links {
         self.choose_home();
     }
 
-    /// Accounts a completion, and learns from it.
+    /// Records a completion on `link`, and learns from it the bandwidths of the link and of its
+    /// card's slot.
     pub(super) fn completed(&mut self, link: usize, bytes: u64, now: u64, late: Option<u64>) {
         let state = &mut self.all[link];
         let sample = state.completed(bytes, now, late);
@@ -117,7 +120,7 @@ impl Links {
         }
     }
 
-    /// Neither `link` nor a link of its slot has bulk work.
+    /// True if neither `link` nor another link of its card's slot has bulk work.
     pub(super) fn is_idle(&self, link: usize) -> bool {
         match self.all[link].slot {
             Some(slot) => self.slots[slot].is_idle(&self.all),
@@ -134,7 +137,7 @@ impl Links {
         }
     }
 
-    /// The time at which everything posted on `link`, and on its slot, will have left.
+    /// The time at which everything posted on `link`, and on its card's slot, will have left.
     pub(super) fn ready(&self, link: usize, now: u64) -> u64 {
         let ready = self.all[link].ready(now);
         match self.all[link].slot {

@@ -7,7 +7,7 @@
 //! - `links`: the links of an endpoint; `link_state`: the work posted on one of them;
 //!   `estimate`: the bandwidth learned from completions; `slot`: the total of links that share a
 //!   card;
-//! - `assignment`: the answer to a transfer;
+//! - `assignment`: the links of the next bytes of a transfer;
 //! - `pace`: the time of packets with few readings of the clock;
 //! - `explain`: predictions for the user.
 //!
@@ -43,12 +43,12 @@ pub(super) use link_state::LinkTraits;
 use links::Links;
 use static_policy::StaticPolicy;
 
-/// The schedules of an endpoint: one for each flow. Sends and reads of this rank do not share the
+/// The schedules of an endpoint: one for each flow. Writes and reads of this rank do not share the
 /// bandwidth of a link, so neither counts as work of the other.
 pub(super) struct Schedules {
-    /// Of packets and writes.
+    /// The schedule of packets and writes.
     pub out: Schedule,
-    /// Of reads.
+    /// The schedule of reads.
     incoming: Schedule,
 }
 
@@ -70,21 +70,21 @@ impl Schedules {
         }
     }
 
-    /// Takes a link into use, or out of it together with all work posted on it.
+    /// Adds a link to those in use, or removes it together with all work posted on it.
     pub(super) fn set_alive(&mut self, link: usize, alive: bool) {
         self.out.set_alive(link, alive);
         self.incoming.set_alive(link, alive);
     }
 }
 
-/// The schedule of one flow of an endpoint: of the bytes that this rank sends, or of those that it
-/// reads.
+/// The schedule of one flow of an endpoint: for the bytes that this rank writes, or for those that
+/// it reads.
 pub(super) struct Schedule {
     links: Links,
     policy: Policy,
 }
 
-/// A policy with its state.
+/// The policy of a schedule, with the state of the policy.
 enum Policy {
     Static(StaticPolicy),
     Adaptive(Adaptive),
@@ -105,7 +105,7 @@ impl Schedule {
         Schedule { links, policy }
     }
 
-    /// The link of the next packet, of `len` bytes. `now` is called only if the policy needs the
+    /// The link for the next packet, of `len` bytes. `now` is called only if the policy needs the
     /// time, in nanoseconds.
     #[inline]
     pub(super) fn packet(&mut self, len: usize, now: impl FnOnce() -> u64) -> usize {
@@ -115,7 +115,7 @@ impl Schedule {
         }
     }
 
-    /// The link of `len` bytes of coalesced packets. `now` as for [`packet`](Schedule::packet).
+    /// The link for `len` bytes of coalesced packets. `now` as for [`packet`](Schedule::packet).
     pub(super) fn coalesced(&mut self, len: usize, now: impl FnOnce() -> u64) -> usize {
         match &mut self.policy {
             Policy::Static(policy) => policy.packet(&self.links),
@@ -123,7 +123,8 @@ impl Schedule {
         }
     }
 
-    /// The rank has waited, or has polled in vain: packets posted earlier are no backlog.
+    /// Records that the rank has waited, or has polled in vain: packets posted earlier are no
+    /// backlog.
     #[inline]
     pub(super) fn idle(&mut self) {
         if let Policy::Adaptive(policy) = &mut self.policy {
@@ -131,7 +132,7 @@ impl Schedule {
         }
     }
 
-    /// The links of the next bytes of a bulk transfer of which `left` bytes are not assigned yet.
+    /// The links for the next bytes of a bulk transfer of which `left` bytes are not assigned yet.
     pub(super) fn assign(&mut self, left: u64, now: u64) -> Assignment {
         match &mut self.policy {
             Policy::Static(policy) => Assignment::Final(policy.shares(&self.links, left)),
@@ -139,13 +140,13 @@ impl Schedule {
         }
     }
 
-    /// `bytes` of bulk work have been posted on `link`.
+    /// Records that `bytes` of bulk work have been posted on `link`.
     pub(super) fn posted(&mut self, link: usize, bytes: u64, now: u64) {
         self.links.all[link].posted(bytes, now);
     }
 
-    /// `bytes` of bulk work on `link` have completed, `late` nanoseconds before `now` at most;
-    /// without it at an unknown time.
+    /// Records that `bytes` of bulk work on `link` have completed, at most `late` nanoseconds
+    /// before `now`. `None`: at an unknown time.
     pub(super) fn completed(&mut self, link: usize, bytes: u64, now: u64, late: Option<u64>) {
         self.links.completed(link, bytes, now, late);
         if let Policy::Adaptive(_) = self.policy {
@@ -153,7 +154,7 @@ impl Schedule {
         }
     }
 
-    /// The bytes of bulk work that `link` may be given now.
+    /// The number of bytes of bulk work that `link` may be given now.
     pub(super) fn room(&self, link: usize) -> u64 {
         match self.links.all.len() {
             1 => u64::MAX,
@@ -174,7 +175,7 @@ impl Schedule {
         }
     }
 
-    /// Takes a link into use, or out of it together with all work posted on it.
+    /// Adds a link to those in use, or removes it together with all work posted on it.
     pub(super) fn set_alive(&mut self, link: usize, alive: bool) {
         self.links.set_alive(link, alive);
         if let Policy::Adaptive(policy) = &mut self.policy {

@@ -3,24 +3,27 @@
 //! A reading costs as much as a twentieth of a short message. Between two readings, the time is the
 //! last reading and the usual time of the packets since.
 
-/// The packets, and their bytes, from one reading of the clock to the next.
+/// The most packets from one reading of the clock to the next.
 const PACKETS: u64 = 8;
+/// The most bytes of packets from one reading of the clock to the next.
 const BYTES: u64 = 16 << 10;
-/// The classes of lengths: logarithms. The longest packets share one.
+/// The number of classes of lengths, by the logarithm to base 2. The longest packets share one
+/// class.
 const CLASSES: usize = 20;
 
 /// The pace of the packets of one burst.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// The last reading of the clock. None: the rank has waited since.
+    /// The last reading of the clock. `None`: the rank has waited since.
     read: Option<u64>,
-    /// The packets since the last reading, and their bytes.
+    /// The number of packets since the last reading.
     packets: u64,
+    /// The bytes of the packets since the last reading.
     bytes: u64,
     /// The time from one packet to the next, in nanoseconds, by the class of their length. 0:
     /// unknown.
     each: [u64; CLASSES],
-    /// The class of these packets.
+    /// The class of the packets since the last reading.
     class: usize,
 }
 
@@ -47,8 +50,8 @@ impl Pace {
         now
     }
 
-    /// Each packet since the last reading took `each` nanoseconds. A sender that had no room for
-    /// one is not slow: the pace falls slowly.
+    /// Learns that each packet since the last reading took `each` nanoseconds. A sender that had no
+    /// room for a packet is not slow: the pace falls slowly.
     fn learn(&mut self, each: u64) {
         let usual = &mut self.each[self.class];
         *usual = match *usual {
@@ -57,7 +60,7 @@ impl Pace {
         };
     }
 
-    /// The rank has waited: the next packet begins a burst.
+    /// Records that the rank has waited: the next packet begins a burst.
     pub(super) fn rest(&mut self) {
         self.read = None;
     }

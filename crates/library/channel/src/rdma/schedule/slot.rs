@@ -1,22 +1,22 @@
-//! The slot of a card that several links share.
+//! The slot of a card: the card's connection to the host, whose bandwidth several links share.
 
 use super::assignment::{HORIZON, SHORTEST_PIECE};
 use super::estimate::{Estimate, capacity, duration};
 use super::link_state::{LinkState, LinkTraits, Run};
 use crate::rdma::rail_set::{MAX_RAILS, RailSet};
 
-/// A slot with two links or more.
+/// The slot of a card with two links or more.
 #[derive(Clone)]
 pub(super) struct Slot {
     links: RailSet,
-    /// The total of the links. It starts from the fastest of them, for the slot carries at least
-    /// that much, and is learned while several are busy.
+    /// The total bandwidth of the links. It starts from that of the fastest link, because the slot
+    /// carries at least that much, and is learned while several are busy.
     pub estimate: Estimate,
     run: Run,
 }
 
 impl Slot {
-    /// The slots of the cards with several links. Each of these links is given its slot.
+    /// The slots of the cards with several links. Records in each of these links its slot.
     pub(super) fn of_cards(traits: &[LinkTraits], all: &mut [LinkState]) -> Vec<Slot> {
         let mut slots = Vec::new();
         for (position, first) in traits.iter().enumerate() {
@@ -47,8 +47,9 @@ impl Slot {
         self.links.iter().filter(busy).count() as u64
     }
 
-    /// Accounts a completion of a link while `sharers` links had work. Returns the fair part of
-    /// each. None: the link had the slot for itself.
+    /// Records a completion of a link while `sharers` links of the slot had work. Returns the
+    /// bandwidth of each of them: an equal part of the slot's. `None`: the link had the slot for
+    /// itself.
     pub(super) fn completed(
         &mut self,
         sharers: u64,
@@ -72,7 +73,7 @@ impl Slot {
         self.links
     }
 
-    /// The bulk bytes that its links may be given now.
+    /// The number of bulk bytes that the links of the slot may be given now.
     pub(super) fn room(&self, all: &[LinkState]) -> u64 {
         let times = self.links.iter().map(|link| all[link].horizon_time());
         let time = times.max().unwrap_or(HORIZON);
@@ -80,7 +81,7 @@ impl Slot {
         horizon.saturating_sub(self.outstanding(all))
     }
 
-    /// No link has bulk work.
+    /// True if no link of the slot has bulk work.
     pub(super) fn is_idle(&self, all: &[LinkState]) -> bool {
         self.links.iter().all(|link| all[link].outstanding() == 0)
     }
@@ -90,12 +91,12 @@ impl Slot {
         outstanding.fold(0, u64::saturating_add)
     }
 
-    /// The time at which the bulk work of all its links will have left.
+    /// The time at which the bulk work of all links of the slot will have left.
     pub(super) fn ready(&self, all: &[LinkState], now: u64) -> u64 {
         now.saturating_add(duration(self.outstanding(all), self.estimate.bandwidth()))
     }
 
-    /// Scales the bandwidths of the links down to the total.
+    /// Scales the bandwidths of the slot's links down to the slot's total.
     pub(super) fn limit(&self, bandwidths: &mut [f64; MAX_RAILS]) {
         let sum: f64 = self.links.iter().map(|link| bandwidths[link]).sum();
         let total = self.estimate.bandwidth() as f64;

@@ -4,16 +4,17 @@ use super::assignment::{SHORTEST_PIECE, Shares};
 use super::links::Links;
 use crate::rdma::rail_set::{MAX_RAILS, RailSet};
 
-/// The time from the post on one link to the post on the next: 300 ns of processor time for a
-/// request and its completion, and 30 ns for another queue pair.
+/// The time from the post on one link to the post on the next, in nanoseconds: 300 of processor
+/// time for a request and its completion, and 30 for another queue pair.
 pub(super) const NEXT_LINK: f64 = 330.0;
-/// The time from a post on the home link to the next one there, with one on another link between.
+/// The time from a post on the home link to the next one there, with a post on another link between
+/// them, in nanoseconds.
 const THERE_AND_BACK: f64 = 2.0 * NEXT_LINK;
-/// A further link must end the transfer sooner by one part in this: the gain of a slower one is
-/// within the error of the estimates.
+/// A further link must end the transfer sooner by at least the transfer's time divided by this
+/// number: a smaller gain is within the error of the estimates.
 const LEAST_GAIN: f64 = 64.0;
 
-/// A split of a transfer.
+/// A split of a transfer over links, and its predicted end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Split {
     pub used: RailSet,
@@ -22,10 +23,11 @@ pub(super) struct Split {
     pub end: f64,
 }
 
-/// The links that can take part: when each could begin, and its latency.
+/// For each link: the time until it is free plus its latency, in nanoseconds. Infinite: it takes no
+/// part.
 struct Starts([f64; MAX_RAILS]);
 
-/// The best split of `len` bytes.
+/// The split of `len` bytes that ends first.
 pub(super) fn best(links: &Links, len: u64, now: u64) -> Split {
     let starts = Starts(std::array::from_fn(|link| {
         match links.alive.contains(link) {
@@ -75,7 +77,7 @@ fn at_home(links: &Links, starts: &Starts, best: Split, len: u64, now: u64) -> S
     }
 }
 
-/// The split over exactly the links of `used`. None: one of them would get less than the shortest
+/// The split over exactly the links of `used`. `None`: one of them would get less than the shortest
 /// piece.
 fn on(links: &Links, starts: &Starts, used: RailSet, len: u64) -> Option<Split> {
     let bandwidths = links.bandwidths(used);
@@ -105,12 +107,12 @@ fn on(links: &Links, starts: &Starts, used: RailSet, len: u64) -> Option<Split> 
     Some(Split { used, shares, end })
 }
 
-/// `share` in whole cache lines.
+/// Rounds `share` down to whole cache lines.
 fn round(share: f64) -> u64 {
     share.max(0.0) as u64 / 64 * 64
 }
 
-/// All of `len` bytes on `link`.
+/// The shares of a transfer whose `len` bytes all go over `link`.
 pub(super) fn single(link: usize, len: u64) -> Shares {
     let mut shares = [0; MAX_RAILS];
     shares[link] = len;

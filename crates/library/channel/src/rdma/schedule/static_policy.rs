@@ -1,4 +1,5 @@
-//! The policies that choose without predictions.
+//! The policies that choose links without predictions: `single`, `stripe`, `round-robin` and
+//! `fixed`.
 
 use super::assignment::Shares;
 use super::links::Links;
@@ -13,7 +14,7 @@ pub(super) struct StaticPolicy {
     policy: RailPolicy,
     stripe_above: u64,
     local_rank: usize,
-    /// Messages that have been dealt by `round-robin`.
+    /// The position among the live links of the next one that `round-robin` uses.
     turn: usize,
 }
 
@@ -52,7 +53,8 @@ impl StaticPolicy {
         link
     }
 
-    /// The link to which the rank is dealt. If that link is dead: one of the others.
+    /// The link that the rank's number on its host selects. If that link is dead: one of the
+    /// others.
     fn fixed(&self, links: &Links) -> usize {
         let dealt = self.local_rank % links.all.len();
         match links.alive.contains(dealt) {
@@ -62,7 +64,7 @@ impl StaticPolicy {
     }
 }
 
-/// The live link number `turn`, counted round.
+/// The live link at position `turn`, modulo the number of live links.
 fn nth_live(links: &Links, turn: usize) -> usize {
     let live = links.live().max(1);
     links.alive.iter().nth(turn % live).unwrap_or(links.home())

@@ -7,7 +7,7 @@ use super::call::Call;
 use crate::Result;
 use crate::algorithms::{Algorithm, Case, Collective};
 
-/// An allgather without levels. `ours` is `None` if this rank's block is in `all` already.
+/// A flat (not two-level) allgather. `ours` is `None` if this rank's block is in `all` already.
 pub(super) async fn flat(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) -> Result<()> {
     if all.total() == 0 {
         return Ok(());
@@ -26,7 +26,7 @@ fn choose(call: &Call<'_>, all: &Blocks) -> Algorithm {
     call.choose(Collective::Allgather, case)
 }
 
-/// Runs an algorithm without levels. This rank's block is in `all` already.
+/// Runs a flat (not two-level) algorithm. This rank's block is in `all` already.
 pub(super) async fn run(call: &Call<'_>, algorithm: Algorithm, all: &Blocks) -> Result<()> {
     match algorithm {
         Algorithm::Linear => linear(call, all).await,
@@ -52,7 +52,7 @@ async fn linear(call: &Call<'_>, all: &Blocks) -> Result<()> {
     Ok(())
 }
 
-/// Blocks go round a circle.
+/// Each rank passes on to its successor, in a ring, the block that it received last.
 async fn ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
     for step in 1..call.size() {
         let (ours, theirs) = (call.before(step - 1), call.before(step));
@@ -67,7 +67,7 @@ async fn ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
     Ok(())
 }
 
-/// Blocks go round a circle in pieces.
+/// A ring as in [`ring`], in which the blocks travel in pieces that fit the cache.
 async fn cached_ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
     for step in 1..call.size() {
         let (ours, theirs) = (call.before(step - 1), call.before(step));
@@ -78,7 +78,8 @@ async fn cached_ring(call: &Call<'_>, all: &Blocks) -> Result<()> {
     Ok(())
 }
 
-/// Partners exchange all that they have: for blocks of one size and a power of two of ranks.
+/// Partners at distance 1, 2, 4… exchange all blocks that they have. Needs blocks of one size and a
+/// power of two of ranks.
 async fn recursive_doubling(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let mut count = 1;
     while count < call.size() {
@@ -93,7 +94,8 @@ async fn recursive_doubling(call: &Call<'_>, all: &Blocks) -> Result<()> {
     Ok(())
 }
 
-/// Collects the blocks of the ranks from this one on, in a circle, then copies each to its place.
+/// Bruck's algorithm: collects the blocks in the order of ranks from this one on, in a circle, then
+/// copies each into its position in `all`.
 async fn bruck(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let size = call.size();
     let room = call.bytes(all.total())?;
@@ -106,7 +108,7 @@ async fn bruck(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let (mut have, mut end) = (1, all.len(call.me()));
     while have < size {
         let count = have.min(size - have);
-        // The other rank lacks the first of our blocks, which follow its own.
+        // The other rank lacks the first `count` of this rank's blocks, which follow its own.
         let (ours, theirs): (usize, usize) = (bytes(0, count), bytes(have, count));
         call.exchange(
             call.before(have),

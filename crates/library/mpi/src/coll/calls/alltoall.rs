@@ -9,10 +9,11 @@ use super::call::Call;
 use crate::Result;
 use crate::algorithms::{Algorithm, Case, Collective};
 
-/// Ranks whose messages are in flight at once.
+/// The number of ranks with which a member exchanges messages at once, unless the algorithm is
+/// pairwise.
 const WINDOW: usize = 32;
 
-/// An exchange without levels.
+/// A flat (not two-level) all-to-all exchange.
 pub(super) async fn flat(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
     run(call, choose(call, take), Some(give), take).await
 }
@@ -27,7 +28,7 @@ fn choose(call: &Call<'_>, take: &Blocks) -> Algorithm {
     call.choose(Collective::Alltoall, case)
 }
 
-/// Runs an algorithm without levels, or the one in place if there is nothing to `give`.
+/// Runs a flat (not two-level) algorithm, or the exchange in place if `give` is `None`.
 pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,
@@ -49,7 +50,7 @@ pub(super) async fn run(
     }
 }
 
-/// Ranks with which a member exchanges at once.
+/// The number of ranks with which a member exchanges messages at once.
 fn window(algorithm: Algorithm) -> usize {
     match algorithm {
         Algorithm::Pairwise => 1,
@@ -57,9 +58,9 @@ fn window(algorithm: Algorithm) -> usize {
     }
 }
 
-/// The members `ours` exchange with the members `theirs`, each with each. `given`, `taken`: the
-/// buffers for and from a member of the other group. `bytes`: of the longest one, or 0 if not all
-/// members know it.
+/// Each of the members `ours` exchanges blocks with each of the members `theirs`. `given` and
+/// `taken` return the buffer for and from a member of the other group. `bytes` is the length of the
+/// longest block, or 0 if not all members know it.
 pub(super) async fn between(
     call: &Call<'_>,
     (ours, theirs): (Range<usize>, Range<usize>),
@@ -69,7 +70,8 @@ pub(super) async fn between(
 ) -> Result<()> {
     let steps = ours.len().max(theirs.len());
     let place = call.me() - ours.start;
-    // In each step pairs exchange: the sum of their places is that of the step, in a circle.
+    // In each step pairs exchange: the sum of their indices is the number of the step, modulo
+    // `steps`.
     let partner = |step: usize| (step + steps - place) % steps;
     let to = |step: usize, buffer: &dyn Fn(usize) -> Buffer| {
         let partner = partner(step);
@@ -85,8 +87,8 @@ pub(super) async fn between(
     windows(call, 0..steps, window(algorithm), give, take).await
 }
 
-/// Exchanges with `window` ranks at once: in each step a buffer is given to one and taken from one.
-/// Empty buffers are not sent.
+/// In each step sends a buffer to one member and receives one from another; `window` steps are in
+/// flight at once. Empty buffers are not sent.
 async fn windows(
     call: &Call<'_>,
     steps: Range<usize>,
@@ -111,7 +113,8 @@ async fn windows(
     Ok(())
 }
 
-/// Few messages of many blocks: for blocks of one size.
+/// Bruck's algorithm: a logarithmic number of messages, each of many blocks. Needs blocks of one
+/// size.
 async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
     let (size, each) = (call.size(), give.len(0));
     let room = call.bytes(size * each)?;
@@ -150,7 +153,8 @@ async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
     Ok(())
 }
 
-/// Pairs of ranks exchange in rounds, each from a copy of its block.
+/// Exchanges in place: in each step this rank sends a copy of a block to one partner, and receives
+/// that partner's block into the original.
 pub(super) async fn in_place(call: &Call<'_>, all: &Blocks) -> Result<()> {
     for round in 0..call.size() {
         let partner = (round + call.size() - call.me()) % call.size();

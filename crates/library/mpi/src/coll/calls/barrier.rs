@@ -5,8 +5,8 @@ use datatype::Buffer;
 use super::call::Call;
 use crate::Result;
 
-/// A barrier without levels. After the exchange at distance d, messages from 2d ranks have reached
-/// each rank, directly or through others.
+/// A flat (not two-level) barrier. After the exchange at distance d, messages from 2d ranks have
+/// reached each rank, directly or through others.
 pub(super) async fn dissemination(call: &Call<'_>) -> Result<()> {
     let mut distance = 1;
     while distance < call.size() {
@@ -22,7 +22,8 @@ pub(super) async fn dissemination(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns on rank 0 once all have come, by a binomial tree.
+/// The first half of a barrier, by a binomial tree: returns on rank 0 once all ranks have entered,
+/// on another rank once it has reported that the ranks below it have entered.
 pub(super) async fn collect(call: &Call<'_>) -> Result<()> {
     let (me, size) = (call.me(), call.size());
     let mut distance = 1;
@@ -38,7 +39,7 @@ pub(super) async fn collect(call: &Call<'_>) -> Result<()> {
     }
 }
 
-/// Returns once rank 0 has begun it, by a binomial tree.
+/// The second half of a barrier, by a binomial tree: returns once rank 0 has entered it.
 pub(super) async fn release(call: &Call<'_>) -> Result<()> {
     let (me, size) = (call.me(), call.size());
     let mut distance = match me {

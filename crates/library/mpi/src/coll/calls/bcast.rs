@@ -6,7 +6,7 @@ use super::call::Call;
 use crate::Result;
 use crate::algorithms::{Algorithm, CHAIN_PIECE as PIECE, Collective, branches};
 
-/// A broadcast without levels.
+/// A flat (not two-level) broadcast.
 pub(super) async fn flat(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     if call.size() == 1 || buffer.is_empty() {
         return Ok(());
@@ -15,7 +15,7 @@ pub(super) async fn flat(call: &Call<'_>, buffer: &Buffer, root: usize) -> Resul
     run(call, algorithm, buffer, root).await
 }
 
-/// Runs an algorithm without levels.
+/// Runs a flat (not two-level) algorithm.
 pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,
@@ -34,7 +34,7 @@ pub(super) async fn run(
     }
 }
 
-/// Along a binomial tree.
+/// Broadcasts along a binomial tree.
 pub(super) async fn binomial(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let size = call.size();
     let place = call.before(root);
@@ -45,8 +45,8 @@ pub(super) async fn binomial(call: &Call<'_>, buffer: &Buffer, root: usize) -> R
     if place > 0 {
         call.receive(call.before(distance), buffer.clone())?.await?;
     }
-    // The farthest first, as its branch is the longest. Each send starts before the last is waited
-    // for.
+    // The farthest child first, as its branch is the longest. Each send starts before the previous
+    // one is complete.
     let mut last = None;
     while distance > 1 {
         distance /= 2;
@@ -63,7 +63,8 @@ pub(super) async fn binomial(call: &Call<'_>, buffer: &Buffer, root: usize) -> R
     }
 }
 
-/// The root sends the message to each rank; where memory is read directly, all read at once.
+/// The root sends the message to each rank. Where receivers read the root's memory, all read at
+/// once.
 async fn linear(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     if call.me() != root {
         return call.receive(root, buffer.clone())?.await;
@@ -77,7 +78,7 @@ async fn linear(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     Ok(())
 }
 
-/// Down a k-ary tree, in pieces: a rank passes each on while it receives the next.
+/// Broadcasts down a k-ary tree, in pieces: a rank passes each piece on while it receives the next.
 async fn tree(call: &Call<'_>, buffer: &Buffer, root: usize, arity: usize) -> Result<()> {
     let (branch, above) = branches::branch(call.before(root), call.size(), arity);
     let member = |place: usize| (place + root) % call.size();
@@ -109,8 +110,8 @@ async fn tree(call: &Call<'_>, buffer: &Buffer, root: usize, arity: usize) -> Re
     Ok(())
 }
 
-/// Blocks go down a binomial tree, then round a circle: each rank sends the message at most about
-/// twice.
+/// Scatters blocks down a binomial tree, then collects them by a ring: each rank sends at most
+/// about twice the message's bytes.
 async fn scatter_allgather(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let size = call.size();
     let place = call.before(root);

@@ -2,12 +2,13 @@
 //! messages.
 //!
 //! The members of both groups form one *joint* group. An operation between two groups is composed
-//! of operations without levels among some of its members: those around a root, those of one group,
-//! or all. Each part chooses its algorithm from the table.
+//! of flat (not two-level) operations among some of its members: those around a root, those of one
+//! group, or all. Each part chooses its algorithm from the table.
 //!
 //! Invariants:
-//! - all members choose alike, because a choice depends on facts that both groups know;
-//! - a rank that names `MPI_PROC_NULL` as the root has no part;
+//! - all members choose the same algorithm, because a choice depends on facts that both groups
+//!   know;
+//! - a rank that names `MPI_PROC_NULL` as the root does not take part;
 //! - operands are combined in the order of the giving group's ranks.
 
 mod reduction;
@@ -33,20 +34,20 @@ use crate::shape::{Shape, Spread};
 use crate::state::State;
 use crate::{Class, Error, Result};
 
-/// The stage of an operation around a root.
+/// The stage number of an operation with a root. Messages of different stages do not match.
 const ROOTED: u64 = 1;
-/// The stage of operations within each group.
+/// The stage number of operations within each group.
 const INSIDE: u64 = 2;
-/// The stages of operations that bring the data of a group to the first member of the other: from
-/// the first group, and from the second.
+/// The stage numbers of operations that bring the data of a group to the first member of the other:
+/// first for the data of the first group, then for those of the second.
 const TO_FIRST_MEMBER: [u64; 2] = [3, 4];
-/// The stage of messages between the first members.
+/// The stage number of messages between the first members of the groups.
 const FIRST_MEMBERS: u64 = 5;
-/// The stage of messages from each member to each of the remote group.
+/// The stage number of messages from each member to each member of the remote group.
 const TO_ALL: u64 = 6;
 
 impl Rank {
-    /// Runs a collective operation on a communicator that has not one group.
+    /// Runs a blocking collective operation on an intercommunicator.
     #[cold]
     #[inline(never)]
     pub(super) fn collective_between(
@@ -61,7 +62,7 @@ impl Rank {
         self.run_in_memory(waiting, &begun, work, comm)
     }
 
-    /// Runs an operation that has begun by messages.
+    /// Runs an operation that has begun, by messages.
     pub(super) fn run_between(
         &self,
         waiting: &Waiting<'_>,
@@ -72,7 +73,7 @@ impl Rank {
         self.block_on(waiting, among, begun.run(self, work))
     }
 
-    /// Starts a collective operation on a communicator that has not one group.
+    /// Starts a nonblocking collective operation on an intercommunicator.
     #[cold]
     #[inline(never)]
     pub(super) fn start_collective_between(
@@ -88,11 +89,11 @@ impl Rank {
     }
 }
 
-/// An operation that has begun.
+/// A collective operation on an intercommunicator, with checked arguments and its tag.
 pub(super) struct Begun {
     pub(super) groups: Arc<Core>,
     pub(super) tag: i32,
-    /// The members begin to agree on their network in it.
+    /// True if this operation is the one in which the members agree on their network.
     begins: bool,
 }
 
@@ -115,8 +116,8 @@ impl Begun {
 }
 
 impl Work {
-    /// Finds what is wrong with the arguments together on an intercommunicator; each alone has been
-    /// checked before.
+    /// Checks the arguments against each other and against the intercommunicator; each alone has
+    /// been checked before.
     pub(super) fn check_between(&self, core: &Core) -> Result<()> {
         match self.signature() {
             Some(signature) => signature.check_between(core),
@@ -124,7 +125,7 @@ impl Work {
         }
     }
 
-    /// Runs the operation between two groups by messages; `call` is that of their joint group.
+    /// Runs the operation between two groups by messages; `call` is the call of their joint group.
     pub(super) async fn between(&self, call: &Call<'_>, groups: &Core) -> Result<()> {
         let done = self.compose(&Between { call, groups }).await;
         done.map_err(|error| numbered(error, groups))
@@ -160,7 +161,7 @@ impl Work {
     }
 }
 
-/// An error of an operation of the joint group, which tells how it numbers the ranks.
+/// Adds to an error of an operation of the joint group how that group numbers the ranks.
 #[cold]
 pub(super) fn numbered(error: Error, groups: &Core) -> Error {
     if error.class != Class::TRUNCATE || error.is_loss() {
@@ -178,15 +179,15 @@ pub(super) fn numbered(error: Error, groups: &Core) -> Error {
     Error::new(error.class, detail)
 }
 
-/// An operation between two groups.
+/// One collective operation on an intercommunicator.
 struct Between<'a> {
-    /// The operation in the joint group.
+    /// This operation, with the members of the joint group.
     call: &'a Call<'a>,
     groups: &'a Core,
 }
 
 impl Between<'_> {
-    /// Runs an operation with a root that moves data.
+    /// Runs an operation that has a root and only moves data.
     async fn around(&self, work: &Work, root: i32) -> Result<()> {
         let root = RootBetween::of(self.groups, root)?;
         let root = match root {
@@ -227,8 +228,8 @@ impl Between<'_> {
         self.exchange(bytes, give, take).await
     }
 
-    /// Exchanges buffers with each member of the remote group. `bytes`: of the longest one, or 0 if
-    /// not all members know it.
+    /// Exchanges buffers with each member of the remote group. `bytes` is the length of the longest
+    /// buffer, or 0 if not all members know it.
     async fn exchange(
         &self,
         bytes: usize,
@@ -256,8 +257,8 @@ impl Between<'_> {
         }
     }
 
-    /// The first member of each group collects the blocks of the other, and distributes them in its
-    /// own.
+    /// The first member of each group gathers the blocks of the other group, and broadcasts them in
+    /// its own.
     async fn allgather_by_firsts(&self, send: &Buffer, receive: &Blocks) -> Result<()> {
         let (ours, theirs) = (self.groups.ours(), self.groups.theirs());
         let stages = match self.groups.is_first() {
@@ -294,7 +295,8 @@ impl Between<'_> {
         self.distribute(receive, theirs.len()).await
     }
 
-    /// Distributes blocks of the first member of this group in it.
+    /// Distributes `count` blocks that the first member of this group has to the others of this
+    /// group.
     async fn distribute(&self, blocks: &Blocks, count: usize) -> Result<()> {
         let members = numbers(self.groups.ours());
         let Some(call) = self.among(&members, INSIDE) else {
@@ -327,7 +329,8 @@ impl Between<'_> {
         Ok(())
     }
 
-    /// The part of the call among these members of the joint group, if this rank is one.
+    /// The part of the call on stage `stage` among these members of the joint group; `None` if this
+    /// rank is not one of them.
     fn among<'b>(&self, members: &'b [u32], stage: u64) -> Option<Call<'b>>
     where
         Self: 'b,
@@ -335,7 +338,7 @@ impl Between<'_> {
         self.call.among(members, self.spread(members), stage)
     }
 
-    /// These members of the joint group by host.
+    /// The distribution over hosts of these members of the joint group.
     fn spread(&self, members: &[u32]) -> Spread {
         let shape = self.call.shape();
         if shape.spread().hosts <= 1 {
@@ -345,7 +348,8 @@ impl Between<'_> {
         Shape::of(hosts.map(|&member| shape.host_of(member as usize) as u32)).spread()
     }
 
-    /// The algorithm of an operation that is `joint` for all members.
+    /// Chooses the algorithm of an operation. `joint`: the facts for all members together. `choose`
+    /// gets these, and the facts of each group.
     fn choose(
         &self,
         collective: Collective,
@@ -370,8 +374,9 @@ impl Between<'_> {
     }
 }
 
-/// The receivers or givers around a root, and the root, by their numbers in the joint group. The
-/// root is the last member, so that the blocks of the others have their numbers.
+/// The members of an operation with a root, by their numbers in the joint group: the ranks of the
+/// group opposite to the root, then the root. So the others keep their numbers as indices of
+/// blocks.
 pub(super) fn around(groups: &Core, root: usize) -> Vec<u32> {
     let (ours, theirs) = (groups.ours(), groups.theirs());
     let others = match theirs.contains(&root) {
@@ -381,7 +386,7 @@ pub(super) fn around(groups: &Core, root: usize) -> Vec<u32> {
     numbers(others.chain(iter::once(root)))
 }
 
-/// A block of this rank. The root has none.
+/// This rank's block; `None` at the root, which has none.
 fn own<'b>(block: &'b Option<Buffer>, root: usize, call: &Call<'_>) -> Option<&'b Buffer> {
     block.as_ref().filter(|_| call.me() != root)
 }

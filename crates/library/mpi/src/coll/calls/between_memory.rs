@@ -1,9 +1,9 @@
 //! Blocking operations between two groups that share memory: by rounds of a collective buffer, by
-//! direct copies, or by messages. Members measure which of the three moves long data fastest.
+//! direct copies, or by messages. The members measure which of the three moves long data fastest.
 //!
-//! Invariant: all members of a buffer take the same turns. The members of each buffer count their
-//! calls alike, and agree on it in the operation after which it is due, under that operation's tag.
-//! So do contests when they compare times.
+//! Invariant: all members of a buffer use the same rounds. They count their calls alike, and agree
+//! on the buffer in the operation after which it is due, by messages with that operation's tag. The
+//! same holds when they compare times.
 
 use std::time::Instant;
 
@@ -30,21 +30,21 @@ use crate::request::Waiting;
 use crate::state::State;
 use crate::{Class, Error, Result};
 
-/// The stage on which members agree on buffers and compare their times.
+/// The stage number of the messages in which members agree on buffers and compare their times.
 const AGREEMENT: u64 = 7;
 
-/// An operation in shared memory, as the members of a buffer perform it.
+/// A collective operation in shared memory, from the view of the members of one buffer.
 pub(super) struct InMemory {
     pub(super) around: Around,
-    /// This rank among the members of the buffer.
+    /// This rank's number among the members of the buffer.
     pub(super) me: usize,
-    /// Their number.
+    /// The number of members of the buffer.
     pub(super) size: usize,
     pub(super) facts: SharedFacts,
 }
 
 impl InMemory {
-    /// The operation, if it has a form for shared memory.
+    /// The operation in shared memory; `None` if it can run only by messages.
     pub(super) fn of(work: &Work, groups: &Core) -> Result<Option<InMemory>> {
         let (ours, theirs) = (groups.members.len(), groups.peers().len());
         let of_all = |facts: SharedFacts| InMemory {
@@ -95,7 +95,7 @@ impl InMemory {
         })
     }
 
-    /// Members can read the data from each other's memory.
+    /// True if members can copy the data from each other's memory.
     fn can_be_direct(&self) -> bool {
         let of = self.facts.collective;
         matches!(of, Collective::Alltoall | Collective::Allgather)
@@ -109,13 +109,14 @@ impl InMemory {
         }
     }
 
-    /// The part of a call of the joint group by which the members agree.
+    /// The part of the joint group's call in which the members of the buffer agree.
     fn among<'b>(&self, joint: &Call<'b>, members: &'b [u32]) -> Result<Call<'b>> {
         let call = joint.among(members, joint.shape().spread(), AGREEMENT);
         call.ok_or_else(|| Error::new(Class::INTERN, "an agreement of other ranks"))
     }
 
-    /// Buffers that the members want: a lane for direct copies is one of its own.
+    /// The number of buffers that the members need: one for blocking calls, and, if all ranks are
+    /// members, another as the lane of direct copies.
     fn buffers(&self) -> usize {
         match self.around {
             None => 2,
@@ -124,19 +125,20 @@ impl InMemory {
     }
 }
 
-/// The next thing that the members of a buffer do.
+/// The next action of the members of a buffer.
 enum Next {
-    /// They agree on a buffer.
+    /// Agree on a collective buffer.
     Agree,
-    /// They compare their times of each [`Way`].
+    /// Compare the members' times of each [`Way`].
     Compare(Subject, [u64; WAYS]),
-    /// They perform the operation. The time counts for this subject.
+    /// Perform the operation by this [`Way`], and record its time for this class of calls, if one
+    /// is given.
     Go(Way, Option<Subject>),
 }
 
 impl Rank {
-    /// Runs an operation that has begun, by the [`Way`] whose turn it is: by messages if it has no
-    /// form for shared memory.
+    /// Runs an operation that has begun, by the [`Way`] that the members choose; by messages if it
+    /// has no form for shared memory.
     pub(super) fn run_in_memory(
         &self,
         waiting: &Waiting<'_>,
@@ -184,7 +186,7 @@ impl Rank {
         Ok(())
     }
 
-    /// The next thing to do for an operation of these members.
+    /// Chooses the next action for an operation of these members.
     fn next_in_memory(&self, shared: &mut SharedBetween, it: &InMemory) -> Next {
         let facts = &it.facts;
         let (way, subject) = match self.algorithms.takes_buffer(facts.published, it.size) {
@@ -195,8 +197,8 @@ impl Rank {
                 let lane = shared.lane.as_ref();
                 let direct = lane.map_or(!shared.buffer.is_ready(), |lane| lane.is_direct);
                 let case = facts.case(it.size, direct && it.can_be_direct());
-                // The table's sizes for direct copies are those of one group. Here a contest or the
-                // user brings them in.
+                // The table's sizes for direct copies were measured within one group. Here only a
+                // contest or the user selects direct copies.
                 let of_table = match self.algorithms.is_free() {
                     true => facts.case(it.size, false),
                     false => case,
@@ -229,7 +231,8 @@ impl Rank {
         }
     }
 
-    /// Makes the members of a buffer agree on it, or find that they have none for now.
+    /// Makes the members try to agree on a buffer; there may be none that is free for all of them
+    /// now.
     #[cold]
     fn agree_between(
         &self,
@@ -257,7 +260,7 @@ impl Rank {
         match buffers.next() {
             Some(buffer) => {
                 shared.buffer = CommBuffer::Ready(Box::new(buffer));
-                shared.contests = agreed.learns.then(Box::default);
+                shared.contests = agreed.contests.map(Box::new);
             }
             None => shared.buffer.put_off(),
         }
@@ -266,7 +269,7 @@ impl Rank {
         Ok(())
     }
 
-    /// Adds up the members' times of each [`Way`], by messages.
+    /// Adds up the members' times of each [`Way`] by messages, and ends the comparison.
     #[cold]
     fn compare_between(
         &self,
@@ -284,7 +287,7 @@ impl Rank {
         self.with_contests(comm, it, |contests| contests.compared(subject, sums))
     }
 
-    /// Calls `then` with the contests of these members, if they learn.
+    /// Calls `then` with the contests of these members, if they have any.
     fn with_contests(
         &self,
         comm: u32,
@@ -337,7 +340,8 @@ pub(super) fn parts(blocks: &Blocks, count: usize) -> Vec<Buffer> {
     (0..count).map(|member| blocks.part(member)).collect()
 }
 
-/// The facts of moved data, of which a member publishes at most `published` bytes.
+/// The facts of an operation that only moves data, in which a member publishes at most `published`
+/// bytes.
 fn facts(collective: Collective, bytes: usize, published: usize) -> SharedFacts {
     SharedFacts {
         collective,

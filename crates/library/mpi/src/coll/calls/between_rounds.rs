@@ -1,8 +1,8 @@
 //! Blocking operations between two groups that share memory, by rounds of collective buffers.
 //!
-//! A broadcast takes rounds of a buffer of the root and the receivers alone, since the other ranks
-//! of the root's group do not even know its length. Operations without a root take rounds of a
-//! buffer of all members, of which each reads what the remote group has published.
+//! A broadcast uses a buffer of the root and the receivers alone, since the other ranks of the
+//! root's group do not even know its length. Operations without a root use a buffer of all members;
+//! each member reads what the remote group has published.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ use crate::comm::{Around, Comm, Core};
 use crate::rank::Rank;
 use crate::request::Waiting;
 
-/// The buffer of some members of an intercommunicator.
+/// The collective buffer of some members of an intercommunicator.
 #[derive(Clone, Copy)]
 struct OfSome(Around);
 
@@ -35,7 +35,7 @@ impl BufferPlace for OfSome {
 }
 
 impl Rank {
-    /// Runs an operation by rounds of the buffer of its members.
+    /// Runs an operation by rounds of its members' buffer.
     pub(super) fn rounds_between(
         &self,
         waiting: &Waiting<'_>,
@@ -80,7 +80,7 @@ impl Rank {
 }
 
 impl BlockingCall<'_, OfSome> {
-    /// Combines the vectors of the remote group, which has these members.
+    /// Combines the vectors of the remote group; `theirs` are its members' numbers.
     fn combine_remote(&self, reduction: &Reduction, theirs: Range<usize>) -> Result<()> {
         let (Some(send), Some(receive)) = (&reduction.send, &reduction.receive) else {
             return Ok(());
@@ -102,9 +102,9 @@ impl BlockingCall<'_, OfSome> {
         Ok(())
     }
 
-    /// Moves buffers from and to each member of the remote group, which are of one size in each
-    /// direction. `published`: the buffers that this rank publishes, and that each remote member
-    /// does; `place`: the number of that for this rank.
+    /// Moves buffers to and from each member of the remote group. In each direction all buffers
+    /// have one size. `published` is the number of buffers that each remote member publishes;
+    /// `place` is the index of this rank's buffer among them.
     fn exchange_remote(
         &self,
         theirs: Range<usize>,
@@ -114,7 +114,7 @@ impl BlockingCall<'_, OfSome> {
     ) -> Result<()> {
         let (given, taken) = (give[0].len(), take[0].len());
         let room = MOST_BYTES / published.max(give.len());
-        // Whole cache lines.
+        // Pieces of whole cache lines.
         let each = (room - room % 64).max(1);
         for at in (0..given.max(taken)).step_by(each) {
             let cut = |all: &[Buffer]| -> Box<[Buffer]> {

@@ -9,12 +9,12 @@ use super::call::Call;
 pub enum Blocks {
     /// Blocks of one size, one after the other.
     Even {
-        /// All blocks.
+        /// The memory of all blocks.
         whole: Buffer,
         /// Bytes of a block.
         each: usize,
     },
-    /// Blocks of any size, anywhere.
+    /// Blocks of any size, anywhere in memory.
     Each(Box<[Buffer]>),
 }
 
@@ -33,7 +33,8 @@ impl Blocks {
         }
     }
 
-    /// These blocks, once this rank's is `own`, unless it is there already.
+    /// Returns these blocks after copying `own`, this rank's block, into them. `None`: it is there
+    /// already.
     pub(super) fn with_own(&self, call: &Call<'_>, own: Option<&Buffer>) -> &Blocks {
         if let Some(own) = own {
             call.copied(own.copy_to(&self.part(call.me())));
@@ -65,12 +66,12 @@ impl Blocks {
         }
     }
 
-    /// The blocks are known to be of one size.
+    /// True if the blocks are known to be of one size.
     pub fn is_even(&self) -> bool {
         matches!(self, Blocks::Even { .. })
     }
 
-    /// All blocks, if they are known to be of one size.
+    /// All blocks as one buffer if they are known to be of one size; otherwise an empty buffer.
     pub(super) fn whole(&self) -> Buffer {
         match self {
             Blocks::Even { whole, .. } => whole.clone(),
@@ -78,7 +79,8 @@ impl Blocks {
         }
     }
 
-    /// The blocks of `count` members from `first` on as one buffer, if they follow each other.
+    /// The blocks of `count` members from `first` on as one buffer; `None` if they need not be
+    /// adjacent.
     pub(super) fn range(&self, first: usize, count: usize) -> Option<Buffer> {
         match self {
             Blocks::Even { whole, each } => Some(whole.slice(first * each, count * each)),

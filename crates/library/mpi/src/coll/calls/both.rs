@@ -1,4 +1,4 @@
-//! Two parts of an operation at once.
+//! Runs two futures of one collective operation concurrently.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use crate::Result;
 
-/// Drives two parts of an operation until both have ended.
+/// Drives two futures of an operation until both have ended or one has failed.
 pub(super) async fn both(
     one: impl Future<Output = Result<()>>,
     other: impl Future<Output = Result<()>>,

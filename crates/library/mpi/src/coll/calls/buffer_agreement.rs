@@ -8,25 +8,26 @@ use super::call::Call;
 use super::reduce::recursive_doubling;
 use super::reduction::Reduction;
 use crate::Result;
+use crate::algorithms::contest::Contests;
 use crate::coll::collective_buffers::CommBuffer;
 use crate::op::Operation;
 use crate::rank::Rank;
 use crate::request::Waiting;
 use crate::state::{Engine, State};
 
-/// The result of an agreement.
+/// The result of an agreement on collective buffers.
 pub(super) struct Agreed {
-    /// The buffers that are free for all members: at most as many as were wanted.
+    /// The buffers that are free for all members: at most the requested number.
     pub(super) buffers: Vec<CollectiveBuffer>,
-    /// Each member can read and write the memory of all.
+    /// True if each member can read and write the memory of all members.
     pub(super) direct: bool,
-    /// All members learn from times.
-    pub(super) learns: bool,
+    /// The contests of the members, if all of them choose algorithms by measured times.
+    pub(super) contests: Option<Contests>,
 }
 
 impl Rank {
-    /// Makes the members agree on collective buffers, one for blocking calls and one for a lane, or
-    /// find that they have none for now.
+    /// Makes the members agree on collective buffers, one for blocking calls and one for a lane.
+    /// Both may be unavailable now.
     #[cold]
     pub(super) fn agree_on_buffer(
         &self,
@@ -53,13 +54,16 @@ impl Rank {
         if let Some(buffer) = buffers.next() {
             entry.lane = Some(engine.lanes.add(buffer, agreed.direct));
             let inherited = entry.contests.take();
-            entry.contests = agreed.learns.then(|| inherited.unwrap_or_default());
+            entry.contests = agreed
+                .contests
+                .map(|new| inherited.unwrap_or(Box::new(new)));
         }
         Ok(())
     }
 }
 
-/// An offer of this rank's. It ends when it is dropped.
+/// This rank's offer of free collective buffers to the other members. Dropping it withdraws the
+/// offer.
 struct Offer<'a> {
     rank: &'a Rank,
     offer: BufferOffer,
@@ -71,7 +75,7 @@ impl Drop for Offer<'_> {
     }
 }
 
-/// Makes the members agree on at most `wanted` buffers.
+/// Makes the members agree on at most `wanted` buffers, and returns those.
 pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<Agreed> {
     let members = call.worlds();
     let offer = {
@@ -84,13 +88,24 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
         offer,
     };
     let mut agreed = agree(call, offer.offer).await?;
-    let (mut direct, mut learns) = (false, false);
+    let (mut direct, mut contests) = (false, None);
     if agreed.free != 0 {
         // All members have joined the memory by now.
         let copies = copies_directly(call.rank, members.iter().copied());
-        let own = u64::from(copies) | u64::from(call.rank.learns()) << 1;
+        let knows = call.rank.lock().engine.messages.knows_kept_costs();
+        let own = [copies, call.rank.learns(), knows];
+        let own = own
+            .iter()
+            .rev()
+            .fold(0, |all, one| all << 1 | u64::from(*one));
         let [common] = combined(call, [own], Op::Band).await?;
-        (direct, learns) = (common & 1 != 0, common & 2 != 0);
+        let [copy, learn, know] = [1, 2, 4].map(|bit| common & bit != 0);
+        direct = copy;
+        contests = learn.then(Contests::default);
+        if let (true, Some(contests)) = (know, &mut contests) {
+            let messages = &call.rank.lock().engine.messages;
+            contests.begin_with(messages.kept_ways(members.len() == 2));
+        }
     }
     let mut buffers = Vec::new();
     while agreed.free != 0 && buffers.len() < wanted {
@@ -106,11 +121,11 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
     Ok(Agreed {
         buffers,
         direct,
-        learns,
+        contests,
     })
 }
 
-/// This rank can read and write the memory of each of these world ranks by itself.
+/// True if this rank can by itself read and write the memory of each of these world ranks.
 fn copies_directly(rank: &Rank, mut members: impl Iterator<Item = usize>) -> bool {
     let mut state = rank.lock();
     members.all(|peer| {
@@ -119,7 +134,7 @@ fn copies_directly(rank: &Rank, mut members: impl Iterator<Item = usize>) -> boo
     })
 }
 
-/// Numbers of all members, combined by an operation.
+/// Combines `own` of all members, number by number, with the operation `op`.
 pub(super) async fn combined<const N: usize>(
     call: &Call<'_>,
     own: [u64; N],
@@ -142,8 +157,8 @@ pub(super) async fn combined<const N: usize>(
     }))
 }
 
-/// The combined offer of all members: the buffers that are free for all, from a round that is new
-/// to all.
+/// Combines the offers of all members: the buffers that are free for all, and the first round
+/// number that no member has used.
 async fn agree(call: &Call<'_>, offer: BufferOffer) -> Result<BufferOffer> {
     let [free] = combined(call, [offer.free], Op::Band).await?;
     let [first_round] = combined(call, [offer.first_round], Op::Max).await?;

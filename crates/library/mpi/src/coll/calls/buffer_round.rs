@@ -1,9 +1,9 @@
-//! One round of a collective buffer, as a small collective operation takes it: each vector carries
-//! a note that names the call.
+//! One round of a collective buffer, used by one small collective call: each vector carries a note
+//! that identifies the call.
 //!
-//! Calls that do not fit together are an error where a member reads a vector of another call, or
-//! waits for the vector of a member that has ended the round without one. Members of which each
-//! waits for the other still do so, as over messages.
+//! Calls that do not match are reported as an error when a member reads a vector of another call,
+//! or waits for the vector of a member that has ended the round without one. Members that wait for
+//! each other deadlock, as they would over messages.
 
 use channel::collective_buffer::{CollectiveBuffer, MOST_BYTES, NOTES, Round, Wake};
 use datatype::{Buffer, Direction};
@@ -12,22 +12,24 @@ use super::blocks::Blocks;
 use crate::algorithms::Collective;
 use crate::{Class, Error, Result};
 
-/// Bits of a note for the length of the vector; above them stands the operation.
+/// The bits that hold the length of the vector in a note, the description of a call beside its
+/// vector; the higher bits hold the kind of call.
 const LENGTH_BITS: u32 = 18;
 
-/// Bit of a note: the members publish names of memory instead of vectors.
+/// The bit of a call's note that is set if members publish remote keys of their memory instead of
+/// vectors.
 const DIRECT: u32 = NOTES >> 1;
 
 const _: () = assert!(MOST_BYTES < 1 << LENGTH_BITS && KINDS <= (DIRECT >> LENGTH_BITS) as usize);
 
-/// Number of kinds of calls.
+/// The number of kinds of calls that notes tell apart.
 const KINDS: usize = Collective::ALL.len() + 2 * ROOTS;
-/// Kinds of a collective whose root reads the vectors of others, beside that of the root 0: the
-/// root's number modulo one more.
+/// The number of extra kinds for a collective whose root reads the vectors of others. The kind
+/// shows the root's number modulo one more than this; remainder 0 has the collective's usual kind.
 const ROOTS: usize = 3;
 
-/// The kind of a call in notes: the collective, and a part of the root's number where notes can
-/// show that members name different roots.
+/// The kind of a call in notes: the collective and, if its root reads the vectors of others, the
+/// root's number modulo a small number, which shows when members name different roots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Kind(u8);
 
@@ -56,7 +58,7 @@ impl Kind {
         Kind(((note & !DIRECT) >> LENGTH_BITS) as u8)
     }
 
-    /// The collective's name.
+    /// The name of the collective.
     pub(super) fn name(self) -> &'static str {
         let collective = match (self.0 as usize).checked_sub(Collective::ALL.len()) {
             None => Collective::ALL[self.0 as usize],
@@ -67,18 +69,18 @@ impl Kind {
     }
 }
 
-/// A call as notes carry it: all members must agree on it.
+/// The description of a call that notes carry. All members must have the same.
 #[derive(Clone, Copy)]
 pub(super) struct NotedCall {
-    /// The note without the length.
+    /// The bits of the call's note above those of the vector's length.
     head: u32,
-    /// Bytes of the vector.
+    /// Bytes of the vector that a member publishes.
     pub(super) len: usize,
 }
 
 impl NotedCall {
-    /// A call in which members publish vectors of `len` bytes, which are names of memory if
-    /// `direct`.
+    /// A call in which members publish vectors of `len` bytes, or, if `direct`, remote keys of
+    /// their memory.
     #[inline(always)]
     pub(super) fn new(kind: Kind, len: usize, direct: bool) -> NotedCall {
         let direct = if direct { DIRECT } else { 0 };
@@ -98,8 +100,9 @@ impl NotedCall {
         Kind::in_note(self.head)
     }
 
-    /// Takes a step of the current round of a buffer. False: it must wait for another member, and
-    /// is to be tried again. An error if that member has ended the round without a vector.
+    /// Executes a step of the current round of a buffer. Returns false if the step must wait for
+    /// another member and be repeated. An error if that member has ended the round without a
+    /// vector.
     #[inline(always)]
     pub(super) fn step(
         self,
@@ -116,22 +119,22 @@ impl NotedCall {
         }
     }
 
-    /// The note of the call, by which others recognize another call.
+    /// The note of the call, by which members detect that another member made another call.
     #[inline(always)]
     fn note(self) -> u32 {
         self.head | self.len as u32
     }
 }
 
-/// The round of a member in one call. It is polled: a step that must wait for another member says
-/// so, and is tried again.
+/// This rank's side of one round of a call. It is polled: a step that must wait for another member
+/// reports that, and is repeated.
 pub(super) struct CallRound<'a> {
     round: Round<'a>,
     noted: NotedCall,
 }
 
 impl CallRound<'_> {
-    /// This rank among the members.
+    /// This rank's number among the members.
     #[inline(always)]
     pub(super) fn me(&self) -> usize {
         self.round.me()
@@ -142,14 +145,14 @@ impl CallRound<'_> {
         self.round.size()
     }
 
-    /// Bytes of the vector.
+    /// Bytes of the vector that a member publishes.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.noted.len
     }
 
     /// Publishes this rank's vector unless it is published already, and wakes the other members.
-    /// False: a member may still read the slot's last vector.
+    /// Returns false while a member may still read the previous vector in the slot.
     #[inline(always)]
     pub(super) fn publish(&mut self, vector: &Buffer) -> bool {
         self.round.publish(self.noted.note(), vector, self.len())
@@ -177,7 +180,7 @@ impl CallRound<'_> {
             })
     }
 
-    /// The number of this rank's block among those that another member has published.
+    /// The index of this rank's block among the blocks that another member has published.
     pub(super) fn block_in(&self, member: usize) -> usize {
         self.me() - usize::from(self.me() > member)
     }
@@ -213,15 +216,15 @@ impl CallRound<'_> {
         Ok(Some(published.map(|vector| vector.bytes(noted.len))))
     }
 
-    /// Ends the round for this rank, and wakes members that may sleep until then.
+    /// Ends the round for this rank, and wakes the sleeping members that `wake` selects.
     #[inline(always)]
     pub(super) fn end(self, wake: Wake) {
         self.round.end(wake);
     }
 }
 
-/// Finds out, now and then, whether the member that a step of this rank waits for has ended the
-/// round without a vector.
+/// Checks, now and then, whether the member for which this rank waits has ended the round without a
+/// vector.
 #[cold]
 fn still_waits(buffer: &CollectiveBuffer, noted: NotedCall) -> Result<bool> {
     let Some(member) = buffer.gone() else {
@@ -252,7 +255,7 @@ fn mismatch(member: usize, theirs: u32, noted: NotedCall) -> Error {
     Error::new(Class::TRUNCATE, detail)
 }
 
-/// The message about members whose calls do not fit together.
+/// The error text for members that made different calls.
 #[cold]
 pub(super) fn different_calls(
     member: usize,

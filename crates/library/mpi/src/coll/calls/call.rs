@@ -1,4 +1,4 @@
-//! A collective operation in flight: its members, and the steps that algorithms consist of.
+//! A collective operation in flight: its members, and the communication steps of algorithms.
 
 use datatype::local_work::LocalWork;
 use datatype::{Buffer, Elements, Predefined, Type};
@@ -14,27 +14,28 @@ use crate::shape::{Shape, Spread};
 use crate::state::Engine;
 use crate::{Error, Result};
 
-/// Bytes of a piece: the elements of one are combined while the next is in flight.
+/// Bytes of a piece: its elements are combined while the next piece is in flight.
 const PIECE: usize = 128 << 10;
 
-/// The number of the last kind of parts of a communicator whose choices are kept apart.
+/// The number, in the cache of algorithm choices, of subsets that are neither within one host nor
+/// one leader of each host.
 const OTHER_PART: u64 = 3;
 
-/// A collective operation in flight, as this rank takes part in it.
+/// A collective operation in flight, from the view of this rank.
 pub(super) struct Call<'a> {
     pub(super) rank: &'a Rank,
     pub(super) core: &'a Core,
-    /// The context of its messages.
+    /// The context of the operation's messages.
     context: u64,
-    /// Tells this operation apart from others in flight on the communicator.
+    /// The tag that separates this operation from others in flight on the communicator.
     tag: i32,
     /// The members that take part, and their hosts; `None`: all members.
     among: Option<(&'a [u32], Spread)>,
     /// Bytes of a piece of a vector that is combined while it travels.
     piece: usize,
-    /// The choice of an algorithm for these members is kept for later calls.
+    /// True if the choice of an algorithm for these members is cached for later calls.
     keeps_choices: bool,
-    /// This rank's number among those.
+    /// This rank's number among the members that take part.
     me: usize,
     size: usize,
 }
@@ -56,9 +57,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The part of this operation on stage `stage` in which these members take part, numbered in
-    /// this order; `spread`: their hosts. `None`: this rank is not one of them. The messages of a
-    /// stage match apart from those of the others, so stages may overlap.
+    /// The part of this operation on stage `stage` among `members`, which are numbered in this
+    /// order; `spread` is their distribution over hosts. `None` if this rank is not one of them.
+    /// Messages of different stages do not match, so stages may overlap in time.
     pub(super) fn among<'b>(
         &self,
         members: &'b [u32],
@@ -80,7 +81,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// This operation in pieces that stay in the caches of the host's processors.
+    /// This operation with pieces that stay in the caches of the host's processors.
     pub(super) fn in_cache(&self) -> Call<'a> {
         Call {
             piece: CACHED_PIECE,
@@ -88,7 +89,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// This operation among members that other calls do not have: choices are not kept.
+    /// This operation among members that other calls do not repeat: the choice of algorithm is not
+    /// cached.
     pub(super) fn unremembered(&self) -> Call<'a> {
         Call {
             keeps_choices: false,
@@ -104,8 +106,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An instance of the persistent operation with the tag `tag`. Those of one operation follow
-    /// each other, so their messages match in order.
+    /// An instance of the persistent operation with the tag `tag`. All instances use that tag: they
+    /// run one after another, so their messages match in order.
     pub(super) fn persistent(rank: &'a Rank, core: &'a Core, tag: i32) -> Call<'a> {
         Call {
             context: core.context | COLLECTIVE | PERSISTENT,
@@ -125,7 +127,7 @@ impl<'a> Call<'a> {
         self.size
     }
 
-    /// The communicator's number of a member that takes part.
+    /// The rank in the communicator of the member with this number among those that take part.
     #[inline(always)]
     fn member(&self, number: usize) -> usize {
         match self.among {
@@ -134,7 +136,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The members that take part, by world rank.
+    /// The world ranks of the members that take part.
     pub(super) fn worlds(&self) -> Vec<usize> {
         let members = (0..self.size()).map(|number| self.member(number));
         members
@@ -154,12 +156,13 @@ impl<'a> Call<'a> {
         (self.me() + self.size() - steps) % self.size()
     }
 
-    /// The communicator's members by host.
+    /// The distribution over hosts of the communicator's members.
     pub(super) fn shape(&self) -> &'a Shape {
         self.core.shape(|world| self.rank.host_of(world))
     }
 
-    /// The facts of this call that decide on its algorithm, for `bytes` of a usual call.
+    /// The facts by which the table chooses the algorithm of this call, if it has `bytes` bytes,
+    /// blocks of one size, and a commutative operation if any.
     pub(super) fn case(&self, bytes: usize) -> Case {
         let spread = match self.among {
             None => self.shape().spread(),
@@ -173,13 +176,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The network between the members, which is known once an algorithm runs.
+    /// The network between the members. They agree on it before an algorithm runs.
     fn network(&self) -> Network {
         let agreed = self.core.network.agreed.get();
         agreed.copied().unwrap_or(Network::MEMORY)
     }
 
-    /// The algorithm of the table for this call.
+    /// The algorithm that the table chooses for this call.
     pub(super) fn choose(&self, collective: Collective, case: Case) -> Algorithm {
         let choose = || self.rank.algorithms.algorithm(collective, case);
         if case.is_in_memory() || !self.keeps_choices {
@@ -195,7 +198,7 @@ impl<'a> Call<'a> {
         recent.get_or((collective, part), &case, choose)
     }
 
-    /// The algorithm for a call between two groups, by `choose`.
+    /// The algorithm for a call between two groups: a cached choice, or the result of `choose`.
     pub(super) fn choose_between(
         &self,
         collective: Collective,
@@ -205,12 +208,12 @@ impl<'a> Call<'a> {
         if joint.is_in_memory() {
             return choose();
         }
-        // Nothing between two groups is shared by parts with one rank of each host.
+        // Subsets with one rank of each host do not occur between two groups.
         let recent = self.core.recent_choices();
         recent.get_or((collective, OTHER_PART), joint, choose)
     }
 
-    /// Starts a send. The buffer must not change until the result is complete.
+    /// Starts a send. The buffer must not change until the returned message is complete.
     #[inline]
     pub(super) fn send(&self, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
         self.start_send(&mut self.rank.lock().engine, to, buffer)
@@ -329,12 +332,12 @@ impl<'a> Call<'a> {
             .ok_or_else(|| self.core.no_such_rank(member as i32))
     }
 
-    /// Temporary memory for bytes.
+    /// Temporary memory for `count` bytes.
     pub(super) fn bytes(&self, count: usize) -> Result<Buffer> {
         Ok(self.elements(count, &Predefined::BYTE.into())?.buffer())
     }
 
-    /// Temporary memory for elements.
+    /// Temporary memory for `count` elements.
     pub(super) fn elements(&self, count: usize, ty: &Type) -> Result<Elements> {
         Ok(self.rank.lock().engine.scratch.elements(count, ty)?)
     }
@@ -345,13 +348,14 @@ impl<'a> Call<'a> {
         self.rank.worked(LocalWork::Copy, bytes, bytes);
     }
 
-    /// Combines elements: inout\[i\] = input\[i\] op inout\[i\].
+    /// Combines elements: `inout[i] = input[i] op inout[i]`.
     #[inline]
     pub(super) fn combine(&self, op: &Operation, input: &Elements, inout: &Elements) -> Result<()> {
         self.combine_part(op, input, inout, inout.bytes())
     }
 
-    /// Combines elements that are a part of vectors of `whole` bytes.
+    /// Combines elements that are a part of vectors of `whole` bytes, as [`combine`](Self::combine)
+    /// does.
     #[inline]
     pub(super) fn combine_part(
         &self,
@@ -364,7 +368,7 @@ impl<'a> Call<'a> {
     }
 
     /// Sends `give` to one member, and combines elements from another into `keep`, piece by piece.
-    /// `first`: the other's elements are the first operand where the order matters.
+    /// `first`: the received elements are the first operand where the order matters.
     pub(super) async fn exchange_and_combine(
         &self,
         (to, give): (usize, Elements),

@@ -1,4 +1,5 @@
-//! Checks of arguments against each other and against the communicator.
+//! Checks of the arguments of a collective operation, against each other and against the
+//! communicator.
 
 use datatype::Buffer;
 
@@ -9,7 +10,8 @@ use crate::comm::Core;
 use crate::{Class, Error, PROC_NULL, ROOT, Result};
 
 impl Signature<'_> {
-    /// Finds what is wrong with the arguments together; each alone has been checked before.
+    /// Checks the arguments against each other and the communicator; each alone has been checked
+    /// before.
     #[inline(always)]
     pub(super) fn check(&self, core: &Core) -> Result<()> {
         let (is_root, needed) = match self.root {
@@ -35,8 +37,8 @@ impl Signature<'_> {
         }
     }
 
-    /// Finds what is wrong with the arguments together on an intercommunicator, where nothing can
-    /// be in place.
+    /// Checks the arguments against each other and an intercommunicator, where `MPI_IN_PLACE` is
+    /// not allowed.
     pub(super) fn check_between(&self, core: &Core) -> Result<()> {
         if self.collective == Collective::Scan {
             return Err(one_group("MPI_Scan and MPI_Exscan need"));
@@ -66,7 +68,8 @@ impl Signature<'_> {
         }
     }
 
-    /// This rank gives and gets the same memory. `is_root`: it has all blocks, if one rank has.
+    /// True if this rank gives and gets the same memory. `is_root`: this rank has the blocks of all
+    /// members.
     #[inline(always)]
     fn is_aliased(&self, is_root: bool, me: usize) -> bool {
         match (self.gives, self.gets) {
@@ -83,21 +86,22 @@ impl Signature<'_> {
     }
 }
 
-/// The block of member `me` begins where `one` does. It stays out of the paths of calls that have
-/// no blocks.
+/// True if the block of member `me` begins where `one` does. It is not inlined, to stay out of the
+/// paths of calls without blocks.
 #[inline(never)]
 fn begins_with(all: &Blocks, me: usize, one: &Buffer) -> bool {
     all.part(me).begins_with(one)
 }
 
-/// The root of an operation between two groups, as a rank sees it.
+/// The root of an operation between two groups, from the view of one rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RootBetween {
-    /// This rank, by `MPI_ROOT`.
+    /// This rank is the root: it passed `MPI_ROOT`.
     Here,
-    /// Another rank of this group, by `MPI_PROC_NULL`: this rank has no part.
+    /// Another rank of this group is the root: this rank passed `MPI_PROC_NULL` and does not take
+    /// part.
     Nowhere,
-    /// The rank with this number in the remote group.
+    /// The root is the rank with this number in the remote group.
     There(usize),
 }
 
@@ -115,14 +119,15 @@ impl RootBetween {
     }
 }
 
-/// The error of an operation for which a communicator has a group too many.
+/// The error of an operation that needs an intracommunicator. `what`: the operation, with the verb
+/// "need".
 #[cold]
 pub(super) fn one_group(what: &str) -> Error {
     let detail = format!("{what} a communicator with one group: this is an intercommunicator");
     Error::new(Class::COMM, detail)
 }
 
-/// Is this rank the root? An error if the root does not exist.
+/// True if this rank is the root. An error if the root does not exist.
 #[inline(always)]
 fn check_root(core: &Core, root: i32) -> Result<bool> {
     if root < 0 || root as usize >= core.size() {

@@ -17,7 +17,7 @@ use super::steps::Step;
 use crate::Result;
 use crate::op::Operation;
 
-/// Vectors are combined for the root, if `ROOT`, or for each member.
+/// A reduction: the root, if `ROOT`, or each member combines the vectors of all.
 pub(super) struct Combine<const ROOT: bool> {
     vectors: Vectors,
     root: i32,
@@ -56,7 +56,8 @@ impl<const ROOT: bool> Step for Combine<ROOT> {
     }
 }
 
-/// The vectors of some members are combined: those of another group than this rank's.
+/// A reduction between two groups: each member combines the vectors of the other group's members,
+/// `of`.
 pub(super) struct CombineOf {
     vectors: Vectors,
     of: Range<usize>,
@@ -97,7 +98,7 @@ impl Step for CombineOf {
     }
 }
 
-/// Vectors are combined for each member of a large group: the first member combines all, and
+/// A reduction to all members of a large group: the first member combines all vectors, and
 /// publishes the result.
 pub(super) struct OneForAll {
     vectors: Vectors,
@@ -148,16 +149,17 @@ impl Step for OneForAll {
     }
 }
 
-/// All publish their vectors, and combine their own parts of them.
+/// A reduction whose result is scattered: all publish their vectors, and each combines its own part
+/// of them.
 pub(super) struct CombineParts<'a> {
     vectors: Vectors,
-    /// The parts of the contribution, where they are not one after the other.
+    /// The parts of this rank's contribution, if they are not adjacent.
     give: Option<&'a Blocks>,
     counts: &'a Counts,
-    /// Bytes of an element.
+    /// Bytes of an element of the vectors.
     element: usize,
-    /// A copy of this rank's part of its contribution, which is not published with the blocks for
-    /// others; the result may replace the original.
+    /// A copy of this rank's own part of its contribution, made if the parts are published as
+    /// blocks for the other members. The result may overwrite the original.
     own: Option<Vec<u8>>,
     left: usize,
 }
@@ -220,11 +222,12 @@ impl Step for CombineParts<'_> {
     }
 }
 
-/// All publish their vectors, and each combines those of the members before it. The last one's is
-/// of no use to others, but a step that begins anew needs it where the result replaces it.
+/// A prefix reduction: all publish their vectors, and each member combines those of the members
+/// before it. Nobody else reads the last member's vector, but in place its step needs the published
+/// copy, since it may be repeated after the result has overwritten the original.
 pub(super) struct CombineBefore {
     vectors: Vectors,
-    /// The result leaves out this rank's contribution.
+    /// True if the result leaves out this rank's contribution.
     exclusive: bool,
     left: usize,
 }
@@ -284,9 +287,9 @@ impl Step for CombineBefore {
 struct Vectors {
     /// This rank's contribution.
     ours: Buffer,
-    /// The contribution stays unchanged: the result goes elsewhere.
+    /// True if the contribution stays unchanged, because the result has memory of its own.
     stays: bool,
-    /// The place of the result; empty where there is none.
+    /// The memory for the result; empty if this rank gets none.
     result: Buffer,
     combine: Option<(Op, Predefined)>,
 }
@@ -309,8 +312,8 @@ impl Vectors {
         }
     }
 
-    /// Combines published vectors into the result, from the one before `left` down to `last`.
-    /// False: a member has not published yet.
+    /// Combines published vectors into the result, from member `left - 1` down to member `last`.
+    /// Returns false if a member has not published yet.
     #[inline(always)]
     fn fold_down(&self, round: &mut CallRound, left: &mut usize, last: usize) -> Result<bool> {
         let (me, size, len) = (round.me(), round.size(), round.len());
@@ -336,8 +339,8 @@ impl Vectors {
         Ok(true)
     }
 
-    /// Calls `then` with a published vector. `own`: it is this rank's; its copy may be outside the
-    /// cache, so its source is taken, which still is in it.
+    /// Calls `then` with a published vector. `own`: it is this rank's vector; then `then` gets the
+    /// original, which is still in the cache, while the published copy may not be.
     #[inline(always)]
     fn instead(
         &self,
@@ -351,7 +354,8 @@ impl Vectors {
         done.unwrap_or_else(|| then(bytes))
     }
 
-    /// Combines two vectors into the result, the lower rank's first.
+    /// Combines two vectors into the result; `low` belongs to the lower rank and is the first
+    /// operand.
     #[inline(always)]
     fn pair(&self, low: &[u8], high: &[u8]) -> Result<()> {
         if let Some((op, ty)) = self.combine {
@@ -360,7 +364,8 @@ impl Vectors {
         Ok(())
     }
 
-    /// Combines a vector, as the first operand, with this rank's contribution, which stays.
+    /// Combines a vector, as the first operand, with this rank's contribution, which is not
+    /// changed.
     fn fold_ours(&self, bytes: &[u8], len: usize) -> Result<()> {
         let pair = |ours: &[u8]| self.pair(bytes, ours);
         if let Some(done) = self.ours.with_dense(0, len, pair) {
@@ -370,7 +375,8 @@ impl Vectors {
         self.fold(bytes, false)
     }
 
-    /// Combines a vector into the result; it comes from a lower rank than those before.
+    /// Combines a vector into the result as the first operand: it belongs to a lower rank than
+    /// those combined before. `first`: there are none before, so it is copied.
     #[inline(always)]
     fn fold(&self, bytes: &[u8], first: bool) -> Result<()> {
         match self.combine {

@@ -1,11 +1,12 @@
-//! Long vectors of members that share memory: each member publishes the names of its buffers, and
-//! the members copy from and to each other's memory at once, each byte as seldom as possible.
+//! Collective operations on long vectors by direct copies: each member publishes the remote keys of
+//! its buffers, and the members copy from and to each other's memory, each byte as seldom as
+//! possible.
 //!
 //! Invariants:
-//! - a member's buffers are read and written by others only between the publication of their names
+//! - a member's buffers are read and written by others only between the publication of their keys
 //!   and the end of the round for all members;
-//! - of a vector that is reduced in place, a part is overwritten only by the member that reduces
-//!   it, after it has read it.
+//! - in a reduction in place, a part of a vector is overwritten only by the member that reduces
+//!   this part, after that member has read it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -21,35 +22,36 @@ use super::lane_turn::LaneTurn;
 use super::signature::{Data, Signature};
 use crate::{Class, Error, Result};
 
-/// Bytes of a published record: the keys of two buffers with their lengths, and a length.
+/// Bytes of a published record: two remote keys, each with the length of its buffer, and the number
+/// of bytes that the member's call moves.
 pub(super) const RECORD: usize = 40;
-/// Bytes of a key with the length of its buffer.
+/// Bytes of a remote key with the length of its buffer.
 const KEY: usize = 16;
 
-/// The token of copies: they are complete at once, so none comes back.
+/// The token of copies. They complete at once, so no completion carries it.
 const TOKEN: Token = Token {
     family: Family::Collectives,
     id: 0,
 };
 
-/// The memory of a member that others may use.
+/// The remote keys of the memory that a member has published: `source` to read, `target` to write.
 #[derive(Clone, Copy)]
 pub(super) struct Memory {
     pub(super) source: RemoteKey,
     pub(super) target: RemoteKey,
 }
 
-/// One operation of members that copy directly.
+/// One collective operation by direct copies, from the view of this rank.
 pub(super) struct Direct<'a> {
     pub(super) call: &'a Call<'a>,
     turn: LaneTurn<'a>,
-    /// Bytes that this rank publishes with its memory, and that it expects with that of others:
-    /// equal, unless members of two groups exchange blocks.
+    /// The number of bytes that this rank publishes with its memory, and the number that it expects
+    /// in the records of others: equal, unless members of two groups exchange blocks.
     bytes: usize,
     expected: usize,
     /// The buffers that others may use until the round ends.
     exposed: Mutex<Vec<Exposure>>,
-    /// A member has ended its part before this rank has.
+    /// True if a member turned out to have ended its part before this rank has.
     is_left: AtomicBool,
 }
 
@@ -78,8 +80,9 @@ impl<'a> Direct<'a> {
         self.explained(done, publishers).await
     }
 
-    /// Copies a block from the memory of each of the members `theirs` to its place in `take`. Each
-    /// member publishes `source`, one run of blocks: that for this rank has the number `place`.
+    /// Copies a block from the memory of each of the members `theirs` into `take`. Each member
+    /// publishes `source`, adjacent blocks; this rank's block has the index `place` in those of
+    /// others.
     pub(super) async fn exchange_remote(
         mut self,
         theirs: Range<usize>,
@@ -99,12 +102,12 @@ impl<'a> Direct<'a> {
         take: &[Buffer],
         place: usize,
     ) -> Result<()> {
-        // A copy must stay until all have read it.
+        // A copy must stay until all members have read it.
         let source = self.as_run(source)?;
         let source = Some(&source).filter(|source| !source.is_empty());
         self.publish(source, None).await?;
         let count = take.len();
-        // Not all copy from one.
+        // Each rank begins with another member, so that not all copy from one at a time.
         for number in (0..count).map(|step| (place + step) % count) {
             let member = theirs.start + number;
             let memory = self.memory(member).await?;
@@ -116,8 +119,8 @@ impl<'a> Direct<'a> {
         self.end().await
     }
 
-    /// The result `done`, or a better one where a member has left: members leave where calls
-    /// differ, and then the record of one that publishes says which.
+    /// Returns `done`, or a better error if a member has left early: members leave where calls
+    /// differ, and the records of the publishers show which call differs.
     async fn explained(&self, done: Result<()>, publishers: Range<usize>) -> Result<()> {
         if self.is_left.load(Relaxed) {
             for member in publishers {
@@ -131,19 +134,22 @@ impl<'a> Direct<'a> {
         self.call.me()
     }
 
-    /// The other members, beginning with the one after this rank, so that not all copy from one.
+    /// The other members, beginning with the one after this rank, so that not all copy from one at
+    /// a time.
     pub(super) fn others(&self) -> impl Iterator<Item = usize> {
         let (me, size) = (self.me(), self.call.size());
         (1..size).map(move |steps| (me + steps) % size)
     }
 
-    /// Publishes the names of the memory that others may read and write.
+    /// Publishes the remote keys of the buffers that others may read (`source`) and write
+    /// (`target`).
     pub(super) async fn publish(
         &self,
         source: Option<&Buffer>,
         target: Option<&Buffer>,
     ) -> Result<()> {
-        // Operations that wait for their turn expose nothing, so each lane exposes two buffers.
+        // Only the operation whose turn it is exposes memory, so a lane exposes at most two buffers
+        // at once.
         self.turn.round(RECORD, |_| Ok(true)).await?;
         let mut record = [0; RECORD];
         for (at, buffer) in [source, target].into_iter().enumerate() {
@@ -165,7 +171,7 @@ impl<'a> Direct<'a> {
             .await
     }
 
-    /// The memory of a member, once it has published it.
+    /// Waits until a member has published its memory, and returns the remote keys.
     async fn memory(&self, member: usize) -> Result<Memory> {
         let mut memory = Memory {
             source: RemoteKey::NONE,
@@ -200,7 +206,7 @@ impl<'a> Direct<'a> {
         Ok(memory)
     }
 
-    /// The memory of all members.
+    /// The remote keys of all members.
     pub(super) async fn memories(&self) -> Result<Vec<Memory>> {
         let mut all = Vec::with_capacity(self.call.size());
         for member in 0..self.call.size() {
@@ -209,8 +215,8 @@ impl<'a> Direct<'a> {
         Ok(all)
     }
 
-    /// Ends the round for this rank, and waits until it has ended for all: then nobody uses this
-    /// rank's memory any more.
+    /// Ends the round for this rank, and waits until it has ended for all members: after that
+    /// nobody uses this rank's memory any more.
     pub(super) async fn end(&self) -> Result<()> {
         self.turn
             .round(RECORD, |round| {
@@ -252,7 +258,7 @@ impl<'a> Direct<'a> {
         Ok(key)
     }
 
-    /// Copies the member's bytes from position `at` on into the whole of `to`.
+    /// Copies from the member's memory, from byte `at` on, into the whole of `to`.
     pub(super) fn copy_in(
         &self,
         member: usize,
@@ -271,7 +277,7 @@ impl<'a> Direct<'a> {
         self.check(member, copied, len)
     }
 
-    /// Copies the whole of `from` into the member's memory, from its position `at` on.
+    /// Copies the whole of `from` into the member's memory, from byte `at` on.
     pub(super) fn copy_out(
         &self,
         member: usize,
@@ -290,8 +296,8 @@ impl<'a> Direct<'a> {
         self.check(member, copied, len)
     }
 
-    /// The end of a copy. A member whose part has failed exposes nothing any more, which is no
-    /// violation of the protocol here.
+    /// Checks the result of a copy. A member whose part has failed no longer exposes memory; that
+    /// is not treated as a violation of the protocol here.
     fn check(&self, member: usize, copied: channel::Result<Transfer>, bytes: usize) -> Result<()> {
         match copied {
             Ok(Transfer::Done) => Ok(()),
@@ -308,7 +314,7 @@ impl<'a> Direct<'a> {
         }
     }
 
-    /// The buffer, or a copy of its data if it is not one run.
+    /// The buffer itself if it is contiguous, otherwise a contiguous copy of its data.
     fn as_run(&self, buffer: &Buffer) -> Result<Buffer> {
         if buffer.as_dense().is_some() {
             return Ok(buffer.clone());
@@ -318,10 +324,10 @@ impl<'a> Direct<'a> {
         Ok(run)
     }
 
-    /// Each member reads a block from the memory of every other.
+    /// Copies a block from the memory of each other member.
     async fn read_all(&self, signature: &Signature<'_>) -> Result<()> {
         let me = self.me();
-        // A copy must stay until all have read it.
+        // A copy must stay until all members have read it.
         let source = self.source(signature)?;
         self.publish(Some(&source), None).await?;
         signature.keep_own(me);
@@ -338,7 +344,7 @@ impl<'a> Direct<'a> {
         self.end().await
     }
 
-    /// The data of this rank that others read, in one run.
+    /// The data of this rank that others read, in contiguous memory.
     fn source(&self, signature: &Signature<'_>) -> Result<Buffer> {
         match (signature.gives, signature.gets) {
             (Data::One(Some(block)), _) => self.as_run(block),
@@ -356,7 +362,7 @@ impl<'a> Direct<'a> {
 }
 
 impl Drop for Direct<'_> {
-    /// An operation that fails ends all accesses, too.
+    /// Retracts the memory also if the operation has failed.
     fn drop(&mut self) {
         let _ = self.retract();
     }

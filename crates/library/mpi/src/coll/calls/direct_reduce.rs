@@ -1,4 +1,4 @@
-//! Reductions of long vectors in shared memory: each member reduces a part, straight from the
+//! Reductions of long vectors in shared memory: each member reduces a part, directly from the
 //! memory of the others.
 //!
 //! Invariant: the operands are combined in one order on all ranks.
@@ -17,7 +17,7 @@ use crate::{Class, Error, Result};
 const PIECE: usize = 64 << 10;
 
 impl Direct<'_> {
-    /// Each member reduces a part.
+    /// Reduces vectors: each member reduces a part, directly from the memory of the others.
     pub(super) async fn combine(
         &self,
         signature: &Signature<'_>,
@@ -37,7 +37,8 @@ impl Direct<'_> {
         }
     }
 
-    /// Each member reduces a part, and writes it to the memory of the root or of all.
+    /// Each member reduces a part of the vectors, and writes the result to the memory of the root
+    /// or of all.
     async fn combine_whole(
         &self,
         signature: &Signature<'_>,
@@ -72,7 +73,7 @@ impl Direct<'_> {
         self.end().await
     }
 
-    /// Each member reduces its own part.
+    /// Each member reduces its own part of the vectors, and keeps the result.
     async fn combine_parts(
         &self,
         signature: &Signature<'_>,
@@ -105,14 +106,14 @@ impl Direct<'_> {
         Ok(())
     }
 
-    /// The elements that a member reduces.
+    /// The range of elements that a member reduces.
     fn part_of(&self, member: usize, count: usize) -> Range<usize> {
         let size = self.call.size();
         count * member / size..count * (member + 1) / size
     }
 
     /// Reduces the elements `part` into `target`, piece by piece. Calls `done` for each piece, with
-    /// its position in bytes and the result.
+    /// its position in the vector in bytes and the result.
     fn fold(
         &self,
         (op, ours): (&Operation, &Elements),
@@ -141,7 +142,7 @@ impl Direct<'_> {
     }
 }
 
-/// Memory for the elements of a vector from `first` on.
+/// Memory for the elements of a vector from index `first` on.
 struct Place {
     elements: Elements,
     first: usize,
@@ -153,9 +154,9 @@ struct Operands<'a> {
     memories: &'a [Memory],
     /// This rank's contribution.
     ours: Elements,
-    /// Position of the piece in the vector, in bytes.
+    /// The position of the piece in the vector, in bytes.
     at: usize,
-    /// Memory for the contribution of another member.
+    /// Temporary memory for the contribution of another member.
     room: Elements,
 }
 
@@ -195,7 +196,7 @@ impl Operands<'_> {
         Ok(())
     }
 
-    /// Combines the contributions of the other members into `sum`, which has this rank's.
+    /// Combines the contributions of the other members into `sum`, which already has this rank's.
     fn fold_others(&self, op: &Operation, sum: &Elements) -> Result<()> {
         for member in (0..self.memories.len()).rev() {
             if member != self.direct.me() {
@@ -206,7 +207,7 @@ impl Operands<'_> {
         Ok(())
     }
 
-    /// Reads the contribution of a member.
+    /// Copies the contribution of a member into `to`.
     fn read(&self, member: usize, to: &Elements) -> Result<()> {
         let source = &self.memories[member].source;
         self.direct.copy_in(member, source, self.at, &to.buffer())

@@ -7,7 +7,7 @@ use super::call::Call;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
-/// A gather of blocks of one size, without levels.
+/// A flat (not two-level) gather of blocks of one size.
 pub(super) async fn flat(
     call: &Call<'_>,
     ours: Option<&Buffer>,
@@ -22,8 +22,8 @@ pub(super) async fn flat(
     run_gather(call, algorithm, ours, all, root).await
 }
 
-/// Gathers by an algorithm without levels; only the linear one serves blocks of any size. `ours` is
-/// `None` if it is in `all`, which only the root has.
+/// Gathers by a flat (not two-level) algorithm; only the linear one handles blocks of different
+/// sizes. `ours` is `None` if this rank's block is in `all` already; only the root has `all`.
 pub(super) async fn run_gather(
     call: &Call<'_>,
     algorithm: Algorithm,
@@ -42,7 +42,7 @@ pub(super) async fn run_gather(
     }
 }
 
-/// Bytes of one block, all of which have one size.
+/// Bytes of one block; all blocks have one size.
 pub(super) fn block_bytes(
     call: &Call<'_>,
     ours: Option<&Buffer>,
@@ -82,8 +82,8 @@ pub(super) async fn gather_linear(
     }
 }
 
-/// The number of members in the branch of a binomial tree that begins at `place`, at `distance`
-/// below its parent. Places are distances from the root.
+/// The number of members in the branch of a binomial tree that begins at `place`, a distance from
+/// the root; `distance` is that to its parent.
 fn branch(call: &Call<'_>, place: usize, distance: usize) -> usize {
     distance.min(call.size() - place)
 }
@@ -96,7 +96,7 @@ async fn gather_at_root(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) ->
         let from = call.after(distance);
         match all.range(from, count) {
             Some(place) if from + count <= call.size() => call.receive(from, place)?.await?,
-            // The branch wraps around to rank 0.
+            // The ranks of the branch wrap around to rank 0, so their blocks are not adjacent.
             _ => {
                 let room = call.bytes(count * each)?;
                 call.receive(from, room.clone())?.await?;
@@ -134,7 +134,7 @@ async fn gather_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()>
     call.send(call.before(parent), room)?.await
 }
 
-/// A scatter of blocks of one size, without levels.
+/// A flat (not two-level) scatter of blocks of one size.
 pub(super) async fn scatter_flat(
     call: &Call<'_>,
     all: Option<&Blocks>,
@@ -149,8 +149,8 @@ pub(super) async fn scatter_flat(
     run_scatter(call, algorithm, all, ours, root).await
 }
 
-/// Scatters by an algorithm without levels; only the linear one serves blocks of any size. `ours`
-/// is `None` if it stays in `all`, which only the root has.
+/// Scatters by a flat (not two-level) algorithm; only the linear one handles blocks of different
+/// sizes. `ours` is `None` if this rank's block stays in `all`, which only the root has.
 pub(super) async fn run_scatter(
     call: &Call<'_>,
     algorithm: Algorithm,

@@ -1,4 +1,5 @@
-//! The members of a reduction that works on a power of two of ranks.
+//! Reductions by algorithms for a power of two of ranks: each surplus rank sends its vector to a
+//! neighbour, which takes part for both and returns the result.
 
 use std::ops::Range;
 
@@ -8,12 +9,13 @@ use super::call::Call;
 use crate::Result;
 use crate::op::Operation;
 
-/// The ranks that take part in an algorithm for a power of two of ranks, in order. Of the first few
-/// pairs of ranks only the second takes part, and represents the first too.
+/// The ranks that take part in an algorithm for a power of two of ranks, in the order of ranks. For
+/// each surplus rank the first ranks have one pair: its second rank takes part, and represents its
+/// first.
 pub(super) struct Halves {
-    /// The number of pairs.
+    /// The number of pairs of which only the second rank participates.
     pairs: usize,
-    /// The number of participants.
+    /// The number of ranks that take part: a power of two.
     pub(super) size: usize,
     /// This rank's number among the participants; `None` if its neighbour represents it.
     pub(super) me: Option<usize>,
@@ -31,7 +33,7 @@ impl Halves {
         Halves { pairs, size, me }
     }
 
-    /// The rank of participant `place`.
+    /// The rank of the participant with the number `place`.
     pub(super) fn rank(&self, place: usize) -> usize {
         if place < self.pairs {
             2 * place + 1
@@ -40,7 +42,7 @@ impl Halves {
         }
     }
 
-    /// The ranks that the participants `places` represent.
+    /// The ranks that the participants with the numbers `places` represent, themselves included.
     pub(super) fn ranks(&self, places: Range<usize>) -> Range<usize> {
         let first = |place: usize| {
             if place < self.pairs {
@@ -52,18 +54,18 @@ impl Halves {
         first(places.start)..first(places.end)
     }
 
-    /// The rank that represents this one, if another does.
+    /// The rank that represents this one; `None` if this rank participates.
     fn delegate(&self, call: &Call<'_>) -> Option<usize> {
         self.me.is_none().then(|| call.me() + 1)
     }
 
-    /// The rank that this one represents beside itself.
+    /// The rank that this one represents beside itself, if any.
     pub(super) fn client(&self, call: &Call<'_>) -> Option<usize> {
         (self.me.is_some() && call.me() < 2 * self.pairs).then(|| call.me() - 1)
     }
 
-    /// Before the algorithm: combines the contributions of represented ranks into those of their
-    /// representatives. False: another rank represents this one.
+    /// To be called before the algorithm: combines the contributions of represented ranks into
+    /// those of their representatives. Returns false if another rank represents this one.
     pub(super) async fn fold(
         &self,
         call: &Call<'_>,
@@ -84,7 +86,7 @@ impl Halves {
         Ok(true)
     }
 
-    /// After the algorithm: sends the result to the represented ranks.
+    /// To be called after the algorithm: sends the result to the represented ranks.
     pub(super) async fn unfold(&self, call: &Call<'_>, result: &Elements) -> Result<()> {
         if let Some(delegate) = self.delegate(call) {
             call.receive(delegate, result.buffer())?.await?;

@@ -1,4 +1,4 @@
-//! The turn of one operation in a lane.
+//! The use of a lane by one collective operation: it waits for its turn, then runs its rounds.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,17 +11,18 @@ use crate::Result;
 use crate::coll::lanes::{Lane, Lanes};
 use crate::rank::Rank;
 
-/// The turn of one operation in a lane. It ends when it is dropped.
+/// The turn of one operation in a lane, a collective buffer for one operation after another.
+/// Dropping it ends the turn.
 pub(super) struct LaneTurn<'a> {
     pub(super) rank: &'a Rank,
     lane: Lane,
     number: u64,
     pub(super) noted: NotedCall,
-    /// A round has begun and not ended.
+    /// True while a round has begun and not ended.
     is_open: AtomicBool,
 }
 
-/// A place in the order of a lane's operations, taken when the operation begins.
+/// The position of an operation in the order of a lane, assigned when the operation begins.
 pub(super) struct Ticket {
     lane: Lane,
     number: u64,
@@ -51,7 +52,7 @@ impl<'a> LaneTurn<'a> {
         }
     }
 
-    /// Repeats a step on the lane's buffer until it says that it is done.
+    /// Repeats a step on the lane's buffer until the step returns true.
     async fn repeat(
         &self,
         mut step: impl FnMut(&mut CollectiveBuffer) -> Result<bool>,
@@ -68,7 +69,7 @@ impl<'a> LaneTurn<'a> {
     }
 
     /// Repeats a step of the current round, in which members publish vectors of `len` bytes, until
-    /// it says that it is done.
+    /// the step returns true.
     pub(super) async fn round(
         &self,
         len: usize,
@@ -79,7 +80,7 @@ impl<'a> LaneTurn<'a> {
         self.repeat(|buffer| noted.step(buffer, &mut step)).await
     }
 
-    /// The last step has ended the round.
+    /// Records that the last step has ended the round.
     pub(super) fn has_ended(&self) {
         self.is_open.store(false, Relaxed);
     }

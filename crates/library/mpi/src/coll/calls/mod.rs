@@ -1,33 +1,35 @@
 //! Collective operations (MPI 5.0 §6).
 //!
-//! [`Work`] is an operation with its arguments. Its *signature* says what each rank gives and gets;
-//! from it follow the checks, the facts by which the table of `crate::algorithms` chooses, and what
-//! members that share memory publish. Three engines run an operation (`start` chooses):
+//! [`Work`] is an operation with its arguments. Its *signature* describes the data that each rank
+//! gives and gets; from it follow the checks, the facts by which the table of `crate::algorithms`
+//! chooses, and the data that members publish in shared memory. An operation runs by one of three
+//! methods (`start` chooses):
 //! - *messages*: an algorithm is an `async fn` over a `Call`, written once; a blocking call drives
 //!   it on its own stack, a nonblocking one leaves it to progress. Algorithms of two levels
-//!   (`two_level_*`) are composed of flat ones, which know nothing of levels;
+//!   (`two_level_*`: within each host, and among one leader of each) are composed of flat ones,
+//!   which ignore hosts;
 //! - *rounds*: members that share memory publish vectors in a collective buffer (`steps`; `pieces`
 //!   of long ones). Blocking calls of one communicator use one buffer, nonblocking ones take turns
 //!   in another (`crate::coll::lanes`), and each persistent operation has its own;
-//! - *direct copies*: members publish names of their memory in such a round (`direct`).
+//! - *direct copies*: members publish remote keys of their memory in such a round (`direct`).
 //!
 //! Between the two groups of an intercommunicator, `between` composes each operation of flat ones;
 //! in shared memory `between_memory` runs some by rounds (`between_rounds`) or direct copies.
 //!
-//! A new collective takes:
-//! - here a variant of [`Work`], with its row in the table `operations`;
+//! To add a collective operation:
+//! - add a variant of [`Work`] here, with its row in the table `operations`;
 //! - a file with its flat algorithms;
 //! - its composition in `between`;
-//! - in `crate::algorithms` a variant of `Collective`, with its rows and its cost;
-//! - in the crate `abi` its procedures.
+//! - a variant of `Collective` in `crate::algorithms`, with its rows and its cost;
+//! - its procedures in the crate `abi`.
 //!
-//! An operation of a new shape, such as another order of combining, takes a step in `steps` or
-//! `combining_steps` as well, and one whose levels are of use its composition in `two_level_*`.
+//! An operation of a new shape, such as another order of combining, also needs a step in `steps` or
+//! `combining_steps`; one that gains from two levels also its composition in `two_level_*`.
 //!
 //! Invariants:
 //! - no lock is held while a user's operation runs;
 //! - two members start the messages between them in one operation in the same order;
-//! - an operation that failed leaves nothing posted.
+//! - an operation that failed leaves no receive posted.
 
 mod allgather;
 mod alltoall;
@@ -91,10 +93,11 @@ use crate::topology::Topology;
 /// buffer that is significant at the root only on the other ranks.
 ///
 /// A root is named by its rank in the communicator. On an intercommunicator the ranks of the other
-/// group name it so, the root itself passes [`ROOT`](crate::ROOT), and the others of its group pass
-/// [`PROC_NULL`](crate::PROC_NULL): they have no part, and their buffers are of no account.
+/// group pass that rank, the root itself passes [`ROOT`](crate::ROOT), and the other ranks of its
+/// group pass [`PROC_NULL`](crate::PROC_NULL): they do not take part, and their buffers are
+/// ignored.
 #[derive(Clone, Debug)]
-// A tag of its own: one hidden in a field costs some instructions wherever the kind is asked for.
+// An explicit tag: one hidden in a field costs some instructions wherever the variant is tested.
 #[repr(u8)]
 pub enum Work {
     /// `MPI_Barrier`.
@@ -108,70 +111,70 @@ pub enum Work {
     },
     /// `MPI_Gather`: every member sends an equal number of bytes.
     Gather {
-        /// This rank's block.
+        /// The block that this rank sends.
         send: Option<Buffer>,
-        /// All blocks, at the root.
+        /// The memory for the blocks of all members; present only at the root.
         receive: Option<Blocks>,
         /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Gatherv`: only the root knows the sizes of all blocks.
     Gatherv {
-        /// This rank's block.
+        /// The block that this rank sends.
         send: Option<Buffer>,
-        /// All blocks, at the root.
+        /// The memory for the blocks of all members; present only at the root.
         receive: Option<Blocks>,
         /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Scatter`: every member gets an equal number of bytes.
     Scatter {
-        /// All blocks, at the root.
+        /// The blocks for all members; present only at the root.
         send: Option<Blocks>,
-        /// This rank's block.
+        /// The memory for the block that this rank receives.
         receive: Option<Buffer>,
         /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Scatterv`: only the root knows the sizes of all blocks.
     Scatterv {
-        /// All blocks, at the root.
+        /// The blocks for all members; present only at the root.
         send: Option<Blocks>,
-        /// This rank's block.
+        /// The memory for the block that this rank receives.
         receive: Option<Buffer>,
         /// The root's rank, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Allgather` and `MPI_Allgatherv`.
     Allgather {
-        /// This rank's block.
+        /// The block that this rank sends.
         send: Option<Buffer>,
-        /// All blocks.
+        /// The memory for the blocks of all members.
         receive: Blocks,
     },
     /// `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw`.
     Alltoall {
         /// A block for each member.
         send: Option<Blocks>,
-        /// A block from each member.
+        /// The memory for a block from each member.
         receive: Blocks,
     },
     /// `MPI_Neighbor_allgather` and `MPI_Neighbor_allgatherv`.
     NeighbourAllgather {
         /// The block for all destinations.
         send: Buffer,
-        /// A block from each source.
+        /// The memory for a block from each source.
         receive: Blocks,
-        /// The neighbours.
+        /// The topology, which names the neighbours.
         topology: Arc<Topology>,
     },
     /// `MPI_Neighbor_alltoall`, `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`.
     NeighbourAlltoall {
         /// A block for each destination.
         send: Blocks,
-        /// A block from each source.
+        /// The memory for a block from each source.
         receive: Blocks,
-        /// The neighbours.
+        /// The topology, which names the neighbours.
         topology: Arc<Topology>,
     },
     /// `MPI_Reduce`.
@@ -200,7 +203,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The data that this rank gives and gets. Returns `None` if only its neighbours take part.
+    /// The data that this rank gives and gets. `None`: the operation is among neighbours.
     #[inline(always)]
     fn signature(&self) -> Option<Signature<'_>> {
         self.with_signature(
@@ -209,7 +212,8 @@ impl Work {
         )
     }
 
-    /// Finds what is wrong with the arguments together; each alone has been checked before.
+    /// Checks the arguments against each other and the communicator; each alone has been checked
+    /// before.
     #[inline(always)]
     fn check(&self, core: &Core) -> Result<()> {
         let check = self.with_signature(
@@ -219,7 +223,8 @@ impl Work {
         check.unwrap_or(Ok(()))
     }
 
-    /// The facts of the operation, if members that share memory could use it.
+    /// The facts by which members that share memory run the operation. `None`: only messages can
+    /// carry it.
     #[inline(always)]
     fn shared(&self, me: usize, size: usize) -> Option<SharedFacts> {
         let facts = self.with_signature(
@@ -229,12 +234,12 @@ impl Work {
         facts.flatten()
     }
 
-    /// Parts of the operation's vectors can be copied directly between members.
+    /// True if parts of the operation's vectors can be copied directly between members.
     fn can_be_direct(&self) -> bool {
         self.signature().is_some_and(|it| it.can_be_direct())
     }
 
-    /// The algorithm of the table, for messages. `None`: there is nothing to do.
+    /// The algorithm that the table chooses for messages. `None`: there is nothing to do.
     fn algorithm(&self, call: &Call<'_>) -> Option<Algorithm> {
         match self.signature() {
             Some(signature) => signature.choose(call),
@@ -251,9 +256,9 @@ impl Work {
     }
 }
 
-/// The table of operations by messages. A row has a kind of [`Work`]; its signature, if it is not
-/// among neighbours; its algorithms without levels; and those of two levels, whose futures have
-/// memory of their own.
+/// The table of operations by messages. A row has a variant of [`Work`]; its signature, unless the
+/// operation is among neighbours; its flat algorithms; and those of two levels, whose futures are
+/// boxed.
 macro_rules! operations {
     (($call:ident, $algorithm:ident) $(
         $kind:pat => {
@@ -263,9 +268,8 @@ macro_rules! operations {
         }
     )+) => {
         impl Work {
-            /// Calls `then` with the [`signature`](Self::signature). The call stands in each arm,
-            /// so that whatever follows from the shape of a signature is known when `then` is
-            /// compiled.
+            /// Calls `then` with the [`signature`](Self::signature). The call is repeated in each
+            /// arm, so that the compiler knows the shape of the signature when it compiles `then`.
             #[inline(always)]
             #[allow(unused_variables, reason = "some fields are for algorithms only")]
             fn with_signature<'a, T>(&'a self, then: impl FnOnce(Signature<'a>) -> T) -> Option<T> {
@@ -274,7 +278,7 @@ macro_rules! operations {
                 }
             }
 
-            /// Runs an algorithm by messages.
+            /// Runs the operation by messages with this algorithm.
             async fn run(&self, $call: &Call<'_>, $algorithm: Algorithm) -> Result<()> {
                 match self {
                     $($kind => match $algorithm {
@@ -284,8 +288,9 @@ macro_rules! operations {
                 }
             }
 
-            /// Runs an algorithm by messages, and returns when this rank's part is done. Each
-            /// operation has a future of its own, so that none pays for the size of the largest.
+            /// Runs the operation by messages with this algorithm, and returns when this rank's
+            /// part is done. Each operation has a future of its own, so none has the size of the
+            /// largest.
             fn run_blocking(
                 &self,
                 waiting: &Waiting,

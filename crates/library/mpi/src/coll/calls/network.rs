@@ -1,9 +1,9 @@
-//! The agreement of a communicator's members on their network.
+//! The agreement of a communicator's members on the properties of their network.
 //!
-//! Devices of different hosts may report different numbers, and all members must choose the same
-//! algorithm. So the members of a communicator on several hosts take the worst of their numbers, in
-//! the first collective operation that they begin; later ones wait for that. On one host all ranks
-//! have the same devices, and nothing is exchanged.
+//! Devices of different hosts may report different numbers, but all members must choose the same
+//! algorithm. So the members of a communicator on several hosts agree on the worst of their numbers
+//! in their first collective operation; later operations wait for that. On one host all ranks have
+//! the same devices, and nothing is exchanged.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::op::Operation;
 use crate::rank::Rank;
 
 impl Rank {
-    /// The network by the numbers of this rank's devices.
+    /// The properties of the network according to this rank's devices.
     pub(crate) fn own_network(&self) -> Network {
         let own = self.lock().engine.router.report().network();
         let Some(paths) = own.device else {
@@ -46,7 +46,8 @@ impl Rank {
     }
 }
 
-/// Returns once the network between the members is known. `begins`: this is their first operation.
+/// Returns once the network between the members is known. `begins`: this operation is the one that
+/// agrees.
 #[inline]
 pub(super) async fn settle(call: &Call<'_>, begins: bool) -> Result<()> {
     if call.core.network.agreed.get().is_some() {
@@ -72,15 +73,15 @@ async fn find(call: &Call<'_>, begins: bool) -> Result<()> {
     }
     let network = agree(&call.on_stage(STAGES - 1)).await?;
     agreed.get_or_init(|| network);
-    // Operations that wait for it are driven when the count changes.
+    // Operations that wait for the agreement are polled when this count changes.
     call.rank.lock().engine.messages.requests.completions += 1;
     Ok(())
 }
 
-/// The numbers of a network on which members agree.
+/// The number of values on which the members agree.
 const NUMBERS: usize = 2 * PathCosts::COUNT + 1;
 
-/// The worst numbers of all members.
+/// The worst values of all members.
 async fn agree(call: &Call<'_>) -> Result<Network> {
     let own = call.rank.own_network();
     let alone = call.shape().beside(call.core.rank).len() == 1;
@@ -108,8 +109,8 @@ async fn agree(call: &Call<'_>) -> Result<Network> {
 }
 
 impl Rank {
-    /// Makes the members agree beside the program, in the initialization of the persistent
-    /// operation with the tag `tag`.
+    /// Makes the members agree on their network by a detached request, in the initialization of the
+    /// persistent operation with the tag `tag`.
     pub(super) fn agree_beside(self: &Arc<Rank>, core: &Arc<Core>, tag: i32) -> Result<()> {
         let (rank, of) = (self.clone(), core.clone());
         let request = self.spawn(Some(core.context), async move {

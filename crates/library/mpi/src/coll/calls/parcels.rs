@@ -1,5 +1,5 @@
-//! Messages between members in a collective operation that is not one of communicators: a
-//! collective access to a file.
+//! Sends and receives for collective accesses to files, which are not collective operations of
+//! communicators but use the same messages (`call`).
 
 use datatype::Buffer;
 
@@ -9,19 +9,20 @@ use crate::Result;
 use crate::comm::Core;
 use crate::rank::Rank;
 
-/// The messages of one collective operation.
+/// The messages of one collective access to a file.
 pub(crate) struct Parcels<'a>(Call<'a>);
 
 /// A message in flight. A receive that is dropped before its end is cancelled.
 pub(crate) type Parcel<'a> = Pending<'a>;
 
 impl<'a> Parcels<'a> {
-    /// The messages of the operation with this tag. Those of different stages match apart.
+    /// The messages of the access with this tag, on stage `stage`. Messages of different stages do
+    /// not match.
     pub(crate) fn new(rank: &'a Rank, core: &'a Core, tag: i32, stage: u64) -> Parcels<'a> {
         Parcels(Call::new(rank, core, tag).on_stage(stage))
     }
 
-    /// Starts a send. The buffer must not change until the result is complete.
+    /// Starts a send. The buffer must not change until the returned message is complete.
     pub(crate) fn send(&self, to: usize, buffer: Buffer) -> Result<Parcel<'a>> {
         self.0.send(to, buffer)
     }

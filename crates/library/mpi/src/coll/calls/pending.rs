@@ -1,4 +1,4 @@
-//! A message of a collective operation in flight.
+//! A send or receive that a collective operation has started, as a future of its completion.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,12 +8,12 @@ use crate::rank::Rank;
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
-/// A message in flight. A receive that is dropped before its end is cancelled.
+/// A send or receive in progress. A receive that is dropped before its end is cancelled.
 pub(crate) struct Pending<'a> {
     pub(super) rank: &'a Rank,
-    /// `None` once it is complete.
+    /// The request of the message; `None` once it is complete.
     pub(super) request: Option<RequestId>,
-    /// Bytes that a receive must get.
+    /// The number of bytes that a receive must get; `None` for a send.
     pub(super) expected: Option<u64>,
     pub(super) peer: usize,
 }
@@ -47,7 +47,8 @@ impl Pending<'_> {
             Class::TRUNCATE => "more".to_string(),
             Class::SUCCESS => format!("{}", status.bytes),
             class => {
-                // Only a loss ends a message of the library so.
+                // Only the loss of a peer ends a message of the library with an error of this
+                // class.
                 let lost = self.rank.lock().engine.loss_with(class);
                 let failed = || format!("the message from or to rank {} failed", self.peer);
                 return lost.unwrap_or_else(|| Error::new(class, failed()));
@@ -57,7 +58,7 @@ impl Pending<'_> {
     }
 }
 
-/// The error of a member that sent another number of bytes than was expected from it.
+/// The error of a member that sent another number of bytes than this rank expects.
 #[cold]
 pub(super) fn wrong_length(member: usize, sent: usize, expected: usize) -> Error {
     mismatch(member, &sent.to_string(), expected as u64)
@@ -80,7 +81,7 @@ impl Drop for Pending<'_> {
 }
 
 impl Pending<'_> {
-    /// Gives up the request of an operation that failed: nothing will wait for it.
+    /// Gives up the request of an operation that failed: nobody will wait for it.
     #[cold]
     fn abandon(&self, id: RequestId) {
         let state = &mut *self.rank.lock();

@@ -1,8 +1,8 @@
 //! Persistent collective operations (MPI 5.0 §6.13): their arguments are checked once, and their
 //! messages have a tag of their own.
 //!
-//! The members of one host agree on a collective buffer of the operation's own when they first
-//! start it, and choose its algorithm then; later instances only use both.
+//! The members of one host agree on a collective buffer for the operation alone when they first
+//! start it, and choose its algorithm then; later instances reuse both.
 
 use channel::MappedMemory;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -23,8 +23,8 @@ use crate::rank::Rank;
 use crate::request::{PersistentCollective, RequestId, Template};
 use crate::{Class, Error, Result};
 
-/// Instances that try to agree on a collective buffer: there may be none for some time, or another
-/// agreement may be in progress.
+/// The number of instances that try to agree on a collective buffer: all may be in use for some
+/// time, or another agreement may be in progress.
 const TRIALS: u32 = 4;
 
 /// A persistent collective operation of a rank.
@@ -34,16 +34,18 @@ struct Collective {
     plan: Arc<Plan>,
 }
 
-/// The operation, and the engine that performs its instances.
+/// The operation, and the method that performs its instances.
 struct Plan {
     work: Arc<Work>,
     core: Arc<Core>,
     tag: i32,
-    /// Attempts left to agree on a buffer.
+    /// The number of attempts left to agree on a buffer.
     trials: AtomicU32,
-    /// The lane of the operation's own, and its algorithm there.
+    /// The lane that only this operation uses, with the facts and the algorithm that it uses there.
+    /// Empty: the members have agreed on none.
     lane: OnceLock<(Lane, SharedFacts, Algorithm)>,
-    /// An instance, if one round is enough.
+    /// The one round of the collective buffer that performs an instance. Empty: an instance takes
+    /// several rounds, or messages.
     round: OnceLock<Round>,
 }
 
@@ -59,7 +61,7 @@ impl Rank {
         let core = entry.core.clone();
         let begins = core.joint().network.begin();
         let tag = entry.persistent_tag();
-        // A buffer is worth while if the operation would use it.
+        // A buffer is worthwhile if the operation would use it.
         let shares_memory = state.engine.router.shares_memory(core.members.iter());
         let uses_buffer = !core.is_inter() && planned(self, &core, &work, true).is_some();
         let trials = match uses_buffer && shares_memory {
@@ -123,7 +125,7 @@ impl PersistentCollective for Collective {
 }
 
 impl Plan {
-    /// Tries to agree on a buffer, for later instances.
+    /// Tries to agree on a buffer for later instances.
     async fn settle(&self, call: &Call<'_>) -> Result<()> {
         let agreed = agree_on_buffers(call, 1).await?;
         let planned = planned(call.rank, &self.core, &self.work, agreed.direct);
@@ -149,7 +151,7 @@ impl Plan {
     }
 }
 
-/// The algorithm in a lane, if it is one for members that share memory.
+/// The algorithm of the operation in a lane; `None` if the operation runs by messages.
 fn planned(
     rank: &Rank,
     core: &Core,

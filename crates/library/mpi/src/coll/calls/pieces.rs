@@ -1,7 +1,7 @@
 //! Long vectors of members that share memory, cut into pieces that fit a collective buffer. Each
 //! piece is a small operation of its own.
 //!
-//! Invariant: all members cut alike, because the cuts depend on what all know.
+//! Invariant: all members make the same cuts, because the cuts depend only on facts that all know.
 
 use std::ops::Range;
 
@@ -14,11 +14,12 @@ use super::signature::{Data, Part, Root, Signature};
 use crate::Result;
 use crate::rank::Rank;
 
-/// Members from which on each of them reduces a part of a long vector; in smaller groups each
+/// The number of members from which on each reduces a part of a long vector; in smaller groups each
 /// reduces all of it.
 const SPLIT: usize = 3;
 
-/// Data of this rank in a piece, as in [`Data`].
+/// The part of this rank's data in one direction that belongs to a piece of the operation; compare
+/// [`Data`].
 enum Cut {
     Nothing,
     One(Option<Buffer>),
@@ -39,20 +40,20 @@ impl Cut {
 
 /// A piece of an operation.
 pub(super) struct Piece<'a> {
-    /// The operation as far as a piece does not differ from the whole.
+    /// The signature of the whole operation; the other fields override it.
     whole: Signature<'a>,
     gives: Cut,
     gets: Cut,
-    /// The parts of a combined vector that the members get.
+    /// The parts of a combined vector that the members get, if they differ from those of the whole.
     counts: Option<Counts>,
     /// Bytes of the vector that a member publishes.
     pub(super) len: usize,
-    /// The parts of the contribution that it publishes, where they are not one after the other.
+    /// The parts of the contribution that a member publishes, if they are not adjacent.
     pub(super) parts: Option<Blocks>,
 }
 
 impl Piece<'_> {
-    /// The piece as an operation.
+    /// The signature of the piece as an operation.
     #[inline(always)]
     pub(super) fn signature(&self) -> Signature<'_> {
         let combines = self.whole.combines.map(|(op, part)| match &self.counts {
@@ -73,15 +74,15 @@ pub(super) struct Pieces<'a> {
     whole: &'a Signature<'a>,
     me: usize,
     size: usize,
-    /// Memory for this rank's part of a piece, where it is not the user's.
+    /// Memory for this rank's part of a piece of a reduction, if the user's memory cannot hold it.
     room: Option<Elements>,
-    /// Elements of a reduction, or bytes of a vector or block, that are done.
+    /// The number of elements of a reduction, or bytes of a vector or block, that are done.
     done: usize,
-    /// Elements or bytes of a piece.
+    /// The number of elements or bytes of a piece.
     each: usize,
-    /// Elements or bytes in all.
+    /// The number of all elements or bytes.
     all: usize,
-    /// The second half of a piece that takes two rounds.
+    /// The second half of a piece that needs two rounds.
     next: Option<Piece<'a>>,
 }
 
@@ -137,7 +138,7 @@ impl<'a> Pieces<'a> {
         })
     }
 
-    /// The piece of elements or bytes `at`.
+    /// The piece with the elements or bytes `at`.
     fn cut(&mut self, at: Range<usize>) -> Piece<'a> {
         let whole = self.whole;
         match whole.combines {
@@ -167,13 +168,13 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Each member reduces a part of these elements.
+    /// True if each member reduces a part of the elements `at`, rather than all of them.
     fn splits(&self, at: &Range<usize>) -> bool {
         self.size >= SPLIT && at.len().is_multiple_of(self.size)
     }
 
-    /// Two rounds for the elements `at`: each member reduces its part, then the root or all members
-    /// get the parts.
+    /// Cuts the elements `at` into two rounds: each member reduces its part, then the root or all
+    /// members collect the parts. Returns the first, and keeps the second.
     fn split(&mut self, at: Range<usize>) -> Piece<'a> {
         let whole = *self.whole;
         let ours = whole.ours().map(|ours| part_of(ours, &at));
@@ -218,7 +219,8 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// The piece of a reduction whose result is scattered: the elements `at` of each member's part.
+    /// The piece of a reduction whose result is scattered: the elements `at` within each member's
+    /// part.
     fn scatter(&self, counts: &Counts, at: Range<usize>) -> Piece<'a> {
         let whole = *self.whole;
         let ours = whole.ours().expect("a vector that is cut");
@@ -234,7 +236,7 @@ impl<'a> Pieces<'a> {
         let place = |result: &Elements| result.part(at.start, counts[self.me]);
         Piece {
             whole,
-            // The contribution of a member that reduces in place is published, too.
+            // The contribution of a member that reduces in place is also published.
             gives: Cut::Vector(Some(ours.clone())),
             gets: Cut::Vector(whole.result().map(place)),
             // Notes of all members carry the length of the whole piece.
@@ -257,7 +259,8 @@ impl<'a> Iterator for Pieces<'a> {
             return None;
         }
         let count = match (self.whole.combines, left.min(self.each)) {
-            // The last elements of a vector may not divide among the members: they are a piece.
+            // The last elements of a vector, which may not divide among the members, are a piece of
+            // their own.
             (Some((_, Part::Whole)), count) if count >= self.size => count - count % self.size,
             (_, count) => count,
         };

@@ -1,4 +1,4 @@
-//! An exchange of bytes of any length between all members, whose lengths only their senders know.
+//! An all-to-all exchange of records: byte strings whose lengths only their senders know.
 
 use datatype::Buffer;
 
@@ -9,7 +9,7 @@ use crate::Result;
 use crate::rank::Rank;
 use crate::request::Waiting;
 
-/// Bytes of a length on its way.
+/// Bytes of the length of a record, as it is sent.
 const LENGTH: usize = 8;
 
 impl Rank {

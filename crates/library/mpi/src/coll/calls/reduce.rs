@@ -18,7 +18,7 @@ use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 use crate::op::Operation;
 
-/// A reduction to one rank without levels.
+/// A flat (not two-level) reduction to one rank.
 pub(super) async fn flat(call: &Call<'_>, work: &Reduction, root: usize) -> Result<()> {
     if work.is_empty() {
         return Ok(());
@@ -27,14 +27,14 @@ pub(super) async fn flat(call: &Call<'_>, work: &Reduction, root: usize) -> Resu
     run_reduce(call, algorithm, work, root).await
 }
 
-/// Runs an algorithm without levels for a reduction to one rank.
+/// Runs a flat (not two-level) algorithm for a reduction to one rank.
 pub(super) async fn run_reduce(
     call: &Call<'_>,
     algorithm: Algorithm,
     work: &Reduction,
     root: usize,
 ) -> Result<()> {
-    // A reduction in the order of ranks is collected at the first rank.
+    // A reduction in the order of ranks is collected at rank 0.
     let top = if work.op.is_commutative() { root } else { 0 };
     match algorithm {
         Algorithm::Rabenseifner => rabenseifner_to_one(call, work, root).await,
@@ -43,7 +43,7 @@ pub(super) async fn run_reduce(
     }
 }
 
-/// Combines up a binomial tree with root `top`, and sends the result to `root`.
+/// Combines up a binomial tree whose root is `top`, and sends the result to `root`.
 pub(super) async fn binomial(
     call: &Call<'_>,
     work: &Reduction,
@@ -54,7 +54,7 @@ pub(super) async fn binomial(
         return Ok(());
     };
     let place = call.before(top);
-    // Memory that may be overwritten: never the user's send buffer.
+    // Memory that may be overwritten; never the user's send buffer.
     let mut spare = work.receive.clone().filter(|receive| !receive.is(&sum));
     let mut distance = 1;
     while distance < call.size() && place & distance == 0 {
@@ -84,7 +84,7 @@ pub(super) async fn binomial(
     Ok(())
 }
 
-/// A reduction to all ranks without levels.
+/// A flat (not two-level) reduction to all ranks.
 pub(super) async fn allreduce_flat(call: &Call<'_>, work: &Reduction) -> Result<()> {
     if work.is_empty() {
         return Ok(());
@@ -93,7 +93,7 @@ pub(super) async fn allreduce_flat(call: &Call<'_>, work: &Reduction) -> Result<
     run_allreduce(call, algorithm, work).await
 }
 
-/// Runs an algorithm without levels for a reduction to all ranks.
+/// Runs a flat (not two-level) algorithm for a reduction to all ranks.
 pub(super) async fn run_allreduce(
     call: &Call<'_>,
     algorithm: Algorithm,
@@ -121,7 +121,7 @@ pub(super) async fn run_allreduce(
     }
 }
 
-/// Partners at distance 1, 2, 4… exchange their whole sums, and both compute the new one.
+/// Partners at distance 1, 2, 4… exchange their whole sums, and both compute the new sum.
 pub(super) async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let mut sum = work.accumulator(call)?;
     let halves = Halves::of(call);
@@ -148,7 +148,7 @@ pub(super) async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Res
     halves.unfold(call, &sum).await
 }
 
-/// The elements of participant `me` after `steps` halvings.
+/// The range of elements that participant `me` has after `steps` halvings.
 fn half(me: usize, steps: u32, count: usize) -> Range<usize> {
     let mut range = 0..count;
     for step in 0..steps {
@@ -241,12 +241,12 @@ async fn rabenseifner_to_one(call: &Call<'_>, work: &Reduction, root: usize) -> 
     Ok(())
 }
 
-/// Blocks are combined while they travel round a ring of all ranks, and the results go round once
-/// more.
+/// Reduces by a ring of all ranks: blocks are combined while they travel around it once, and the
+/// results travel around it once more.
 async fn ring(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let sum = work.accumulator(call)?;
     let size = call.size();
-    // Part p is complete at rank p - 1.
+    // Block p is complete at rank p - 1.
     let block = |part: usize| {
         let (start, end) = (sum.count() * part / size, sum.count() * (part + 1) / size);
         sum.part(start, end - start)

@@ -13,7 +13,7 @@ use super::reduction::{Counts, Reduction};
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
-/// A reduction without levels whose result is scattered.
+/// A flat (not two-level) reduction whose result is scattered.
 pub(super) async fn flat(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     if work.is_empty() {
         return Ok(());
@@ -22,7 +22,7 @@ pub(super) async fn flat(call: &Call<'_>, work: &Reduction, counts: &Counts) -> 
     run(call, algorithm, work, counts).await
 }
 
-/// Runs an algorithm without levels.
+/// Runs a flat (not two-level) algorithm.
 pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,
@@ -72,12 +72,12 @@ async fn through_one(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Resu
     scatter_linear(call, parts.as_ref(), place.as_ref(), 0).await
 }
 
-/// Partners exchange the halves that they do not need, at half the distance each time.
+/// Partners exchange the halves that they do not need; each step halves the distance.
 async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());
     };
-    // The contribution must not change, in place either: only the result's part may be written.
+    // The contribution must not change, even in place: only the result's part may be written.
     let sum = call.elements(ours.count(), ours.ty())?;
     call.copied(ours.buffer().copy_to(&sum.buffer()));
     let halves = Halves::of(call);
@@ -125,7 +125,8 @@ async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -
     Ok(())
 }
 
-/// Each rank gets its part from all others at once, and combines them in the order of ranks.
+/// Each rank receives its part from all others at once, and combines the parts in the order of
+/// ranks.
 async fn linear(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());
@@ -180,7 +181,7 @@ async fn linear(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()
     Ok(())
 }
 
-/// Parts are combined, in pieces, while they travel round a ring of all ranks.
+/// Combines parts, in pieces, while they travel around a ring of all ranks.
 async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());
@@ -205,14 +206,14 @@ fn copy_of(call: &Call<'_>, elements: &Elements) -> Result<Elements> {
     Ok(copy)
 }
 
-/// Each rank gets its part from each of the others in turn.
+/// Each rank receives its part from one of the others after another.
 async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());
     };
     let of = |rank: usize| part(ours, counts.elements(rank..rank + 1));
     let place = place(work, counts.of(call.me())).unwrap_or_else(|| ours.part(0, 0));
-    // In place, the memory for the result still holds contributions.
+    // In place, the memory for the result still has contributions.
     let sum = if work.send.is_some() {
         place.clone()
     } else {

@@ -1,7 +1,7 @@
 //! Reduction to one rank along a k-ary tree, in pieces: a rank receives one piece from all branches
-//! below it while it combines the last one.
+//! below it while it combines the previous piece.
 //!
-//! Invariant: operands are combined in the order of the tree's places.
+//! Invariant: operands are combined in the order of the members' positions in the tree.
 
 use datatype::Elements;
 
@@ -11,19 +11,19 @@ use super::reduction::Reduction;
 use crate::Result;
 use crate::algorithms::{CHAIN_PIECE, branches};
 
-/// A rank's part of a reduction.
+/// This rank's part of a reduction along a tree.
 struct Part<'a> {
     call: &'a Call<'a>,
     ours: Elements,
-    /// Elements of a piece.
+    /// The number of elements of a piece.
     each: usize,
     /// The ranks at the roots of the branches below.
     below: Vec<usize>,
-    /// Memory for two pieces of each branch.
+    /// Memory for two pieces of each branch, used alternately.
     rooms: [Vec<Elements>; 2],
 }
 
-/// Combines up a tree with root `top`, and sends the result to `root`.
+/// Combines up a k-ary tree whose root is `top`, and sends the result to `root`.
 pub(super) async fn reduce(
     call: &Call<'_>,
     work: &Reduction,
@@ -76,13 +76,13 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// The memory for a piece of a branch.
+    /// The memory for piece `number` from branch `branch`.
     fn room(&self, number: usize, branch: usize) -> Elements {
         let left = self.ours.count().saturating_sub(number * self.each);
         self.rooms[number % 2][branch].part(0, left)
     }
 
-    /// Combines all pieces, and sends them to the rank above, or puts them into the result.
+    /// Combines all pieces, and sends each to the rank above, or copies it into the result.
     async fn run(
         &self,
         work: &Reduction,
@@ -102,7 +102,7 @@ impl<'a> Part<'a> {
         let mut ahead = receive(0)?;
         let mut sending: Option<Pending<'_>> = None;
         for number in 0..pieces {
-            // The memory of the next piece is that of the last one.
+            // The next piece uses the memory of the previous one.
             if let Some(last) = sending.take() {
                 last.await?;
             }

@@ -1,4 +1,4 @@
-//! The arguments of a reduction.
+//! The arguments of all reductions: vectors, operation, and the parts of the result.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub struct Reduction {
     pub send: Option<Elements>,
     /// The memory for the result; `None` on ranks that get none.
     pub receive: Option<Elements>,
-    /// The operation.
+    /// The operation that combines the vectors.
     pub op: Operation,
 }
 
@@ -26,12 +26,12 @@ impl Reduction {
         self.send.as_ref().or(self.receive.as_ref())
     }
 
-    /// The reduction has no elements.
+    /// True if the reduction has no elements.
     pub(super) fn is_empty(&self) -> bool {
         self.ours().is_none_or(|ours| ours.bytes() == 0)
     }
 
-    /// The algorithm of the table.
+    /// The algorithm that the table chooses for this reduction.
     pub(super) fn choose(&self, call: &Call<'_>, collective: Collective) -> Algorithm {
         let bytes = self.ours().map_or(0, Elements::bytes);
         let case = Case {
@@ -41,7 +41,7 @@ impl Reduction {
         call.choose(collective, case)
     }
 
-    /// Memory that holds the contribution and may be changed.
+    /// Memory that has this rank's contribution and may be changed.
     pub(super) fn accumulator(&self, call: &Call<'_>) -> Result<Elements> {
         let into = match (&self.receive, &self.send) {
             (Some(receive), _) => receive.clone(),
@@ -67,9 +67,9 @@ impl Reduction {
 /// The number of elements of the result that each rank gets.
 #[derive(Clone, Debug)]
 pub enum Counts {
-    /// Every rank gets this many elements.
+    /// The number of elements of every rank.
     Even(usize),
-    /// A number for each rank.
+    /// A number of elements for each rank.
     Each(Box<[usize]>),
 }
 

@@ -1,9 +1,9 @@
-//! Collectives of members that share memory by rounds of a collective buffer: each member publishes
-//! its vector and reads those of the others, without packets. A blocking call takes a round of its
-//! communicator's buffer, an operation in a lane one of the lane's.
+//! Collective operations by rounds of a collective buffer: each member publishes its vector in
+//! shared memory and reads those of the others, without packets. A blocking call uses its
+//! communicator's buffer, an operation in a lane the lane's.
 //!
-//! Invariant: all members take the same rounds, because whether a call takes one depends on what
-//! all know.
+//! Invariant: all members use the same rounds, because whether a call uses one depends only on
+//! facts that all members know.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ use crate::rank::Rank;
 use crate::request::Waiting;
 use crate::{Class, Error, Result};
 
-/// Up to this number of members each member reads the vectors of all; in larger groups all read the
-/// result of one member, which reads all vectors.
+/// Up to this number of members each member reads the vectors of all; in larger groups one member
+/// reads all vectors, and the others read its result.
 const FLAT: usize = 16;
 
-/// The place of a collective buffer in a communicator.
+/// Selects a collective buffer of a communicator.
 pub(super) trait BufferPlace: Copy {
     fn of(self, comm: &mut Comm) -> &mut CommBuffer;
 }
@@ -44,19 +44,20 @@ impl BufferPlace for OfAll {
     }
 }
 
-/// A blocking call that takes rounds of a collective buffer of its communicator.
+/// A blocking call that uses rounds of a collective buffer of its communicator.
 pub(super) struct BlockingCall<'a, B> {
     pub(super) buffer: B,
     pub(super) rank: &'a Rank,
     pub(super) waiting: &'a Waiting<'a>,
     pub(super) comm: u32,
-    /// This rank among the members.
+    /// This rank's number among the members.
     pub(super) me: usize,
     pub(super) size: usize,
     pub(super) noted: NotedCall,
 }
 
-/// Evaluates an expression with the step of an operation, which has a type of its own.
+/// Evaluates an expression with the step that fits the signature; each kind of step is a type of
+/// its own.
 macro_rules! with_step {
     ($signature:expr, $place:expr, $len:expr, $parts:expr, $step:ident => $run:expr) => {
         match $signature {
@@ -166,7 +167,7 @@ impl<B: BufferPlace> BlockingCall<'_, B> {
         Ok(())
     }
 
-    /// Repeats a step until the round is over for this rank.
+    /// Repeats a step until it has ended the round for this rank.
     #[inline(always)]
     pub(super) fn repeat(&self, step: &mut impl Step) -> Result<()> {
         let ended = self.rank.wait_until(self.waiting, |state| {
@@ -195,8 +196,8 @@ impl<B: BufferPlace> BlockingCall<'_, B> {
     }
 }
 
-/// Runs an operation by rounds of its lane. `place`: this rank's number among the members, and
-/// theirs.
+/// Runs an operation by rounds of its lane. `place` is this rank's number among the members, and
+/// the number of members.
 pub(super) async fn by_lane(
     turn: &LaneTurn<'_>,
     signature: &Signature<'_>,
@@ -213,8 +214,8 @@ pub(super) async fn by_lane(
     Ok(())
 }
 
-/// The round of an operation in a lane; `None` if the operation is more than one step that can
-/// begin anew.
+/// The round that is the whole operation in a lane; `None` if the operation needs more than one
+/// step that can be repeated from its beginning.
 pub(super) fn as_round(
     lane: Lane,
     core: &Core,

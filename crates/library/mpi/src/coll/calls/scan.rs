@@ -7,7 +7,7 @@ use super::reduction::Reduction;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
-/// A scan without levels.
+/// A flat (not two-level) scan.
 pub(super) async fn flat(call: &Call<'_>, work: &Reduction, exclusive: bool) -> Result<()> {
     if work.is_empty() {
         return Ok(());
@@ -16,8 +16,8 @@ pub(super) async fn flat(call: &Call<'_>, work: &Reduction, exclusive: bool) -> 
     run(call, algorithm, work, exclusive).await
 }
 
-/// Runs an algorithm without levels. `exclusive`: the result leaves out this rank's contribution,
-/// and rank 0 gets none.
+/// Runs a flat (not two-level) algorithm. `exclusive`: the result leaves out this rank's
+/// contribution, and rank 0 gets none.
 pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,
@@ -39,8 +39,8 @@ pub(super) fn copy(call: &Call<'_>, of: &Elements) -> Result<Elements> {
     Ok(copy)
 }
 
-/// After the exchange at distance d a rank knows the sum of its block of 2d ranks, and of those in
-/// it up to itself.
+/// After the exchange at distance d a rank has the sum of its block of 2d ranks, and the sum of the
+/// ranks of that block up to itself.
 async fn recursive_doubling(
     call: &Call<'_>,
     work: &Reduction,
@@ -50,7 +50,7 @@ async fn recursive_doubling(
 ) -> Result<()> {
     let mut block = copy(call, ours)?;
     let mut theirs = call.elements(ours.count(), ours.ty())?;
-    // Does `receive` hold a sum of earlier ranks yet?
+    // True once `receive` has a sum of earlier ranks.
     let mut begun = !exclusive;
     if begun && !receive.is(ours) {
         call.copied(ours.buffer().copy_to(&receive.buffer()));
@@ -79,7 +79,7 @@ async fn recursive_doubling(
     Ok(())
 }
 
-/// Each rank waits for the one before it.
+/// Each rank waits for the result of the rank before it.
 async fn chain(
     call: &Call<'_>,
     work: &Reduction,

@@ -1,7 +1,7 @@
-//! The signature of a collective operation: the data that a rank gives, and those that it gets.
+//! The signature of a collective operation: the data that a rank gives, and the data that it gets.
 //!
-//! The rest follows: the checks of the arguments, the facts by which an algorithm is chosen, the
-//! vector that a member publishes in shared memory, and the members that read it.
+//! From a signature follow the checks of the arguments, the facts by which an algorithm is chosen,
+//! the vector that a member publishes in shared memory, and the members that read it.
 
 use std::ops::Range;
 
@@ -14,19 +14,20 @@ use super::reduction::{Counts, Reduction};
 use crate::algorithms::{Algorithm, Case, Collective};
 use crate::op::Operation;
 
-/// Bytes of a published vector up to which an operation is not cut.
+/// The number of bytes of a published vector up to which an operation is one piece.
 pub(super) const WHOLE: usize = 8 << 10;
 
-/// Data of this rank. They are absent in place, and where they belong to the root alone.
+/// The data of this rank in one direction. The contained option is `None` for `MPI_IN_PLACE`, and
+/// at other ranks if only the root has the data.
 #[derive(Clone, Copy)]
 pub(super) enum Data<'a> {
-    /// The operation has none.
+    /// The operation has no data in this direction.
     Nothing,
-    /// One block.
+    /// One block of this rank.
     One(Option<&'a Buffer>),
     /// A block for each member.
     Each(Option<&'a Blocks>),
-    /// Elements that are combined with those of the other members.
+    /// A vector whose elements are combined with those of the other members.
     Vector(Option<&'a Elements>),
 }
 
@@ -41,64 +42,68 @@ impl Data<'_> {
     }
 }
 
-/// The member with another part than the others.
+/// The root of an operation: the member whose part differs from that of the others.
 #[derive(Clone, Copy)]
 pub(super) enum Root {
-    /// All members have the same part.
+    /// The operation has no root.
     None,
-    /// It alone gives data.
+    /// The root alone gives data.
     Gives(i32),
-    /// It alone gets data.
+    /// The root alone gets data.
     Gets(i32),
 }
 
 /// The elements of the combined vectors that a member gets.
 #[derive(Clone, Copy)]
 pub(super) enum Part<'a> {
-    /// All elements, combined of all members.
+    /// All elements of the vectors of all members, combined.
     Whole,
-    /// The member's part of the elements, combined of all members.
+    /// The member's part of the elements, combined from the vectors of all members.
     OfCounts(&'a Counts),
-    /// All elements, combined of the members before, and of the member itself unless `exclusive`.
+    /// All elements, combined from the vectors of the lower ranks, and from the member's own vector
+    /// unless `exclusive`.
     Before { exclusive: bool },
 }
 
-/// A collective operation, as data go from member to member.
+/// A collective operation as a movement of data between members.
 #[derive(Clone, Copy)]
 pub(super) struct Signature<'a> {
     pub(super) collective: Collective,
     pub(super) root: Root,
     /// The data that this rank gives to others.
     pub(super) gives: Data<'a>,
-    /// The place of the data that this rank gets; those that it gives if `gives` is absent.
+    /// The memory for the data that this rank gets. If `gives` is absent, it also has the data that
+    /// this rank gives.
     pub(super) gets: Data<'a>,
-    /// The combination of the data, if they are combined.
+    /// The operation that combines the data, and the part of the result for this rank; `None` if
+    /// the data are only moved.
     pub(super) combines: Option<(&'a Operation, Part<'a>)>,
-    /// Only the root and its owner know the size of a block.
+    /// True if only the root and the owner of a block know the size of that block.
     pub(super) private_sizes: bool,
 }
 
-/// The facts of an operation that members who share memory need.
+/// The facts of a collective operation by which members that share memory run it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedFacts {
     pub(super) collective: Collective,
-    /// The call in notes.
+    /// The kind of call in notes.
     pub(super) kind: Kind,
-    /// Bytes as the table of algorithms counts them.
+    /// The number of bytes by which the table of algorithms chooses.
     pub(super) bytes: usize,
-    /// Bytes of the longest vector that a member would publish; `usize::MAX` if it cannot.
+    /// Bytes of the longest vector that a member would publish; `usize::MAX` if a member cannot
+    /// publish it.
     pub(super) published: usize,
 }
 
 impl SharedFacts {
-    /// The call in notes. `direct`: members publish names of memory.
+    /// The call as notes describe it. `direct`: members publish remote keys of memory.
     #[inline(always)]
     pub(super) fn noted(&self, direct: bool) -> NotedCall {
         NotedCall::new(self.kind, self.published, direct)
     }
 
-    /// The facts that decide on the algorithm, of a call with `size` members. `direct`: they can
-    /// copy directly.
+    /// The facts that decide on the algorithm of a call with `size` members. `direct`: the members
+    /// can copy directly.
     #[inline(always)]
     pub(super) fn case(&self, size: usize, direct: bool) -> Case {
         Case {
@@ -111,7 +116,7 @@ impl SharedFacts {
 }
 
 impl<'a> Signature<'a> {
-    /// Data that are moved.
+    /// An operation that only moves data.
     #[inline(always)]
     pub(super) fn moved(collective: Collective, gives: Data<'a>, gets: Data<'a>) -> Signature<'a> {
         Signature {
@@ -124,7 +129,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// Vectors that are combined.
+    /// An operation that combines vectors.
     #[inline(always)]
     pub(super) fn combined(
         collective: Collective,
@@ -142,7 +147,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// The operation whose root gives the data.
+    /// This operation with a root that gives the data.
     #[inline(always)]
     pub(super) fn from(self, root: i32) -> Signature<'a> {
         Signature {
@@ -151,7 +156,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// The operation whose root gets the data.
+    /// This operation with a root that gets the data.
     #[inline(always)]
     pub(super) fn to(self, root: i32) -> Signature<'a> {
         Signature {
@@ -160,7 +165,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// The operation whose root gets a block from each member.
+    /// An operation whose root gets a block from each member.
     #[inline(always)]
     pub(super) fn gather(
         send: &'a Option<Buffer>,
@@ -171,7 +176,7 @@ impl<'a> Signature<'a> {
         Signature::moved(Collective::Gather, one, all).to(root)
     }
 
-    /// The operation whose root gives a block to each member.
+    /// An operation whose root gives a block to each member.
     #[inline(always)]
     pub(super) fn scatter(
         send: &'a Option<Blocks>,
@@ -182,7 +187,7 @@ impl<'a> Signature<'a> {
         Signature::moved(Collective::Scatter, all, one).from(root)
     }
 
-    /// The operation with blocks of sizes that only the root and their owners know.
+    /// This operation with blocks whose sizes only the root and their owners know.
     #[inline(always)]
     pub(super) fn with_private_sizes(self) -> Signature<'a> {
         Signature {
@@ -200,7 +205,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// The place of a reduction's result.
+    /// The memory for the result of a reduction.
     #[inline(always)]
     pub(super) fn result(&self) -> Option<&'a Elements> {
         match self.gets {
@@ -209,8 +214,8 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// Bytes of a block. Blocks differ only where all members know all of them: then of the
-    /// longest.
+    /// Bytes of a block; of the longest block if blocks differ, which only happens where all
+    /// members know all sizes.
     #[inline(always)]
     pub(super) fn block(&self, me: usize, size: usize) -> Option<usize> {
         let of_one = |is_root: bool, one: Option<&Buffer>, all: Option<&Blocks>| match is_root {
@@ -231,8 +236,8 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// Bytes as the table of algorithms counts them: of the vector, of a block, or of all blocks
-    /// together where each member gets all.
+    /// The number of bytes by which the table of algorithms chooses: those of the vector, of a
+    /// block, or of all blocks together if each member gets all.
     #[inline(always)]
     fn bytes(&self, me: usize, size: usize) -> Option<usize> {
         match (self.gives, self.gets) {
@@ -255,7 +260,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// All members know the sizes of all blocks.
+    /// True if all members know the sizes of all blocks.
     #[inline(always)]
     fn sizes_are_known(&self) -> bool {
         match (self.gives, self.gets) {
@@ -264,8 +269,8 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// The facts of the operation, if members that share memory could use it. All members see the
-    /// same.
+    /// The facts by which members that share memory run the operation, equal on all members.
+    /// `None`: only messages can carry it.
     #[inline(always)]
     pub(super) fn shared(&self, me: usize, size: usize) -> Option<SharedFacts> {
         if !self.sizes_are_known() {
@@ -275,7 +280,8 @@ impl<'a> Signature<'a> {
         let published = match (self.gives, self.gets, self.combines) {
             (_, _, Some((Operation::User { .. }, _))) => usize::MAX,
             (Data::One(_), Data::Each(Some(all)), _) if matches!(self.root, Root::None) => {
-                // Where few blocks are long, rounds of the longest ones would wait for empty ones.
+                // If few blocks are long, rounds as long as these would wait for members with empty
+                // blocks.
                 let longest = all.longest(size);
                 match longest > WHOLE && longest * size > 2 * bytes {
                     true => usize::MAX,
@@ -295,7 +301,7 @@ impl<'a> Signature<'a> {
         })
     }
 
-    /// The algorithm of the table, for messages. `None`: there is nothing to do.
+    /// The algorithm that the table chooses for messages. `None`: there is nothing to do.
     #[inline(always)]
     pub(super) fn choose(&self, call: &Call<'_>) -> Option<Algorithm> {
         let known = self.sizes_are_known();
@@ -324,13 +330,13 @@ impl<'a> Signature<'a> {
         Some(call.choose(self.collective, case))
     }
 
-    /// Parts of the vectors can be copied directly between members.
+    /// True if parts of the vectors can be copied directly between members.
     pub(super) fn can_be_direct(&self) -> bool {
         let is_run = |ours: &Elements| ours.buffer().as_dense().is_some();
         self.combines.is_none() || self.ours().is_some_and(is_run)
     }
 
-    /// Others read data of this rank.
+    /// True if other members read data of this rank.
     #[inline(always)]
     pub(super) fn is_read(&self, me: usize) -> bool {
         match self.root {
@@ -351,7 +357,8 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// Copies the block that this rank gives to itself to its place, unless it is there.
+    /// Copies the block that this rank gives to itself into its receive buffer, unless it is there
+    /// already.
     #[inline(always)]
     pub(super) fn keep_own(&self, me: usize) {
         match self.root {
@@ -364,7 +371,7 @@ impl<'a> Signature<'a> {
             (Data::Each(Some(give)), Data::Each(Some(take))) => {
                 give.part(me).copy_to(&take.part(me));
             }
-            // In place, or a message that the root has.
+            // In place, or a message that the root already has.
             _ => {}
         }
     }

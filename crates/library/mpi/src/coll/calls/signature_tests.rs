@@ -34,7 +34,7 @@ impl Memory {
     }
 }
 
-/// Operations with different signatures, as member `me` calls it.
+/// Operations with different signatures, as member `me` calls them.
 fn works(me: usize, op: &Operation) -> Vec<Work> {
     let (mut memory, root) = (Memory(Pool::default()), ROOT as i32);
     let is_root = me == ROOT;

@@ -1,4 +1,4 @@
-//! The start of a collective operation: the choice of an engine.
+//! The start of a collective operation: the choice of the method that runs it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,29 +22,31 @@ use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 use crate::state::State;
 
-/// The engine that runs a call.
+/// The method that executes a collective call.
 enum RunBy {
-    /// A round of the communicator's collective buffer.
+    /// One round of the communicator's collective buffer for blocking calls.
     Round(SharedFacts),
-    /// Turns in a lane, by names of memory if `direct`, otherwise by vectors.
+    /// Rounds of a lane's buffer. The members publish remote keys of their memory if `direct`,
+    /// otherwise their vectors.
     Lane {
         lane: Lane,
         facts: SharedFacts,
         direct: bool,
     },
-    /// Messages, by which the members first agree on a collective buffer.
+    /// Messages in which the members agree on a collective buffer; then the choice is repeated.
     Agreement,
-    /// Messages.
+    /// Messages alone, without a collective buffer.
     Messages,
-    /// Messages, by which the members first compare their times of each [`Way`].
+    /// Messages in which the members add up their times of each [`Way`]; then the choice is
+    /// repeated.
     Comparison(Subject, [u64; WAYS]),
-    /// The engine of a [`Way`], in a call whose time counts.
+    /// The given [`Way`]; the time of the call is recorded for the contest.
     Timed(Subject, Way),
 }
 
 impl Rank {
-    /// Runs a collective operation, and returns when this rank's part is done. `operation`: the
-    /// name of the procedure, for reports.
+    /// Runs a blocking collective operation, and returns when this rank's part is done. `operation`
+    /// is the name of the procedure, for reports.
     #[inline]
     pub fn collective(&self, operation: &'static str, work: &Work, comm: u32) -> Result<()> {
         let waiting = Waiting::in_call(operation);
@@ -55,7 +57,7 @@ impl Rank {
         work.check(&entry.core)?;
         let place = (entry.core.rank, entry.core.size());
         let facts = work.shared(place.0, place.1);
-        // Short vectors go by a round at once.
+        // Short vectors use a round without further choice.
         if let Some(facts) = facts
             && entry.buffer.is_ready()
             && self.algorithms.takes_buffer(facts.published, place.1)
@@ -67,8 +69,8 @@ impl Rank {
         self.run_by(engine, state, &waiting, work, comm)
     }
 
-    /// Runs a collective operation by a round of the communicator's buffer. `place`: this rank's
-    /// number among the members, and theirs.
+    /// Runs a collective operation by a round of the communicator's buffer. `place` is this rank's
+    /// number among the members, and the number of members.
     #[inline(always)]
     fn run_round(
         &self,
@@ -90,7 +92,7 @@ impl Rank {
         call.run(work)
     }
 
-    /// Runs a collective operation by an engine.
+    /// Runs a collective operation by the given method.
     #[inline(never)]
     fn run_by(
         &self,
@@ -154,7 +156,7 @@ impl Rank {
         }
     }
 
-    /// The engine for a call on a communicator.
+    /// Chooses the method for a call on an intracommunicator.
     #[inline(always)]
     fn engine(
         &self,
@@ -196,6 +198,8 @@ impl Rank {
         let among = Some(call.core.context);
         let sums = self.block_on(waiting, among, combined(call, times, Op::Sum))?;
         let mut state = self.lock();
+        let messages = &state.engine.messages;
+        messages.store_ways(subject, call.core.size(), sums);
         if let Some(contests) = &mut state.objects.comms.get_mut(comm)?.contests {
             contests.compared(subject, sums);
         }
@@ -228,7 +232,8 @@ impl Rank {
         Ok(())
     }
 
-    /// The algorithm of a call whose members share memory, if they are known to.
+    /// The algorithm of a call whose members share memory, or are assumed to until they have tried
+    /// to agree on a buffer.
     #[inline(always)]
     fn shared_algorithm(&self, comm: &Comm, facts: &SharedFacts, work: &Work) -> Algorithm {
         let size = comm.core.size();
@@ -246,7 +251,8 @@ impl Rank {
         algorithm
     }
 
-    /// Starts a collective operation; the request completes when this rank's part is done.
+    /// Starts a nonblocking collective operation; the request completes when this rank's part is
+    /// done.
     pub fn start_collective(self: &Arc<Rank>, work: Work, comm: u32) -> Result<RequestId> {
         let mut state = self.lock();
         let Some(entry) = state.objects.comms.with_one_group(comm) else {
@@ -288,7 +294,7 @@ impl Rank {
     }
 }
 
-/// The engine for a [`Way`].
+/// The method that corresponds to a [`Way`].
 #[inline(always)]
 fn engine_of(way: Way, comm: &mut Comm, facts: SharedFacts, blocking: bool) -> RunBy {
     let direct = match way {
@@ -308,8 +314,9 @@ fn engine_of(way: Way, comm: &mut Comm, facts: SharedFacts, blocking: bool) -> R
     }
 }
 
-/// The turn of a call on a communicator whose members have contests. Only blocking calls move a
-/// contest: a nonblocking call takes the winner of the last one. `first`: the choice of the table.
+/// The next step of the contest for a call; `None` if the communicator has no contest for such
+/// calls. Only blocking calls advance a contest: a nonblocking call uses the last winner. `first`
+/// is the choice of the table.
 #[inline(never)]
 fn turn(
     comm: &mut Comm,
@@ -331,7 +338,8 @@ fn turn(
     Some((subject, contests.next(subject, first, possible)))
 }
 
-/// Runs an operation in its turn in a lane: by names of memory if `direct`, otherwise by vectors.
+/// Runs an operation when its turn in a lane comes. The members publish remote keys of their memory
+/// if `direct`, otherwise their vectors.
 pub(super) async fn by_lane(
     call: &Call<'_>,
     ticket: Ticket,

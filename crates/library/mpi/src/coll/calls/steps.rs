@@ -1,6 +1,6 @@
-//! The steps of small collectives in shared memory: a member publishes its vector and reads those
-//! of the others, in one round. Here are the steps that move data; `combining_steps` has those of
-//! reductions.
+//! The steps of small collective operations in shared memory: a member publishes its vector and
+//! reads those of the others, in one round. This file has the steps that move data;
+//! `combining_steps` has those of reductions.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use super::signature::{Data, Root, Signature};
 use crate::Result;
 use crate::algorithms::Collective;
 
-/// This rank's part of a round. A step that must wait for another member says so by `false`, and is
-/// tried again.
+/// This rank's part of a round. A step that must wait for another member returns false, and is
+/// repeated.
 pub(super) trait Step {
     fn step(&mut self, round: CallRound<'_>) -> Result<bool>;
 }
 
-/// No data are moved: each member sees that all others take part.
+/// A barrier: each member sees that all others take part.
 pub(super) struct Meet {
     left: usize,
 }
@@ -48,7 +48,7 @@ impl Step for Meet {
     }
 }
 
-/// The root's message is moved to all.
+/// A broadcast: the members read the root's message.
 pub(super) struct Spread<'a> {
     message: &'a Buffer,
     root: usize,
@@ -83,11 +83,11 @@ impl Step for Spread<'_> {
     }
 }
 
-/// Blocks are moved: members publish what others read, and read what they get. `GIVES`, `GETS`: a
-/// member gives, or gets, a block for each member, not one. `ROOT`: the root alone has them.
+/// An operation that moves blocks: members publish the blocks that others read, and read those for
+/// them. `GIVES`, `GETS`: a member gives, or gets, a block for each member, not one block. `ROOT`:
+/// only the root gives or gets such blocks.
 ///
-/// The shape is known when a step is compiled, since a small call is over in some hundred
-/// instructions.
+/// The shape is known at compile time, since a small call takes only some hundred instructions.
 pub(super) struct Move<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> {
     one: Option<&'a Buffer>,
     give: Option<&'a Blocks>,
@@ -142,7 +142,7 @@ impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, 
         }
     }
 
-    /// Publishes this rank's data. False: not yet.
+    /// Publishes this rank's data. Returns false if that is not possible yet.
     #[inline(always)]
     fn publish(&self, round: &mut CallRound<'_>) -> bool {
         let me = round.me();
@@ -157,7 +157,7 @@ impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, 
         }
     }
 
-    /// Reads the data of a member. False: not yet.
+    /// Reads the data of a member. Returns false if that member has not published them yet.
     #[inline(always)]
     fn read(&self, round: &mut CallRound<'_>, member: usize) -> Result<bool> {
         let (me, Signature { gives, gets, .. }) = (round.me(), self.signature());
@@ -204,15 +204,16 @@ impl<const GIVES: bool, const GETS: bool, const ROOT: bool> Step for Move<'_, GI
     }
 }
 
-/// Blocks are exchanged with the members of another group.
+/// An exchange of blocks with the members of the remote group.
 pub(super) struct MoveOf {
-    /// The blocks that this rank publishes, and the places of those from each of the members.
+    /// The blocks that this rank publishes, and (`take`) the memory for the block from each of the
+    /// members `of`.
     pub(super) give: Box<[Buffer]>,
     pub(super) take: Box<[Buffer]>,
     pub(super) of: Range<usize>,
-    /// The number of this rank's block among those that one of them publishes.
+    /// The index of this rank's block among those that a remote member publishes.
     pub(super) place: usize,
-    /// Blocks that are still to be read.
+    /// The number of blocks that are still to be read.
     pub(super) left: usize,
 }
 

@@ -1,15 +1,16 @@
-//! The levels of a communicator on several hosts: the ranks of each host, and one rank of each.
+//! The two levels of a communicator on several hosts: the ranks within each host, and one rank of
+//! each.
 //!
-//! An algorithm of two levels is composed of algorithms without levels: some steps take place
-//! within each host, others among leaders. Each of its parts chooses its algorithm from the table,
-//! by the costs of its own members.
+//! An algorithm of two levels is composed of flat algorithms, which ignore hosts: some run within
+//! each host, others among the leaders of hosts. Each chooses its own algorithm from the table, by
+//! the costs for its members.
 
 use super::call::Call;
 use crate::shape::{Shape, Spread};
 
-/// The stage of steps within a host.
+/// The stage number of messages within a host.
 const INSIDE: u64 = 1;
-/// The stage of steps among leaders.
+/// The stage number of messages among leaders.
 const LEADERS: u64 = 2;
 
 /// The levels of a call, with one leader for each host.
@@ -22,17 +23,18 @@ pub(super) struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// With the first member of each host as its leader.
+    /// The levels with the first member of each host as its leader.
     pub(super) fn new(call: &Call<'a>) -> Levels<'a> {
         Levels::with(call, call.shape().at_place(0))
     }
 
-    /// With the first member of each host as its leader, except that `root` leads its own.
+    /// The levels with the first member of each host as its leader, except that `root` leads its
+    /// host.
     pub(super) fn rooted(call: &Call<'a>, root: usize) -> Levels<'a> {
         Levels::with(call, call.shape().leaders(root))
     }
 
-    /// With the last member of each host as its leader.
+    /// The levels with the last member of each host as its leader.
     pub(super) fn of_last(call: &Call<'a>) -> Levels<'a> {
         let last = |host: &Vec<u32>| host.last().copied();
         let leaders = call.shape().hosts().iter().filter_map(last);
@@ -53,7 +55,7 @@ impl<'a> Levels<'a> {
         inside(call)
     }
 
-    /// The part of the call among the leaders, if this rank is one.
+    /// The part of the call among the leaders; `None` if this rank is not a leader.
     pub(super) fn across<'b>(&'b self, call: &Call<'a>) -> Option<Call<'b>>
     where
         'a: 'b,
@@ -62,7 +64,7 @@ impl<'a> Levels<'a> {
         call.among(&self.leaders, spread, LEADERS)
     }
 
-    /// The place of this host's leader among its members.
+    /// The index of this host's leader among the host's members.
     pub(super) fn leader(&self) -> usize {
         self.shape.place(self.leaders[self.host] as usize)
     }
@@ -86,14 +88,14 @@ pub(super) fn inside<'a>(call: &Call<'a>) -> Call<'a> {
         .expect("a rank is on its own host")
 }
 
-/// The ranks at this rank's place of each host, which is one of the first `parts`.
+/// A column: the ranks that have this rank's index within their hosts. There are `parts` columns.
 pub(super) struct Column {
     members: Vec<u32>,
     parts: usize,
 }
 
 impl Column {
-    /// `None`: this rank's place is not among the first `parts`.
+    /// The column of this rank; `None` if the rank's index within its host is not below `parts`.
     pub(super) fn of(call: &Call<'_>, parts: usize) -> Option<Column> {
         let shape = call.shape();
         let place = shape.place(call.me());
@@ -103,7 +105,7 @@ impl Column {
         })
     }
 
-    /// The part of the call among these ranks.
+    /// The part of the call among the ranks of the column.
     pub(super) fn across<'b>(&'b self, call: &Call<'b>) -> Call<'b> {
         let spread = Spread::leaders(self.members.len(), self.parts);
         call.among(&self.members, spread, LEADERS)

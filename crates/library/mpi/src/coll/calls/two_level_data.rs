@@ -24,7 +24,7 @@ pub(super) async fn barrier(call: &Call<'_>) -> Result<()> {
     barrier::release(&inside).await
 }
 
-/// To one rank of each host, then within each host, in pieces that overlap.
+/// Broadcasts to the leader of each host, and within each host, in pieces that overlap.
 pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let levels = Levels::rooted(call, root);
     let (inside, across) = (levels.inside(call), levels.across(call));
@@ -52,8 +52,8 @@ pub(super) async fn bcast(call: &Call<'_>, buffer: &Buffer, root: usize) -> Resu
     Ok(())
 }
 
-/// The root's host scatters the message among its first ranks, each of which sends its part to
-/// those at its place of the other hosts; each host collects the parts.
+/// The root's host scatters the message among its first ranks, each of which broadcasts its part to
+/// the ranks with its index in the other hosts; then each host collects the parts.
 pub(super) async fn bcast_parts(call: &Call<'_>, buffer: &Buffer, root: usize) -> Result<()> {
     let shape = call.shape();
     let parts = shape.spread().least;
@@ -77,15 +77,15 @@ pub(super) async fn bcast_parts(call: &Call<'_>, buffer: &Buffer, root: usize) -
     allgather::flat(&inside, None, &blocks).await
 }
 
-/// The blocks of all members in the order of hosts, in one piece of memory.
+/// The blocks of all members in the order of hosts, in contiguous memory.
 struct Packed {
     room: Buffer,
-    /// The place of each member's block, and its length.
+    /// The position and length of each member's block, in bytes.
     places: Vec<(usize, usize)>,
 }
 
 impl Packed {
-    /// With blocks as long as those of `all`. `whole`: the memory, if it is not a new one.
+    /// Memory for blocks as long as those of `all`: `whole`, or new memory.
     fn new(
         call: &Call<'_>,
         levels: &Levels<'_>,
@@ -120,7 +120,7 @@ impl Packed {
         Blocks::Each(levels.hosts().iter().map(of_host).collect())
     }
 
-    /// Copies the blocks of all members but `except` to their places.
+    /// Copies the blocks of all members but `except` to their positions in `all`.
     fn unpack(&self, call: &Call<'_>, all: &Blocks, except: Option<usize>) {
         for member in (0..self.places.len()).filter(|&member| Some(member) != except) {
             call.copied(self.block(member).copy_to(&all.part(member)));
@@ -138,7 +138,7 @@ pub(super) async fn gather(
     let bytes = block_bytes(call, ours, all, root);
     let levels = Levels::rooted(call, root);
     let (inside, across) = (levels.inside(call), levels.across(call));
-    // In place, the root's block is among all.
+    // In place, the root's block is in `all`.
     let own = match (ours, all) {
         (Some(ours), _) => ours.clone(),
         (None, Some(all)) => all.part(root),
@@ -169,7 +169,7 @@ pub(super) async fn gather(
     gather_linear(&across, Some(&bundle), None, of_root).await
 }
 
-/// The root sends each host's blocks to its leader in one message; the leader hands them out.
+/// The root sends each host's blocks to the host's leader in one message; the leader scatters them.
 pub(super) async fn scatter(
     call: &Call<'_>,
     all: Option<&Blocks>,
@@ -204,8 +204,8 @@ pub(super) async fn scatter(
     gather::scatter_flat(&inside, Some(&here), ours, levels.leader()).await
 }
 
-/// To the leader of each host, among the leaders, and the whole to the others of each host. This
-/// rank's block is in `all` already.
+/// Gathers to the leader of each host, exchanges among the leaders, and broadcasts the whole within
+/// each host. This rank's block is in `all` already.
 pub(super) async fn allgather(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let levels = Levels::new(call);
     let (inside, across) = (levels.inside(call), levels.across(call));
@@ -238,8 +238,8 @@ pub(super) async fn allgather(call: &Call<'_>, all: &Blocks) -> Result<()> {
     Ok(())
 }
 
-/// Among the ranks at each place of the hosts, then within each host. All hosts have as many
-/// consecutive ranks. This rank's block is in `all` already.
+/// Gathers among the ranks with one index within their hosts, then within each host. All hosts have
+/// the same number of consecutive ranks. This rank's block is in `all` already.
 pub(super) async fn allgather_parts(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let shape = call.shape();
     let (hosts, parts) = (shape.hosts(), shape.spread().least);
@@ -267,8 +267,8 @@ pub(super) async fn allgather_parts(call: &Call<'_>, all: &Blocks) -> Result<()>
     Ok(())
 }
 
-/// The leader of each host collects all blocks of its ranks, exchanges bundles with the other
-/// leaders, and hands out what has arrived. In place there are no levels.
+/// The leader of each host gathers all blocks of its ranks, exchanges bundles with the other
+/// leaders, and scatters the received blocks. In place there are no levels.
 pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Blocks) -> Result<()> {
     let Some(give) = give else {
         return alltoall::in_place(call, take).await;
@@ -288,7 +288,7 @@ pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Bloc
     let (from, to) = (call.bytes(here * of_rank)?, call.bytes(here * of_rank)?);
     let of_members = Blocks::even(from.clone(), here);
     gather::flat(&inside, Some(&out), Some(&of_members), 0).await?;
-    // A bundle has for each rank of the sending host a block to each rank of the receiving one.
+    // A bundle has, for each rank of the sending host, a block for each rank of the receiving host.
     let bundles = |room: &Buffer| {
         let mut at = 0;
         let of_host = |host: &Vec<u32>| {

@@ -1,7 +1,7 @@
 //! Reductions in two levels.
 //!
 //! Invariant: operands are combined in the order of ranks within each host, then in the order of
-//! hosts. That is the order of ranks where the ranks of each host are consecutive.
+//! hosts. This is the order of ranks if the ranks of each host are consecutive.
 
 use std::ops::Range;
 
@@ -20,12 +20,13 @@ use super::scan;
 use super::two_level::{Column, Levels, inside};
 use crate::Result;
 
-/// Least bytes of a rank's part of a piece, where pieces of a vector overlap.
+/// The least bytes of a rank's part of a piece, unless the vector is one piece.
 const PART: usize = 64 << 10;
-/// Most pieces of a vector.
+/// The greatest number of pieces of a vector.
 const PIECES: usize = 4;
 
-/// To the leader of each host, then among the leaders, then to the others of each host.
+/// Reduces to the leader of each host, then among the leaders to all, then broadcasts within each
+/// host.
 pub(super) async fn allreduce(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let (Some(ours), Some(result)) = (work.ours(), &work.receive) else {
         return Ok(());
@@ -39,7 +40,8 @@ pub(super) async fn allreduce(call: &Call<'_>, work: &Reduction) -> Result<()> {
     bcast::flat(&inside, &result.buffer(), 0).await
 }
 
-/// The reduction within a host, whose leader gets the result.
+/// The arguments of the reduction within a host, whose leader gets the result. `leads`: this rank
+/// is the leader.
 fn to_leader(work: &Reduction, ours: &Elements, leads: bool) -> Reduction {
     match leads {
         true => work.clone(),
@@ -51,7 +53,7 @@ fn to_leader(work: &Reduction, ours: &Elements, leads: bool) -> Reduction {
     }
 }
 
-/// A reduction of the vectors in `result`.
+/// The arguments of a reduction in place of the vectors in `result`.
 fn in_place(work: &Reduction, result: &Elements) -> Reduction {
     Reduction {
         send: None,
@@ -60,15 +62,15 @@ fn in_place(work: &Reduction, result: &Elements) -> Reduction {
     }
 }
 
-/// The elements of part `number` of `parts`.
+/// The range of the elements of part `number` of `parts`.
 fn part(count: usize, parts: usize, number: usize) -> Range<usize> {
     let number = number.min(parts);
     count * number / parts..count * (number + 1).min(parts) / parts
 }
 
-/// Each host scatters the sum of its vectors among its first ranks, which combine their parts with
-/// those of the other hosts and hand them to the others of their host. Pieces of a long vector
-/// follow each other through the three steps.
+/// Each host scatters the sum of its vectors among its first ranks; each of these combines its part
+/// with those of the other hosts and sends it to the other ranks of its host. The pieces of a long
+/// vector overlap in the three steps.
 pub(super) async fn allreduce_parts(call: &Call<'_>, work: &Reduction) -> Result<()> {
     let (Some(ours), Some(result)) = (work.ours(), &work.receive) else {
         return Ok(());
@@ -97,7 +99,7 @@ pub(super) async fn allreduce_parts(call: &Call<'_>, work: &Reduction) -> Result
         reduce::allreduce_flat(&across, &in_place(work, &result)).await
     };
     let gather = async |number: usize| allgather_inside(call, &piece(result, number), parts).await;
-    // While the hosts combine a piece, the ranks of a host copy those before and after it.
+    // While the hosts combine a piece, the ranks of a host copy the pieces before and after it.
     scatter(0).await?;
     for number in 0..=pieces {
         let beside = async {
@@ -117,13 +119,13 @@ pub(super) async fn allreduce_parts(call: &Call<'_>, work: &Reduction) -> Result
     Ok(())
 }
 
-/// This rank's part of a vector that its host's first ranks share.
+/// This rank's part of a vector that the first `parts` ranks of its host divide.
 fn own_part(call: &Call<'_>, whole: &Elements, parts: usize) -> Elements {
     let range = part(whole.count(), parts, call.shape().place(call.me()));
     whole.part(range.start, range.len())
 }
 
-/// Reduces within the host, to the first `parts` ranks, each of which gets its part in its place of
+/// Reduces within the host to its first `parts` ranks. Each gets its part at the part's position in
 /// `result`.
 async fn scatter_inside(
     call: &Call<'_>,
@@ -160,7 +162,7 @@ async fn allgather_inside(call: &Call<'_>, result: &Elements, parts: usize) -> R
     allgather::flat(&inside, None, &blocks).await
 }
 
-/// To one rank of each host, then to the root.
+/// Reduces to the leader of each host, then among the leaders to the root.
 pub(super) async fn reduce(call: &Call<'_>, work: &Reduction, root: usize) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());
@@ -171,7 +173,7 @@ pub(super) async fn reduce(call: &Call<'_>, work: &Reduction, root: usize) -> Re
     let Some(across) = across else {
         return reduce::flat(&inside, &to_leader(work, ours, false), leader).await;
     };
-    // Memory for the sum of the host: on the root that of the result.
+    // Memory for the sum of this host: on the root the memory for the result.
     let sum = match &work.receive {
         Some(receive) => receive.clone(),
         None => call.elements(ours.count(), ours.ty())?,
@@ -188,7 +190,8 @@ pub(super) async fn reduce(call: &Call<'_>, work: &Reduction, root: usize) -> Re
     reduce::flat(&across, &to_root, levels.shape.host_of(root)).await
 }
 
-/// To the leader of each host, then scattered among the leaders, then within each host.
+/// Reduces to the leader of each host, scatters the result among the leaders, then within each
+/// host.
 pub(super) async fn reduce_scatter(
     call: &Call<'_>,
     work: &Reduction,
@@ -236,7 +239,8 @@ pub(super) async fn reduce_scatter(
     scatter_linear(&inside, Some(&blocks), place.as_ref(), 0).await
 }
 
-/// Within each host, then over the sums of the hosts before; the last rank of a host has its sum.
+/// A scan within each host, then among the last ranks of the hosts, whose result is added on each
+/// host. The last rank of a host has the host's sum.
 pub(super) async fn scan(call: &Call<'_>, work: &Reduction, exclusive: bool) -> Result<()> {
     let (Some(ours), Some(result)) = (work.ours(), &work.receive) else {
         return Ok(());

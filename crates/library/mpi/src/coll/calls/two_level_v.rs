@@ -1,10 +1,11 @@
 //! Gather and scatter in two levels of blocks whose sizes only the root and their owners know.
 //!
 //! A short block travels through the leader of its host, in one message with those of the host's
-//! other ranks. A long one travels directly between its owner and the root: the copy at the leader
-//! would cost more than the message saves. The table decides on each block, by its length: it is
-//! short if blocks of one size that are as long take the two-level algorithm. So its owner, the
-//! leader and the root agree on its path, and nobody else needs to know its size.
+//! other ranks. A long block travels directly between its owner and the root: the copy at the
+//! leader would cost more than the saved message. The table decides on each block by its length:
+//! the block is short if a call whose blocks all have that length would use the two-level
+//! algorithm. So the block's owner, the leader and the root agree on its path, and nobody else
+//! needs to know its size.
 //!
 //! Invariants:
 //! - a host's bundle has a record for each of its ranks: the length of the block, then the block if
@@ -22,10 +23,10 @@ use super::two_level::Levels;
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 
-/// Bytes of a length in a record.
+/// Bytes of the length with which each rank's record in a bundle begins.
 const LENGTH: usize = size_of::<u64>();
 
-/// A block of `bytes` bytes goes through the leader of its host.
+/// True if a block of `bytes` bytes travels through the leader of its host.
 fn is_short(call: &Call<'_>, of: Collective, bytes: usize) -> bool {
     let case = call.case(bytes.next_power_of_two());
     call.choose(of, case) == Algorithm::TwoLevel
@@ -41,17 +42,19 @@ fn set_length(of: &Buffer, bytes: usize) {
     of.unpack(0, &(bytes as u64).to_ne_bytes());
 }
 
-/// The records of a host's ranks, one after the other.
+/// The records of a host's ranks, in adjacent memory: for each the length of its block, then the
+/// block if it is short.
 struct Bundle {
     room: Buffer,
-    /// The place of each rank's record.
+    /// The position of each rank's record, in bytes.
     records: Vec<Range<usize>>,
-    /// The block of each rank is short, so its record has it.
+    /// For each rank: true if its block is short, so that its record contains the block.
     short: Vec<bool>,
 }
 
 impl Bundle {
-    /// The bundle of ranks with blocks of these lengths, which are written into it.
+    /// A bundle with room for short blocks of these lengths, in which all lengths are already
+    /// written.
     fn new(
         call: &Call<'_>,
         of: Collective,
@@ -84,19 +87,19 @@ impl Bundle {
         self.room.slice(start, end - start)
     }
 
-    /// The block in a record; `None` if it is long.
+    /// The block in a record; `None` if the block is long.
     fn block(&self, place: usize) -> Option<Buffer> {
         let whole = || self.record(place).slice(LENGTH, usize::MAX);
         self.short[place].then(whole)
     }
 }
 
-/// A host whose blocks go through its leader.
+/// True if the short blocks of a host go through the host's leader.
 fn is_bundled(levels: &Levels<'_>, host: usize, of_root: usize) -> bool {
     host != of_root && levels.hosts()[host].len() > 1
 }
 
-/// Each leader sends the short blocks of its host to the root in one message.
+/// A gather in which each leader sends the short blocks of its host to the root in one message.
 pub(super) async fn gather(
     call: &Call<'_>,
     ours: Option<&Buffer>,
@@ -115,7 +118,8 @@ pub(super) async fn gather(
     }
 }
 
-/// The root's part of a gather.
+/// The root's part of a gather: receives the short blocks of each host in a bundle, and long
+/// blocks.
 async fn take_all(
     call: &Call<'_>,
     levels: &Levels<'_>,
@@ -164,10 +168,10 @@ async fn take_all(
     Ok(())
 }
 
-/// The part of a rank whose host has a bundle in a gather.
+/// A rank's part in a gather, if the short blocks of its host go through the leader in a bundle.
 async fn hand_in(call: &Call<'_>, levels: &Levels<'_>, ours: &Buffer, root: usize) -> Result<()> {
     let inside = levels.inside(call);
-    // A long block is on its way meanwhile.
+    // A long block is sent meanwhile.
     let own_way = match is_short(call, Collective::Gather, ours.len()) {
         true => None,
         false => Some(call.send(root, ours.clone())?),
@@ -194,7 +198,7 @@ async fn hand_in(call: &Call<'_>, levels: &Levels<'_>, ours: &Buffer, root: usiz
     }
 }
 
-/// The bundle of this leader's host.
+/// Collects the lengths and short blocks of this leader's host in a bundle.
 async fn collect(call: &Call<'_>, inside: &Call<'_>, ours: &Buffer) -> Result<Bundle> {
     let others = (0..inside.size()).filter(|&place| place != inside.me());
     let lengths = call.bytes(inside.size() * LENGTH)?;
@@ -222,8 +226,8 @@ async fn collect(call: &Call<'_>, inside: &Call<'_>, ours: &Buffer) -> Result<Bu
     Ok(bundle)
 }
 
-/// The root sends the short blocks of each host to its leader in one message; the leader hands them
-/// out.
+/// A scatter in which the root sends the short blocks of each host to the host's leader in one
+/// message; the leader passes them on.
 pub(super) async fn scatter(
     call: &Call<'_>,
     all: Option<&Blocks>,
@@ -242,7 +246,7 @@ pub(super) async fn scatter(
     }
 }
 
-/// The root's part of a scatter.
+/// The root's part of a scatter: sends the short blocks of each host in a bundle, and long blocks.
 async fn give_all(
     call: &Call<'_>,
     levels: &Levels<'_>,
@@ -286,11 +290,11 @@ async fn give_all(
     Ok(())
 }
 
-/// The part of a rank whose host has a bundle in a scatter.
+/// A rank's part in a scatter, if the short blocks of its host go through the leader in a bundle.
 async fn take_own(call: &Call<'_>, levels: &Levels<'_>, ours: &Buffer, root: usize) -> Result<()> {
     let inside = levels.inside(call);
     let short = is_short(call, Collective::Scatter, ours.len());
-    // A long block is on its way meanwhile.
+    // A long block is received meanwhile.
     let own_way = match short {
         true => None,
         false => Some(call.receive(root, ours.clone())?),

@@ -9,14 +9,15 @@ const TRIALS: u32 = 2;
 
 /// The collective buffer of a communicator.
 pub(crate) enum CommBuffer {
-    /// The communicator has none.
+    /// The communicator has no collective buffer.
     Absent {
-        /// Calls since the last attempt that could have used one.
+        /// The number of calls since the last attempt that could have used a buffer.
         calls: u32,
-        /// Calls after which the members try to agree on one.
+        /// The number of calls that could have used a buffer, after which the members try to agree
+        /// on one.
         due: u32,
     },
-    /// The communicator has one.
+    /// The collective buffer of the communicator.
     Ready(Box<CollectiveBuffer>),
 }
 
@@ -47,7 +48,7 @@ impl CommBuffer {
         }
     }
 
-    /// The members share no memory: they never try to agree on a buffer.
+    /// Records that the members share no memory: they never try to agree on a buffer.
     pub(crate) fn rule_out(&mut self) {
         *self = CommBuffer::Absent {
             calls: 0,
@@ -55,7 +56,8 @@ impl CommBuffer {
         };
     }
 
-    /// The members found no free buffer: the next attempt comes after eight times as many calls.
+    /// Records that the members found no free buffer. They try again after eight times as many
+    /// calls.
     pub(crate) fn put_off(&mut self) {
         if let CommBuffer::Absent { calls, due } = self {
             (*calls, *due) = (0, due.saturating_mul(8));

@@ -1,5 +1,5 @@
-//! Lanes: collective buffers for operations with several steps. The operations of one lane take it
-//! in turn, in the order in which they began.
+//! Lanes: collective buffers for operations with several steps. The operations of one lane use its
+//! buffer one after another, in the order in which they began.
 //!
 //! Invariants:
 //! - all members begin the operations of a lane in one order, so that their turns agree;
@@ -11,25 +11,27 @@ use channel::collective_buffer::CollectiveBuffer;
 
 use crate::Result;
 
-/// The handle of a lane.
+/// The handle of a lane. The lane exists as long as one of its handles.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
     place: Arc<usize>,
-    /// Each member can read and write the memory of all.
+    /// True if each member can read and write the memory of all members.
     pub(crate) is_direct: bool,
 }
 
-/// A step on a lane's buffer. False: it must wait for another member.
+/// A step on a lane's buffer. Returns false if it must wait for another member.
 pub(crate) type Step = dyn Fn(&mut CollectiveBuffer) -> Result<bool> + Send + Sync;
 
-/// A round of a lane: one step, which is tried again until it says that the round is over.
+/// One use of a lane's buffer by one operation. The step is repeated until it reports the end of
+/// the round.
 #[derive(Clone)]
 pub struct Round {
-    /// The lane.
+    /// The lane whose buffer is used.
     pub(crate) lane: Lane,
-    /// The step. A step that is repeated begins anew, and leaves what the last one left.
+    /// The step. A repeated step begins from the start, on the state that the previous attempt has
+    /// left.
     pub(crate) step: Arc<Step>,
-    /// The turn in the lane.
+    /// The number of the operation's turn in the lane.
     pub(crate) turn: u64,
     /// The context of the communicator whose error handler receives a failure.
     pub(crate) context: u64,
@@ -44,18 +46,18 @@ pub(crate) struct Lanes {
 struct Entry {
     handle: Lane,
     buffer: CollectiveBuffer,
-    /// Turns that have been given out.
+    /// The number of turns that have been assigned.
     issued: u64,
-    /// The turn that has the lane.
+    /// The number of the turn that may use the lane now.
     current: u64,
-    /// Turns that were given up before they came.
+    /// Turns whose operations ended before it was their turn.
     skipped: Vec<u64>,
-    /// The operation whose turn it is waits for another member.
+    /// True if the operation of the current turn waits for another member.
     waits: bool,
 }
 
 impl Lanes {
-    /// A lane over this buffer.
+    /// Adds a lane that uses this buffer.
     pub(crate) fn add(&mut self, buffer: CollectiveBuffer, is_direct: bool) -> Lane {
         let free = self.entries.iter().position(Option::is_none);
         let at = free.unwrap_or(self.entries.len());
@@ -78,7 +80,7 @@ impl Lanes {
         handle
     }
 
-    /// Gives up the buffers of lanes without a user.
+    /// Drops the lanes, and their buffers, that have no handle outside this table.
     pub(crate) fn sweep(&mut self) {
         for entry in &mut self.entries {
             entry.take_if(|entry| Arc::strong_count(&entry.handle.place) == 1);
@@ -90,15 +92,15 @@ impl Lanes {
         entry.expect("a lane stays as long as its handle")
     }
 
-    /// The number of the next turn.
+    /// Assigns the next turn of a lane, and returns its number.
     pub(crate) fn issue(&mut self, lane: &Lane) -> u64 {
         let entry = self.entry(lane);
         entry.issued += 1;
         entry.issued - 1
     }
 
-    /// Takes a step of the operation with this turn. False: its turn has not come, or the step says
-    /// so, because it must wait for another member.
+    /// Executes a step of the operation with this turn. Returns false if an earlier turn still has
+    /// the lane, or if the step must wait for another member.
     #[inline]
     pub(crate) fn step(
         &mut self,
@@ -115,8 +117,8 @@ impl Lanes {
         Ok(done)
     }
 
-    /// Ends a turn, also one that has not come. `failed`: in a round that is open, which is given
-    /// up.
+    /// Ends a turn, whether or not it is the current one. `failed`: the operation failed within a
+    /// round, which is abandoned.
     pub(crate) fn end(&mut self, lane: &Lane, turn: u64, failed: bool) {
         let entry = self.entry(lane);
         if entry.current != turn {
@@ -134,7 +136,7 @@ impl Lanes {
         }
     }
 
-    /// Some operation waited for another member, and can go on.
+    /// True if an operation that waited for another member can continue.
     #[inline]
     pub(crate) fn may_go_on(&self) -> bool {
         let mut entries = self.entries.iter().flatten();

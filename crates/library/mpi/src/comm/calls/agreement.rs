@@ -1,12 +1,13 @@
-//! Agreements: a few bytes that ranks exchange to make a new communicator, by messages of a context
-//! apart.
+//! Agreements: a few bytes that ranks exchange to make a new communicator, by messages in a context
+//! of their own.
 //!
-//! Trees are binomial: the parent of place `p` is `p` with its lowest bit cleared.
+//! An agreement numbers its ranks by *position* (`place`). Trees are binomial: the parent of
+//! position `p` is `p` with its lowest bit cleared.
 //!
-//! A place that has failed takes part all the same: its failure goes up and down the tree in place
-//! of the bytes, so all places fail with the failure of the lowest place. A rank that leaves an
-//! agreement because of a loss tells those that wait for it. Where all members of the communicator
-//! take part, that is the collective operation's matter.
+//! A rank that has failed takes part all the same: its failure goes up and down the tree instead of
+//! the bytes, so all ranks fail with the failure of the lowest position. A rank that leaves an
+//! agreement because of a loss notifies those that wait for it. In an agreement of all members of
+//! the communicator, the collective operation around it notifies them.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -21,25 +22,26 @@ use crate::rank::drive::Completion;
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
-/// Bytes of an error on its way before its text: its class, and whether its cause is a loss.
+/// Length in bytes of an encoded error before its text: the class, and a flag if its cause is a
+/// loss.
 const HEAD: usize = 8;
-/// The longest text of an error that travels, in bytes. With its head it fits a packet.
+/// The longest text of an error that is sent, in bytes. With its head it fits a packet.
 const TEXT: usize = 500;
 
-/// An agreement, as one of its ranks takes part in it. Ranks are numbered by their places.
+/// An agreement, as one of its ranks takes part in it.
 pub(crate) struct Agreement {
     rank: Arc<Rank>,
     core: Arc<Core>,
-    /// Ranks of `core` by their places; `None`: all of them, in order.
+    /// For each position, the rank in `core`. `None`: all ranks, in order.
     ranks: Option<Vec<u32>>,
-    /// This rank's place.
+    /// This rank's position among the ranks of the agreement.
     place: usize,
     context: u64,
     tag: i32,
 }
 
 impl Agreement {
-    /// Among all ranks of a communicator, in the collective operation with this tag.
+    /// An agreement among all ranks of a communicator, in the collective operation with this tag.
     pub(crate) fn all(rank: &Arc<Rank>, core: &Arc<Core>, tag: i32) -> Agreement {
         let context = core.context | COLLECTIVE | AGREEMENT;
         Agreement {
@@ -52,7 +54,7 @@ impl Agreement {
         }
     }
 
-    /// Among some ranks of a communicator, with this one at `place`.
+    /// An agreement among some ranks of a communicator, with this one at position `place`.
     pub(crate) fn some(
         rank: &Arc<Rank>,
         core: &Arc<Core>,
@@ -67,7 +69,7 @@ impl Agreement {
         }
     }
 
-    /// With a tag of the user's, in a context apart from collective operations.
+    /// This agreement with a tag of the user's, in a context apart from collective operations.
     pub(crate) fn with_users_tag(self, tag: i32) -> Agreement {
         Agreement {
             context: self.core.context | AGREEMENT,
@@ -76,7 +78,8 @@ impl Agreement {
         }
     }
 
-    /// Between the leaders of two groups, with a tag of the user's, in a context of its own.
+    /// This agreement as one between the leaders of two groups: with a tag of the user's, in a
+    /// context of its own.
     pub(crate) fn between_leaders(self, tag: i32) -> Agreement {
         Agreement {
             context: self.core.context | AGREEMENT | stage(1),
@@ -90,7 +93,7 @@ impl Agreement {
         self.ranks.is_none().then_some(self.core.context)
     }
 
-    /// This rank's place.
+    /// This rank's position among the ranks of the agreement.
     pub(crate) fn place(&self) -> usize {
         self.place
     }
@@ -99,13 +102,14 @@ impl Agreement {
         self.ranks.as_ref().map_or(self.core.size(), Vec::len)
     }
 
-    /// Sends the bytes of place 0 to all places. `mine`: those bytes, at place 0; `len`: their
-    /// number.
+    /// Sends the bytes of position 0 to all positions. `mine`: those bytes, at position 0; `len`:
+    /// their number.
     pub(crate) async fn bcast(&self, mine: Vec<u8>, len: usize) -> Result<Vec<u8>> {
         self.bcast_result(Ok(mine), len).await
     }
 
-    /// Sends the bytes of place 0, or its failure, to all places, as [`bcast`](Self::bcast) does.
+    /// Sends the bytes of position 0, or its failure, to all positions, as [`bcast`](Self::bcast)
+    /// does.
     pub(crate) async fn bcast_result(&self, mine: Result<Vec<u8>>, len: usize) -> Result<Vec<u8>> {
         let bytes = match self.place {
             0 => mine,
@@ -125,7 +129,7 @@ impl Agreement {
             }
             step /= 2;
         }
-        // The loss of one place must not keep the bytes from the others.
+        // The loss of one rank must not keep the bytes from the others.
         let mut sent = Ok(());
         for request in sends {
             let this = match request {
@@ -138,11 +142,11 @@ impl Agreement {
         sent.map(|()| bytes)
     }
 
-    /// Sends the bytes of place 0 to all places, once no place has failed. `mine`: those bytes at
-    /// place 0, nothing elsewhere, or this place's failure; `len`: the number of bytes.
+    /// Sends the bytes of position 0 to all positions, unless some rank has failed. `mine`: those
+    /// bytes at position 0, nothing elsewhere, or this rank's failure; `len`: the number of bytes.
     ///
     /// # Errors
-    /// The failure of the lowest place that has failed, at all places.
+    /// The failure of the lowest position that has failed, on all ranks.
     pub(crate) async fn bcast_agreed(&self, mine: Result<Vec<u8>>, len: usize) -> Result<Vec<u8>> {
         let own = mine.as_ref().err().cloned();
         let (bytes, verdict) = match mine {
@@ -154,17 +158,17 @@ impl Agreement {
         told.map_err(|error| self.as_here(error, own))
     }
 
-    /// Collects the bytes of all places, in order, at all places. All places contribute an equal
-    /// number of bytes.
+    /// Collects the bytes of all positions, in order, on all ranks. All contribute an equal number
+    /// of bytes.
     pub(crate) async fn allgather(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
         let len = mine.len();
         self.allgather_agreed(Ok(mine), len).await
     }
 
-    /// Collects the `len` bytes of each place, in order, at all places.
+    /// Collects the `len` bytes of each position, in order, on all ranks.
     ///
     /// # Errors
-    /// The failure of the lowest place that has failed, at all places.
+    /// The failure of the lowest position that has failed, on all ranks.
     pub(crate) async fn allgather_agreed(
         &self,
         mine: Result<Vec<u8>>,
@@ -176,18 +180,18 @@ impl Agreement {
         told.map_err(|error| self.as_here(error, own))
     }
 
-    /// Tells place 0 of failures. The result there is the failure of the lowest place that has
-    /// failed; elsewhere it says nothing of other places' failures.
+    /// Reports failures to position 0. The result there is the failure of the lowest position that
+    /// has failed; elsewhere it does not show all failures.
     pub(crate) async fn gather_failures(&self, mine: Result<()>) -> Result<Result<()>> {
         let block = self.collect(mine.map(|()| vec![0]), 1).await?;
         Ok(block.map(drop))
     }
 
-    /// Collects the `len` bytes of each place of the tree below this one, or the failure of the
-    /// lowest place there, and sends them to the parent.
+    /// Collects the `len` bytes of each position of this rank's subtree, or the failure of the
+    /// lowest position there, and sends them to the parent.
     ///
     /// # Errors
-    /// A place of a whole communicator is lost.
+    /// A rank is lost, and all ranks of the communicator take part.
     async fn collect(&self, mine: Result<Vec<u8>>, len: usize) -> Result<Result<Vec<u8>>> {
         let mut block = mine.map_err(|error| self.for_others(&error));
         let mut step = 1;
@@ -215,12 +219,12 @@ impl Agreement {
         Ok(block)
     }
 
-    /// The beginning of the text of this place's failure at other places.
+    /// The beginning of the text with which other ranks report this rank's failure.
     fn origin(&self) -> String {
         format!("rank {} of the communicator: ", self.core.rank)
     }
 
-    /// This place's failure, as other places report it.
+    /// This rank's failure, as other ranks report it.
     fn for_others(&self, error: &Error) -> Error {
         match error.is_loss() {
             true => error.clone(),
@@ -228,13 +232,15 @@ impl Agreement {
         }
     }
 
-    /// The failure that was agreed on, as this place reports it.
+    /// Returns this rank's own error if the agreed failure is that one, otherwise the agreed
+    /// failure.
     fn as_here(&self, agreed: Error, own: Option<Error>) -> Error {
         own.filter(|_| agreed.detail.starts_with(&self.origin()))
             .unwrap_or(agreed)
     }
 
-    /// Sends this rank's failure to all other places, for a rank that does not know its place.
+    /// Sends this rank's failure to all other positions, for a rank that does not know its
+    /// position.
     #[cold]
     pub(crate) async fn fail_everywhere(&self, error: &Error) -> Result<()> {
         let error = self.for_others(error);
@@ -245,7 +251,7 @@ impl Agreement {
         Ok(())
     }
 
-    /// The most places that the tree below this one can have, itself included.
+    /// The most positions that the subtree of this one can have, itself included.
     fn span(&self) -> usize {
         match self.place {
             0 => self.size().next_power_of_two(),
@@ -276,7 +282,7 @@ impl Agreement {
             .send_owned(&mut engine.router, peer, key, bytes)
     }
 
-    /// Sends a failure in place of bytes: an empty piece, then head and text.
+    /// Sends a failure instead of bytes: an empty piece, then head and text.
     #[cold]
     fn send_failure(&self, place: usize, error: &Error) -> Result<RequestId> {
         self.send(place, &[])?;
@@ -286,7 +292,7 @@ impl Agreement {
         self.send(place, &bytes)
     }
 
-    /// The failure that a place has sent.
+    /// Decodes the failure that the rank at a position has sent.
     #[cold]
     fn failure(&self, place: usize, bytes: &[u8]) -> Error {
         let (head, text) = bytes.split_at(bytes.len().min(HEAD));

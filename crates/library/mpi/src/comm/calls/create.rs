@@ -1,7 +1,7 @@
 //! Making and freeing communicators (MPI 5.0 §7.4).
 //!
-//! A context is the world rank of the rank that made it up and a number that this rank counts, so
-//! ranks need not agree on a free one: the first member makes it up and sends it to the others.
+//! A context consists of the world rank of its creator and a number that the creator counts up, so
+//! ranks need not agree on a free one: the first member creates it and sends it to the others.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::request::{RequestId, Waiting};
 use crate::state::Objects;
 use crate::{Class, Error, Result};
 
-/// Bytes of a context in an agreement.
+/// Length in bytes of a context in an agreement.
 const CONTEXT_BYTES: usize = 8;
 
 /// A group of a new communicator, as a part of the parent.
 struct Part {
     members: Members,
-    /// Its ranks, by their numbers in the parent.
+    /// The numbers of the group's members in the parent.
     ranks: Vec<u32>,
-    /// This rank's place in it.
+    /// This rank's number in the group. `None`: it is no member.
     place: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Rank {
         let context = match agreed {
             Ok(context) => word(&context),
             Err(error) => {
-                // Its attributes are deleted with it.
+                // The attributes of the new communicator are deleted with it.
                 added.and_then(|handle| self.comm_free(handle)).ok();
                 return Err(error);
             }
@@ -77,7 +77,7 @@ impl Rank {
                 rank.comm_free(handle).ok();
             }
             let core = parent.core.again(word(&context?));
-            // The user may have freed it meanwhile.
+            // The user may have freed the communicator meanwhile.
             if let Some(handle) = added
                 && let Ok(comm) = rank.lock().objects.comms.get_mut(handle)
             {
@@ -86,15 +86,16 @@ impl Rank {
             Ok(())
         })?;
         if mine.is_err() {
-            // It tells the others.
+            // The operation goes on without a handle, to report the failure to the other ranks.
             self.lock().engine.messages.requests.detach(request)?;
             handle.and_then(|handle| self.comm_free(handle)).ok();
         }
         mine.map(|handle| (handle, request))
     }
 
-    /// The parent, the new communicator without its core, and the result of the copy functions. The
-    /// new communicator has the attributes that were copied, and they are deleted with it.
+    /// Begins a duplication. Returns the parent, the new communicator without its core, and the
+    /// result of the copy functions. The new communicator has the attributes that were copied, and
+    /// they are deleted with it.
     fn begin_dup(
         &self,
         comm: u32,
@@ -126,8 +127,9 @@ impl Rank {
         Ok((parent, new, copied))
     }
 
-    /// `MPI_Comm_create`: `MPI_COMM_NULL` on ranks that are not in their group. Of an
-    /// intercommunicator, the group is a part of this rank's, and both must have a member.
+    /// `MPI_Comm_create`. The result is `MPI_COMM_NULL` on ranks outside the group. For an
+    /// intercommunicator, `group` is a subset of this rank's group, and the new communicator exists
+    /// only if both subsets have a member.
     pub fn comm_create(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -141,7 +143,7 @@ impl Rank {
         }
     }
 
-    /// `MPI_Comm_create_group`: collective over the group alone.
+    /// `MPI_Comm_create_group`: a collective call of the members of the group only.
     pub fn comm_create_group(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -169,7 +171,8 @@ impl Rank {
         self.add_comm(new)
     }
 
-    /// A communicator of a group of the parent, collective over the parent.
+    /// Makes a communicator of a group of the parent, in a collective call of all ranks of the
+    /// parent.
     fn comm_of(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -192,7 +195,8 @@ impl Rank {
         self.add_comm(new)
     }
 
-    /// The contexts that all members of the parent have made up, one for each group among them.
+    /// Exchanges contexts: each member of the parent creates one, in case that it is the first of a
+    /// new group. Returns them by the members' numbers in the joint group.
     pub(crate) fn exchange_contexts<T>(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -213,7 +217,7 @@ impl Rank {
         Ok(all.chunks_exact(making.bytes()).map(word).collect())
     }
 
-    /// A group as a part of the parent.
+    /// Finds the members of a group in the parent.
     fn part_of(&self, parent: &Parent, group: u32) -> Result<Part> {
         let (members, place) = {
             let state = self.lock();
@@ -244,7 +248,7 @@ impl Rank {
         self.comm_free(comm)
     }
 
-    /// The context that the first place of an agreement has made up.
+    /// The context that the first rank of an agreement has created.
     fn agreed_context(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -257,7 +261,8 @@ impl Rank {
         Ok(word(&context))
     }
 
-    /// The contribution of the rank at `place` to an agreement: a context, if it is the first.
+    /// The contribution of the rank at position `place` to an agreement: a context, if it is the
+    /// first.
     fn proposal(&self, place: usize) -> Vec<u8> {
         match place {
             0 => self
@@ -271,7 +276,7 @@ impl Rank {
         }
     }
 
-    /// Gives a new communicator its handle.
+    /// Adds a new communicator to the table, and returns its handle.
     pub(crate) fn add_comm(&self, comm: Comm) -> Result<u32> {
         let mut state = self.lock();
         state.engine.messages.losses.begin(comm.core.context);
@@ -307,7 +312,7 @@ impl Objects {
     /// The remote group of a communicator.
     ///
     /// # Errors
-    /// It has none.
+    /// The communicator has no remote group.
     pub fn remote_group(&self, comm: u32) -> Result<&Members> {
         self.comms.get(comm)?.core.remote().ok_or_else(|| {
             let detail =
@@ -316,10 +321,10 @@ impl Objects {
         })
     }
 
-    /// The part that communication needs of a communicator with a single group.
+    /// The core of a communicator that has a single group.
     ///
     /// # Errors
-    /// It is an intercommunicator.
+    /// The communicator is an intercommunicator.
     pub(crate) fn intra(&self, comm: u32) -> Result<&Arc<Core>> {
         let core = &self.comms.get(comm)?.core;
         match core.is_inter() {
@@ -334,7 +339,7 @@ impl Objects {
         }
     }
 
-    /// The context of a communicator that may be freed.
+    /// The context of a communicator that may be freed. A predefined communicator is an error.
     fn freeable(&self, comm: u32) -> Result<u64> {
         let name = match comm {
             comm::WORLD => "MPI_COMM_WORLD",

@@ -56,7 +56,7 @@ impl Rank {
         }
     }
 
-    /// Calls this error handler, for the object of this handle. An invalid one counts as
+    /// Calls this error handler, for the object of this handle. An invalid handler counts as
     /// `MPI_ERRORS_ARE_FATAL`.
     #[cold]
     pub fn raise_by(&self, errhandler: u32, handle: u32, code: i32) -> ErrorAction {

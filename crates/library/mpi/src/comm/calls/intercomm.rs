@@ -1,8 +1,8 @@
 //! Making intercommunicators, and intracommunicators of them (MPI 5.0 §7.6).
 //!
-//! The leaders of the groups exchange what the groups are, in a context of their peer communicator
-//! apart from other messages; each tells its own group. The group of the leader with the lower
-//! number in the peer communicator comes first in the joint group, and its leader makes up the
+//! The leaders of the groups exchange descriptions of these, in a separate context of their peer
+//! communicator, and each sends the result to its own group. The group of the leader with the lower
+//! number in the peer communicator comes first in the joint group, and its leader creates the
 //! context.
 
 use std::ops::Range;
@@ -20,24 +20,24 @@ use crate::{Class, Error, Result};
 pub struct RemoteLeader {
     /// A communicator with both leaders.
     pub peer_comm: u32,
-    /// The remote leader's number there.
+    /// The remote leader's rank in `peer_comm`.
     pub rank: i32,
-    /// Tells this exchange of leaders apart from others of the same leaders.
+    /// The tag that distinguishes this exchange from others between the same leaders.
     pub tag: i32,
 }
 
-/// The facts of a new intercommunicator that a group's leader has learned.
+/// What the leader of a group has learned about the new intercommunicator, for the group's members.
 #[derive(Clone, PartialEq, Debug)]
 struct Found {
     context: u64,
-    /// The group of this leader comes first.
+    /// True if the group of this leader comes first in the joint group.
     is_first: bool,
     remote: Vec<u32>,
 }
 
 impl Found {
-    /// Bytes of what comes before the remote group: the context, and one word with the order and
-    /// the size of the remote group.
+    /// Length in bytes of the encoding before the remote group: the context, and one number of 64
+    /// bits with the order and the size of the remote group.
     const HEAD: usize = 16;
 
     fn head(&self) -> Vec<u8> {
@@ -47,8 +47,8 @@ impl Found {
 }
 
 impl Rank {
-    /// `MPI_Intercomm_create`: `leader` is the number of this group's leader in `comm`; what names
-    /// the remote one is significant there only.
+    /// `MPI_Intercomm_create`. `leader` is the rank of the local leader in `comm`. `remote` is
+    /// significant at the local leader only.
     pub fn intercomm_create(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -75,7 +75,7 @@ impl Rank {
             0 => Some(self.leaders(operation, &core.members, remote, ready)),
             _ => None,
         };
-        let told = self.block_on(&waiting, None, tell(&agreement, found))?;
+        let told = self.block_on(&waiting, None, report(&agreement, found))?;
         if told
             .remote
             .iter()
@@ -96,7 +96,8 @@ impl Rank {
         self.add_comm(parent.child(new))
     }
 
-    /// Exchanges with the remote leader what the groups are, or that this one has failed.
+    /// Exchanges the description of the groups with the remote leader, or reports the failure of
+    /// this group to it.
     fn leaders(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -155,7 +156,7 @@ impl Rank {
         })
     }
 
-    /// `MPI_Comm_create` of an intercommunicator: each group gives a part of its own.
+    /// `MPI_Comm_create` of an intercommunicator: each group passes a subset of its members.
     pub(super) fn inter_of(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -221,7 +222,7 @@ impl Rank {
             false => core.ours().start,
         };
         let is_high = |member: usize| words[2 * member + 1] != 0;
-        // Where both groups say the same, the first stays first.
+        // If both groups pass the same value, the first stays first.
         let first = match is_high(0) && !is_high(second) {
             true => second,
             false => 0,
@@ -234,13 +235,13 @@ impl Rank {
     }
 }
 
-/// Bytes of a leader's facts: a context, and the size of its group.
+/// Length in bytes of a leader's contribution: a context, and the size of its group.
 const LEADER: usize = 16;
-/// The place of a rank in a new group that it is not in.
+/// Instead of a rank's number in its new group: the rank is not in that group.
 const ABSENT: u64 = u64::MAX;
 
-/// The ranks of a group that are in its new group, in their order there. `words`: context and place
-/// of each rank of the joint group.
+/// The ranks of a group that are in its new group, in their order there. `words`: for each rank of
+/// the joint group, a context and the rank's number in its new group.
 fn chosen(group: Range<usize>, words: &[u64]) -> Vec<usize> {
     let place = |rank: &usize| words[2 * rank + 1];
     let mut ranks: Vec<usize> = group.filter(|rank| place(rank) != ABSENT).collect();
@@ -248,8 +249,8 @@ fn chosen(group: Range<usize>, words: &[u64]) -> Vec<usize> {
     ranks
 }
 
-/// Tells a group what its leader has found, or its failure.
-async fn tell(agreement: &Agreement, found: Option<Result<Found>>) -> Result<Found> {
+/// Sends the leader's result, or its failure, to all members of its group.
+async fn report(agreement: &Agreement, found: Option<Result<Found>>) -> Result<Found> {
     let found = found.transpose();
     let head = match &found {
         Ok(Some(found)) => Ok(found.head()),

@@ -1,8 +1,8 @@
 //! The agreement of the ranks that make a communicator or a window: all of them get it, or none.
 //!
-//! Every maker has one exchange between all ranks of the communicator that it starts from. A rank
-//! whose part has failed, by a wrong argument, a callback or a lack of memory, takes part with its
-//! failure, which all ranks then report: that of the lowest rank that has failed.
+//! Each such call has one exchange between all ranks of the communicator that it starts from. A
+//! rank whose part has failed, by a wrong argument, a callback or a lack of memory, takes part with
+//! its failure. All ranks then report the failure of the lowest rank that has failed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{Class, Error, Result, UNDEFINED};
 /// The communicator that a new one is made from, in one collective operation.
 pub(crate) struct Parent {
     pub(crate) core: Arc<Core>,
-    /// The tag of this operation.
+    /// The tag of the collective operation that makes the new communicator or window.
     pub(crate) tag: i32,
     errhandler: u32,
 }
@@ -27,14 +27,15 @@ impl Parent {
         self.core.joined().unwrap_or(&self.core)
     }
 
-    /// The world ranks of members of the parent.
+    /// The members with these numbers in this rank's group of the parent.
     pub(crate) fn members_at(&self, ranks: &[u32]) -> Members {
         self.core
             .members
             .at(ranks.iter().map(|&rank| rank as usize))
     }
 
-    /// The numbers of these members in this rank's group of the parent.
+    /// The numbers of these members in this rank's group of the parent. It is an error if one is
+    /// not in it.
     pub(crate) fn numbers_of(&self, members: &Members) -> Result<Vec<u32>> {
         let everyone: Vec<i32> = (0..members.len() as i32).collect();
         let ranks = members.translate(&everyone, &self.core.members)?;
@@ -49,7 +50,7 @@ impl Parent {
         Ok(ranks.into_iter().map(|rank| rank as u32).collect())
     }
 
-    /// A communicator with the parent's error handler.
+    /// A new communicator with this core and the parent's error handler.
     pub(crate) fn child(&self, core: Core) -> Comm {
         Comm {
             errhandler: self.errhandler,
@@ -58,7 +59,8 @@ impl Parent {
     }
 }
 
-/// The makers, by what a rank contributes to their exchange.
+/// The procedures that make a communicator or a window, grouped by the contribution of a rank to
+/// their exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Making {
     /// `MPI_Comm_dup` and `MPI_Comm_dup_with_info`.
@@ -69,18 +71,18 @@ pub enum Making {
     Create,
     /// `MPI_Comm_split` and `MPI_Comm_split_type`.
     Split,
-    /// The makers of grids and graphs.
+    /// The procedures that make a grid or a graph, such as `MPI_Cart_create`.
     Topology,
     /// `MPI_Intercomm_merge`.
     Merge,
-    /// `MPI_Intercomm_create`. Its ranks have their places from the number of the leader.
+    /// `MPI_Intercomm_create`. In its exchange the ranks are numbered from the leader on.
     Between,
-    /// The makers of windows.
+    /// The procedures that make a window.
     Window,
 }
 
 impl Making {
-    /// Bytes that a rank contributes.
+    /// Number of bytes that a rank contributes to the exchange by which the object is made.
     pub(crate) fn bytes(self) -> usize {
         match self {
             Making::Duplicate | Making::DuplicateLater => 1,
@@ -90,7 +92,8 @@ impl Making {
         }
     }
 
-    /// Ranks of such a communicator come to the exchange. Those of others fail before it, alike.
+    /// True if the procedure is valid for a communicator of this kind, so that its ranks reach the
+    /// exchange. Otherwise all ranks fail before it, for the same reason.
     fn begins_from(self, core: &Core) -> bool {
         match self {
             Making::Duplicate | Making::DuplicateLater | Making::Create | Making::Split => true,
@@ -101,10 +104,10 @@ impl Making {
 }
 
 impl Rank {
-    /// Begins a collective operation that makes a communicator of one with a single group.
+    /// Begins a collective operation that makes a communicator from one with a single group.
     ///
     /// # Errors
-    /// It is an intercommunicator.
+    /// The parent is an intercommunicator.
     pub(crate) fn begin_intra(&self, comm: u32) -> Result<Parent> {
         self.lock().objects.intra(comm)?;
         self.begin(comm)
@@ -117,7 +120,8 @@ impl Rank {
         state.objects.parent(comm, tag)
     }
 
-    /// The exchange of a maker: what all ranks contribute, by their numbers in the joint group.
+    /// Exchanges the contributions of all ranks to the making of an object. Returns them in the
+    /// order of the joint group.
     ///
     /// # Errors
     /// The failure of the lowest rank that has failed, on all ranks; or a member is lost.
@@ -135,7 +139,7 @@ impl Rank {
         self.block_on(&Waiting::in_call(operation), among, exchange)
     }
 
-    /// The contribution of a rank, if it has room for another communicator.
+    /// The contribution of a rank; an error if the rank has no room for another communicator.
     pub(crate) fn with_room<T>(&self, mine: Result<T>) -> Result<T> {
         match self.lock().objects.comms.has_room() {
             true => mine,
@@ -143,8 +147,9 @@ impl Rank {
         }
     }
 
-    /// Takes part in the exchange of a maker with nothing but a failure, for a call whose arguments
-    /// are wrong. The result is the error of the call: that of the lowest rank that has failed.
+    /// Takes part in the exchange of a call whose arguments are invalid on this rank, so that the
+    /// other ranks fail, too. The result is the error of the call: that of the lowest rank that has
+    /// failed.
     #[cold]
     pub fn refuse_making(
         self: &Arc<Rank>,
@@ -187,7 +192,7 @@ impl Rank {
         }
     }
 
-    /// Tells all ranks of the local group that this one fails.
+    /// Notifies all ranks of the local group that this one fails. Returns the error of the call.
     pub(crate) fn refuse_between(
         self: &Arc<Rank>,
         operation: &'static str,

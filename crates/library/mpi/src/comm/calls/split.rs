@@ -25,7 +25,7 @@ pub mod split_type {
 struct Vote {
     color: i32,
     key: i32,
-    /// The context of its new communicator, should it be the first member.
+    /// The context of the rank's new communicator, used if the rank is its first member.
     context: u64,
 }
 
@@ -51,8 +51,8 @@ impl Vote {
 }
 
 impl Rank {
-    /// `MPI_Comm_split`: `MPI_COMM_NULL` for the color [`UNDEFINED`]. Of an intercommunicator, also
-    /// for a color that nobody in the remote group has.
+    /// `MPI_Comm_split`. The result is `MPI_COMM_NULL` for the color [`UNDEFINED`]; for an
+    /// intercommunicator, also for a color that no rank of the remote group has.
     pub fn comm_split(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -70,7 +70,8 @@ impl Rank {
         self.comm_split_by(operation, comm, color, key)
     }
 
-    /// A split by a color, if this rank has a valid one.
+    /// Splits by a color. If `color` is an error, this rank takes part in the exchange with that
+    /// error.
     fn comm_split_by(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -144,7 +145,7 @@ impl Rank {
 }
 
 /// The part of a communicator with this rank's color. `votes`: those of all members, by their
-/// numbers in the joint group. `None`: nobody in the remote group has the color.
+/// numbers in the joint group. `None`: no rank of the remote group has the color.
 fn part(core: &Core, color: i32, votes: &[Vote]) -> Option<Core> {
     let of = |group: Range<usize>| {
         let mut ranks: Vec<usize> = group.filter(|&rank| votes[rank].color == color).collect();

@@ -12,10 +12,11 @@ pub(crate) const PERSISTENT: u64 = 1 << 61;
 /// The bit of a context that separates messages of one-sided communication.
 pub(crate) const WINDOW: u64 = 1 << 60;
 
-/// The number of stages of a collective operation, whose messages match apart from each other's.
+/// The greatest number of stages of a collective operation. Messages of different stages never
+/// match.
 pub(crate) const STAGES: u64 = 16;
 
-/// The bits of a context that have the number of a stage.
+/// The bits of a context that hold the number of a stage of a collective operation.
 pub(crate) fn stage(number: u64) -> u64 {
     debug_assert!(number < STAGES);
     number << 56

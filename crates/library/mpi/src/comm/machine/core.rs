@@ -1,4 +1,5 @@
-//! The part of a communicator that communication needs.
+//! The data of a communicator that messages and collective operations use: context, groups, hosts,
+//! network.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +12,19 @@ use crate::group::Members;
 use crate::shape::Shape;
 use crate::{Class, Error, PROC_NULL, Result};
 
-/// The part of a communicator that communication needs. It outlives the handle while operations are
-/// in flight.
+/// The data of a communicator that messages and collective operations use. Operations in flight
+/// keep them after the handle has been freed.
 #[derive(Debug)]
 pub struct Core {
-    /// Unique in the job: the world rank that made it up, and a number that this rank counts.
+    /// The context, unique in the job: the world rank of the member that created it, and a counter
+    /// of that rank.
     pub context: u64,
     /// The members of this rank's group, by world rank.
     pub members: Members,
     /// This rank's number in its group.
     pub rank: usize,
-    /// The group whose ranks calls name: the same, or the remote group of an intercommunicator.
+    /// The group in which calls name ranks: this rank's own, or the remote group of an
+    /// intercommunicator.
     peers: Members,
     /// The members of both groups of an intercommunicator, as a communicator of one group.
     joint: Option<Arc<Core>>,
@@ -29,12 +32,12 @@ pub struct Core {
     shape: OnceLock<Shape>,
     /// The network between the members.
     pub(crate) network: Arc<AgreedNetwork>,
-    /// Algorithms that costs have chosen.
+    /// A cache of the algorithms that costs have chosen recently.
     recent: OnceLock<RecentChoices>,
 }
 
 /// The network between the members of a communicator, on which they agree in their first collective
-/// operation. Communicators made from it have the same.
+/// operation. Communicators that are made from it share the agreed network.
 #[derive(Debug, Default)]
 pub(crate) struct AgreedNetwork {
     is_begun: AtomicBool,
@@ -43,14 +46,15 @@ pub(crate) struct AgreedNetwork {
 }
 
 impl AgreedNetwork {
-    /// True at the first call: the members begin to agree in that operation.
+    /// True at the first call of this function: the members then begin to agree during the present
+    /// operation.
     pub(crate) fn begin(&self) -> bool {
         !self.is_begun.load(Ordering::Relaxed) && !self.is_begun.swap(true, Ordering::Relaxed)
     }
 }
 
 impl Core {
-    /// The part of a communicator whose members have not agreed on their network.
+    /// The core of a communicator whose members have not agreed on their network.
     pub fn new(context: u64, members: Members, rank: usize) -> Core {
         Core {
             context,
@@ -64,8 +68,9 @@ impl Core {
         }
     }
 
-    /// The part of an intercommunicator between this rank's group and a remote one. `is_first`:
-    /// this rank's group comes first in the joint group. The two groups answer differently.
+    /// The core of an intercommunicator between this rank's group and a remote one. `is_first`:
+    /// this rank's group comes first in the joint group. The ranks of one group pass true, those of
+    /// the other false.
     pub fn between(
         context: u64,
         members: Members,
@@ -90,7 +95,7 @@ impl Core {
         }
     }
 
-    /// The same groups with another context.
+    /// A copy of this core with another context.
     pub(crate) fn again(&self, context: u64) -> Core {
         let (members, rank) = (self.members.clone(), self.rank);
         match self.joint.is_some() {
@@ -102,7 +107,8 @@ impl Core {
         }
     }
 
-    /// Members of `parent`, all of whose members make this communicator together.
+    /// This core with the agreed network of `parent`, all of whose members make this communicator
+    /// together.
     pub(crate) fn made_from(mut self, parent: &Core) -> Core {
         let network = &parent.joint().network;
         if !network.is_begun.load(Ordering::Relaxed) {
@@ -110,14 +116,14 @@ impl Core {
         }
         let network = network.clone();
         match &mut self.joint {
-            // Nobody else has it yet.
+            // The joint core has no other owner yet.
             Some(joint) => _ = Arc::get_mut(joint).map(|joint| joint.network = network),
             None => self.network = network,
         }
         self
     }
 
-    /// The communicator has two groups.
+    /// True if the communicator has two groups.
     #[inline(always)]
     pub fn is_inter(&self) -> bool {
         self.joint.is_some()
@@ -128,7 +134,7 @@ impl Core {
         self.is_inter().then_some(&self.peers)
     }
 
-    /// The group whose ranks calls name, by world rank: this rank's own, or the remote group of an
+    /// The group in which calls name ranks: this rank's own, or the remote group of an
     /// intercommunicator.
     pub fn peers(&self) -> &Members {
         &self.peers
@@ -148,12 +154,12 @@ impl Core {
         self.joint.as_deref().unwrap_or(self)
     }
 
-    /// The joint group of an intercommunicator.
+    /// The joint group of an intercommunicator, as a communicator of one group.
     pub(crate) fn joined(&self) -> Option<&Arc<Core>> {
         self.joint.as_ref()
     }
 
-    /// This rank's group comes first in the joint group.
+    /// True if this rank's group comes first in the joint group.
     pub(crate) fn is_first(&self) -> bool {
         self.joint().rank == self.rank
     }
@@ -172,7 +178,7 @@ impl Core {
         }
     }
 
-    /// Algorithms that costs have chosen for this communicator.
+    /// The cache of the algorithms that costs have chosen recently for this communicator.
     pub(crate) fn recent_choices(&self) -> &RecentChoices {
         self.recent.get_or_init(RecentChoices::default)
     }

@@ -28,45 +28,46 @@ pub const SELF: u32 = 0x102;
 /// The longest name of an object in bytes, without the closing NUL of C.
 pub const MAX_NAME: usize = 127;
 
-/// The members of an intercommunicator that share a collective buffer: all, or the root with this
-/// number in the joint group and the members of the other group.
+/// The members of an intercommunicator that share a collective buffer. `None`: all of them. `Some`:
+/// the root with this number in the joint group, and the members of the other group.
 pub(crate) type Around = Option<usize>;
 
-/// The memory that some members of an intercommunicator share, and what they have learned.
+/// The memory that some members of an intercommunicator share, and the results of their contests.
 #[derive(Default)]
 pub(crate) struct SharedBetween {
-    /// Their collective buffer.
+    /// The collective buffer of the members that share the memory.
     pub(crate) buffer: CommBuffer,
-    /// Their lane, by which they copy directly.
+    /// The lane in which the members copy straight between their buffers.
     pub(crate) lane: Option<Lane>,
-    /// The contests by which they learn. `None`: they learn nothing.
+    /// The contests of the members. `None`: they do not choose by measurement.
     pub(crate) contests: Option<Box<Contests>>,
 }
 
 /// A communicator.
 pub struct Comm {
-    /// The part that communication needs.
+    /// The data that messages and collective operations use.
     pub core: Arc<Core>,
-    /// Empty if the user has not named it.
+    /// The name of the communicator; empty if the user has not named it.
     pub name: String,
-    /// Collective operations begun. The number tells operations apart that are in flight together.
+    /// Number of collective operations begun. It distinguishes operations that are in flight
+    /// together.
     pub(crate) collectives: u32,
-    /// Persistent collective operations initialized.
+    /// Number of persistent collective operations initialized.
     pub(crate) persistent: u32,
     /// The collective buffer, for small collective operations.
     pub(crate) buffer: CommBuffer,
-    /// The shared memory of an intercommunicator: of all members, and of the receivers around each
-    /// root.
+    /// The shared memory of an intercommunicator: that of all members, and that of each root with
+    /// the members of the other group.
     pub(crate) between: Vec<(Around, SharedBetween)>,
-    /// The lane of long and of nonblocking collective operations.
+    /// The lane for long and for nonblocking collective operations.
     pub(crate) lane: Option<Lane>,
-    /// The contests by which its members learn. `None`: they learn nothing.
+    /// The contests of the communicator. `None`: its members do not choose by measurement.
     pub(crate) contests: Option<Box<Contests>>,
     /// Attributes that users have cached on the communicator.
     pub attributes: Attributes,
     /// The topology of the communicator, if it has one.
     pub topology: Option<Arc<Topology>>,
-    /// The handle of its error handler.
+    /// The handle of the communicator's error handler.
     pub errhandler: u32,
     /// The hints that are set.
     pub hints: Hints,

@@ -6,7 +6,7 @@ use crate::handle::{ObjectKind, Slab};
 use crate::matching::Key;
 use crate::{ANY_SOURCE, ANY_TAG, Class, Error, Result, TAG_UB};
 
-/// The handles of the ABI's communicators.
+/// The handles of the predefined communicators.
 const PREDEFINED: [u32; 2] = [WORLD, SELF];
 
 /// All communicators of a rank, by handle.
@@ -25,7 +25,7 @@ impl Comms {
         Comms {
             predefined: [world, alone],
             made: Slab::new(ObjectKind::Comm),
-            // Those of the predefined communicators are 0 and 1.
+            // The numbers 0 and 1 are those of the predefined communicators.
             next_context: 2,
         }
     }
@@ -68,7 +68,7 @@ impl Comms {
         self.made.has_room()
     }
 
-    /// Takes out a communicator that the program made; its handle becomes invalid.
+    /// Removes a communicator that the program made, and returns it. Its handle becomes invalid.
     pub fn remove(&mut self, handle: u32) -> Option<Comm> {
         self.made.remove(handle)
     }
@@ -79,7 +79,7 @@ impl Comms {
         predefined.chain(self.made.iter())
     }
 
-    /// The communicator with this handle, if there is one with one group.
+    /// The communicator with this handle. `None`: there is none, or it is an intercommunicator.
     #[inline(always)]
     pub(crate) fn with_one_group(&mut self, handle: u32) -> Option<&mut Comm> {
         match handle {
@@ -111,7 +111,7 @@ impl Comms {
         self.iter().find(|comm| comm.core.context == context)
     }
 
-    /// The world rank that sends the messages with this key, those of the library included.
+    /// The world rank that sends the messages with this envelope, those of the library included.
     pub(crate) fn source_of(&self, key: &Key) -> Option<usize> {
         if key.source < 0 {
             return None;
@@ -162,8 +162,8 @@ impl Comms {
         Ok(Some((peer, key)))
     }
 
-    /// The world rank that sends the messages with this key. `None`: the key names no source, or
-    /// its messages are not the user's.
+    /// The world rank that sends the messages with this envelope. `None`: the envelope names no
+    /// source, or its messages are not the user's.
     pub(crate) fn sender_of(&self, key: &Key) -> Option<usize> {
         let of_user = key.context == bare(key.context) && key.source >= 0;
         let comm = of_user.then(|| self.handle_of(key.context)).flatten()?;

@@ -16,30 +16,31 @@ use crate::request::RequestId;
 use crate::state::Objects;
 use crate::{Class, Error, Result, Status};
 
-/// The longest gap that is read with the data around it, unless a hint says otherwise: a call of
-/// the system costs more than a copy of these bytes.
+/// Bytes of the longest gap that is read with the data around it, unless a hint sets another
+/// length: a system call costs more than a copy of these bytes.
 pub(super) const SHORT_GAP: u64 = 4096;
 
-/// An access to a file, ready to be made.
+/// An access to a file whose arguments have been checked.
 pub(super) struct FileAccess {
     pub(super) file: Arc<SharedFile>,
     pub(super) view: Arc<FileView>,
     pub(super) direction: Direction,
     pub(super) memory: FileMemory,
-    /// The place in etypes. `None`: the shared file pointer tells.
+    /// The offset of the access in the view, in etypes. `None`: the shared file pointer determines
+    /// it.
     pub(super) start: Option<i64>,
-    /// The length in etypes.
+    /// The length of the access, in etypes.
     pub(super) etypes: i64,
     pub(super) is_atomic: bool,
     pub(super) hints: FileHints,
-    /// Its bytes in the representation of the file, if that is not the native one.
+    /// The bytes of the access in the representation of the file, unless that is the native one.
     pub(super) staged: Option<Buffer>,
-    /// The meter of conversions and copies, on a modelled machine.
+    /// The meter for the processor work of conversions and copies, on a modelled machine.
     pub(super) meter: Option<Arc<Meter>>,
 }
 
 impl Rank {
-    /// A blocking access of this rank alone.
+    /// Makes a blocking access of this rank alone.
     pub fn file_access(
         self: &Arc<Rank>,
         file: u32,
@@ -56,7 +57,7 @@ impl Rank {
         Ok(status)
     }
 
-    /// A nonblocking access of this rank alone.
+    /// Starts a nonblocking access of this rank alone.
     pub fn start_file_access(
         self: &Arc<Rank>,
         file: u32,
@@ -76,7 +77,7 @@ impl Rank {
 }
 
 impl Rank {
-    /// Checks the arguments of an access, and moves the individual file pointer.
+    /// Checks the arguments of an access, and advances the individual file pointer.
     pub(super) fn begin_file_access(
         &self,
         file: u32,
@@ -84,7 +85,7 @@ impl Rank {
         pointer: Pointer,
         memory: FileMemory,
     ) -> Result<FileAccess> {
-        // Functions of a registered representation run without the lock.
+        // The user's functions of a registered representation run without the rank's lock.
         let view = self.lock().objects.files.get(file)?.view.clone();
         let bytes = file_bytes(&view.representation, &memory.ty, memory.count)?;
         self.lock()
@@ -163,7 +164,7 @@ fn check_mode(file: &SharedFile, direction: Direction, pointer: Pointer) -> Resu
 }
 
 impl SharedFile {
-    /// Fails for a file whose only pointer is the shared one.
+    /// An error for a file of `MPI_MODE_SEQUENTIAL`: its only pointer is the shared one.
     pub(super) fn check_random_access(&self) -> Result<()> {
         if !self.mode.is_sequential() {
             return Ok(());
@@ -176,7 +177,7 @@ impl SharedFile {
         Err(Error::new(Class::UNSUPPORTED_OPERATION, detail))
     }
 
-    /// Adds to the shared file pointer, and returns what it was before.
+    /// Advances the shared file pointer, and returns its old value, in etypes.
     pub(super) fn advance_pointer(&self, etypes: i64) -> Result<i64> {
         self.with_pointer(|pointer| pointer.fetch_add(&*self.storage, etypes))
     }
@@ -203,26 +204,26 @@ fn beyond(start: i64) -> Error {
 }
 
 impl FileAccess {
-    /// Makes the access.
+    /// Makes the access on this thread.
     pub(super) fn run(mut self, rank: &Rank) -> Result<Status> {
         self.prepare(rank)?;
         self.run_prepared()
     }
 
-    /// Makes the access by the worker.
+    /// Makes the access on the worker.
     async fn run_apart(mut self, rank: &Arc<Rank>) -> Result<Status> {
         self.prepare(rank)?;
         self.run_prepared_apart(rank).await
     }
 
-    /// Makes a part of a collective access, whose data are ready.
+    /// Makes this rank's own part of a collective access after `prepare`, on this thread.
     pub(super) fn run_prepared_here(&self, rank: &Rank) -> Result<Status> {
         let status = self.run_prepared();
         rank.pass_storage_time("a collective access to a file")?;
         status
     }
 
-    /// Makes the access, whose data are ready, by the worker. The pointers are moved at once.
+    /// Makes the access after `prepare`, on the worker. The file pointers advance at once.
     pub(super) async fn run_prepared_apart(self, rank: &Arc<Rank>) -> Result<Status> {
         let position = self.position(self.located()?)?;
         if self.bytes().is_empty() {
@@ -239,8 +240,8 @@ impl FileAccess {
         access.finish(moved?)
     }
 
-    /// Converts the data of a write to the representation of the file, or makes room for those of
-    /// a read.
+    /// Converts the data of a write to the representation of the file, or allocates memory for the
+    /// data of a read.
     pub(super) fn prepare(&mut self, rank: &Rank) -> Result<()> {
         if !self.view.representation.is_native() {
             self.staged = Some(self.converted(rank)?);
@@ -248,13 +249,13 @@ impl FileAccess {
         Ok(())
     }
 
-    /// Makes the access, whose data are ready.
+    /// Makes the access after `prepare`, on this thread.
     pub(super) fn run_prepared(&self) -> Result<Status> {
         let moved = self.move_bytes(self.position(self.located()?)?)?;
         self.finish(moved)
     }
 
-    /// The place of the access in etypes. The shared file pointer moves where it tells.
+    /// The offset of the access in etypes. If the shared file pointer determines it, advances that.
     fn located(&self) -> Result<i64> {
         match self.start {
             Some(start) => Ok(start),
@@ -262,7 +263,7 @@ impl FileAccess {
         }
     }
 
-    /// Ends an access that has moved so many bytes of the file.
+    /// Completes an access that has moved `moved` bytes of the file, and returns its status.
     pub(super) fn finish(&self, moved: u64) -> Result<Status> {
         let bytes = match (&self.staged, self.direction) {
             (None, _) => moved,
@@ -280,17 +281,17 @@ impl FileAccess {
         self.staged.as_ref().unwrap_or(&self.memory.buffer)
     }
 
-    /// The position of a start in the view, in bytes.
+    /// The position in the view, in bytes, of an offset in etypes.
     pub(super) fn position(&self, start: i64) -> Result<u64> {
         self.view.position_of(start).ok_or_else(|| beyond(start))
     }
 
-    /// Bytes of the access in the file.
+    /// The number of bytes of the access in the file.
     pub(super) fn len(&self) -> u64 {
         self.etypes as u64 * self.view.bytes.etype()
     }
 
-    /// Memory for the bytes of the file, with those of a write in it.
+    /// Memory for the bytes of the access in the file; for a write it has the converted data.
     fn converted(&self, rank: &Rank) -> Result<Buffer> {
         let len = self.len() as usize;
         let byte = datatype::Predefined::BYTE.into();
@@ -303,8 +304,8 @@ impl FileAccess {
         Ok(staged)
     }
 
-    /// Counts the conversion of so many bytes of the file. A function of the program counts its own
-    /// time.
+    /// Counts the conversion of `bytes` bytes of the file as work. A function of the program counts
+    /// its own time.
     fn count_conversion(&self, bytes: usize) {
         if let Some(meter) = &self.meter
             && matches!(self.view.representation, Representation::External32)
@@ -313,7 +314,7 @@ impl FileAccess {
         }
     }
 
-    /// Moves bytes that have been read to the user's memory. The result counts bytes in memory.
+    /// Converts `read` bytes into the user's memory. Returns the number of bytes there.
     fn deliver(&self, staged: &Buffer, read: u64) -> Result<u64> {
         self.count_conversion(read as usize);
         let decode = |bytes: &mut [u8]| self.view.representation.decode(bytes, &self.memory);
@@ -322,19 +323,19 @@ impl FileAccess {
             .unwrap_or(Ok(0))
     }
 
-    /// Counts a copy between memory and a buffer of the library.
+    /// Counts a copy between memory and a buffer of the library as work.
     pub(super) fn count_copy(&self, bytes: usize) {
         if let Some(meter) = &self.meter {
             meter.add(LocalWork::Copy, bytes, bytes);
         }
     }
 
-    /// Moves the bytes of the access.
+    /// Moves the bytes of the access between memory and the file.
     fn move_bytes(&self, position: u64) -> Result<u64> {
         self.move_through(&self.view.bytes, position, self.bytes())
     }
 
-    /// Moves bytes of the file from an offset on.
+    /// Moves bytes between `memory` and the file, from byte `offset` of the file on.
     pub(super) fn move_at(&self, offset: u64, memory: &Buffer) -> Result<u64> {
         self.move_through(&View::default(), offset, memory)
     }
@@ -356,7 +357,7 @@ impl FileAccess {
 
     fn transfer<'a>(&'a self, view: &'a View) -> Transfer<'a> {
         let hints = &self.hints;
-        // Others may rewrite gaps around what this rank writes.
+        // Others may rewrite the gaps around data that this rank writes.
         let is_shared = hints.sieve_write == Switch::Enabled;
         let can_sieve = self.file.mode.can_read()
             && (is_shared || hints.sieve_write != Switch::Disabled && self.file.core.size() == 1);

@@ -14,11 +14,11 @@ use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 use crate::{Class, Error, Result, Status};
 
-/// A collective access of which this rank has begun its part.
+/// A collective access that this rank has begun.
 struct CollectiveAccess {
     round: FileRound,
     kind: SplitKind,
-    /// Blocking, nonblocking and split forms do not match.
+    /// The form of the call. Calls of different forms do not match.
     form: Form,
     access: Result<FileAccess>,
 }
@@ -31,8 +31,8 @@ enum Form {
 }
 
 impl Rank {
-    /// A blocking collective access. `memory` is an error where the arguments that describe it are
-    /// wrong, so that this rank can tell the others.
+    /// A blocking collective access. `memory` is an error if the arguments that describe it are
+    /// wrong, so that this rank can report that to the others.
     pub fn file_collective(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -46,7 +46,7 @@ impl Rank {
         self.block_on(&waiting, Some(access.round.context()), access.run())
     }
 
-    /// A nonblocking collective access.
+    /// Starts a nonblocking collective access.
     pub fn start_file_collective(
         self: &Arc<Rank>,
         file: u32,
@@ -68,7 +68,7 @@ impl Rank {
         })
     }
 
-    /// Begins a split collective access. Errors show at its end.
+    /// Begins a split collective access. Errors are reported when it ends.
     pub fn file_begin(
         self: &Arc<Rank>,
         file: u32,
@@ -85,7 +85,7 @@ impl Rank {
             open.split = Some(Split { kind, request });
             return Ok(());
         }
-        // Its agreement tells the others.
+        // The agreement of the refused access reports the error to the other ranks.
         state.engine.messages.requests.detach(request)?;
         Err(has_begun())
     }
@@ -107,8 +107,8 @@ impl Rank {
         self.result_of(status)
     }
 
-    /// Takes part in a collective call with nothing but an error, for a call whose arguments
-    /// cannot even be read. The others end with it; nobody waits.
+    /// Takes part in a collective call only by reporting an error: the arguments of this rank's
+    /// call could not even be read. The other ranks then fail too, rather than wait.
     #[cold]
     pub fn file_refuse(self: &Arc<Rank>, file: u32, error: &Error) {
         let Ok(round) = self.begin_round(file) else {
@@ -177,7 +177,7 @@ impl CollectiveAccess {
         let core = &round.file.core;
         let hosts = core.shape(|world| round.rank.host_of(world)).spread().hosts;
         let position = access.position(start);
-        // A stage has one access at a time.
+        // A stage serves one access at a time.
         let may_stage = hosts == 1 && form == Form::Blocking && round.rank.has_stages();
         let plan = may_stage
             .then(|| StagePlan::new(&extents, &access))
@@ -214,7 +214,7 @@ impl CollectiveAccess {
         round.agree(result).await
     }
 
-    /// Makes the data ready, and says what all ranks must know of the access.
+    /// Prepares the data, and returns the facts of the access that all ranks must know.
     fn prepare(&mut self) -> Result<Said> {
         let rank = self.round.rank.clone();
         let access = self.access.as_mut().map_err(|error| error.clone())?;
@@ -224,7 +224,7 @@ impl CollectiveAccess {
             Direction::Write => Procedure::Write,
         });
         let extent = extent(access)?;
-        // Explicit offsets and individual pointers match: ranks of PnetCDF without data call
+        // Explicit offsets and individual pointers match: in PnetCDF, ranks without data call
         // `MPI_File_write_all` while the others call `MPI_File_write_at_all`.
         let is_ordered = self.kind.pointer == PointerKind::Shared;
         Ok(Said {
@@ -238,8 +238,8 @@ impl CollectiveAccess {
     }
 }
 
-/// The start of this rank's part of an ordered access: the parts follow each other in the order of
-/// ranks.
+/// The start, in etypes, of this rank's part of an ordered access: the parts are adjacent, in the
+/// order of ranks.
 async fn in_order(round: &FileRound, all: &[[u64; OTHERS]]) -> Result<i64> {
     let lens = all.iter().map(|[etypes, ..]| *etypes as i64);
     let base = match round.is_first() {
@@ -255,7 +255,7 @@ async fn in_order(round: &FileRound, all: &[[u64; OTHERS]]) -> Result<i64> {
     Ok(base + lens.take(round.file.core.rank).sum::<i64>())
 }
 
-/// The part of a rank in a collective access.
+/// The extent of this rank's part of a collective access.
 fn extent(access: &FileAccess) -> Result<Extent> {
     let Some(start) = access.start.filter(|_| access.etypes > 0) else {
         return Ok(Extent::NOTHING);
@@ -263,7 +263,7 @@ fn extent(access: &FileAccess) -> Result<Extent> {
     let view = &access.view.bytes;
     let (position, len) = (access.position(start)?, access.len());
     let Some((start, end)) = view.bounds(position, len) else {
-        // The access itself tells the error.
+        // The access itself reports the error.
         return Ok(Extent {
             run: Extent::ALONE,
             ..Extent::NOTHING
@@ -295,7 +295,7 @@ fn extent(access: &FileAccess) -> Result<Extent> {
     Ok(Extent { run, ..extent })
 }
 
-/// Makes an access in which each rank moves its own data.
+/// Makes a collective access in which each rank moves its own data.
 async fn alone(access: FileAccess, round: &FileRound, form: Form) -> Result<Status> {
     let result = match form {
         Form::Blocking => access.run_prepared_here(&round.rank),

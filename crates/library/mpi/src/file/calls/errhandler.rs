@@ -8,7 +8,7 @@ use crate::rank::Rank;
 use crate::state::Objects;
 
 impl Objects {
-    /// Checks that a file is open, or `MPI_FILE_NULL`, which has an error handler too.
+    /// Checks that `file` is an open file or `MPI_FILE_NULL`, which also has an error handler.
     pub fn check_file(&self, file: u32) -> Result<()> {
         match file {
             file::NULL => Ok(()),
@@ -16,7 +16,8 @@ impl Objects {
         }
     }
 
-    /// `MPI_File_set_errhandler`. That of `MPI_FILE_NULL` is for files that are opened later.
+    /// `MPI_File_set_errhandler`. The handler of `MPI_FILE_NULL` is for files that are opened
+    /// later.
     pub fn set_file_errhandler(&mut self, file: u32, errhandler: u32) -> Result<()> {
         self.check_file(file)?;
         self.errhandlers.check(ObjectKind::File, errhandler)?;
@@ -30,7 +31,7 @@ impl Objects {
         Ok(())
     }
 
-    /// `MPI_File_get_errhandler`: a handle that the user is to free.
+    /// `MPI_File_get_errhandler`: a new handle that the user must free.
     pub fn file_errhandler(&mut self, file: u32) -> Result<u32> {
         let handle = match file {
             file::NULL => self.files.errhandler,

@@ -25,18 +25,19 @@ struct Opening {
     agreement: Agreement,
     is_first: bool,
     size: usize,
-    /// All ranks are on one host.
+    /// True if all ranks are on one host.
     has_one_host: bool,
 }
 
-/// Words of the first exchange: the context, the token of the shared pointer, the mode, the hints.
+/// The number of words of a rank in the first exchange: its proposal for the context, the token of
+/// the shared file pointer, the mode, and three of hints.
 const WORDS: usize = 6;
 
-/// An open file and its shared pointer.
+/// An open file and its shared file pointer, if there can be one.
 type Opened = (Box<dyn Backing>, Option<Counter>);
 
 impl Rank {
-    /// `MPI_File_open`. `path` is without a prefix for the kind of file system.
+    /// `MPI_File_open`. `path` has no prefix for the kind of file system.
     pub fn file_open(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -161,7 +162,7 @@ impl Objects {
     }
 }
 
-/// The size of a file.
+/// The size of a file in bytes.
 pub(super) fn size(file: &SharedFile) -> Result<u64> {
     let failed = |error| system_error(&file.path, "does not tell its size", &error);
     file.backing.size().map_err(failed)
@@ -172,7 +173,7 @@ fn remove(storage: &dyn Storage, path: &Path) -> Result<()> {
     storage.remove(path).map_err(failed)
 }
 
-/// Opens a file on all ranks or on none. The context is that of the file's communicator.
+/// Opens a file on all ranks or on none. Also returns the context of the file's communicator.
 async fn open(
     storage: Arc<dyn Storage>,
     core: &Core,
@@ -182,7 +183,7 @@ async fn open(
     proposal: u64,
 ) -> Result<(Opening, u64, Opened)> {
     let (is_first, size) = (core.rank == 0, core.size());
-    // Processes of one host find the shared pointer by the first rank's descriptor.
+    // Processes of one host open the shared file pointer by the first rank's descriptor.
     let counter = match is_first && has_one_host && size > 1 && arguments.is_ok() {
         true => Some(Counter::on_this_host(&*storage)),
         false => None,
@@ -233,7 +234,7 @@ async fn open(
 
 impl Opening {
     async fn open(&self, ours: Option<Counter>, token: Token) -> Result<Opened> {
-        // The file of the shared pointer lies beside the file, where all hosts see it.
+        // The shared file pointer is in a file beside the opened one, where all hosts can reach it.
         let beside = (!self.has_one_host).then(|| {
             let name = self.path.file_name().unwrap_or_default().to_string_lossy();
             let number = token.to_word();
@@ -255,13 +256,13 @@ impl Opening {
             }
         };
         if let Some(path) = beside.filter(|_| self.is_first) {
-            // Every rank has it open, or none needs it.
+            // Every rank has opened that file, or none needs it.
             let _ = self.storage.remove(&path);
         }
         opened
     }
 
-    /// Opens the file on the first rank, which may make it, and then on the others.
+    /// Opens the file on the first rank, which may create it, and then on the others.
     async fn open_in_turn(
         &self,
         beside: Option<&Path>,
@@ -270,7 +271,7 @@ impl Opening {
     ) -> Result<Opened> {
         let in_file = |path: &Path| match Counter::in_file(&*self.storage, path, self.is_first) {
             Ok(counter) => Ok(Some(counter)),
-            // Accesses by the shared pointer fail, and all others work.
+            // Only accesses by the shared file pointer fail then.
             Err(error) if self.is_first && is_forbidden(&error) => Ok(None),
             Err(error) => Err(system_error(path, "cannot be opened", &error)),
         };
@@ -303,7 +304,7 @@ impl Opening {
         agree(&self.agreement, opened).await
     }
 
-    /// Moves the shared pointer to the end of a file that is appended to.
+    /// Sets the shared file pointer to the end of a file that is opened to append.
     fn with_end(
         &self,
         file: Box<dyn Backing>,
@@ -333,7 +334,7 @@ impl Opening {
     }
 }
 
-/// The folder of a file does not allow another file.
+/// True if the folder of a file does not allow another file there.
 fn is_forbidden(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)

@@ -1,5 +1,5 @@
-//! The plan of a collective access in two phases. All ranks make the same plan, from the numbers
-//! that they have exchanged.
+//! The plan of a two-phase collective access. All ranks make the same plan, from the numbers that
+//! they have exchanged.
 
 use std::ops::Range;
 
@@ -9,41 +9,42 @@ use crate::file::calls::access::FileAccess;
 use crate::file::calls::round::OTHERS;
 use crate::file::{Direction, Switch};
 
-/// Runs from this length on are accessed without an exchange, between hosts and on one. Two ranks
-/// on a tmpfs write interleaved runs of 1 KiB 1.5 times as fast by an exchange (64 B: 7.8 times),
-/// and those of 4 KiB 0.8 times.
+/// Bytes of a run from which on no data are exchanged, between hosts and (`LONG_RUN_ON_ONE_HOST`)
+/// on one host. Two ranks on a tmpfs write interleaved runs of 1 KiB 1.5 times as fast with an
+/// exchange as without (64 B: 7.8 times), and runs of 4 KiB 0.8 times as fast.
 const LONG_RUN: u64 = 32 << 10;
 const LONG_RUN_ON_ONE_HOST: u64 = 2 << 10;
-/// The number of ranks on one host up to which each reads with the gaps. Two ranks read runs of
-/// 64 B so 2.3 times as fast as by an exchange, but all ranks together read all data as often as
-/// there are ranks.
+/// The number of ranks on one host up to which each reads its data with the gaps. Two ranks read
+/// runs of 64 B 2.3 times as fast by this as with an exchange, but each rank then reads the data of
+/// all.
 const FEW_READERS: usize = 8;
-/// Aggregators on each host, unless a hint says otherwise.
+/// The number of aggregators on each host, unless a hint sets another.
 const AGGREGATORS: usize = 4;
-/// The largest window: places in it have 32 bits.
+/// Bytes of the largest window: offsets within it are sent as 32 bits.
 const LARGEST_WINDOW: u64 = 1 << 30;
-/// Rounds are sparse from this multiple of those on that data without gaps would take. An
-/// agreement on the next round costs a small part of a round with data.
+/// Rounds are sparse if there are more than this multiple of those that the data would need without
+/// gaps. An agreement on the next round costs a small part of a round with data.
 const SPARSE: u64 = 4;
 
-/// The part of a rank in a collective access, as all ranks know it.
+/// The part of a rank in a collective access, as far as all ranks know it.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
-    /// The offsets between which its bytes lie; equal if there are none.
+    /// The range of file offsets, `start..end`, that contains the rank's bytes; empty if it has
+    /// none.
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Bytes of its first run. [`Extent::ALONE`]: it needs an access of its own.
+    /// Bytes of the rank's first run. [`Extent::ALONE`]: the rank must access the file by itself.
     pub(super) run: u64,
-    /// Bytes of its data.
+    /// Bytes of the rank's data.
     pub(super) bytes: u64,
-    /// The distance of its runs, if they have one length and one distance; else 0.
+    /// The distance of the rank's runs in bytes, if all have one length and one distance; else 0.
     pub(super) stride: u64,
-    /// The place of these runs within a stride of the file.
+    /// The offset of the rank's runs modulo the stride, in bytes.
     pub(super) phase: u64,
 }
 
 impl Extent {
-    /// The run of a rank whose access is not one of two phases.
+    /// The value of `run` for a rank that cannot take part in two phases.
     pub(super) const ALONE: u64 = u64::MAX;
     /// The extent of a rank without data.
     pub(super) const NOTHING: Extent = Extent {
@@ -55,7 +56,7 @@ impl Extent {
         phase: 0,
     };
 
-    /// The extent that a rank tells the others.
+    /// Decodes the extent that a rank has sent.
     pub(super) fn of_words([bytes, start, end, run, stride, phase]: [u64; OTHERS]) -> Extent {
         Extent {
             start,
@@ -67,7 +68,7 @@ impl Extent {
         }
     }
 
-    /// The numbers by which a rank tells the others.
+    /// Encodes the extent, to send it to the other ranks.
     pub(super) fn words(&self) -> [u64; OTHERS] {
         [
             self.bytes,
@@ -79,7 +80,7 @@ impl Extent {
         ]
     }
 
-    /// A rank begins before one with a lower number ends.
+    /// True if the range of a rank begins before the range of a rank with a lower number ends.
     pub(super) fn interleave(all: &[Extent]) -> bool {
         let mut ends = 0;
         let mut busy = all.iter().filter(|extent| extent.start < extent.end);
@@ -95,18 +96,18 @@ impl Extent {
     }
 }
 
-/// The plan of an access.
+/// The plan of a two-phase access.
 pub(super) struct Plan {
     pub(super) extents: Vec<Extent>,
     pub(super) domains: Domains,
-    /// Ranks, in the order of their domains.
+    /// The aggregators' ranks, in the order of their domains.
     pub(super) aggregators: Vec<usize>,
-    /// Most rounds have no data.
+    /// True if most rounds have no data.
     pub(super) is_sparse: bool,
 }
 
 impl Plan {
-    /// The plan of an access. `None`: every rank accesses the file by itself.
+    /// Plans an access. `None`: every rank accesses the file by itself.
     pub(super) fn new(extents: Vec<Extent>, access: &FileAccess, hosts: usize) -> Option<Plan> {
         let hints = &access.hints;
         let switch = match access.direction {
@@ -139,7 +140,7 @@ impl Plan {
                 && hosts == 1
                 && extents.len() <= FEW_READERS
                 && hints.sieve_read != Switch::Disabled;
-            // Windows with a run or none: an aggregator has nothing to join.
+            // If a window has at most one run, its aggregator has nothing to join.
             let runs = busy().map(|extent| extent.bytes.div_ceil(extent.run.max(1)));
             let is_scattered = runs.fold(0, u64::saturating_add) < domains.windows();
             if !interleaves || !is_short || reads_apart || is_scattered {
@@ -158,6 +159,6 @@ impl Plan {
     }
 }
 
-pub(super) fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
+pub(super) fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start.max(other.start) < one.end.min(other.end)
 }

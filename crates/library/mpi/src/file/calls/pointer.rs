@@ -81,7 +81,7 @@ impl Rank {
     }
 }
 
-/// The place, in etypes, that a pointer moves to.
+/// The new offset of a file pointer, in etypes.
 fn moved(
     file: &SharedFile,
     view: &FileView,

@@ -1,8 +1,8 @@
-//! The agreement of the ranks of a file: a collective call fails on all of them or on none.
+//! The agreements in a collective call on a file: it fails on all ranks of the file or on none.
 //!
-//! Every collective procedure begins with an exchange, in which a rank whose arguments are wrong
-//! takes part as well, and ends with another where its own part can fail. So no rank waits for one
-//! that has left, and each gets an error before a handler is called.
+//! Every collective procedure begins with an exchange in which also a rank with invalid arguments
+//! takes part. It ends with another exchange if its own work can fail. So no rank waits for one
+//! that has left, and each gets an error before an error handler is called.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::file::SharedFile;
 use crate::rank::Rank;
 use crate::{Class, Error, Result};
 
-/// Bytes of the text of an error that the others get.
+/// The greatest number of bytes of an error text that the other ranks get.
 const TEXT: usize = 240;
 
-/// A collective call on a file, as one of its ranks takes part in it.
+/// A collective call on a file, from the view of one of its ranks.
 pub(super) struct FileRound {
     pub(super) rank: Arc<Rank>,
     pub(super) file: Arc<SharedFile>,
@@ -23,14 +23,14 @@ pub(super) struct FileRound {
     pub(super) tag: i32,
 }
 
-/// The procedure of a collective call, and its arguments. All calls exchange them, so that a rank
-/// learns of a different call on another rank.
+/// The procedure and the arguments of a collective call that a rank sends to the others, so that
+/// they notice a different call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Said {
     pub(super) procedure: Procedure,
-    /// Arguments that must not differ.
+    /// Arguments that must be equal on all ranks.
     pub(super) same: [u64; 3],
-    /// Other numbers for all ranks: those of an access, or hints.
+    /// Further numbers for all ranks, which may differ: those of an access, or hints.
     pub(super) others: [u64; OTHERS],
 }
 
@@ -51,12 +51,13 @@ impl Said {
     }
 }
 
-/// Words of each rank in the first exchange of a call, and those of them that must not differ.
+/// The number of words of each rank in the first exchange of a call; the first `SAME` of them must
+/// be equal on all ranks.
 const WORDS: usize = SAME + OTHERS;
 const SAME: usize = 4;
 pub(super) const OTHERS: usize = 6;
 
-/// The collective procedures of files. Those of one name and different forms do not match.
+/// The collective procedures of files. Calls of one procedure in different forms do not match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub(super) enum Procedure {
@@ -72,12 +73,12 @@ pub(super) enum Procedure {
     SeekShared,
 }
 
-/// Numbers for all ranks, with zeros behind them.
+/// Pads numbers for all ranks with zeros.
 pub(super) fn told(numbers: &[u64]) -> [u64; OTHERS] {
     std::array::from_fn(|at| numbers.get(at).copied().unwrap_or(0))
 }
 
-/// The first numbers that each rank has sent.
+/// The first `COUNT` numbers that each rank has sent.
 pub(super) fn heard<const COUNT: usize>(all: &[[u64; OTHERS]]) -> Vec<[u64; COUNT]> {
     let first = |numbers: &[u64; OTHERS]| std::array::from_fn(|at| numbers[at]);
     all.iter().map(first).collect()
@@ -105,10 +106,11 @@ impl FileRound {
         self.file.core.context
     }
 
-    /// Exchanges what all ranks say, in the order of ranks.
+    /// Exchanges the procedure and arguments of all ranks. Returns `others` of each, in the order
+    /// of ranks.
     ///
     /// # Errors
-    /// A rank cannot go on, or their procedures or arguments differ. All ranks fail together.
+    /// A rank reports an error, or procedures or arguments differ. All ranks fail together.
     pub(super) async fn exchange(&self, mine: Result<Said>) -> Result<Vec<[u64; OTHERS]>> {
         let words = mine.map(|said| said.words());
         let all = exchange(&self.agreement, words, WORDS).await?;
@@ -124,23 +126,23 @@ impl FileRound {
         Ok(all.iter().map(others).collect())
     }
 
-    /// Ends a call, or a part of it: it fails on all ranks if it has failed on one.
+    /// Ends a call, or a part of it: an error of one rank is returned on all.
     pub(super) async fn agree<T>(&self, mine: Result<T>) -> Result<T> {
         agree(&self.agreement, mine).await
     }
 
-    /// Waits for all ranks.
-    pub(super) async fn meet(&self) -> Result<()> {
+    /// Synchronises all ranks of the file.
+    pub(super) async fn synchronise(&self) -> Result<()> {
         exchange(&self.agreement, Ok(Vec::new()), 0).await.map(drop)
     }
 
-    /// Exchanges a number, in the order of ranks.
+    /// Exchanges a number. Returns those of all ranks, in order.
     pub(super) async fn words(&self, mine: u64) -> Result<Vec<u64>> {
         let all = exchange(&self.agreement, Ok(vec![mine]), 1).await?;
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// Sends numbers of the first rank to all.
+    /// Broadcasts numbers of the first rank.
     pub(super) async fn words_of_first<const COUNT: usize>(
         &self,
         mine: [u64; COUNT],
@@ -153,21 +155,21 @@ impl FileRound {
         }))
     }
 
-    /// Sends a number of the first rank, or its failure, to all.
+    /// Broadcasts a number of the first rank, or its error.
     pub(super) async fn word_of_first(&self, mine: Result<u64>) -> Result<u64> {
         word_of_first(&self.agreement, mine).await
     }
 
-    /// This rank is the first of the file's.
+    /// True if this rank is the first of the file's ranks.
     pub(super) fn is_first(&self) -> bool {
         self.file.core.rank == 0
     }
 }
 
-/// Exchanges words, in the order of places. All ranks give the same number of them.
+/// Exchanges `count` words of each rank. Returns those of all ranks, in order.
 ///
 /// # Errors
-/// A rank gives an error instead. All ranks fail together.
+/// A rank passes an error. All ranks fail together.
 pub(super) async fn exchange(
     agreement: &Agreement,
     mine: Result<Vec<u64>>,
@@ -194,7 +196,7 @@ pub(super) async fn exchange(
     Ok(rows.into_iter().map(|row| row[1..].to_vec()).collect())
 }
 
-/// Fails on all ranks if one has failed.
+/// Returns an error of one rank on all.
 pub(super) async fn agree<T>(agreement: &Agreement, mine: Result<T>) -> Result<T> {
     let (value, words) = match mine {
         Ok(value) => (Some(value), Ok(Vec::new())),
@@ -204,7 +206,7 @@ pub(super) async fn agree<T>(agreement: &Agreement, mine: Result<T>) -> Result<T
     value.ok_or_else(|| Error::new(Class::INTERN, "a failure was not agreed on"))
 }
 
-/// Sends a number of the first place, or its failure, to all.
+/// Broadcasts a number of the first rank, or its error.
 pub(super) async fn word_of_first(agreement: &Agreement, mine: Result<u64>) -> Result<u64> {
     let (class, value) = match &mine {
         Ok(value) => (0, *value),
@@ -223,8 +225,7 @@ pub(super) async fn word_of_first(agreement: &Agreement, mine: Result<u64>) -> R
     }
 }
 
-/// The error of a call that has failed at some place: this rank's own, or that of the first place
-/// that has failed.
+/// The error of a call that has failed: this rank's own, or that of the first rank that has failed.
 #[cold]
 async fn common_error(
     agreement: &Agreement,

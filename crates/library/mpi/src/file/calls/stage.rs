@@ -1,17 +1,17 @@
 //! Collective accesses through memory that all ranks of a host share: the *stage*.
 //!
-//! The file between the first byte and the last is cut into windows. Each has an aggregator, which
-//! moves it between the file and its slot of the stage in one piece; all ranks copy their own data
-//! between the slot and their memory. So a byte is copied twice, and messages only say that a
-//! window is filled or has been read.
+//! The range of the file that the ranks access is divided into windows. Each window has an
+//! aggregator, which moves it between the file and its slot of the stage in one piece; all ranks
+//! copy their own data between the slot and their memory. So a byte is copied twice, and messages
+//! only report that a window is filled or has been read.
 //!
 //! Invariants:
-//! - a window is written once all ranks with bytes there have filled in theirs, and those are all
+//! - a window is written once all ranks with bytes there have copied them in, and these are all
 //!   bytes of the window;
-//! - a slot gets another window after all ranks have synchronised, so nobody still uses the one
-//!   before;
-//! - an aggregator whose access fails tells the others, or goes on, so nobody waits; the error is
-//!   agreed on at the end.
+//! - a slot gets another window only after all ranks have synchronised, so nobody still uses the
+//!   previous one;
+//! - an aggregator whose access fails reports that or continues, so nobody waits for it; the ranks
+//!   agree on the error at the end.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -23,39 +23,39 @@ use datatype::{Buffer, Predefined};
 use crate::Result;
 use crate::coll::calls::parcels::{Parcel, Parcels};
 use crate::file::calls::access::FileAccess;
-use crate::file::calls::plan::{Extent, meet};
+use crate::file::calls::plan::{Extent, overlap};
 use crate::file::calls::round::FileRound;
 use crate::file::{Direction, Switch};
 use crate::rank::Rank;
 
-/// Bytes of a window for each rank: several windows stay in a core's second cache.
+/// Bytes of a window for each rank: several windows fit the second-level cache of a core.
 const WINDOW_OF_RANK: u64 = 64 << 10;
 const LEAST_WINDOW: u64 = 128 << 10;
 const LARGEST_WINDOW: u64 = 1 << 20;
-/// Windows of an aggregator in the stage at a time: it reads or writes one while the others use
-/// another.
+/// The number of windows of an aggregator that are in the stage at once: the aggregator reads or
+/// writes one while the others use another.
 const SLOTS: u64 = 4;
-/// The most bytes of a stage.
+/// The greatest number of bytes of a stage.
 const LARGEST_STAGE: u64 = 16 << 20;
-/// Aggregators, unless a hint says otherwise. Writes of one file exclude each other in the system.
+/// The number of aggregators, unless a hint sets another. The system serializes writes to one file.
 const AGGREGATORS: usize = 8;
-/// Runs from this length on are accessed without a stage.
+/// Bytes of a run from which on no stage is used.
 const LONG_RUN: u64 = 16 << 10;
-/// Bytes of a message.
+/// Bytes of a message about a window: a number.
 const WORD: usize = 8;
-/// The message of an aggregator that could not read.
+/// The message of an aggregator whose read has failed.
 const FAILED: u64 = u64::MAX;
 
-/// The plan of an access through the stage. All ranks plan alike.
+/// The plan of an access through the stage. All ranks make the same plan.
 pub(super) struct StagePlan {
     extents: Vec<Extent>,
     range: Range<u64>,
     window: u64,
-    /// Ranks that access the file: those with the first numbers.
+    /// The number of ranks that access the file: those with the lowest numbers.
     aggregators: usize,
 }
 
-/// Bytes of a stage for so many ranks.
+/// Bytes of a stage for `ranks` ranks.
 pub(super) fn stage_len(ranks: usize) -> usize {
     let window = window_len(ranks) as usize;
     (window * SLOTS as usize * ranks.min(AGGREGATORS)).min(LARGEST_STAGE as usize)
@@ -66,8 +66,8 @@ fn window_len(ranks: usize) -> u64 {
 }
 
 impl StagePlan {
-    /// The plan of an access by ranks of one host. `None`: another method is better, or the only
-    /// one.
+    /// Plans an access by ranks of one host. `None`: the stage is impossible, or another method is
+    /// better.
     pub(super) fn new(extents: &[Extent], access: &FileAccess) -> Option<StagePlan> {
         let hints = &access.hints;
         let switch = match access.direction {
@@ -88,7 +88,7 @@ impl StagePlan {
         }
         let data = busy().fold(0u64, |sum, extent| sum.saturating_add(extent.bytes));
         let fits = match access.direction {
-            // Bytes of no rank must keep their values, or may not even be there.
+            // Bytes that no rank writes must keep their values, or may not even exist.
             Direction::Write => data == end - start && are_apart(extents),
             Direction::Read => data >= (end - start) / 2 && hints.sieve_read != Switch::Disabled,
         };
@@ -108,35 +108,35 @@ impl StagePlan {
         (window % self.aggregators as u64) as usize
     }
 
-    /// The offset at which windows begin: a multiple of their length.
+    /// The file offset at which windows begin: a multiple of their length.
     fn base(&self) -> u64 {
         self.range.start / self.window * self.window
     }
 
-    /// The number of windows.
+    /// The number of windows of the file that the access divides its range into.
     fn windows(&self) -> u64 {
         (self.range.end - self.base()).div_ceil(self.window)
     }
 
-    /// The bytes of the file in a window.
+    /// The range of file offsets of a window.
     fn window(&self, number: u64) -> Range<u64> {
         let start = self.base() + number * self.window;
         let end = start.saturating_add(self.window).min(self.range.end);
         start.max(self.range.start)..end
     }
 
-    /// Windows that have room in the stage together.
+    /// The number of windows that fit into a stage of `stage` bytes together.
     fn slots(&self, stage: u64) -> u64 {
         let aggregators = self.aggregators as u64;
         (stage / self.window).min(SLOTS * aggregators)
     }
 
     fn has_part(&self, rank: usize, window: &Range<u64>) -> bool {
-        meet(&self.extents[rank].range(), window)
+        overlap(&self.extents[rank].range(), window)
     }
 }
 
-/// No byte belongs to two ranks, which shows where all have runs at one distance.
+/// True if the runs of all ranks have one distance and no byte belongs to two ranks.
 fn are_apart(extents: &[Extent]) -> bool {
     let busy = || extents.iter().filter(|extent| extent.start < extent.end);
     let stride = busy().map(|extent| extent.stride).next().unwrap_or(0);
@@ -146,25 +146,25 @@ fn are_apart(extents: &[Extent]) -> bool {
         && Strided::are_apart(stride, &mut runs)
 }
 
-/// A collective access through the stage, as one rank takes part in it.
+/// A collective access through the stage, from the view of one rank.
 pub(super) struct Staged<'a> {
     pub(super) round: &'a FileRound,
     pub(super) access: &'a FileAccess,
     pub(super) plan: &'a StagePlan,
-    /// The position of the access in the view.
+    /// The position of the access in the view, in bytes.
     pub(super) position: u64,
     pub(super) stage: Buffer,
 }
 
 impl Staged<'_> {
-    /// Makes the access. The result is the number of bytes before the end of the file.
+    /// Makes the access. Returns the number of its bytes before the end of the file.
     pub(super) async fn run(&self) -> Result<u64> {
         let slots = self.plan.slots(self.stage.len() as u64);
         let (mut failed, mut end) = (Ok(()), u64::MAX);
         let mut first = 0;
         while first < self.plan.windows() {
             if first > 0 {
-                self.round.meet().await?;
+                self.round.synchronise().await?;
             }
             let windows = first..(first + slots).min(self.plan.windows());
             first = windows.end;
@@ -209,7 +209,7 @@ impl Staged<'_> {
             .buffer())
     }
 
-    /// The memory of a window.
+    /// The slot of a window in the stage.
     fn slot(&self, number: u64) -> Buffer {
         let slots = self.plan.slots(self.stage.len() as u64);
         let at = number % slots * self.plan.window;
@@ -218,7 +218,7 @@ impl Staged<'_> {
             .slice(at as usize, (window.end - window.start) as usize)
     }
 
-    /// The numbers of the windows that this rank accesses.
+    /// The numbers of the windows whose aggregator is this rank.
     fn own(&self, windows: &Range<u64>) -> Vec<u64> {
         let (me, plan) = (self.me(), self.plan);
         windows
@@ -227,7 +227,7 @@ impl Staged<'_> {
             .collect()
     }
 
-    /// Fills windows and writes those of this rank.
+    /// Copies this rank's data into windows, and writes the windows whose aggregator it is.
     async fn write(&self, windows: Range<u64>, failed: &mut Result<()>) -> Result<()> {
         let parcels = self.parcels();
         let mut filled = Vec::new();
@@ -242,8 +242,8 @@ impl Staged<'_> {
             filled.push((number, waits));
         }
         let (mut next, mut sends) = (windows.start, Vec::new());
-        // The first rank writes at once, and the others fill windows further ahead, so that
-        // one writes while the rest copy.
+        // The first rank begins to write at once, and the others fill windows further ahead, so
+        // that one rank writes while the rest copy.
         let ahead = match self.rank().waiter.is_crowded() {
             true => windows.end - windows.start,
             false => self.plan.aggregators as u64 + u64::from(self.me() > 0),
@@ -268,7 +268,7 @@ impl Staged<'_> {
         Ok(())
     }
 
-    /// Copies this rank's data into windows, and tells their aggregators.
+    /// Copies this rank's data into windows, and reports that to the windows' aggregators.
     fn fill<'b>(
         &self,
         parcels: &Parcels<'b>,
@@ -291,8 +291,8 @@ impl Staged<'_> {
         Ok(())
     }
 
-    /// Reads the windows of this rank, and takes its data out of all. The result is the end of the
-    /// file if these reads have reached it, otherwise `u64::MAX`.
+    /// Reads the windows whose aggregator is this rank, and copies its data out of all. Returns the
+    /// end of the file if these reads have reached it, otherwise `u64::MAX`.
     async fn read(&self, windows: Range<u64>, failed: &mut Result<()>) -> Result<u64> {
         let parcels = self.parcels();
         let mut ready = Vec::new();
@@ -311,8 +311,8 @@ impl Staged<'_> {
         }
         let (mut own, mut counts) = (self.own(&windows).into_iter(), Vec::new());
         let (mut sends, mut end) = (Vec::new(), u64::MAX);
-        // Others read their windows while this rank reads its next one. Where ranks share a core,
-        // a wait costs more than data that leave the cache.
+        // Others read their windows while this rank reads its next one. If ranks share a core, a
+        // wait costs more than the loss of data from the cache.
         let ahead = match self.rank().waiter.is_crowded() {
             true => windows.end - windows.start,
             false => self.plan.aggregators as u64,
@@ -321,7 +321,7 @@ impl Staged<'_> {
         for (number, ready) in windows.zip(ready) {
             while let Some(mine) = next.filter(|mine| *mine <= number + ahead) {
                 let count = self.read_window(mine, failed);
-                self.tell(&parcels, mine, count, &mut sends)?;
+                self.report(&parcels, mine, count, &mut sends)?;
                 counts.push((mine, count));
                 next = own.next();
             }
@@ -354,7 +354,7 @@ impl Staged<'_> {
         Ok(end)
     }
 
-    /// Reads a window. The result is the number of bytes before the end of the file.
+    /// Reads a window. Returns the number of its bytes before the end of the file, or `FAILED`.
     fn read_window(&self, number: u64, failed: &mut Result<()>) -> u64 {
         if failed.is_err() {
             return FAILED;
@@ -369,8 +369,8 @@ impl Staged<'_> {
         }
     }
 
-    /// Tells the ranks with bytes in a window that it has been read.
-    fn tell<'b>(
+    /// Reports to the ranks with bytes in a window that it has been read.
+    fn report<'b>(
         &self,
         parcels: &Parcels<'b>,
         number: u64,
@@ -418,7 +418,7 @@ impl Staged<'_> {
         });
     }
 
-    /// Copies runs of one length. False: the user's memory has gaps.
+    /// Copies runs of one length. Returns false if the user's memory has gaps.
     fn copy_strided(
         &self,
         strided: &Strided,
@@ -444,7 +444,7 @@ impl Staged<'_> {
 }
 
 impl FileRound {
-    /// The stage of the file, which the first access through it makes. `None`: the ranks cannot
+    /// The stage of the file; the first access through a stage makes it. `None`: the ranks cannot
     /// share memory.
     pub(super) async fn stage(&self) -> Result<Option<Buffer>> {
         if let Some(known) = self.file.stage.get() {
@@ -475,8 +475,8 @@ impl FileRound {
 }
 
 impl Rank {
-    /// Collective accesses may go through shared memory. On a modelled machine messages have a
-    /// cost, and copies in shared memory have none.
+    /// True if collective accesses may use a stage. On a modelled machine messages have a cost, but
+    /// copies in shared memory have none, so they may not.
     pub(super) fn has_stages(&self) -> bool {
         let mut state = self.lock();
         state.objects.files.are_staged_in_model

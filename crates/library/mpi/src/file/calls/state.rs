@@ -1,5 +1,5 @@
-//! The state of a file: size, memory, hints, atomic mode, transfer to the device (MPI 5.0 §14.2,
-//! §14.6).
+//! Queries and settings of an open file: size, preallocated space, hints, atomic mode, and the
+//! transfer of its data to the storage device (MPI 5.0 §14.2, §14.6).
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl Rank {
         self.resize(operation, file, size, Procedure::Preallocate)
     }
 
-    /// Changes the size of a file on the first rank.
+    /// Changes the size of a file, or preallocates its space, on the first rank.
     fn resize(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -87,7 +87,8 @@ impl Rank {
         })
     }
 
-    /// `MPI_File_sync`. One rank of each host transfers what all have written there.
+    /// `MPI_File_sync`. One rank of each host transfers the data that all ranks of the host have
+    /// written.
     pub fn file_sync(self: &Arc<Rank>, operation: &'static str, file: u32) -> Result<()> {
         let round = self.begin_round(file)?;
         self.in_round(operation, &round, async {
@@ -127,7 +128,7 @@ impl Rank {
         Ok(())
     }
 
-    /// `MPI_File_set_info`. `info` is an error where the argument is wrong.
+    /// `MPI_File_set_info`. `info` is an error if the argument is wrong.
     pub fn file_set_info(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -149,7 +150,7 @@ impl Rank {
         Ok(())
     }
 
-    /// Drives the steps of a collective call on a file.
+    /// Drives the steps of a collective call on a file until they end.
     pub(super) fn in_round<T>(
         &self,
         operation: &'static str,
@@ -175,7 +176,7 @@ fn checked_size(round: &FileRound, size: i64) -> Result<u64> {
     })
 }
 
-/// Fails where the file system has no locks, which atomic mode needs.
+/// An error if the file system has no locks, which atomic mode needs.
 fn can_lock(round: &FileRound) -> Result<()> {
     let file = &round.file;
     let lock = match file.mode.can_write() {
@@ -183,7 +184,7 @@ fn can_lock(round: &FileRound) -> Result<()> {
         false => ::file_io::Lock::Shared,
     };
     let _turn = file.turn.lock();
-    // A byte that no file has.
+    // The range of a byte that no file has.
     let range = i64::MAX as u64 - 1..i64::MAX as u64;
     let locked = file.backing.lock(range.clone(), lock);
     locked

@@ -1,8 +1,9 @@
 //! The virtual time of files on a modelled machine.
 //!
-//! Accesses touch real files at once. Then they hand the number of their requests and bytes to the
-//! storage, which all ranks share, and wait until it has moved them. On a machine without a storage
-//! file calls take no time, and the rank's profile has their bytes.
+//! Accesses use real files at once. Then they report the number of their requests and bytes to the
+//! modelled storage, which all ranks share, and wait in virtual time until it has moved them. On a
+//! machine without a storage file calls take no time, and only the rank's profile counts their
+//! bytes.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::rank::Rank;
 use crate::request::Waiting;
 use crate::state::State;
 
-/// A moment for which a task waits, by the rank's clock. It ends when it is dropped.
+/// A point in virtual time for which a task waits, by the rank's clock. Dropping it ends the wait.
 struct Moment<'a> {
     rank: &'a Rank,
     at: u64,
@@ -38,7 +39,7 @@ impl Drop for Moment<'_> {
 }
 
 impl State {
-    /// The storage that files are opened in. On a modelled machine it counts requests.
+    /// The storage in which files are opened. On a modelled machine it counts requests.
     pub(super) fn storage(&mut self) -> Arc<dyn Storage> {
         let storage = self.objects.files.storage();
         if self.engine.router.machine().virtual_time().is_none() {
@@ -48,8 +49,7 @@ impl State {
         Arc::new(CountedStorage::new(storage, requests.clone()))
     }
 
-    /// Hands requests that have been made to the machine's storage. The result is the time of
-    /// their end.
+    /// Reports the counted requests to the machine's storage. Returns the time at which they end.
     fn hand_over_requests(&mut self) -> Option<u64> {
         let moved = self.objects.files.requests.as_ref()?.take();
         if moved.requests == 0 {
@@ -67,7 +67,7 @@ impl State {
 }
 
 impl Rank {
-    /// Waits for the requests that a blocking call has made.
+    /// Waits in virtual time for the requests that a blocking call has made.
     pub(super) fn pass_storage_time(&self, operation: &'static str) -> Result<()> {
         let Some(end) = self.lock().hand_over_requests() else {
             return Ok(());
@@ -78,7 +78,7 @@ impl Rank {
         })
     }
 
-    /// Waits for the requests that a task has made.
+    /// Waits in virtual time for the requests that a task has made.
     pub(super) async fn await_storage(&self) {
         let Some(end) = self.lock().hand_over_requests() else {
             return;
@@ -87,11 +87,11 @@ impl Rank {
         poll_fn(|_| {
             let mut state = self.lock();
             if state.engine.router.machine().now() >= end {
-                // The task goes on, though no request has completed.
+                // The task continues, though no request has completed.
                 state.engine.messages.requests.completions += 1;
                 return Poll::Ready(());
             }
-            // Only the time changes.
+            // Only the time will change, so the task must be polled.
             state.engine.tasks.make_due();
             Poll::Pending
         })

@@ -1,17 +1,17 @@
-//! Collective accesses in two phases: ranks exchange their data with aggregators, which access the
-//! file for all in long runs.
+//! Two-phase collective accesses: ranks exchange their data with aggregators, which access the file
+//! for all in long runs.
 //!
 //! All ranks make the same plan, from the numbers that they have exchanged. An aggregator whose
-//! access fails goes on with the exchange, so that nobody waits; the error is agreed on at the end.
+//! access fails continues with the exchange, so that nobody waits; the ranks agree on the error at
+//! the end.
 //!
-//! A rank sends the runs that it has in a window, each an offset in the window and a length, and
-//! the data of a write: short ones behind the runs, longer ones as a message of their own, which no
-//! copy precedes. An answer has the number of bytes before the end of the file, and the data of a
-//! read.
+//! For each window a rank sends its runs there, each an offset in the window and a length, and the
+//! data of a write: short data behind the runs, longer data as a separate message, without a copy.
+//! An answer has the number of bytes before the end of the file, and the data of a read.
 //!
-//! Aggregators go through their domains in rounds, a window in each. Where data are few in a long
-//! file ([`Plan::is_sparse`]), ranks agree on the next round with data before each, so a round
-//! costs nothing if no rank has data there.
+//! In each round, every aggregator accesses one window of its domain. If data are few in a long
+//! file ([`Plan::is_sparse`]), ranks agree on the next round with data before each round, so a
+//! round costs nothing if no rank has data there.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -22,41 +22,41 @@ use datatype::{Buffer, Predefined};
 use crate::coll::calls::parcels::{Parcel, Parcels};
 use crate::file::Direction;
 use crate::file::calls::access::FileAccess;
-use crate::file::calls::plan::{Plan, meet};
+use crate::file::calls::plan::{Plan, overlap};
 use crate::file::calls::round::FileRound;
 use crate::file::calls::window_access::{Request, VALID, WindowAccess};
 use crate::rank::Rank;
 use crate::{Class, Error, Result};
 
-/// Bytes of the description of a run, and of a head.
+/// Bytes of the description of a run, and (`HEAD`) of the head of a request.
 const RUN: usize = 8;
 const HEAD: usize = 24;
-/// Data from this length on are a message of their own.
+/// Bytes of data from which on they are a separate message.
 const LONG_DATA: usize = 16 << 10;
 
-/// A collective access in two phases, as one rank takes part in it.
+/// A two-phase collective access, from the view of one rank.
 pub(super) struct TwoPhase<'a> {
     pub(super) round: &'a FileRound,
     pub(super) access: &'a Arc<FileAccess>,
     pub(super) plan: &'a Plan,
-    /// The position of the access in the view.
+    /// The position of the access in the view, in bytes.
     pub(super) position: u64,
-    /// Its bytes, as the file has them.
+    /// The bytes of the access, as the file has them.
     pub(super) memory: &'a Buffer,
-    /// The worker accesses the file.
+    /// True if the worker accesses the file.
     pub(super) is_apart: bool,
 }
 
-/// This rank's bytes in a window.
+/// This rank's bytes in a window of an aggregator.
 struct Share {
     aggregator: usize,
-    /// The place in memory.
+    /// The position of this rank's bytes in its own memory.
     at: usize,
     len: usize,
 }
 
 impl TwoPhase<'_> {
-    /// Makes the access. The result is the number of bytes before the end of the file.
+    /// Makes the access. Returns the number of its bytes before the end of the file.
     pub(super) async fn run(&self) -> Result<u64> {
         let core = &self.access.file.core;
         let asking = Parcels::new(self.rank(), core, self.round.tag, 0);
@@ -92,7 +92,7 @@ impl TwoPhase<'_> {
         self.access.file.core.rank
     }
 
-    /// The next round, from one on. All ranks get the same.
+    /// The next round, from round `from` on; equal on all ranks.
     async fn next_round(&self, from: u64) -> Result<Option<u64>> {
         let next = match self.plan.is_sparse {
             true => {
@@ -104,7 +104,7 @@ impl TwoPhase<'_> {
         Ok(Some(next).filter(|next| *next < self.plan.domains.rounds()))
     }
 
-    /// The next round with data of this rank.
+    /// The next round with data of this rank, from round `from` on.
     fn next_with_data(&self, from: u64) -> u64 {
         let domains = &self.plan.domains;
         let numbers = 0..self.plan.aggregators.len();
@@ -117,7 +117,7 @@ impl TwoPhase<'_> {
         rounds.min().unwrap_or(u64::MAX)
     }
 
-    /// Temporary memory.
+    /// Temporary memory of `len` bytes.
     fn bytes(&self, len: usize) -> Result<Buffer> {
         let byte = Predefined::BYTE.into();
         Ok(self
@@ -129,7 +129,7 @@ impl TwoPhase<'_> {
             .buffer())
     }
 
-    /// The bytes of this rank's view within a window, by their place in memory.
+    /// The bytes of this rank's view within a window, as a range in its memory.
     fn share(&self, window: &Range<u64>) -> Range<usize> {
         let view = &self.access.view.bytes;
         let len = self.memory.len() as u64;
@@ -141,7 +141,8 @@ impl TwoPhase<'_> {
         at(window.start) as usize..at(window.end) as usize
     }
 
-    /// Sends what this rank wants to the aggregators. The last result is what it asks of itself.
+    /// Sends this rank's requests of a round to the aggregators. The last part of the result is the
+    /// request to this rank itself.
     #[allow(clippy::type_complexity, reason = "three results of one step")]
     fn ask<'b>(
         &self,
@@ -152,7 +153,7 @@ impl TwoPhase<'_> {
         let mine = self.plan.extents[self.me()].range();
         for (number, &aggregator) in self.plan.aggregators.iter().enumerate() {
             let window = self.plan.domains.window(number, round);
-            if !meet(&mine, &window) {
+            if !overlap(&mine, &window) {
                 continue;
             }
             let share = self.share(&window);
@@ -179,7 +180,7 @@ impl TwoPhase<'_> {
         Ok((shares, sends, own))
     }
 
-    /// The request of this rank for a window in which it has these bytes.
+    /// The request of this rank for a window that contains these bytes of its memory.
     fn request(&self, share: Range<usize>) -> Request {
         let mut runs = Vec::new();
         let position = self.position + share.start as u64;
@@ -199,8 +200,8 @@ impl TwoPhase<'_> {
         }
     }
 
-    /// The descriptions of the runs of a request in a window that begins at offset `start`, with
-    /// short data behind them, and longer data.
+    /// The descriptions of the runs of a request, with short data behind them, and separately
+    /// longer data. `start` is the offset of the window in the file.
     fn described(&self, request: &Request, start: u64) -> Result<(Buffer, Buffer)> {
         let (data, heads) = (&request.data, request.runs.len() * RUN);
         let (within, apart) = match data.len() < LONG_DATA {
@@ -221,7 +222,7 @@ impl TwoPhase<'_> {
         Ok((body, apart))
     }
 
-    /// Receives what the ranks want of this one in a round, in the order of ranks.
+    /// Receives the requests of all ranks to this rank in a round, in the order of ranks.
     async fn requests(
         &self,
         parcels: &Parcels<'_>,
@@ -235,7 +236,7 @@ impl TwoPhase<'_> {
         let window = self.plan.domains.window(number, round);
         let mut heads = Vec::new();
         for (from, extent) in self.plan.extents.iter().enumerate() {
-            if from != self.me() && meet(&extent.range(), &window) {
+            if from != self.me() && overlap(&extent.range(), &window) {
                 let head = self.bytes(HEAD)?;
                 heads.push((from, head.clone(), parcels.receive(from, head)?));
             }
@@ -280,7 +281,8 @@ impl TwoPhase<'_> {
         Ok(requests)
     }
 
-    /// Accesses the file for all requests. The results are answers to reads, in their order.
+    /// Accesses the file for all requests. Returns the requests, and for reads the answers in their
+    /// order.
     async fn access_window(&self, requests: Vec<Request>) -> (Vec<Request>, Result<Vec<Buffer>>) {
         let window = match self.window_access(&requests) {
             Ok(Some(window)) => window,
@@ -303,7 +305,7 @@ impl TwoPhase<'_> {
         (requests, made.and_then(|answers| passed.map(|()| answers)))
     }
 
-    /// The access to a window, with its memory. `None`: there is nothing to access and to answer.
+    /// Allocates the access to a window. `None`: there is nothing to access and to answer.
     fn window_access(&self, requests: &[Request]) -> Result<Option<WindowAccess>> {
         let mut runs: Vec<(u64, u64)> = requests
             .iter()
@@ -329,7 +331,7 @@ impl TwoPhase<'_> {
         }))
     }
 
-    /// Starts the receives of answers.
+    /// Posts the receives of answers.
     #[allow(clippy::type_complexity, reason = "a message and its memory")]
     fn receives<'b>(
         &self,
@@ -347,8 +349,8 @@ impl TwoPhase<'_> {
         shares.iter().map(receive).collect()
     }
 
-    /// Sends the answers to reads. The result is this rank's own. Without answers, because the
-    /// access has failed, ranks get empty ones.
+    /// Sends the answers to reads, and returns the answer to this rank. `answers` is empty if the
+    /// access has failed; then the ranks get empty ones.
     fn answer<'b>(
         &self,
         parcels: &Parcels<'b>,
@@ -374,7 +376,7 @@ impl TwoPhase<'_> {
         Ok(mine)
     }
 
-    /// Moves the answers to memory. The result is the place in memory where the file ends.
+    /// Copies the answers to memory. Returns the position in memory at which the file ends.
     async fn take(
         &self,
         shares: &[Share],
@@ -404,7 +406,7 @@ impl TwoPhase<'_> {
     }
 }
 
-/// The request that a rank describes, after a check that its runs lie in the window.
+/// Decodes the request of a rank, after a check that its runs lie in the window.
 fn described_request(
     from: usize,
     count: usize,

@@ -23,11 +23,11 @@ pub struct ViewArguments<'a> {
     pub filetype: u32,
     /// The name of the data representation.
     pub representation: &'a str,
-    /// The hints.
+    /// The pairs of the info object.
     pub info: Result<Vec<(String, String)>>,
 }
 
-/// The result of `MPI_File_get_view`. The user frees the handles.
+/// The result of `MPI_File_get_view`. The user must free the handles.
 pub struct ViewFacts {
     /// The displacement in bytes.
     pub displacement: i64,
@@ -60,7 +60,7 @@ impl Rank {
             if let Ok((_, hints)) = &mut prepared {
                 hints.agree(&heard(&all));
             }
-            // A sequential file keeps its place: its new view begins there.
+            // A sequential file continues where it is: its new view begins there.
             let reset = match round.is_first() && round.file.pointer.is_some() {
                 true => {
                     let file = &round.file;
@@ -145,7 +145,7 @@ impl Objects {
         })
     }
 
-    /// A handle of a datatype in use: the predefined one, or a new one.
+    /// A handle of a datatype in use: that of the predefined type, or a new one.
     fn handle_for(&mut self, ty: &Type) -> Result<u32> {
         match ty {
             Type::Predefined(basic) => Ok(basic.handle() as u32),

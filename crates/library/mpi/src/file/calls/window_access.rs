@@ -9,31 +9,32 @@ use crate::Result;
 use crate::file::Direction;
 use crate::file::calls::access::{FileAccess, SHORT_GAP};
 
-/// Bytes of the number before an answer.
+/// Bytes of the number that precedes the data of an answer.
 pub(super) const VALID: usize = 8;
 
 /// The request of a rank to an aggregator in one round.
 pub(super) struct Request {
     pub(super) from: usize,
-    /// Offsets in the file, and lengths.
+    /// The runs of the request: offsets in the file and lengths, in bytes.
     pub(super) runs: Vec<(u64, u64)>,
     /// The data of a write, in the order of the runs.
     pub(super) data: Buffer,
 }
 
 impl Request {
-    /// Bytes of its runs.
+    /// Bytes of all runs of the request.
     pub(super) fn len(&self) -> usize {
         self.runs.iter().map(|run| run.1 as usize).sum()
     }
 }
 
-/// The access of an aggregator to a window. Another thread may make it: all memory is there.
+/// The access of an aggregator to a window. Another thread may make it: all memory has been
+/// allocated.
 pub(super) struct WindowAccess {
     pub(super) access: Arc<FileAccess>,
     /// The runs of all requests, joined.
     pub(super) runs: Vec<(u64, u64)>,
-    /// The offset of the memory of the window.
+    /// The file offset at which the memory of the window begins.
     pub(super) start: u64,
     pub(super) stage: Buffer,
     /// Answers to reads, in the order of the requests.
@@ -41,7 +42,7 @@ pub(super) struct WindowAccess {
 }
 
 impl WindowAccess {
-    /// Accesses the file, and fills the answers.
+    /// Accesses the file, and fills the answers to reads.
     pub(super) fn make(&self, requests: &[Request]) -> Result<()> {
         match self.access.direction {
             Direction::Write => self.write(requests),
@@ -49,7 +50,7 @@ impl WindowAccess {
         }
     }
 
-    /// The memory of a run.
+    /// The part of the window's memory that belongs to a run.
     fn memory(&self, offset: u64, len: u64) -> Buffer {
         let at = (offset - self.start) as usize;
         self.stage.slice(at, len as usize)
@@ -65,7 +66,7 @@ impl WindowAccess {
         Ok(())
     }
 
-    /// Copies the data of a write to their places.
+    /// Copies the data of a write to their positions in the window's memory.
     fn collect(&self, request: &Request) {
         let data = &request.data;
         self.access.count_copy(data.len());

@@ -1,11 +1,12 @@
-//! Accesses that the worker makes while the rank does something else.
+//! Accesses that the worker thread makes while the rank continues.
 //!
-//! A rank has no worker until its first nonblocking access, and none after the last file with one
-//! is closed. On a modelled machine there is never one, because its order of completion is real:
-//! accesses are made at once.
+//! A rank has no worker before its first nonblocking access, and none after the last file with such
+//! an access is closed. On a modelled machine there is never a worker, because the order of its
+//! completions would depend on real time: accesses are made at once.
 //!
-//! Functions of the user's, allocations and messages stay on the rank's own threads: a job gets
-//! memory that is ready, and its result completes the request in the rank's next progress.
+//! Functions of the user, allocations and messages stay on the rank's own threads: a job gets
+//! memory that is allocated already, and its result completes the request in the rank's next
+//! progress.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};
@@ -35,7 +36,7 @@ impl Drop for Unfinished {
 }
 
 impl Rank {
-    /// Makes a job by the worker. It is made at once where there is none.
+    /// Runs a job on the worker, or at once if the rank has no worker.
     pub(super) async fn by_worker<T, F>(self: &Arc<Rank>, file: &SharedFile, job: F) -> T
     where
         T: Send + 'static,
@@ -55,7 +56,7 @@ impl Rank {
             match ticket.as_mut().and_then(Ticket::take) {
                 Some(result) => Poll::Ready(result),
                 None => {
-                    // Nothing that the rank counts tells of a result.
+                    // The result changes no counter of the rank, so the task must be polled.
                     self.lock().engine.tasks.make_due();
                     Poll::Pending
                 }
@@ -64,7 +65,7 @@ impl Rank {
         .await
     }
 
-    /// The worker, which starts with the first call. `None`: the rank has none.
+    /// The worker, which the first call starts. `None`: the rank has none.
     fn file_worker(self: &Arc<Rank>, file: &SharedFile) -> Option<Arc<Worker>> {
         let mut state = self.lock();
         if !state.engine.router.machine().abilities().runs_threads {
@@ -85,7 +86,7 @@ impl Rank {
         Some(worker)
     }
 
-    /// Waits until no nonblocking access to a file is in progress: the program may have freed the
+    /// Waits until no nonblocking access to a file is in progress; the program may have freed the
     /// requests of some.
     pub(super) fn finish_file_accesses(
         &self,

@@ -19,7 +19,7 @@ const ALL: i32 =
     APPEND | CREATE | DELETE_ON_CLOSE | EXCL | RDONLY | RDWR | SEQUENTIAL | UNIQUE_OPEN | WRONLY;
 
 impl AccessMode {
-    /// The mode of the ABI's value.
+    /// Checks the ABI's value of a mode.
     pub(crate) fn new(value: i32) -> Result<AccessMode> {
         let mode = AccessMode(value);
         let wrong = |why: &str| {
@@ -41,7 +41,7 @@ impl AccessMode {
         Ok(mode)
     }
 
-    /// The ABI's value.
+    /// The mode as a value of the ABI.
     pub(crate) fn value(self) -> i32 {
         self.0
     }

@@ -1,11 +1,11 @@
-//! Errors of the system as errors of MPI (MPI 5.0 §14.8).
+//! Errors of system calls as errors of MPI (MPI 5.0 §14.8).
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::{Class, Error};
 
-/// The error of a call of the system on a file. `what`: the failure, such as "cannot be opened".
+/// The error of a system call on a file. `what`: the failure, such as "cannot be opened".
 #[cold]
 pub(crate) fn system_error(path: &Path, what: &str, error: &io::Error) -> Error {
     let class = match error.kind() {

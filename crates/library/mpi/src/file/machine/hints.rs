@@ -1,9 +1,8 @@
-//! Hints about files, by the names that ROMIO gave them (MPI 5.0 §14.2.8).
+//! Hints about files, with ROMIO's names (MPI 5.0 §14.2.8).
 //!
-//! A hint with a value that it cannot have is ignored. `info` lists the hints that are in use, so
-//! an ignored one is absent.
+//! A hint with an invalid value is ignored. `info` lists only the hints that are in use.
 
-/// A choice that a hint leaves to the library, or makes.
+/// A choice between two methods, which a hint makes or leaves to the library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Switch {
     #[default]
@@ -12,34 +11,35 @@ pub(crate) enum Switch {
     Disabled,
 }
 
-/// Bytes of an aggregator's buffer, unless a hint says otherwise.
+/// Bytes of an aggregator's buffer, unless a hint sets another length.
 const COLLECTIVE_BUFFER: u64 = 4 << 20;
-/// Bytes that are read, and written, at once where gaps are moved with the data around them.
+/// Bytes that one system call reads, and (`SIEVED_WRITE`) writes, if gaps are moved with the data
+/// around them.
 const SIEVED_READ: u64 = 512 << 10;
 const SIEVED_WRITE: u64 = 512 << 10;
-/// Permissions of a new file, before the process's mask.
+/// Permissions of a new file, before the process's mask is applied.
 const PERMISSIONS: u32 = 0o666;
 
-/// The hints that are in use.
+/// The hints of a file that are in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileHints {
     /// `cb_nodes`: the number of aggregators; 0: the library chooses.
     pub(crate) aggregators: u64,
-    /// `cb_buffer_size`
+    /// `cb_buffer_size`: bytes of an aggregator's buffer.
     pub(crate) collective_buffer: u64,
-    /// `romio_cb_read`
+    /// `romio_cb_read`: whether collective reads use aggregators.
     pub(crate) collective_read: Switch,
-    /// `romio_cb_write`
+    /// `romio_cb_write`: whether collective writes use aggregators.
     pub(crate) collective_write: Switch,
-    /// `romio_ds_read`
+    /// `romio_ds_read`: whether reads use data sieving.
     pub(crate) sieve_read: Switch,
-    /// `romio_ds_write`
+    /// `romio_ds_write`: whether writes use data sieving.
     pub(crate) sieve_write: Switch,
-    /// `ind_rd_buffer_size`
+    /// `ind_rd_buffer_size`: the most bytes that one system call reads when sieving.
     pub(crate) sieved_read: u64,
-    /// `ind_wr_buffer_size`
+    /// `ind_wr_buffer_size`: the most bytes that one system call writes when sieving.
     pub(crate) sieved_write: u64,
-    /// `file_perm`
+    /// `file_perm`: the permission bits of a new file.
     pub(crate) permissions: u32,
 }
 
@@ -60,7 +60,7 @@ impl Default for FileHints {
 }
 
 impl FileHints {
-    /// Takes the hints of an info object, and keeps the others.
+    /// Updates the hints from the pairs of an info object; other hints keep their values.
     pub(crate) fn update(&mut self, info: &[(String, String)]) {
         for (key, value) in info {
             let value = value.trim();
@@ -85,7 +85,7 @@ impl FileHints {
         }
     }
 
-    /// The hints as keys and values of an info object.
+    /// The hints as pairs of an info object.
     pub(crate) fn info(&self) -> Vec<(String, String)> {
         let switch = |switch| match switch {
             Switch::Automatic => "automatic",
@@ -124,7 +124,8 @@ impl FileHints {
         [self.aggregators, self.collective_buffer, switches]
     }
 
-    /// Takes the hints of the first rank, and lets all ranks rewrite gaps if one of them does.
+    /// Takes over the hints of the first rank from `all`. Writes use data sieving on all ranks if
+    /// one rank requests it.
     pub(crate) fn agree(&mut self, all: &[[u64; 3]]) {
         let switch = |word: u64| match word & 3 {
             1 => Switch::Enabled,

@@ -1,7 +1,7 @@
-//! Files that are open (MPI 5.0 §14): what a rank knows of each.
+//! Open files (MPI 5.0 §14): the state that a rank has of each.
 //!
-//! The crate `file_io` knows bytes and system calls, this module what MPI says of them, and
-//! `calls` the operations, in which ranks talk to each other.
+//! The crate `file_io` handles bytes and system calls, this module the state that MPI defines for
+//! files, and `calls` the operations, in which ranks exchange messages.
 
 mod access_mode;
 mod errors;
@@ -43,19 +43,19 @@ pub const SEEK_SET: i32 = 403;
 /// All files of a rank.
 pub struct Files {
     open: Slab<OpenFile>,
-    /// The error handler of `MPI_FILE_NULL`, which new files get.
+    /// The error handler of `MPI_FILE_NULL`, which new files inherit.
     pub(crate) errhandler: u32,
-    /// The storage, if a test has put another in the place of the real one.
+    /// The storage that a test has set instead of the real one.
     storage: Option<Arc<dyn Storage>>,
     /// Data representations that the program has registered.
     pub(crate) registered: Vec<(String, Arc<dyn RepresentationFunctions>)>,
-    /// The thread that makes nonblocking accesses. It starts with the first of them.
+    /// The thread that makes nonblocking accesses. The first such access starts it.
     pub(crate) worker: Option<Arc<Worker>>,
-    /// Requests of this rank that its modelled machine's storage has not got yet.
+    /// The counted requests that are not yet reported to the modelled machine's storage.
     pub(crate) requests: Option<Arc<Requests>>,
-    /// The moments of virtual time for which accesses wait.
+    /// The points in virtual time for which accesses wait, in nanoseconds.
     pub(crate) moments: Vec<u64>,
-    /// Collective accesses go through shared memory on a modelled machine too.
+    /// True if collective accesses may use a stage on a modelled machine too.
     pub(crate) are_staged_in_model: bool,
 }
 
@@ -85,28 +85,29 @@ pub(crate) struct OpenFile {
     pub(crate) hints: FileHints,
     /// The handle of the error handler.
     pub(crate) errhandler: u32,
-    /// The split collective operation that has begun.
+    /// The split collective operation in progress.
     pub(crate) split: Option<Split>,
 }
 
 /// The part of an open file that does not change.
 pub(crate) struct SharedFile {
-    /// The communicator of the file's own, and its handle.
+    /// The file's own communicator, and (`comm`) its handle.
     pub(crate) core: Arc<Core>,
     pub(crate) comm: u32,
     pub(crate) path: PathBuf,
     pub(crate) mode: AccessMode,
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) backing: Box<dyn Backing>,
-    /// The shared file pointer, in etypes. `None`: it has no place that all ranks can reach.
+    /// The shared file pointer, in etypes. `None`: there is no storage for it that all ranks can
+    /// reach.
     pub(crate) pointer: Option<Counter>,
-    /// Threads of this rank that lock parts of the file take turns.
+    /// Serializes the threads of this rank that lock parts of the file.
     pub(crate) turn: Mutex<()>,
-    /// This rank is the first of the file's ranks on its host.
+    /// True if this rank is the first of the file's ranks on its host.
     pub(crate) is_first_of_host: bool,
     pub(crate) unfinished: Unfinished,
-    /// Memory that all ranks share for collective accesses, once one has needed it. `None`: they
-    /// cannot share any.
+    /// The stage: memory that all ranks share for collective accesses, once one has needed it.
+    /// `None`: the ranks cannot share memory.
     pub(crate) stage: OnceLock<Option<SharedMemory>>,
 }
 
@@ -118,12 +119,12 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// An access begins.
+    /// Records that an access begins.
     pub(crate) fn begin(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An access has ended.
+    /// Records that an access has ended.
     pub(crate) fn end(&self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
@@ -133,7 +134,7 @@ impl Unfinished {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// The worker makes accesses to the file until it is closed.
+    /// Records that the worker makes accesses to the file, until the file is closed.
     pub(crate) fn uses_worker(&self) {
         self.has_worker.store(true, Ordering::Relaxed);
     }
@@ -145,25 +146,25 @@ pub(crate) struct Split {
     pub(crate) request: RequestId,
 }
 
-/// The procedures of a split collective operation.
+/// The procedures that begin and end a split collective operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitKind {
-    /// Reads or writes.
+    /// The direction of the operation.
     pub direction: Direction,
-    /// The pointer that it uses, without an offset.
+    /// The kind of pointer that the operation uses.
     pub pointer: PointerKind,
 }
 
-/// Reads or writes.
+/// The direction of an access: a read or a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// From the file.
+    /// The access reads the file.
     Read,
-    /// To the file.
+    /// The access writes the file.
     Write,
 }
 
-/// The kinds of [`Pointer`].
+/// The kind of a [`Pointer`], without an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PointerKind {
     /// An explicit offset.
@@ -174,19 +175,19 @@ pub enum PointerKind {
     Shared,
 }
 
-/// The place of an access in the file.
+/// The start of an access in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pointer {
     /// An explicit offset, in etypes.
     At(i64),
     /// The rank's own file pointer.
     Individual,
-    /// The shared file pointer; collectively in the order of the ranks.
+    /// The shared file pointer. In a collective access the ranks' parts are in the order of ranks.
     Shared,
 }
 
 impl Pointer {
-    /// The kind of pointer.
+    /// The kind of this file pointer.
     pub fn kind(self) -> PointerKind {
         match self {
             Pointer::At(_) => PointerKind::Explicit,
@@ -222,7 +223,7 @@ impl Files {
         files.all(|(_, file)| !file.shared.unfinished.is_any())
     }
 
-    /// Takes the worker out, if no open file needs it. To be dropped without the rank's lock.
+    /// Takes the worker out if no open file needs it. To be dropped without the rank's lock.
     pub(crate) fn idle_worker(&mut self) -> Option<Arc<Worker>> {
         let is_needed = |file: &OpenFile| file.shared.unfinished.has_worker.load(Ordering::Relaxed);
         let mut files = self.open.iter();
@@ -240,7 +241,7 @@ impl Files {
             .map(|(handle, _)| handle)
     }
 
-    /// The storage that files are opened in.
+    /// The storage in which files are opened.
     pub(crate) fn storage(&self) -> Arc<dyn Storage> {
         match &self.storage {
             Some(storage) => storage.clone(),
@@ -248,12 +249,12 @@ impl Files {
         }
     }
 
-    /// Lets collective accesses go through shared memory on a modelled machine too, for tests.
+    /// Lets collective accesses use a stage on a modelled machine too, for tests.
     pub fn stage_in_model(&mut self) {
         self.are_staged_in_model = true;
     }
 
-    /// Puts another storage in the place of the real one, for tests.
+    /// Replaces the real storage by another one, for tests.
     pub fn set_storage(&mut self, storage: Arc<dyn Storage>) {
         self.storage = Some(storage);
     }

@@ -10,38 +10,38 @@ use crate::{Class, Error, Result};
 /// The representation of data in a file.
 #[derive(Clone)]
 pub(crate) enum Representation {
-    /// As in memory.
+    /// `native`: data in the file are as in memory.
     Native,
-    /// As in memory: one implementation, one kind of machine.
+    /// `internal`: as in memory too, since there is one implementation and one kind of machine.
     Internal,
-    /// The portable one.
+    /// `external32`: the portable representation.
     External32,
-    /// One that the program has registered.
+    /// A representation that the program has registered, with its name.
     Registered(String, Arc<dyn RepresentationFunctions>),
 }
 
 /// The user's memory of an access to a file, and the datatype by which it is described.
 #[derive(Clone)]
 pub struct FileMemory {
-    /// The memory.
+    /// The memory of the access.
     pub buffer: Buffer,
-    /// The datatype.
+    /// The datatype of the elements in memory.
     pub ty: Type,
-    /// The number of elements.
+    /// The number of elements of the access.
     pub count: usize,
-    /// The address and the datatype's handle, for functions of the user's.
+    /// The address of the memory, which functions of the user get.
     pub address: usize,
-    /// See `address`.
+    /// The handle of the datatype, which functions of the user get.
     pub handle: u32,
 }
 
-/// A conversion of all elements between memory and the bytes of a file.
+/// A conversion of elements between memory and the bytes of a file.
 pub struct Conversion<'a> {
     /// The user's memory.
     pub memory: &'a FileMemory,
     /// The number of elements that are converted.
     pub count: usize,
-    /// Their bytes in the file.
+    /// The bytes of the converted elements in the file.
     pub bytes: &'a mut [u8],
 }
 
@@ -61,7 +61,7 @@ pub trait RepresentationFunctions: Send + Sync {
 }
 
 impl Representation {
-    /// The name.
+    /// The name of the representation.
     pub(crate) fn name(&self) -> &str {
         match self {
             Representation::Native => "native",
@@ -71,12 +71,12 @@ impl Representation {
         }
     }
 
-    /// Bytes in a file are as in memory.
+    /// True if data in the file are as in memory.
     pub(crate) fn is_native(&self) -> bool {
         matches!(self, Representation::Native | Representation::Internal)
     }
 
-    /// The datatype with the layout that `ty` has in a file.
+    /// A datatype whose layout in memory is that of `ty` in a file.
     pub(crate) fn layout(&self, ty: &Type) -> Result<Type> {
         match self {
             Representation::Native | Representation::Internal => Ok(ty.clone()),
@@ -98,7 +98,7 @@ impl Representation {
         }
     }
 
-    /// Converts the user's elements to a file's bytes, for which `into` has room.
+    /// Converts the user's elements to bytes of a file. `into` has the length of those bytes.
     pub(crate) fn encode(&self, memory: &FileMemory, into: &mut [u8]) -> Result<()> {
         match self {
             Representation::Native | Representation::Internal => {
@@ -122,8 +122,8 @@ impl Representation {
         Ok(())
     }
 
-    /// Converts a file's bytes to the user's elements, as many as there are whole ones. The result
-    /// is the number of bytes of them in memory.
+    /// Converts bytes of a file to as many of the user's elements as they contain completely.
+    /// Returns the number of bytes of these elements in memory.
     pub(crate) fn decode(&self, from: &mut [u8], memory: &FileMemory) -> Result<u64> {
         match self {
             Representation::Native | Representation::Internal => {
@@ -151,7 +151,7 @@ impl Representation {
     }
 }
 
-/// Bytes in a file of elements of a datatype.
+/// The number of bytes in a file of `count` elements of a datatype.
 pub(crate) fn file_bytes(representation: &Representation, ty: &Type, count: usize) -> Result<u64> {
     let size = match representation.is_native() {
         true => ty.size(),

@@ -9,7 +9,7 @@ use crate::{Class, Error, Result};
 /// The view of a file.
 #[derive(Clone)]
 pub(crate) struct FileView {
-    /// The bytes of the file that the rank sees.
+    /// The bytes of the file that the rank accesses through the view.
     pub(crate) bytes: View,
     pub(crate) etype: Type,
     pub(crate) filetype: Type,
@@ -28,10 +28,10 @@ impl Default for FileView {
 }
 
 impl FileView {
-    /// A view; `is_written`: through it the file may be written.
+    /// Makes a view. `is_written`: the file may be written through it.
     ///
     /// # Errors
-    /// The datatypes make no view.
+    /// The datatypes do not make a valid view.
     pub(crate) fn new(
         displacement: u64,
         etype: Type,
@@ -43,7 +43,7 @@ impl FileView {
             representation.layout(&etype)?,
             representation.layout(&filetype)?,
         ];
-        // The class that programs written with ROMIO expect.
+        // Programs written for ROMIO expect this error class.
         let bytes = View::new(displacement, &layouts[0], &layouts[1])
             .map_err(|error| Error::new(Class::IO, error.to_string()))?;
         if is_written && bytes.overlaps() {
@@ -63,7 +63,7 @@ impl FileView {
         self.bytes.bytes_before(offset).div_ceil(self.bytes.etype()) as i64
     }
 
-    /// The position in bytes of an offset in etypes, with `None` beyond 63 bits.
+    /// The position in bytes of an offset in etypes; `None` if it does not fit 63 bits.
     pub(crate) fn position_of(&self, etypes: i64) -> Option<u64> {
         let etypes = u64::try_from(etypes).ok()?;
         let position = etypes.checked_mul(self.bytes.etype())?;

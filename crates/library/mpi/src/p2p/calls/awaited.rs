@@ -1,4 +1,5 @@
-//! Messages that calls without a request wait for: those of the library, and probed ones.
+//! Registration of the messages for which a call waits without a request: messages of the library,
+//! and probed ones.
 
 use crate::matching::Key;
 use crate::rank::Rank;
@@ -13,7 +14,8 @@ pub(crate) struct Awaited<'a> {
 }
 
 impl<'a> Awaited<'a> {
-    /// The wait for the next message with this key. To be called without the rank's lock.
+    /// Begins the wait for the next message with this envelope. Must be called without the rank's
+    /// lock.
     pub(crate) fn new(rank: &'a Rank, key: Key) -> Awaited<'a> {
         rank.lock().engine.messages.awaited.push(key);
         Awaited { rank, key }

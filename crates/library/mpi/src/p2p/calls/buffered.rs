@@ -1,4 +1,4 @@
-//! Buffered sends (MPI 5.0 §3.6): complete at once, because a message that cannot leave is copied.
+//! Buffers for buffered sends (MPI 5.0 §3.6): attach, detach, flush.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ impl Rank {
         state.engine.attached.attach(owner, address, size)
     }
 
-    /// `MPI_Buffer_detach` and `MPI_Comm_detach_buffer`: waits until every copy has left. The
+    /// `MPI_Buffer_detach` and `MPI_Comm_detach_buffer`: waits until every copy has been sent. The
     /// result is the address and the size of the buffer.
     pub fn detach_buffer(&self, operation: &'static str, owner: Owner) -> Result<(usize, usize)> {
         self.flush_buffer(operation, owner)?;
@@ -26,7 +26,7 @@ impl Rank {
         Ok((attached.address, attached.size))
     }
 
-    /// `MPI_Buffer_flush` and `MPI_Comm_flush_buffer`: waits until every copy has left.
+    /// `MPI_Buffer_flush` and `MPI_Comm_flush_buffer`: waits until every copy has been sent.
     pub fn flush_buffer(&self, operation: &'static str, owner: Owner) -> Result<()> {
         self.lock().engine.attached.get_mut(owner)?;
         let waiting = Waiting::in_call(operation);
@@ -36,7 +36,7 @@ impl Rank {
     }
 
     /// `MPI_Buffer_iflush` and `MPI_Comm_iflush_buffer`: the request completes when every copy that
-    /// is in flight now has left.
+    /// is in flight now has been sent.
     pub fn start_flush_buffer(self: &Arc<Rank>, owner: Owner) -> Result<RequestId> {
         let in_flight = std::mem::take(&mut self.lock().engine.attached.get_mut(owner)?.in_flight);
         let rank = self.clone();

@@ -1,4 +1,4 @@
-//! The polls of a blocking receive for a message that soon arrives.
+//! The start of a blocking receive: it polls a while for its message before it makes a request.
 
 use channel::{First, ShortPath};
 use datatype::Buffer;
@@ -8,7 +8,7 @@ use crate::rank::Rank;
 use crate::state::{FastPath, State};
 use crate::{Result, Status};
 
-/// Receives that may find their message with their first polls before a round of progress is due.
+/// Number of receives that may find their messages by polls alone before a pass of progress is due.
 const FAST_RECEIVES: u32 = 256;
 
 impl Rank {
@@ -34,8 +34,8 @@ impl Rank {
         };
         let mut round = true;
         for poll in 1..=polls.all {
-            // Checked before the round, too: a message that a probe has shown must not be cancelled
-            // by its sender now.
+            // Checked before progress, too: a message that a probe has reported must not be
+            // cancelled by its sender now.
             if state.engine.messages.has_unexpected() {
                 break;
             }

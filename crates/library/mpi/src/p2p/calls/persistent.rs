@@ -11,7 +11,7 @@ use crate::state::State;
 use crate::{ANY_SOURCE, ANY_TAG, PROC_NULL, Result};
 
 impl State {
-    /// `MPI_Send_init` and its variants: an inactive request.
+    /// `MPI_Send_init` and its variants: adds an inactive request.
     pub fn send_init(
         &mut self,
         mode: Mode,
@@ -30,7 +30,7 @@ impl State {
         })
     }
 
-    /// `MPI_Recv_init`: an inactive request.
+    /// `MPI_Recv_init`: adds an inactive request.
     pub fn receive_init(
         &mut self,
         buffer: Buffer,

@@ -11,7 +11,7 @@ use crate::{Class, Error, Result, Status};
 /// The result of `MPI_Mprobe`: the handle of a claimed message, and the message's status.
 #[derive(Clone, Copy, Debug)]
 pub struct Claimed {
-    /// The handle, or [`NO_PROCESS`] for a message from `MPI_PROC_NULL`.
+    /// The handle of the message, or [`NO_PROCESS`] for one from `MPI_PROC_NULL`.
     pub handle: u32,
     /// The status that the receive of the message will have.
     pub status: Status,
@@ -32,7 +32,7 @@ impl Rank {
         tag: i32,
         comm: u32,
     ) -> Result<Status> {
-        self.look_for(operation, (source, tag, comm), |state| {
+        self.search_for(operation, (source, tag, comm), |state| {
             state.probe(source, tag, comm)
         })
     }
@@ -49,27 +49,27 @@ impl Rank {
         tag: i32,
         comm: u32,
     ) -> Result<Claimed> {
-        self.look_for(operation, (source, tag, comm), |state| {
+        self.search_for(operation, (source, tag, comm), |state| {
             state.claim(source, tag, comm)
         })
     }
 
-    /// Waits until `look`, a search for a message with these arguments, finds one.
-    fn look_for<T>(
+    /// Waits until `search`, a search for a message with these arguments, finds one.
+    fn search_for<T>(
         &self,
         operation: &'static str,
         (source, tag, comm): (i32, i32, u32),
-        mut look: impl FnMut(&mut State) -> Result<Option<T>>,
+        mut search: impl FnMut(&mut State) -> Result<Option<T>>,
     ) -> Result<T> {
         let key = {
             let mut state = self.lock();
-            if let Some(found) = look(&mut state)? {
+            if let Some(found) = search(&mut state)? {
                 return Ok(found);
             }
             state.objects.comms.receive_key(source, tag, comm)?
         };
         let _awaited = key.map(|key| Awaited::new(self, key));
-        self.wait_until(&Waiting::in_call(operation), look)
+        self.wait_until(&Waiting::in_call(operation), search)
     }
 }
 

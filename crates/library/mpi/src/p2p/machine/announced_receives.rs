@@ -1,28 +1,30 @@
-//! The sender's knowledge of announced receives (ready to receive, RTR), by peer and key.
+//! The sender's knowledge of announced receives (ready to receive, RTR), by peer and envelope.
 //!
-//! Messages with one key are numbered in the order in which they are sent. A receiver says of a
-//! receive how many posted receives with its key stand before it, and which packets it had seen
-//! then. So the number of the message that matches the receive is the count of messages among those
-//! packets plus the count of receives before it.
+//! Messages with one envelope are numbered in the order in which they are sent. The announcement of
+//! a receive states how many posted receives with its envelope precede it, and how many packets the
+//! receiver had processed then. So the number of the message that matches the receive is the count
+//! of messages among those packets plus the count of receives before it.
 //!
 //! Invariants:
 //! - A buffer is kept for exactly one message, the one that matches its receive, and is given to no
 //!   other. So a buffer may be dropped at any time: its message takes its usual path.
-//! - A number is known only of receives whose receiver had seen every message from before the
-//!   count, and no part of a packet that may hold a counted message.
+//! - The number of the message is known only if the receiver, when it announced, had processed
+//!   every message that was sent before this rank began to number them, and had processed no packet
+//!   in part that may hold a numbered message.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::matching::Key;
 use crate::packet::{Progress, Run, Target};
 
-/// Most keys of a peer that are remembered.
+/// The greatest number of envelopes of a peer that are tracked.
 const KEYS: usize = 1024;
-/// Most buffers with one key.
+/// The greatest number of announced buffers of a peer that are kept for one envelope.
 const OPEN: usize = 64;
-/// Vain polls for announcements after one that came too late, and after one that was of use.
+/// Numbers of polls for announcements that may be in vain: after an announcement that arrived too
+/// late, and after one that was used.
 const POLLS: [u32; 2] = [8, 64];
-/// Most messages with one key that the peer has not reported as seen.
+/// The greatest number of messages with one envelope that the peer has not reported as processed.
 const UNSEEN: usize = 1024;
 
 /// The announced receives of all peers.
@@ -31,27 +33,27 @@ pub(super) struct AnnouncedReceives {
     peers: HashMap<usize, HashMap<Key, Track>>,
 }
 
-/// The packets that have left for a peer.
+/// The state of this rank's packets to a peer.
 #[derive(Clone, Copy)]
 pub(super) struct Departures {
-    /// Their number.
+    /// Number of packets that have left for the peer.
     pub(super) sent: u64,
-    /// Further ones are queued.
+    /// True if further packets for the peer are queued.
     pub(super) waits: bool,
 }
 
-/// The messages and the buffers with one key.
+/// The count of sent messages, and the announced buffers, for one peer and one envelope.
 struct Track {
-    /// Packets that had left when the count began.
+    /// Number of packets that had left when the count of messages began.
     from: u64,
-    /// Messages that have been sent since.
+    /// Number of messages that have been sent since the count began.
     count: u64,
-    /// For each of the latest of these messages, of which the peer has not reported to have seen
-    /// them, the number of packets that had left with it. `None`: it is queued.
+    /// The latest sent messages, which the peer has not reported as processed. For each, the number
+    /// of packets that had left when the message had. `None`: the message is queued.
     unseen: VecDeque<Option<u64>>,
-    /// Buffers for further messages, by the numbers of these.
+    /// Announced buffers, each with the number of the future message that it is for.
     targets: VecDeque<(u64, Target)>,
-    /// Further messages before which a poll for announcements is worth its time.
+    /// Number of further messages before which a poll for announcements is worth its time.
     polls: u32,
 }
 
@@ -66,8 +68,9 @@ impl Track {
         }
     }
 
-    /// Keeps the buffers of a run that are for messages that have not been sent.
-    fn hear(&mut self, progress: Progress, run: &Run) {
+    /// Keeps those buffers of a run (announced receives with one envelope) whose messages have not
+    /// been sent.
+    fn on_announcement(&mut self, progress: Progress, run: &Run) {
         let Progress { seen, amid } = progress;
         while let Some(Some(packet)) = self.unseen.front()
             && *packet <= seen
@@ -97,8 +100,8 @@ impl AnnouncedReceives {
         self.peers.get_mut(&peer)?.get_mut(key)
     }
 
-    /// Notes an announcement of a peer.
-    pub(super) fn hear(
+    /// Records an announcement of a peer.
+    pub(super) fn on_announcement(
         &mut self,
         peer: usize,
         progress: Progress,
@@ -107,19 +110,19 @@ impl AnnouncedReceives {
     ) {
         let keys = self.peers.entry(peer).or_default();
         if !keys.contains_key(&run.key) {
-            // Messages with this key may be among the queued packets, uncounted.
+            // Messages with this envelope may be among the queued packets, uncounted.
             if departures.waits || keys.len() >= KEYS {
                 return;
             }
             keys.insert(run.key, Track::new(departures.sent));
         }
         if let Some(track) = keys.get_mut(&run.key) {
-            track.hear(progress, run);
+            track.on_announcement(progress, run);
         }
     }
 
-    /// The peer takes back the announcement of a receive. The known message numbers of the receives
-    /// behind it are no longer right.
+    /// Records that the peer revokes the announcement of a receive. Drops the buffers of later
+    /// receives, too, because their message numbers are no longer right.
     pub(super) fn revoke(&mut self, peer: usize, key: &Key, receive: u32) {
         if let Some(track) = self.track(peer, key) {
             let of_it = |(_, target): &(u64, Target)| target.receive == receive;
@@ -128,8 +131,8 @@ impl AnnouncedReceives {
         }
     }
 
-    /// True if an announcement for the next message with this key may have arrived, and usually is
-    /// of use: a poll before the message is worth its time.
+    /// True if a poll for announcements before the next message with this envelope is worth its
+    /// time: no buffer is known, and recent announcements were of use or nearly so.
     pub(super) fn is_worth_hearing(&mut self, peer: usize, key: &Key) -> bool {
         match self.track(peer, key) {
             Some(track) if track.polls > 0 && track.targets.is_empty() => {
@@ -140,7 +143,8 @@ impl AnnouncedReceives {
         }
     }
 
-    /// The next message with this key is sent. The result is the buffer of its receive.
+    /// Counts the next message with this envelope, which is about to be sent. Returns the buffer of
+    /// its receive, if that is known.
     pub(super) fn consume(&mut self, peer: usize, key: &Key) -> Option<Target> {
         let track = self.track(peer, key)?;
         if track.unseen.len() >= UNSEEN {
@@ -159,7 +163,8 @@ impl AnnouncedReceives {
         Some(target)
     }
 
-    /// The earliest queued message with this key has left, among the first `sent` packets.
+    /// Records that the earliest queued message with this envelope has left, among the first `sent`
+    /// packets.
     pub(super) fn departed(&mut self, peer: usize, key: &Key, sent: u64) {
         if let Some(track) = self.track(peer, key)
             && let Some(queued) = track.unseen.iter_mut().find(|packet| packet.is_none())
@@ -168,12 +173,13 @@ impl AnnouncedReceives {
         }
     }
 
-    /// The peer cannot be reached any more.
+    /// Removes the announcements of a lost peer.
     pub(super) fn forget_peer(&mut self, peer: usize) {
         self.peers.remove(&peer);
     }
 
-    /// A message with this key was counted and will not be sent: the count begins anew.
+    /// Begins the count for this envelope anew, because a message was counted that will not be
+    /// sent.
     pub(super) fn forget(&mut self, peer: usize, key: &Key) {
         if let Some(keys) = self.peers.get_mut(&peer) {
             keys.remove(key);
@@ -225,7 +231,7 @@ mod tests {
     #[test]
     fn messages_consume_the_oldest_rtr_of_their_key() {
         let mut announced = AnnouncedReceives::default();
-        announced.hear(PEER, seen(10), &run(0, [5, 6, 7]), left(10));
+        announced.on_announcement(PEER, seen(10), &run(0, [5, 6, 7]), left(10));
         assert!(announced.consume(0, &KEY).is_none(), "another peer");
         assert_eq!(next(&mut announced), Some(5));
         announced.revoke(PEER, &KEY, 7);
@@ -236,16 +242,16 @@ mod tests {
     #[test]
     fn messages_that_left_before_an_announcement_was_heard_take_its_first_receives() {
         let mut announced = AnnouncedReceives::default();
-        announced.hear(PEER, seen(10), &run(0, []), left(10));
+        announced.on_announcement(PEER, seen(10), &run(0, []), left(10));
         for sent in 11..14 {
             assert_eq!(next(&mut announced), None);
             announced.departed(PEER, &KEY, sent);
         }
         assert_eq!(next(&mut announced), None, "and one is queued");
         // The receiver had seen the first of them.
-        announced.hear(PEER, seen(11), &run(0, 20..25), left(13));
+        announced.on_announcement(PEER, seen(11), &run(0, 20..25), left(13));
         assert_eq!(next(&mut announced), Some(23));
-        announced.hear(PEER, seen(11), &run(5, [25]), left(13));
+        announced.on_announcement(PEER, seen(11), &run(5, [25]), left(13));
         assert_eq!(next(&mut announced), Some(24));
         assert_eq!(next(&mut announced), Some(25));
     }
@@ -254,7 +260,7 @@ mod tests {
     fn an_announcement_whose_message_is_not_known_is_dropped() {
         let mut announced = AnnouncedReceives::default();
         // Twelve packets have left, of which the receiver had seen ten.
-        announced.hear(PEER, seen(10), &run(0, [1]), left(12));
+        announced.on_announcement(PEER, seen(10), &run(0, [1]), left(12));
         assert_eq!(next(&mut announced), None);
         announced.departed(PEER, &KEY, 13);
         // It has seen part of the packet with that message.
@@ -262,10 +268,10 @@ mod tests {
             seen: 12,
             amid: true,
         };
-        announced.hear(PEER, amid, &run(1, [2]), left(13));
+        announced.on_announcement(PEER, amid, &run(1, [2]), left(13));
         assert_eq!(next(&mut announced), None);
         announced.departed(PEER, &KEY, 14);
-        announced.hear(PEER, seen(13), &run(2, [3, 4]), left(14));
+        announced.on_announcement(PEER, seen(13), &run(2, [3, 4]), left(14));
         assert_eq!(next(&mut announced), None, "receives 1 and 2 come first");
         assert_eq!(next(&mut announced), Some(3));
         // The first message is not among the counted ones.
@@ -274,14 +280,14 @@ mod tests {
             sent: 3,
             waits: true,
         };
-        announced.hear(PEER, seen(3), &run(0, [1]), waits);
+        announced.on_announcement(PEER, seen(3), &run(0, [1]), waits);
         assert_eq!(next(&mut announced), None);
     }
 
     #[test]
     fn a_message_that_does_not_leave_ends_the_count() {
         let mut announced = AnnouncedReceives::default();
-        announced.hear(PEER, seen(3), &run(0, [1, 2]), left(3));
+        announced.on_announcement(PEER, seen(3), &run(0, [1, 2]), left(3));
         assert_eq!(next(&mut announced), Some(1));
         announced.forget(PEER, &KEY);
         assert_eq!(next(&mut announced), None);
@@ -296,7 +302,7 @@ mod tests {
                 key,
                 ..run(7, 0..2 * OPEN as u32)
             };
-            announced.hear(PEER, seen(9), &run, left(9));
+            announced.on_announcement(PEER, seen(9), &run, left(9));
         }
         let keys = &announced.peers[&PEER];
         assert_eq!(keys.len(), KEYS);
@@ -343,7 +349,7 @@ mod tests {
                         messages.push_back(given);
                     }
                     3 => if let Some((taken, run)) = announcements.pop_front() {
-                        announced.hear(PEER, seen(taken), &run, left(sent));
+                        announced.on_announcement(PEER, seen(taken), &run, left(sent));
                     },
                     _ => if let Some(given) = messages.pop_front() {
                         taken += 1;

@@ -13,37 +13,39 @@ use std::collections::BTreeMap;
 use crate::matching::Key;
 use crate::request::RequestId;
 
-/// Most announcements in a packet. On modelled QDR and NDR machines, in windows of 64 messages of
-/// 2 to 64 KiB, the bandwidth grows by up to two thirds from 1 to 8, by up to 4 % from 8 to 16, and
-/// by less than 2 % beyond, where short messages on QDR lose 1 % in one direction. 16 announcements
-/// with one key take 456 bytes over one rail and 904 over eight, less than the shortest chunk.
+/// The greatest number of announcements in a packet. On modelled QDR and NDR machines, in windows
+/// of 64 messages of 2 to 64 KiB, the bandwidth grows by up to two thirds from 1 to 8, by up to 4 %
+/// from 8 to 16, and by less than 2 % beyond, where short messages on QDR lose 1 % in one
+/// direction. 16 announcements with one envelope take 456 bytes over one rail and 904 over eight,
+/// less than the shortest chunk.
 const MOST: usize = 16;
 
 /// The announcements that have not left.
 #[derive(Default)]
 pub(super) struct Batches {
-    /// By peer, in an order that is equal in every run.
+    /// The batches by peer, in an order that is equal in every run.
     peers: BTreeMap<usize, Batch>,
     /// Number of announcements in all batches.
     gathered: usize,
 }
 
-/// An announced receive.
+/// An announced receive whose announcement has not left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announced {
     pub(super) receive: RequestId,
     pub(super) key: Key,
-    /// The number that ends the write to it.
+    /// The number of the notice that ends the write to the receive's buffer.
     pub(super) notice: u32,
 }
 
 #[derive(Default)]
 struct Batch {
     gathered: Vec<Announced>,
-    /// Receives of this burst, and of the last one.
+    /// Number of receives of this burst so far.
     burst: usize,
+    /// Number of receives of the last burst.
     last_burst: usize,
-    /// Operations that had completed when the burst began.
+    /// Number of operations that had completed when the burst began.
     completed: u64,
 }
 
@@ -72,7 +74,7 @@ impl Batches {
     pub(super) fn add(&mut self, peer: usize, announced: Announced, completed: u64) -> bool {
         let batch = self.peers.entry(peer).or_default();
         if batch.completed != completed {
-            // Those that have not left count among the new burst.
+            // Receives whose announcements have not left count among the new burst.
             (batch.last_burst, batch.burst) = (batch.burst, batch.gathered.len());
             batch.completed = completed;
         }
@@ -82,7 +84,7 @@ impl Batches {
         batch.is_full()
     }
 
-    /// Takes the batch of a peer.
+    /// Removes the batch of a peer, and returns it.
     pub(super) fn take(&mut self, peer: usize) -> Vec<Announced> {
         let batch = self.peers.get_mut(&peer);
         let taken = batch.map_or(Vec::new(), |batch| std::mem::take(&mut batch.gathered));
@@ -90,7 +92,7 @@ impl Batches {
         taken
     }
 
-    /// A peer whose batch is not empty.
+    /// The first peer whose batch is not empty.
     pub(super) fn next_peer(&self) -> Option<usize> {
         let mut peers = self.peers.iter();
         let gathering = peers.find(|(_, batch)| !batch.gathered.is_empty());

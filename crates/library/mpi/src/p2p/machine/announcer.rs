@@ -1,56 +1,60 @@
 //! The receiver's knowledge of which receives are worth an announcement (ready to receive, RTR).
 //!
 //! The posted size is not the size of the message, and an announcement without a message is a loss.
-//! So a long receive is announced only where long messages with its key have usually matched
+//! So a long receive is announced only where long messages with its envelope have usually matched
 //! receives that waited for them. Over several rails short receives are announced too, where their
-//! messages have usually been written to announced receives. That is tried once several receives
-//! with a key wait at a time, or after some of them, and again from time to time, after ever longer
-//! pauses: a trial in vain costs as much as a short message.
+//! messages have usually been written to announced receives. That is tried as soon as several
+//! receives with one envelope wait at a time, otherwise after some receives, and again after ever
+//! longer pauses: a trial in vain costs as much as a short message.
 
 use std::collections::HashMap;
 
 use crate::matching::Key;
 
-/// Most keys that are remembered.
+/// The greatest number of topics (an envelope, with short or long buffers) that are remembered.
 const KEYS: usize = 1024;
-/// Most announced receives without a message.
+/// The greatest number of announced receives whose messages have not arrived.
 const OPEN: usize = 64;
-/// Bound of a habit's score, above and below zero.
+/// The greatest absolute value of a topic's score, which is positive if announcements were of use.
 const SURE: i8 = 4;
-/// Loss of score for a receive that was announced in vain.
+/// The amount by which a receive that was announced in vain lowers its topic's score.
 const IN_VAIN: i8 = 2;
-/// Pause before the first trial, in such receives, where they do not wait together.
+/// Number of receives before the first trial announcement, unless several receives wait at a time.
+/// Only receives with no other of their envelope before them count.
 const FIRST_PAUSE: u32 = 16;
-/// Longest pause between two trials, in receives with no other of their key before them.
+/// The greatest number of receives between two trial announcements. Only receives with no other of
+/// their envelope before them count.
 const LONGEST_PAUSE: u32 = 1024;
 
-/// Experience with announcements.
+/// The receiver's experience with the use of its announcements, by topic.
 pub(super) struct Announcer {
     habits: HashMap<Topic, Habit>,
-    /// Number of announced receives without a message.
+    /// Number of announced receives whose messages have not arrived.
     open: usize,
-    /// Short receives may be announced too.
+    /// True if short receives may be announced, too.
     tries_short: bool,
-    /// Every receive is announced.
+    /// True if every receive is announced.
     always: bool,
-    /// Something must be known of each receive that is posted.
+    /// True if each receive has to be checked when it is posted.
     active: bool,
 }
 
-/// The receives that share their experience.
+/// A set of receives whose announcements are judged together: those with one envelope, short or
+/// long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Topic {
     pub(super) key: Key,
-    /// The buffer takes no message that is too long for one packet.
+    /// True if the buffer is so short that its message fits one packet.
     pub(super) short: bool,
 }
 
-/// Experience with one topic: positive if an announcement is usually of use.
+/// The experience with one topic. The score is positive if an announcement is usually of use.
 struct Habit {
     peer: usize,
     score: i8,
-    /// Receives between two trials, and those since the last trial.
+    /// Number of receives between two trial announcements.
     pause: u32,
+    /// Number of receives since the last trial announcement.
     paused: u32,
     was_tried: bool,
 }
@@ -66,14 +70,16 @@ impl Habit {
         }
     }
 
-    /// Several receives wait at a time: a stream gains most from announcements.
+    /// Makes the first trial announcement due, because several receives wait at a time: a stream of
+    /// messages gains most from announcements.
     fn try_next(&mut self) {
         if !self.was_tried {
             self.pause = 0;
         }
     }
 
-    /// A receive comes for which nothing speaks. True: it is time for a trial.
+    /// Counts a receive whose score does not justify an announcement. True: a trial announcement is
+    /// due.
     fn try_again(&mut self) -> bool {
         let is_due = self.paused >= self.pause;
         if is_due {
@@ -87,8 +93,8 @@ impl Habit {
 }
 
 impl Announcer {
-    /// The announcer of a rank. `tries_short`: over several rails, or always. `always`: whatever
-    /// the experience.
+    /// The announcer of a rank. `tries_short`: short receives may be announced. `always`: every
+    /// receive is announced, whatever the experience.
     pub(super) fn new(tries_short: bool, always: bool) -> Announcer {
         Announcer {
             habits: HashMap::new(),
@@ -106,22 +112,22 @@ impl Announcer {
         self.active
     }
 
-    /// From now on, receives have to be checked when they are posted.
+    /// Requires that receives are checked when they are posted, from now on.
     pub(super) fn activate(&mut self) {
         self.active = true;
     }
 
-    /// Short receives may be announced from now on.
+    /// Permits the announcement of short receives from now on.
     pub(super) fn try_short(&mut self) {
         (self.tries_short, self.active) = (true, true);
     }
 
-    /// Short receives may be announced.
+    /// True if short receives may be announced.
     pub(super) fn tries_short(&self) -> bool {
         self.tries_short
     }
 
-    /// Messages with this key are usually written to announced receives.
+    /// True if messages with this envelope are usually written to announced receives.
     pub(super) fn expects(&self, key: &Key) -> bool {
         [false, true].into_iter().any(|short| {
             let habit = self.habits.get(&Topic { key: *key, short });
@@ -129,7 +135,7 @@ impl Announcer {
         })
     }
 
-    /// The peer that usually sends long messages with this key to announced receives.
+    /// The peer that usually sends long messages with this envelope to announced receives.
     pub(super) fn expected_from(&self, key: &Key) -> Option<usize> {
         let topic = Topic {
             key: *key,
@@ -140,7 +146,7 @@ impl Announcer {
     }
 
     /// True if a receive of a message from this peer should be announced. `is_first`: no other
-    /// receive with its key is before it.
+    /// receive with its envelope is posted before it.
     pub(super) fn is_worth(&mut self, topic: Topic, peer: usize, is_first: bool) -> bool {
         if self.always {
             return true;
@@ -158,22 +164,22 @@ impl Announcer {
         habit.score > 0 || is_first && habit.try_again()
     }
 
-    /// A further receive may be announced.
+    /// True if a further receive may be announced.
     pub(super) fn has_room(&self) -> bool {
         self.open < OPEN
     }
 
-    /// A receive is announced.
+    /// Records that a receive is announced.
     pub(super) fn opened(&mut self) {
         self.open += 1;
     }
 
-    /// An announced receive has its message, or will have none.
+    /// Records that an announced receive has its message, or will have none.
     pub(super) fn closed(&mut self) {
         self.open -= 1;
     }
 
-    /// A long message with this key matched a receive that waited.
+    /// Records that a long message with this envelope matched a receive that waited.
     pub(super) fn learn(&mut self, peer: usize, key: Key) {
         let topic = Topic { key, short: false };
         if self.habits.len() < KEYS || self.habits.contains_key(&topic) {
@@ -183,7 +189,7 @@ impl Announcer {
         }
     }
 
-    /// A message was written to an announced receive.
+    /// Records that a message was written to an announced receive.
     pub(super) fn confirm(&mut self, topic: &Topic) {
         if let Some(habit) = self.habits.get_mut(topic) {
             habit.score = (habit.score + 1).min(SURE);
@@ -191,7 +197,7 @@ impl Announcer {
         }
     }
 
-    /// A receive was announced in vain.
+    /// Records that a receive was announced in vain.
     pub(super) fn disappoint(&mut self, topic: &Topic) {
         if let Some(habit) = self.habits.get_mut(topic) {
             habit.score = (habit.score - IN_VAIN).max(-SURE);

@@ -6,6 +6,7 @@
 use channel::PeerTable;
 
 use super::message::Message;
+use super::path_times::Begun;
 use crate::matching::Key;
 use crate::request::RequestId;
 
@@ -16,21 +17,24 @@ pub(super) struct Arrivals {
 
 #[derive(Default)]
 struct Arrival {
-    /// The message that is coming in eager pieces.
+    /// The message that is arriving in eager pieces, if there is one.
     coming: Option<Coming>,
-    /// Unexpected bytes that are held.
+    /// Number of unexpected bytes from the peer that this rank holds.
     held: usize,
-    /// The peer has been asked to announce every message.
+    /// True if the peer has been asked to announce every message.
     stopped: bool,
 }
 
-/// A message that is coming in eager pieces.
+/// A message that is arriving in eager pieces.
 pub(super) struct Coming {
     pub(super) key: Key,
-    /// Bytes that have not arrived.
+    /// Number of bytes that have not arrived.
     pub(super) left: usize,
-    /// The receive that it is for, or the bytes that have arrived.
+    /// The receive that the message has matched; or, if it has matched none, the bytes that have
+    /// arrived.
     pub(super) to: std::result::Result<RequestId, Vec<u8>>,
+    /// The beginning and the length in bytes of a message that is timed.
+    pub(super) timed: Option<(Begun, usize)>,
 }
 
 /// A change in the room for unexpected bytes of a peer, to be reported to the peer.
@@ -47,7 +51,7 @@ impl Arrivals {
         }
     }
 
-    /// Ranks up to `ranks` - 1 are peers from now on.
+    /// Adds peers, so that they are the ranks 0 to `ranks` - 1.
     pub(super) fn grow(&mut self, ranks: usize) {
         self.peers.grow(ranks);
     }
@@ -56,31 +60,32 @@ impl Arrivals {
         self.peers.entry(peer).get_or_insert_default()
     }
 
-    /// Part of a message of this peer has arrived.
+    /// True if a message from this peer is arriving in pieces.
     #[inline]
     pub(super) fn is_coming(&self, peer: usize) -> bool {
         let arrival = self.peers.get(peer);
         arrival.is_some_and(|arrival| arrival.coming.is_some())
     }
 
-    /// Takes the message that is coming.
+    /// Takes the message that is arriving in pieces from this peer.
     pub(super) fn take_coming(&mut self, peer: usize) -> Option<Coming> {
         self.of(peer).coming.take()
     }
 
-    /// Drops the message that is coming from a lost peer.
+    /// Drops the message that was arriving in pieces from a lost peer.
     pub(super) fn forget_peer(&mut self, peer: usize) {
         if let Some(arrival) = self.peers.get_mut(peer) {
             arrival.coming = None;
         }
     }
 
-    /// A message is coming. False: another one was.
+    /// Sets the message that is arriving in pieces from this peer. False: there was another one.
     pub(super) fn set_coming(&mut self, peer: usize, coming: Coming) -> bool {
         self.of(peer).coming.replace(coming).is_none()
     }
 
-    /// An unexpected message of `bytes` bytes is held.
+    /// Counts an unexpected message of `bytes` bytes that this rank holds. Returns the change to be
+    /// reported to the peer, if its unexpected bytes now exceed their limit.
     pub(super) fn hold(&mut self, peer: usize, bytes: usize, limit: usize) -> Option<Room> {
         let arrival = self.of(peer);
         arrival.held += bytes + size_of::<Message>();
@@ -89,7 +94,8 @@ impl Arrivals {
         exhausted.then_some(Room::Exhausted)
     }
 
-    /// An unexpected message of `bytes` bytes has been received.
+    /// Subtracts an unexpected message of `bytes` bytes that has been received. Returns the change
+    /// to be reported to the peer, if it has room for unexpected bytes again.
     pub(super) fn let_go(&mut self, peer: usize, bytes: usize, limit: usize) -> Option<Room> {
         let arrival = self.of(peer);
         arrival.held = arrival.held.saturating_sub(bytes + size_of::<Message>());

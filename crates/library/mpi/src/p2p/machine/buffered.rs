@@ -1,6 +1,6 @@
 //! Memory attached for buffered sends (MPI 5.0 §3.6).
 //!
-//! The user attaches memory to say how much may be in flight. The copies lie in memory of the
+//! The size of the attached memory limits the bytes in flight. The copies are in memory of the
 //! library's own: the attached memory is only counted, never written. A program that stays within
 //! what the standard guarantees sees no difference.
 
@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
-/// Bytes that a message takes beside its body; at most `MPI_BSEND_OVERHEAD`.
+/// Bytes of the attached buffer that a message uses in addition to its body; at most
+/// `MPI_BSEND_OVERHEAD`.
 pub(crate) const OVERHEAD: usize = 64;
 /// `MPI_BUFFER_AUTOMATIC`: the address of a buffer that is never full.
 pub const AUTOMATIC: usize = 2;
@@ -25,12 +26,13 @@ pub(crate) struct AttachedBuffers(BTreeMap<Owner, AttachedBuffer>);
 pub(crate) struct AttachedBuffer {
     pub(crate) address: usize,
     pub(crate) size: usize,
-    /// Copies that have not left yet, and the bytes that each takes.
+    /// Copies that have not been sent yet: the request of each, and the bytes of the buffer that it
+    /// uses.
     pub(crate) in_flight: Vec<(RequestId, usize)>,
 }
 
 impl AttachedBuffer {
-    /// Bytes that are free, of an address that is not [`AUTOMATIC`].
+    /// Number of free bytes. It has no meaning if the address is [`AUTOMATIC`].
     pub(crate) fn free(&self) -> usize {
         let used: usize = self.in_flight.iter().map(|(_, bytes)| bytes).sum();
         self.size.saturating_sub(used)

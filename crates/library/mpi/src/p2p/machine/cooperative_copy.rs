@@ -5,29 +5,34 @@
 //! faster than one can copy, and the receiver copies only while none arrive. Otherwise the sender
 //! writes to the receiver's memory.
 //!
-//! Invariant: a claimed piece is copied by the rank that claimed it; a system that
-//! refuses that copy breaks the message.
+//! A rank to which the system refuses the copy of a piece cannot put the piece back into the
+//! counter. The sender returns its piece to the receiver by a packet. The receiver gives up: it
+//! claims all pieces that are left, waits for those that the sender has claimed, and asks for the
+//! message in packets.
+//!
+//! Invariants: each piece is claimed once, and copied, returned or given up by the rank that
+//! claimed it; packets are asked for once the sender copies no further piece.
 
 use std::ops::Range;
 
 use channel::{
-    End, Exposed, Exposure, Family, MappedMemory, RemoteKey, Router, Token, Transfer, Transport,
-    ZeroCopy,
+    End, Exposed, Exposure, Family, MappedMemory, PieceCounter, RemoteKey, Router, Token, Transfer,
+    Transport, ZeroCopy,
 };
 use datatype::Buffer;
 
+use crate::Result;
 use crate::packet::{Contents, Invitation};
 use crate::request::RequestId;
-use crate::{Class, Error, Result};
 
-/// Bytes that a synchronous copy moves before packets are polled again.
-pub(super) const STEP: usize = 128 << 10;
+/// Number of bytes that a rank claims at a time of a message up to eight times as long.
+const STEP: usize = 128 << 10;
 /// Length of the shortest piece, and of every piece that is pushed, in bytes.
 const LEAST_PIECE: usize = 32 << 10;
-/// Pieces that a sender claims at once to push them.
+/// Number of pieces that a sender claims at once to push them.
 pub(super) const PUSHED_AT_ONCE: u32 = 8;
-/// Polls of a receiver for the next pushed piece before it copies one itself: some tens of
-/// microseconds.
+/// Number of polls of a receiver for the next pushed piece before it copies one itself: some tens
+/// of microseconds.
 const PATIENCE: u32 = 512;
 
 /// The receiver's end of a cooperative copy.
@@ -37,28 +42,38 @@ pub(super) struct CooperativeCopy {
     generation: u32,
     pieces: u32,
     piece: usize,
-    /// Pieces that the receiver claims at once.
+    /// Number of pieces that the receiver claims at once.
     at_once: u32,
-    /// Number of pieces that are here, if the sender pushes and only the receiver knows.
+    /// Number of pieces that have been copied, if the sender pushes, so that only the receiver
+    /// counts them. `None`: both ranks count them in the shared counter.
     here: Option<u32>,
-    /// Polls before the receiver claims pieces.
+    /// Number of polls before the receiver claims further pieces.
     patience: u32,
+    /// The piece that the sender has claimed and could not copy, until the receiver copies it.
+    returned: Option<u32>,
+    /// Number of pieces that nobody copies, because the system has refused the receiver's copy of
+    /// one of them.
+    given_up: u32,
 }
 
 /// The state of a cooperative copy.
 pub(super) enum Copied {
     All,
     Some,
+    /// The system has refused a copy, and the sender copies no further piece. The message must come
+    /// in packets.
+    Refused,
 }
 
-/// The sender's end: an invitation that was accepted.
+/// The sender's end of a cooperative copy, to which the receiver has invited it.
 pub(super) struct Help {
     pub(super) peer: usize,
     pub(super) request: RequestId,
     pub(super) invitation: Invitation,
-    /// The message, exposed to this end.
+    /// The send buffer, prepared for the copy. `None`: it has not been prepared yet.
     pub(super) exposure: Option<Exposure>,
-    /// Claimed pieces that found no room in the ring.
+    /// Claimed pieces that have not been copied. Those to be pushed may have found no room in the
+    /// ring.
     pub(super) claimed: Range<u32>,
 }
 
@@ -71,7 +86,8 @@ impl Help {
 
 impl CooperativeCopy {
     /// Begins the copy of the first `wanted` bytes of a message into `buffer`. `None`: the ranks
-    /// share no counter, or the buffer cannot be exposed.
+    /// share no counter, or the buffer cannot be exposed. `most`: the greatest length of a piece in
+    /// bytes.
     pub(super) fn begin(
         router: &mut Router,
         peer: usize,
@@ -79,9 +95,10 @@ impl CooperativeCopy {
         buffer: &Buffer,
         wanted: usize,
         push: bool,
+        most: usize,
     ) -> Result<Option<(CooperativeCopy, Invitation)>> {
         let push = push && LEAST_PIECE <= router.longest_packet(peer);
-        // A sender that pushes needs no key.
+        // A sender that pushes needs no remote key of the buffer.
         let exposure = match push {
             true => router.prepare(peer, buffer, wanted, Exposed::ToWrite)?,
             false => router.expose(peer, buffer, wanted, Exposed::ToWrite, Family::Messages)?,
@@ -96,8 +113,9 @@ impl CooperativeCopy {
         let (piece, at_once) = match push {
             true => (LEAST_PIECE, (STEP / LEAST_PIECE) as u32),
             false => {
-                let quarter = (wanted / 4).next_multiple_of(4096);
-                (quarter.clamp(LEAST_PIECE, STEP), 1)
+                // From 1 MiB on an eighth: then the two ends finish within an eighth of each other.
+                let piece = (wanted / 4).min(STEP).max((wanted / 8).min(most));
+                (piece.next_multiple_of(4096).max(LEAST_PIECE), 1)
             }
         };
         let copy = CooperativeCopy {
@@ -108,6 +126,8 @@ impl CooperativeCopy {
             at_once,
             here: push.then_some(0),
             patience: if push { PATIENCE } else { 0 },
+            returned: None,
+            given_up: 0,
             exposure,
         };
         let invitation = Invitation {
@@ -120,19 +140,21 @@ impl CooperativeCopy {
         Ok(Some((copy, invitation)))
     }
 
-    /// The receiver's buffer, as it was exposed for the copy.
+    /// The exposure of the receive buffer for the copy.
     pub(super) fn into_exposure(self) -> Exposure {
         self.exposure
     }
 
-    /// The receiver still waits for the sender's next piece.
+    /// True if the receiver should still wait for the sender's next piece. Each call uses up one
+    /// poll.
     pub(super) fn waits(&mut self) -> bool {
         let waits = self.patience > 0;
         self.patience -= u32::from(waits);
         waits
     }
 
-    /// Copies the next pieces that nobody has claimed.
+    /// Copies the piece that the sender has returned, or claims the next free pieces and copies
+    /// them.
     pub(super) fn advance(
         &mut self,
         router: &mut Router,
@@ -141,25 +163,36 @@ impl CooperativeCopy {
         token: Token,
     ) -> Result<Copied> {
         let counter = router.cooperation(peer, End::Receiver);
+        let wanted = self.pieces - self.given_up;
         let is_complete = match self.here {
-            Some(here) => here == self.pieces,
-            None => counter.is_some_and(|counter| counter.is_complete(self.pieces)),
+            Some(here) => here == wanted,
+            None => counter.is_some_and(|counter| counter.is_complete(wanted)),
         };
+        if is_complete && self.given_up > 0 {
+            return Ok(Copied::Refused);
+        }
         if is_complete {
             return Ok(Copied::All);
         }
-        let claimed =
-            counter.and_then(|counter| counter.claim(self.generation, self.pieces, self.at_once));
-        let Some(run) = claimed else {
+        let returned = self.returned.take().map(|piece| piece..piece + 1);
+        let claim = || {
+            counter.and_then(|counter| counter.claim(self.generation, self.pieces, self.at_once))
+        };
+        let Some(run) = returned.or_else(claim) else {
             return Ok(Copied::Some);
         };
         let start = run.start as usize * self.piece;
         let end = self.wanted.min(start + run.len() * self.piece);
         let read = router.read(peer, from, &self.exposure, start..end, token)?;
+        let counter = router.cooperation(peer, End::Receiver);
         if read != Transfer::Done {
-            return Err(lost(peer, end - start));
+            let rest =
+                |counter: &PieceCounter| counter.claim(self.generation, self.pieces, u32::MAX);
+            let rest = counter.and_then(rest).unwrap_or_default();
+            self.given_up += (run.len() + rest.len()) as u32;
+            return Ok(Copied::Some);
         }
-        match (&mut self.here, router.cooperation(peer, End::Receiver)) {
+        match (&mut self.here, counter) {
             (Some(here), _) => *here += run.len() as u32,
             (None, Some(counter)) => counter.moved(run.len() as u32),
             (None, None) => {}
@@ -167,7 +200,18 @@ impl CooperativeCopy {
         Ok(Copied::Some)
     }
 
-    /// Takes a pushed piece. The error says what is wrong with it.
+    /// Takes back a piece that the sender has claimed and could not copy. The error says what is
+    /// wrong with the piece.
+    pub(super) fn take_back(&mut self, piece: u64) -> std::result::Result<(), &'static str> {
+        let is_possible = self.here.is_none() && self.returned.is_none();
+        match u32::try_from(piece) {
+            Ok(piece) if is_possible && piece < self.pieces => self.returned = Some(piece),
+            _ => return Err("a piece back that its message does not have"),
+        }
+        Ok(())
+    }
+
+    /// Receives the pushed piece with number `at`. The error says what is wrong with the piece.
     pub(super) fn take(
         &mut self,
         at: usize,
@@ -186,14 +230,4 @@ impl CooperativeCopy {
         self.patience = if here < self.pieces { PATIENCE } else { 0 };
         Ok(())
     }
-}
-
-/// A claimed piece cannot be given back, so a system that changes its mind breaks the message.
-#[cold]
-pub(super) fn lost(peer: usize, bytes: usize) -> Error {
-    let detail = format!(
-        "{bytes} bytes of a message exchanged with rank {peer} could not be copied between the two processes, though \
-         the system allowed it before: set FISHPLATE_SINGLE_COPY=off"
-    );
-    Error::new(Class::OTHER, detail)
 }

@@ -1,9 +1,10 @@
-//! Cooperative copies as packets ask for them: the sender's help, and the pieces that it pushes.
+//! The packets of cooperative copies: an invitation, which the sender follows, pushed pieces, and
+//! the return of a piece.
 
 use channel::{End, Exposed, MappedMemory, Put, Router, ShortPath, Transfer, Transport, ZeroCopy};
 
 use super::Messages;
-use super::cooperative_copy::{Help, PUSHED_AT_ONCE, lost};
+use super::cooperative_copy::{Help, PUSHED_AT_ONCE};
 use super::deferred::Action;
 use super::token_of;
 use crate::Result;
@@ -11,7 +12,7 @@ use crate::packet::{Contents, Control, Cooperative, Invitation};
 use crate::request::RequestId;
 
 impl Messages {
-    /// A packet about a cooperative copy.
+    /// Handles a packet about a cooperative copy.
     pub(super) fn on_cooperative(
         &mut self,
         kind: Cooperative,
@@ -42,10 +43,14 @@ impl Messages {
                 let at = usize::try_from(argument).unwrap_or(usize::MAX);
                 copy.take(at, &receive.buffer, body)
             }
+            Cooperative::Returned => match self.fetches.cooperative_of(peer, request.0) {
+                Some(copy) => copy.take_back(argument),
+                None => Err("a piece back of a message that it was not asked for"),
+            },
         }
     }
 
-    /// Copies the next pieces of a message of this rank's.
+    /// Copies the next pieces of a message that this rank sends.
     pub(super) fn help(&mut self, router: &mut Router, mut help: Help) -> Result<()> {
         let Invitation {
             len,
@@ -100,7 +105,15 @@ impl Messages {
             } else {
                 match router.write(peer, exposure, &key, start..end, token_of(help.request))? {
                     Transfer::Done => {}
-                    _ => return Err(lost(peer, end - start)),
+                    _ => {
+                        // The receiver copies this piece, and all that are left.
+                        let head = Control {
+                            argument: at.into(),
+                            ..Control::about(Cooperative::Returned, help.request.0)
+                        };
+                        self.send_queue.push(peer, head, Vec::new());
+                        return Ok(());
+                    }
                 }
                 if let Some(counter) = router.cooperation(peer, End::Sender) {
                     counter.moved(1);

@@ -6,31 +6,36 @@ use std::collections::VecDeque;
 use channel::Exposure;
 
 use super::cooperative_copy::Help;
+use super::path_times::Preference;
 use super::transfers::WriteBack;
 use crate::Error;
 use crate::matching::Key;
 use crate::packet::{Progress, Run};
 use crate::request::RequestId;
 
-/// Work for the next progress.
+/// An action that the next progress performs.
 pub(super) enum Action {
-    /// Copies pieces of a message of this rank's.
+    /// Copies pieces of a message that this rank sends, in a cooperative copy.
     Help(Help),
-    /// Writes a message of this rank's to its receiver's buffer.
+    /// Writes a message that this rank sends to its receiver's buffer.
     Write(WriteBack),
-    /// Acts on an announcement of a peer, or on its revocation.
+    /// Acts on an announcement of the peer with this world rank, or on its revocation.
     Rtr(usize, RtrMessage),
-    /// Gives back the number of a write that no peer will make.
+    /// Releases the number of a notice, because the peer will not make the write that it ends.
     Forget {
         /// World rank of the peer.
         peer: usize,
-        /// The number.
+        /// The number of the notice.
         notice: u32,
     },
     /// Ends a transport's access to a buffer.
     Retract(Exposure),
-    /// Completes a send whose last packet leaves with this progress.
+    /// Completes a send whose last packet leaves in this pass of progress.
     Complete(RequestId),
+    /// Copies a piece of a message that its receiver may read meanwhile.
+    CopyOut,
+    /// Informs a sender of a preference of this receiver.
+    Prefer(Preference),
     /// Raises an error that concerns one peer or one communicator only.
     Raise(Error),
 }
@@ -57,25 +62,34 @@ impl Deferred {
         self.actions.push_back(action);
     }
 
-    /// Puts back an action that is not finished.
+    /// Puts an action that is not finished back to the front.
     pub(super) fn put_back(&mut self, action: Action) {
         self.actions.push_front(action);
     }
 
-    /// Drops the actions for a lost peer, but not the ends of accesses.
+    /// Drops the actions for messages with a lost peer. Those that end accesses, complete sends or
+    /// raise errors stay.
     pub(super) fn forget_peer(&mut self, peer: usize) {
         self.actions.retain(|action| match action {
             Action::Help(help) => help.peer() != peer,
             Action::Write(write) => write.peer != peer,
             Action::Rtr(of, _) => *of != peer,
-            Action::Forget { .. } | Action::Retract(_) | Action::Complete(_) | Action::Raise(_) => {
-                true
-            }
+            Action::Prefer(preference) => preference.sender != peer,
+            Action::Forget { .. }
+            | Action::Retract(_)
+            | Action::Complete(_)
+            | Action::CopyOut
+            | Action::Raise(_) => true,
         });
     }
 
-    pub(super) fn next(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+    /// The next action. `keeps_help`: help of which nothing has begun stays where it is.
+    pub(super) fn next(&mut self, keeps_help: bool) -> Option<Action> {
+        let stays = |action: &Action| {
+            keeps_help && matches!(action, Action::Help(help) if help.claimed.is_empty())
+        };
+        let at = self.actions.iter().position(|action| !stays(action))?;
+        self.actions.remove(at)
     }
 
     /// The next action that ends an access to a buffer.

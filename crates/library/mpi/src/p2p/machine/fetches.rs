@@ -1,39 +1,46 @@
-//! The announced messages that this rank fetches.
+//! Fetches: announced messages that have matched a receive, and that this rank moves into its
+//! buffer.
 
 use std::collections::VecDeque;
 
 use channel::{Exposure, Router, ZeroCopy};
 
 use super::cooperative_copy::CooperativeCopy;
+use super::copy_pace::CopyPace;
 use super::learned_costs::Measured;
+use super::path_times::Begun;
 use crate::Result;
 use crate::packet::Offer;
 use crate::request::RequestId;
 
-/// The announced messages that have matched a receive, in order.
+/// The announced messages that have matched a receive and are to be fetched, in order.
 #[derive(Default)]
 pub(super) struct Fetches {
     pub(super) queue: VecDeque<Fetch>,
+    /// The pace of the copies that this rank makes alone.
+    pub(super) pace: CopyPace,
 }
 
 /// An announced message that has matched a receive.
 pub(super) struct Fetch {
     pub(super) peer: usize,
     pub(super) receive: RequestId,
-    /// The sender's request.
+    /// The number of the sender's request.
     pub(super) sender: u32,
     pub(super) offer: Offer,
     pub(super) method: Method,
-    /// The measurement of the fetch, if costs are learned from it.
+    /// The measurement of the fetch, if this rank learns costs from it.
     pub(super) measured: Option<Measured>,
+    /// The beginning of the read of a shared message, if it is timed.
+    pub(super) begun: Option<Begun>,
 }
 
-/// The progress of a fetch.
+/// The method by which a fetch moves the message, and its progress.
 pub(super) enum Method {
     Undecided,
     /// This rank copies, step by step, into the exposed buffer.
     Steps(Exposure),
-    /// Both ranks copy.
+    /// Both ranks copy, in a cooperative copy.
     Together(CooperativeCopy),
 }
 
@@ -68,19 +75,30 @@ impl Fetches {
         exposures.collect()
     }
 
-    /// The cooperative copy into a receive's buffer.
+    /// The cooperative copy into a receive's buffer. `None`: there is none.
     pub(super) fn cooperative(&mut self, receive: RequestId) -> Option<&mut CooperativeCopy> {
-        let fetch = self
-            .queue
-            .iter_mut()
-            .find(|fetch| fetch.receive == receive)?;
+        self.copy_that(|fetch| fetch.receive == receive)
+    }
+
+    /// The cooperative copy of the message of a peer's request. `None`: there is none.
+    pub(super) fn cooperative_of(
+        &mut self,
+        peer: usize,
+        sender: u32,
+    ) -> Option<&mut CooperativeCopy> {
+        self.copy_that(|fetch| fetch.peer == peer && fetch.sender == sender)
+    }
+
+    fn copy_that(&mut self, is_it: impl Fn(&Fetch) -> bool) -> Option<&mut CooperativeCopy> {
+        let fetch = self.queue.iter_mut().find(|fetch| is_it(fetch))?;
         match &mut fetch.method {
             Method::Together(copy) => Some(copy),
             Method::Undecided | Method::Steps(_) => None,
         }
     }
 
-    /// The first fetch waits for pieces that its sender pushes.
+    /// True if the first fetch should wait for pieces that its sender pushes. Each call uses up one
+    /// poll.
     pub(super) fn is_patient(&mut self) -> bool {
         match self.queue.front_mut().map(|fetch| &mut fetch.method) {
             Some(Method::Together(copy)) => copy.waits(),

@@ -10,16 +10,16 @@ use super::peer_queue::PeerState;
 use crate::matching::Key;
 use crate::packet::{
     Cancellation, Contents, Control, Eager, Envelope, Flow, Kind, Loss, ReadyToReceive, Rendezvous,
-    decode_runs,
+    decode_runs, runs_in,
 };
 use crate::request::RequestId;
 use crate::{Class, Error, Status};
 
-/// The verdict on a packet: what is wrong with it.
+/// The result of handling a packet. The error says what is wrong with the packet.
 type Handled = std::result::Result<(), &'static str>;
 
 impl Messages {
-    /// Handles a packet.
+    /// Handles a packet. The result says whether further packets are wanted now.
     #[inline(always)]
     pub(crate) fn on_packet(&mut self, peer: usize, head: Head, body: &[u8]) -> More {
         let receive = match Envelope::is_whole(head) {
@@ -59,7 +59,7 @@ impl Messages {
         let request = RequestId(token);
         let body = Contents::of(head, body);
         let handled = match kind {
-            Kind::Eager(kind) => self.on_eager(kind, peer, key, token, body),
+            Kind::Eager(kind) => self.on_eager(kind, peer, key, token, head, body),
             Kind::Rendezvous(kind) => self.on_rendezvous(kind, peer, key, request, body),
             Kind::Cooperative(kind) => {
                 self.on_cooperative(kind, peer, request, Control::argument(head), body)
@@ -75,7 +75,7 @@ impl Messages {
                 Ok(())
             }
             Kind::Loss(Loss::LeftCollective) => {
-                self.hear_left(peer, key, token, body);
+                self.on_left(peer, key, token, body);
                 Ok(())
             }
         };
@@ -90,6 +90,7 @@ impl Messages {
         peer: usize,
         key: Key,
         token: u32,
+        head: Head,
         body: Contents,
     ) -> Handled {
         let bytes = || body.bytes.into();
@@ -109,7 +110,7 @@ impl Messages {
                     self.keep(peer, key, Body::Here { bytes, sync });
                 }
             },
-            Eager::FirstPiece => self.begin(peer, key, token as usize, body),
+            Eager::FirstPiece => self.begin(peer, key, (token as usize, runs_in(head)), body),
             Eager::NextPiece => self.go_on(peer, body),
         }
         Ok(())
@@ -157,7 +158,7 @@ impl Messages {
                     );
                 }
             }
-            // The message has been matched, and its own end is on the way.
+            // The message has been matched, and its completion is on the way.
             Cancellation::TooLate => {}
         }
     }

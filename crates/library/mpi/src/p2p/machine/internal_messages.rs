@@ -42,7 +42,7 @@ impl Messages {
         Ok(last)
     }
 
-    /// Takes the next piece that has arrived.
+    /// Takes the next piece that has arrived with this envelope.
     pub(crate) fn take_owned(&mut self, key: &Key) -> Option<Box<[u8]>> {
         let (_, message) = self.unexpected.take(key)?;
         let Body::Here { bytes, .. } = message.body else {

@@ -1,82 +1,67 @@
 //! Costs of the paths by which this rank fetches announced messages, learned from messages that
 //! move anyway.
 //!
-//! Where processors copy, no constant holds: the fastest path depends on the caches between the two
-//! cores, on the processor's string moves, and on the other load of the ranks. So the receiver
-//! measures each fetch from its decision, or from the end of the fetch before it, to the last byte,
-//! which leaves out the wait for a late sender. Fetches are compared within one *class*: their
-//! length, whether others wait behind them, and whether the cores share a cache.
+//! Where processors copy, no constant costs hold: the fastest path depends on the caches between
+//! the two cores, on the processor's string moves, and on the other load of the ranks. So the
+//! receiver measures each fetch from its decision, or from the end of the fetch before it, to the
+//! last byte, which leaves out the wait for a late sender. Fetches are compared within one *class*:
+//! their length, whether others wait behind them, whether the cores share a cache, and the mean
+//! length of the runs of the send buffer.
 //!
-//! The ring of a pair grows with its traffic, so its first messages by packets are slow. Nothing is
-//! learned from a fetch whose sender's ring is not settled; unless another path is chosen, such a
-//! fetch takes packets, which settle the ring.
+//! Several fetches by packets are in progress at a time, so their times include what this rank
+//! copies for the other direction; those of reads are the times of their steps. That is right where
+//! messages flow in both directions: packets cost their sender a copy, too, and each rank is the
+//! sender of the other.
+//!
+//! A class begins with the costs that the host's ranks have stored ([`HostCosts`]), and stores what
+//! it measures.
+//!
+//! The ring of a pair grows with its traffic, so its first messages by packets are slow. Where
+//! packets may win, one run of fetches in four takes packets until the sender's ring is settled,
+//! and nothing is learned from these. Where stored costs say that packets win, all do.
 //!
 //! Invariants: a choice depends on earlier times of the same class alone; a path is left only for
 //! one that is better by a margin, twice in a row; a path that is not chosen is tried ever more
-//! seldom, so the loss by trials is bounded.
+//! seldom, the slower it is known to be, so the loss by trials is bounded.
 
 use std::time::Instant;
 
-use knobs::{Bytes, CopyCosts, CopyPath};
-
-use super::given_costs::{distance, protocol_of};
+use super::cost_classes::{Class, LONG_CLASSES, PATHS};
+use super::host_costs::{Cost, HostCosts};
+use super::path_cost::{MARGIN, PathCost, TRIED};
 use super::protocol::Protocol;
 
-/// The paths that are compared.
-const PATHS: [Protocol; 3] = [
-    Protocol::CooperativeCopy,
-    Protocol::ReadRendezvous,
-    Protocol::Packets,
-];
-/// Times of a path that are kept.
-const KEPT: usize = 8;
-/// The place of packets among the paths.
+/// The index of [`Protocol::Packets`] in [`PATHS`].
 const PACKETS: usize = 2;
-/// Trials of each path before the first comparison.
-const FIRST: u32 = 3;
-/// The number of times up to which the least counts, and not the second least.
-const FEW: usize = 4;
-/// Messages of a class from one trial of the paths not chosen to the next, at first and at last.
+/// One of so many runs of [`TRIED`] fetches settles the ring of its sender, where that is useful.
+const SETTLING_EACH: u32 = 4;
+/// Number of messages of a class by the expected path before the first trial of another one. It
+/// doubles with each trial: a class of few messages tries little.
+const FIRST_TRIAL_AFTER: u32 = 8;
+/// Number of messages by a path that has replaced another before the next trial.
 const TRIAL_AFTER: u32 = 64;
+/// The greatest number of messages of a class between two trials of paths that are not chosen.
 const TRIAL_AT_MOST: u32 = 4096;
-/// A path must be better than the chosen one by this share to take its place, as 1 / `MARGIN`.
-const MARGIN: u64 = 16;
-/// The comparisons in a row that it must win.
+/// Number of comparisons in a row that a path must win to replace the chosen one.
 const WINS: u8 = 2;
-/// Length of the shortest message of the second class, as a power of two, and number of classes.
-const SECOND_CLASS: u32 = 18;
-const LENGTHS: usize = 7;
-/// Most fetches by packets that are measured at a time.
+/// The greatest number of fetches by packets that are measured at a time.
 const MOST_OPEN: usize = 64;
 
-/// The situation of a fetch, within which paths are compared.
+/// The state of the ring from the sender of a fetched message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Class(usize);
-
-impl Class {
-    /// A fetch of `len` bytes. `is_near`: the cores of the two ranks share a cache. `is_followed`:
-    /// other fetches wait behind it.
-    pub(super) fn of(len: usize, is_near: bool, is_followed: bool) -> Class {
-        let length = len.max(1).ilog2().saturating_sub(SECOND_CLASS - 1) as usize;
-        let length = length.min(LENGTHS - 1);
-        Class((length * 2 + usize::from(is_near)) * 2 + usize::from(is_followed))
-    }
-
-    /// The situation of the class with this number: its least length, whether the cores share a
-    /// cache, and whether others wait.
-    fn situation(number: usize) -> (usize, bool, bool) {
-        let least = match number / 4 {
-            0 => 0,
-            length => 1 << (length + SECOND_CLASS as usize - 1),
-        };
-        (least, number & 2 != 0, number & 1 != 0)
-    }
+pub(super) enum Ring {
+    /// It is as fast as it will become; or packets will not win however fast it becomes, because
+    /// shorter messages come faster by reads.
+    Settled,
+    /// It becomes faster with its traffic.
+    Grows,
 }
 
 /// The learned costs of a rank.
-#[derive(Default)]
 pub(super) struct LearnedCosts {
-    /// Empty until the first fetch that may be learned from.
+    /// The costs that the ranks of this host share.
+    shared: HostCosts,
+    /// The costs by class. Empty until the first fetch from which this rank may learn.
     classes: Vec<ClassCosts>,
     /// Fetches by packets in progress: the receive, and the measurement to record at its end.
     open: Vec<(u32, Measured)>,
@@ -110,95 +95,120 @@ pub(super) struct Measured {
     class: Class,
     path: Protocol,
     begun: u64,
+    /// The end of the last step, while the fetch is between two steps.
+    paused: Option<u64>,
     len: usize,
-    /// The time says something about the path.
+    /// True if the time is to be recorded. It is not if the fetch takes packets only to settle the
+    /// ring.
     counts: bool,
 }
 
-/// The paths of one class.
+/// The costs of fetches of one class, for reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LearnedClass {
+    /// The least length of the class in bytes.
+    pub(crate) least: usize,
+    /// True if the cores share a cache.
+    pub(crate) is_near: bool,
+    /// True if other fetches wait behind these.
+    pub(crate) others_wait: bool,
+    /// Picoseconds per byte of each path, in the order of [`PATHS`]. `None`: not known.
+    pub(crate) ps_per_byte: [Option<u64>; PATHS.len()],
+}
+
+/// The costs of all paths for fetches of one class.
 #[derive(Clone, Default)]
 struct ClassCosts {
     paths: [PathCost; PATHS.len()],
-    /// The path in use. None: the paths are being tried for the first time.
+    /// The index of the path in use. `None`: no path has two times yet.
     chosen: Option<usize>,
-    /// The path that is better than the chosen one, and the comparisons that it has won.
+    /// The index of the path that is better than the chosen one, and the number of comparisons in a
+    /// row that it has won.
     rival: (usize, u8),
-    /// The path of the next message, to confirm a good time.
-    confirms: Option<usize>,
-    /// Messages until the next trial, and the pause after it.
-    until_trial: u32,
+    /// The index of the path that is on trial, and the number of messages that are still to take
+    /// it.
+    on_trial: (usize, u32),
+    /// Number of fetches whose sender's ring was not settled.
+    unsettled: u32,
+    /// Number of messages since the last trial.
+    since_trial: u32,
+    /// Least number of messages between two trials. It doubles with each.
     pause: u32,
-}
-
-/// The times of one path, in picoseconds a byte.
-#[derive(Clone, Copy, Default)]
-struct PathCost {
-    times: [u32; KEPT],
-    next: usize,
-    recorded: u32,
-    tried: u32,
-}
-
-impl PathCost {
-    fn record(&mut self, ps_per_byte: u32) {
-        // The oldest time goes; the order of the kept ones does not matter.
-        self.times[self.next] = ps_per_byte;
-        self.next = (self.next + 1) % KEPT;
-        self.recorded = self.recorded.saturating_add(1);
-    }
-
-    /// The second least of the last times: interrupted copies and late senders are above it, and
-    /// one lucky time is below. The least of few times, of which half may have been interrupted.
-    /// None: less than two.
-    fn estimate(&self) -> Option<u64> {
-        let known = (self.recorded as usize).min(KEPT);
-        let mut times = self.times;
-        let times = &mut times[..known];
-        times.sort_unstable();
-        let place = usize::from(known > FEW);
-        let time = times.get(place).filter(|_| known > 1);
-        time.map(|time| u64::from(*time))
-    }
+    /// True once the class has begun with the shared costs.
+    has_begun: bool,
 }
 
 impl ClassCosts {
-    /// The path of the next fetch, among those that are possible.
-    fn choose(&mut self, possible: [bool; PATHS.len()]) -> usize {
-        let all = (0..PATHS.len()).filter(|path| possible[*path]);
-        let untried = |path: &usize| self.paths[*path].tried < FIRST;
-        let first = all
-            .clone()
-            .filter(untried)
-            .min_by_key(|path| self.paths[*path].tried);
-        let choice = match (first, self.chosen) {
-            (Some(path), _) => path,
-            (None, Some(chosen)) if possible[chosen] => self.perhaps_on_trial(chosen, possible),
-            _ => self
-                .best(possible)
-                .or(all.clone().next())
-                .unwrap_or(PATHS.len() - 1),
+    /// True if the times of two paths or more are known.
+    fn is_compared(&self) -> bool {
+        let known = self.paths.iter().filter_map(PathCost::estimate);
+        known.count() > 1
+    }
+
+    /// True if the next fetch takes packets to settle its sender's ring.
+    fn settles(&mut self) -> bool {
+        let run = self.unsettled / TRIED;
+        self.unsettled = self.unsettled.wrapping_add(1);
+        run % SETTLING_EACH == SETTLING_EACH - 1
+    }
+
+    /// Begins with the costs that the host's ranks have stored, of contiguous messages.
+    fn begin(&mut self, class: Class, shared: &HostCosts) {
+        self.has_begun = true;
+        let is_queued = class.is_queued();
+        let is_stored = class.is_of_one_run();
+        for (at, path) in self.paths.iter_mut().enumerate() {
+            let stored = is_stored.then(|| shared.get(Cost::Fetch(class, at)));
+            path.begin(stored.flatten().unwrap_or(0), is_queued);
+        }
+        self.chosen = self.best([true; PATHS.len()]);
+        self.pause = FIRST_TRIAL_AFTER;
+    }
+
+    /// Chooses the path of the next fetch among those that are possible: `expected`, until times
+    /// are known. Returns its index.
+    fn choose(&mut self, possible: [bool; PATHS.len()], expected: usize) -> usize {
+        let choice = match self.chosen {
+            Some(chosen) if possible[chosen] => self.perhaps_on_trial(chosen, possible),
+            _ => self.best(possible).unwrap_or(expected),
         };
         self.paths[choice].tried = self.paths[choice].tried.saturating_add(1);
         choice
     }
 
-    /// The chosen path, or now and then one that is not chosen.
+    /// The index of the chosen path or, from time to time, of another one on trial.
     fn perhaps_on_trial(&mut self, chosen: usize, possible: [bool; PATHS.len()]) -> usize {
-        if let Some(path) = self.confirms.take().filter(|path| possible[*path]) {
+        let (path, left) = self.on_trial;
+        if left > 0 && possible[path] {
+            self.on_trial.1 -= 1;
             return path;
         }
-        self.until_trial = self.until_trial.saturating_sub(1);
-        if self.until_trial > 0 {
+        self.since_trial = self.since_trial.saturating_add(1);
+        if self.since_trial < self.pause {
             return chosen;
         }
         let others = (0..PATHS.len()).filter(|path| possible[*path] && *path != chosen);
-        let Some(next) = others.min_by_key(|path| self.paths[*path].tried) else {
-            self.until_trial = TRIAL_AT_MOST;
+        // A slow path does not keep the others from their trials.
+        let due = others.filter(|path| self.since_trial >= self.pause_by_loss(chosen, *path));
+        let Some(next) = due.min_by_key(|path| self.paths[*path].tried) else {
             return chosen;
         };
-        self.until_trial = self.pause;
+        self.since_trial = 0;
         self.pause = (self.pause * 2).min(TRIAL_AT_MOST);
+        self.on_trial = (next, TRIED - 1);
         next
+    }
+
+    /// Number of messages by the chosen path after which a trial of another one loses the share
+    /// 1 / [`MARGIN`] of their time, as far as the costs of both are known.
+    fn pause_by_loss(&self, chosen: usize, next: usize) -> u32 {
+        let costs = [chosen, next].map(|path| self.paths[path].estimate());
+        let [Some(known), Some(other)] = costs else {
+            return 0;
+        };
+        let lost = other.saturating_sub(known).saturating_mul(TRIED.into());
+        let pause = lost.saturating_mul(MARGIN) / known.max(1);
+        u32::try_from(pause).unwrap_or(u32::MAX).min(TRIAL_AT_MOST)
     }
 
     fn best(&self, possible: [bool; PATHS.len()]) -> Option<usize> {
@@ -207,30 +217,23 @@ impl ClassCosts {
         known.min().map(|(_, path)| path)
     }
 
-    /// A fetch by this path took this time.
+    /// Records the time of a fetch by this path, and changes the chosen path if another has proved
+    /// better.
     fn record(&mut self, path: usize, ps_per_byte: u32) {
         self.paths[path].record(ps_per_byte);
-        let mut tried = self.paths.iter().filter(|path| path.tried > 0);
-        if !tried.all(|path| path.recorded >= FIRST) {
-            return;
-        }
-        let Some(best) = self.best(self.paths.map(|path| path.tried > 0)) else {
+        let is_known = |path: PathCost| path.tried > 0 || path.stored > 0;
+        let Some(best) = self.best(self.paths.map(is_known)) else {
             return;
         };
         let Some(chosen) = self.chosen else {
             self.chosen = Some(best);
-            (self.until_trial, self.pause) = (TRIAL_AFTER, TRIAL_AFTER * 2);
+            (self.since_trial, self.pause) = (0, FIRST_TRIAL_AFTER);
             return;
         };
         let (Some(now), Some(then)) = (self.paths[chosen].estimate(), self.paths[best].estimate())
         else {
             return;
         };
-        let own = self.paths[path].estimate();
-        let is_good = path != chosen && u64::from(ps_per_byte) < now;
-        if is_good && own.is_none_or(|own| own > now) {
-            self.confirms = Some(path);
-        }
         let is_better = best != chosen && then + then / MARGIN < now;
         let wins = match self.rival {
             (rival, wins) if is_better && rival == best => wins + 1,
@@ -239,55 +242,98 @@ impl ClassCosts {
         self.rival = (best, wins);
         if wins >= WINS {
             (self.chosen, self.rival.1) = (Some(best), 0);
-            (self.until_trial, self.pause) = (TRIAL_AFTER, TRIAL_AFTER * 2);
+            (self.since_trial, self.pause) = (0, TRIAL_AFTER);
         }
     }
 }
 
 impl LearnedCosts {
-    /// Chooses the path of a fetch of `len` bytes, which begins, among those that `is_possible`.
-    /// `is_settled`: the sender's ring is as fast as it will become.
+    /// The costs of a rank whose host's ranks share `shared`.
+    pub(super) fn new(shared: HostCosts) -> LearnedCosts {
+        LearnedCosts {
+            shared,
+            classes: Vec::new(),
+            open: Vec::new(),
+            last_end: 0,
+            clock: Clock::default(),
+        }
+    }
+
+    /// Chooses the path of a fetch of `len` bytes among those for which `is_possible` is true, and
+    /// begins to measure the fetch. `expected`: the path that estimates choose.
     pub(super) fn choose(
         &mut self,
         class: Class,
         len: usize,
-        is_settled: bool,
+        ring: Ring,
+        expected: Protocol,
         is_possible: impl Fn(Protocol) -> bool,
     ) -> Measured {
         if self.classes.is_empty() {
-            self.classes = vec![ClassCosts::default(); LENGTHS * 4];
+            self.classes = vec![ClassCosts::default(); LONG_CLASSES];
         }
-        let possible = PATHS.map(is_possible);
-        let costs = &mut self.classes[class.0];
-        let settles =
-            !is_settled && possible[PACKETS] && costs.chosen.is_none_or(|chosen| chosen == PACKETS);
+        let mut possible = PATHS.map(is_possible);
+        let costs = &mut self.classes[class.number()];
+        if !costs.has_begun {
+            costs.begin(class, &self.shared);
+        }
+        let grows = ring == Ring::Grows && possible[PACKETS];
+        let are_best = grows && costs.best(possible) == Some(PACKETS);
+        let settles = grows && (are_best || costs.settles());
+        let has_others = (0..PATHS.len()).any(|path| possible[path] && path != PACKETS);
+        if grows && has_others {
+            possible[PACKETS] = false;
+        }
         let path = match settles {
             true => PACKETS,
-            false => costs.choose(possible),
+            false => {
+                let expected = PATHS.iter().position(|path| *path == expected);
+                let expected = expected.filter(|path| possible[*path]);
+                let first = possible.iter().position(|possible| *possible);
+                costs.choose(possible, expected.or(first).unwrap_or(PACKETS))
+            }
         };
         Measured {
             class,
             path: PATHS[path],
             begun: self.clock.now(),
+            paused: None,
             len,
-            counts: !settles,
+            counts: !grows || path != PACKETS,
         }
     }
 
-    /// Adds a fetch by packets in progress, which ends with this receive.
+    /// Begins a step of a read in several steps. The time since the step before does not count.
+    pub(super) fn step_begins(&mut self, measured: &mut Option<Measured>) {
+        if let Some(measured) = measured
+            && let Some(paused) = measured.paused.take()
+        {
+            measured.begun += self.clock.now().saturating_sub(paused);
+        }
+    }
+
+    /// Ends a step that is not the last one of a read.
+    pub(super) fn step_ends(&mut self, measured: &mut Option<Measured>) {
+        // Without other fetches there is nothing to do between the steps.
+        if let Some(measured) = measured.as_mut().filter(|it| it.class.is_queued()) {
+            measured.paused = Some(self.clock.now());
+        }
+    }
+
+    /// Adds a fetch by packets that is being measured. It ends when this receive completes.
     pub(super) fn by_packets(&mut self, receive: u32, measured: Measured) {
         if self.open.len() < MOST_OPEN {
             self.open.push((receive, measured));
         }
     }
 
-    /// Fetches by packets are being measured.
+    /// True if some fetch by packets is being measured.
     #[inline(always)]
     pub(super) fn measures_packets(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// A message in packets is complete, which may be a fetch that is being measured.
+    /// Records that a message in packets is complete, if it is a fetch that is being measured.
     #[cold]
     #[inline(never)]
     pub(super) fn packets_ended(&mut self, receive: u32) {
@@ -298,12 +344,12 @@ impl LearnedCosts {
         }
     }
 
-    /// Receives have failed: the fetches in progress are not measured.
+    /// Stops measuring the fetches by packets, because receives have failed.
     pub(super) fn forget_open(&mut self) {
         self.open.clear();
     }
 
-    /// A fetch has ended.
+    /// Records the time of a fetch that has ended.
     pub(super) fn ended(&mut self, measured: Measured) {
         let now = self.clock.now();
         let Measured {
@@ -312,6 +358,7 @@ impl LearnedCosts {
             begun,
             len,
             counts,
+            paused: _,
         } = measured;
         let begun = begun.max(self.last_end);
         self.last_end = now;
@@ -323,43 +370,44 @@ impl LearnedCosts {
         };
         let ps = now.saturating_sub(begun).saturating_mul(1000);
         let ps_per_byte = ps / len.max(1) as u64;
-        self.classes[class.0].record(path, u32::try_from(ps_per_byte).unwrap_or(u32::MAX));
+        let costs = &mut self.classes[class.number()];
+        costs.record(path, u32::try_from(ps_per_byte).unwrap_or(u32::MAX));
+        let times = &costs.paths[path];
+        if let Some(ps) = times.shared_estimate().filter(|_| class.is_of_one_run()) {
+            self.shared.store(Cost::Fetch(class, path), ps);
+        }
     }
 
-    /// The class of which more was seen.
+    /// The one of two classes that has more recorded times.
     pub(super) fn busier(&self, [one, other]: [Class; 2]) -> Class {
         let seen = |class: Class| -> u32 {
-            let costs = self.classes.get(class.0);
+            let costs = self.classes.get(class.number());
             costs.map_or(0, |costs| {
-                costs.paths.iter().map(|path| path.recorded).sum()
+                costs.paths.iter().map(|path| path.recorded()).sum()
             })
         };
         if seen(other) > seen(one) { other } else { one }
     }
 
-    /// The costs of all classes whose paths have been compared.
-    pub(super) fn all(&self) -> impl Iterator<Item = CopyCosts> {
-        let compared = self.classes.iter().enumerate();
-        let compared = compared.filter(|(_, costs)| costs.chosen.is_some());
-        compared.map(|(number, costs)| {
-            let (from, is_near, others_wait) = Class::situation(number);
-            let of_path = |path: CopyPath| {
-                let place = PATHS.iter().position(|of| *of == protocol_of(path))?;
-                let ps = costs.paths[place].estimate()?;
-                Some(u32::try_from(ps).unwrap_or(u32::MAX))
-            };
-            CopyCosts {
-                from: Bytes(from),
-                cores: distance(is_near),
+    /// The costs of all classes of contiguous messages whose paths have been compared.
+    pub(super) fn all(&self) -> impl Iterator<Item = LearnedClass> {
+        let compared = Class::of_one_run().zip(&self.classes);
+        let compared = compared.filter(|(_, costs)| costs.is_compared());
+        compared.map(|(class, costs)| {
+            let (least, is_near, others_wait) = class.situation();
+            LearnedClass {
+                least,
+                is_near,
                 others_wait,
-                ps_per_byte: CopyPath::ALL.map(of_path),
+                ps_per_byte: std::array::from_fn(|path| costs.paths[path].estimate()),
             }
         })
     }
 
-    /// The learned times of a class, in picoseconds a byte, and whether the path is chosen.
+    /// The learned times of a class, one for each path: protocol, picoseconds per byte, and true if
+    /// the path is chosen.
     pub(super) fn times(&self, class: Class) -> impl Iterator<Item = (Protocol, u64, bool)> {
-        let costs = self.classes.get(class.0).into_iter();
+        let costs = self.classes.get(class.number()).into_iter();
         costs.flat_map(|costs| {
             let paths = PATHS.iter().zip(&costs.paths).enumerate();
             paths.filter_map(|(at, (path, cost))| {
@@ -370,7 +418,7 @@ impl LearnedCosts {
 }
 
 impl Measured {
-    /// The chosen path.
+    /// The path that was chosen for the fetch.
     pub(super) fn path(&self) -> Protocol {
         self.path
     }

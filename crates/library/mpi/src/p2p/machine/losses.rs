@@ -1,4 +1,4 @@
-//! The end of messages with a lost peer.
+//! The consequences of a lost peer for messages: those with that peer end.
 //!
 //! Invariant: no machine keeps anything for a lost peer, except messages of it that have arrived.
 
@@ -11,24 +11,24 @@ use crate::packet::{Contents, Eager, Envelope, Kind, Loss};
 use crate::request::{Operation, RequestId};
 use crate::{Class, Error, Result, Status};
 
-/// The longest text of an error that travels, in bytes.
+/// The longest text of an error that is sent to a peer, in bytes.
 const TEXT: usize = 1024;
 
 impl Messages {
-    /// Losses have to be thought of.
+    /// True if operations have to check for lost peers.
     #[inline(always)]
     pub(crate) fn watches_losses(&self) -> bool {
         self.watches_losses
     }
 
-    /// From now on losses have to be thought of, also where a receive is posted.
+    /// Makes operations check for lost peers from now on, also where a receive is posted.
     pub(crate) fn watch_losses(&mut self) {
         self.watches_losses = true;
         self.announcer.activate();
     }
 
-    /// Keeps an error that concerns one peer only until the next progress raises it, so that it
-    /// does not end an operation with another peer. Other errors come back.
+    /// Keeps an error that concerns a single peer until the next progress raises it, so that it
+    /// does not end an operation with another peer, and returns true. Returns any other error.
     #[cold]
     pub(super) fn postpone(&mut self, error: Error) -> Result<bool> {
         if !error.is_loss() {
@@ -38,13 +38,13 @@ impl Messages {
         Ok(true)
     }
 
-    /// Keeps an error for the next progress of the rank's calls, which raises it.
+    /// Keeps an error until the next progress within an MPI call, which raises it.
     #[cold]
     pub(crate) fn raise_later(&mut self, error: &Error) {
         self.deferred.push(Action::Raise(error.clone()));
     }
 
-    /// Ends all transfers with a lost peer, except requests of the user.
+    /// Ends all transfers with a lost peer. The caller fails the user's requests that need it.
     pub(crate) fn forget_peer(&mut self, peer: usize, class: Class) {
         self.watch_losses();
         for request in self.send_queue.lose(peer) {
@@ -64,8 +64,8 @@ impl Messages {
         self.deferred.forget_peer(peer);
     }
 
-    /// Completes a request with an error. Nothing of it is left in any machine but the list of
-    /// posted receives.
+    /// Completes a request with an error of this class. Withdraws it if it is a posted receive, and
+    /// ends the transports' access to its buffer.
     pub(crate) fn fail(&mut self, id: RequestId, class: Class) {
         let mut status = Status {
             error: class,
@@ -81,8 +81,8 @@ impl Messages {
         self.requests.complete(id, status);
     }
 
-    /// The request of an operation that needs a lost peer: it is complete, with the error. `None`:
-    /// the peer is not lost.
+    /// A request for a send to a lost peer: it is complete, with the error of the loss. `None`: the
+    /// peer is not lost.
     #[cold]
     pub(super) fn lost_send(&mut self, peer: usize, key: Key) -> Option<Result<RequestId>> {
         let class = self.losses.error_of(peer)?.class;
@@ -99,15 +99,15 @@ impl Messages {
         Some(Ok(id))
     }
 
-    /// A packet that a lost peer had sent before its loss is to be handled all the same: it is a
-    /// whole message.
+    /// True if a packet of this kind is to be handled: the peer is not lost, or the packet has a
+    /// whole message, sent before the loss.
     pub(super) fn takes_late(&self, peer: usize, kind: Kind) -> bool {
         let is_whole = matches!(kind, Kind::Eager(Eager::Whole | Eager::Synchronous));
         is_whole || self.losses.error_of(peer).is_none()
     }
 
-    /// Tells a member of a communicator that this rank has left a collective operation on it.
-    pub(crate) fn tell_left(&mut self, peer: usize, key: Key, error: &Error) {
+    /// Notifies a member of a communicator that this rank has left a collective operation on it.
+    pub(crate) fn notify_left(&mut self, peer: usize, key: Key, error: &Error) {
         let envelope = Envelope {
             kind: Loss::LeftCollective.into(),
             key,
@@ -118,8 +118,8 @@ impl Messages {
         self.send_queue.push(peer, envelope, text);
     }
 
-    /// A member of a communicator has left a collective operation.
-    pub(super) fn hear_left(&mut self, peer: usize, key: Key, class: u32, text: Contents) {
+    /// Handles the notification that a member of a communicator has left a collective operation.
+    pub(super) fn on_left(&mut self, peer: usize, key: Key, class: u32, text: Contents) {
         let text = String::from_utf8_lossy(text.bytes);
         let detail = format!(
             "rank {peer} has left a collective operation on this communicator: {text}; no collective operation works \

@@ -3,22 +3,22 @@
 use crate::comm::Comm;
 use crate::{Class, Error};
 
-/// Reports of members that have left collective operations on communicators that this rank is still
-/// making, at most.
+/// The greatest number of reports that are kept about communicators that this rank is still making.
 const EARLY: usize = 64;
 
-/// The lost peers of a rank, and the communicators that have become useless.
+/// The lost peers of a rank, and the communicators without further collective operations.
 #[derive(Default)]
 pub(crate) struct Losses {
-    /// World ranks, each with the error of its loss, in the order of the losses.
+    /// World ranks of the lost peers, each with the error of its loss, in the order of the losses.
     peers: Vec<(usize, Error)>,
     /// Contexts of communicators, each with the reason why a member has left a collective
     /// operation, after which none works.
     left: Vec<(u64, Error)>,
-    /// The same of communicators that this rank does not know yet.
+    /// Contexts of communicators that this rank does not know yet, each with the reason why a
+    /// member has left a collective operation.
     early: Vec<(u64, Error)>,
-    /// Contexts of communicators, each with the number of losses that waits for any source have
-    /// reported.
+    /// Contexts of communicators, each with the number of lost peers that waits for receives from
+    /// any source have reported.
     told: Vec<(u64, usize)>,
 }
 
@@ -31,7 +31,7 @@ impl Losses {
             .map(|(_, error)| error)
     }
 
-    /// Adds a peer. False: it was lost before.
+    /// Adds a lost peer. False: it was known to be lost.
     pub(crate) fn add(&mut self, peer: usize, error: Error) -> bool {
         let is_new = self.error_of(peer).is_none();
         if is_new {
@@ -49,8 +49,9 @@ impl Losses {
             .map(|(_, error)| error)
     }
 
-    /// The first loss of a member of this communicator that waits for any source have not reported.
-    /// The second answer: no other member is left, so that no message can come.
+    /// The first loss of a member of this communicator that no wait for a receive from any source
+    /// has reported. If no other member is left, so that no message can arrive, the last loss, with
+    /// true.
     pub(crate) fn untold(&self, comm: &Comm) -> Option<(Error, bool)> {
         let core = &comm.core;
         let is_member = |peer: usize| core.peers().rank_of(peer).is_some();
@@ -71,8 +72,9 @@ impl Losses {
         told.map(|(_, error)| (error.clone(), is_last))
     }
 
-    /// Waits for any source on this communicator have reported all losses.
-    pub(crate) fn tell(&mut self, context: u64) {
+    /// Records that waits for receives from any source on this communicator have reported all
+    /// losses so far.
+    pub(crate) fn mark_reported(&mut self, context: u64) {
         let count = self.peers.len();
         match self.told.iter_mut().find(|(of, _)| *of == context) {
             Some((_, told)) => *told = count,
@@ -99,8 +101,8 @@ impl Losses {
         left.find(|(of, _)| *of == context).map(|(_, error)| error)
     }
 
-    /// A member has left a collective operation. The first reason counts. Of communicators that
-    /// this rank does not know yet, some are kept.
+    /// Records that a member has left a collective operation. The first reason is kept. `is_known`:
+    /// this rank knows the communicator. About others a limited number of reports is kept.
     pub(crate) fn leave(&mut self, context: u64, error: Error, is_known: bool) {
         match is_known {
             true if self.left(context).is_none() => self.left.push((context, error)),
@@ -109,7 +111,7 @@ impl Losses {
         }
     }
 
-    /// A communicator exists from now on.
+    /// Records that this rank knows the communicator with this context from now on.
     pub(crate) fn begin(&mut self, context: u64) {
         if let Some(at) = self.early.iter().position(|(of, _)| *of == context) {
             let (context, error) = self.early.swap_remove(at);
@@ -117,7 +119,7 @@ impl Losses {
         }
     }
 
-    /// A communicator does not exist any more.
+    /// Removes the records about a communicator that does not exist any more.
     pub(crate) fn end(&mut self, context: u64) {
         self.left.retain(|(of, _)| *of != context);
         self.told.retain(|(of, _)| *of != context);

@@ -1,4 +1,4 @@
-//! Messages without a receive, and the statuses of their receives.
+//! Messages that no receive has matched yet, and the statuses that their receives will have.
 
 use datatype::Buffer;
 
@@ -18,9 +18,9 @@ pub(crate) struct Message {
 pub(crate) enum Body {
     /// The message has arrived.
     Here {
-        /// The message.
+        /// The bytes of the message.
         bytes: Bytes,
-        /// The sender's request, if the sender waits for the match.
+        /// The number of the sender's request, if the sender waits for the match.
         sync: Option<u32>,
     },
     /// The sender keeps the message and has announced it.
@@ -30,13 +30,13 @@ pub(crate) enum Body {
 /// A message that its sender has announced.
 #[derive(Clone, Copy)]
 pub(crate) struct Announcement {
-    /// The sender's request.
+    /// The number of the sender's request.
     pub(crate) request: u32,
     pub(crate) offer: Offer,
 }
 
 impl Body {
-    /// Number of its bytes that this rank keeps.
+    /// Number of bytes of the message that this rank keeps.
     pub(crate) fn kept(&self) -> usize {
         match self {
             Body::Here { bytes, .. } => bytes.len(),
@@ -57,12 +57,12 @@ impl Body {
 pub enum Bytes {
     /// At most [`SHORT`] bytes.
     Short {
-        /// Length in bytes.
+        /// Number of bytes of the message.
         len: u8,
-        /// The bytes.
+        /// The bytes of the message, and unused ones behind them.
         bytes: [u8; SHORT],
     },
-    /// More bytes.
+    /// More than [`SHORT`] bytes.
     Long(Box<[u8]>),
 }
 
@@ -131,7 +131,8 @@ pub(super) fn status_of(sent: &Key, message: &Message) -> Status {
     }
 }
 
-/// The status of a receive. A message longer than the buffer is an error in the status.
+/// The status of the receive of a message of `len` bytes. A message longer than the buffer is an
+/// error in the status.
 #[inline(always)]
 pub(crate) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
     let dropped = len.saturating_sub(buffer.len());
@@ -153,9 +154,10 @@ pub(crate) fn received(buffer: &Buffer, sent: Key, len: usize) -> Status {
 
 /// A message of the library that has been taken without a receive.
 pub(crate) enum Taken {
-    /// The world rank of its sender, the source of its envelope, and its bytes.
+    /// The message has arrived: the world rank of its sender, the source of its envelope, and its
+    /// bytes.
     Here(usize, i32, Box<[u8]>),
-    /// It stays with its sender until it is received.
+    /// The message stays with its sender until it is received.
     Announced(Found),
 }
 

@@ -12,10 +12,13 @@ mod arrivals;
 pub mod buffered;
 mod cooperative_copy;
 mod cooperative_help;
+mod copy_out;
+mod copy_pace;
+mod cost_classes;
 mod deferred;
 mod fetches;
-mod given_costs;
 mod handlers;
+mod host_costs;
 mod internal_messages;
 mod learned_costs;
 mod losses;
@@ -24,6 +27,8 @@ mod message;
 mod message_source;
 #[cfg(test)]
 mod nonsense_tests;
+mod path_cost;
+mod path_times;
 mod peer_queue;
 mod probe;
 pub(crate) mod protocol;
@@ -35,6 +40,8 @@ mod remote_access;
 mod rendezvous;
 mod send;
 mod send_queue;
+mod share_queue;
+mod shared_sends;
 mod short_path;
 mod streams;
 mod transfers;
@@ -42,31 +49,37 @@ mod transfers;
 use std::ops::Range;
 use std::sync::Arc;
 
+use channel::MappedMemory as _;
 use channel::{Capabilities, End, Exposed, Family, Put, Router, Token, Transport, ZeroCopy};
-use knobs::{CopyCosts, CostTable};
+use cost_cache::CostLines;
 use profile::RankProfile;
 
 use announced_receives::AnnouncedReceives;
 use announcement_batch::Batches;
 use announcer::Announcer;
 use arrivals::Arrivals;
+use cost_classes::Class;
 use deferred::Deferred;
 use fetches::Fetches;
-use given_costs::GivenCosts;
-use learned_costs::{Class, LearnedCosts};
+use host_costs::{Cost, HostCosts};
+pub(crate) use learned_costs::LearnedClass;
+use learned_costs::LearnedCosts;
 pub(crate) use message::Body;
 pub(crate) use message::Found;
 pub(crate) use message::{Bytes, Message, Taken, received};
 use message_source::MessageSource;
-use protocol::{Case, CopyCostSource, Limits, Protocol};
+use path_times::PathTimes;
+use protocol::{Case, Limits, Protocol};
 use protocol_report::Choice;
 use protocol_table::rendezvous;
 use send_queue::SendQueue;
+use share_queue::ShareQueue;
 pub(crate) use transfers::Accessed;
 use transfers::{Stage, Transfers};
 
+use crate::algorithms::contest::{KeptWays, Subject, WAYS};
 use crate::matching::{Key, Posted, Unexpected};
-use crate::packet::{Offer, encode};
+use crate::packet::{Offer, RunClass, encode};
 use crate::request::{RequestId, Requests, Send};
 use crate::{Result, Status};
 use lost_peers::Losses;
@@ -81,47 +94,52 @@ pub(crate) struct Messages {
     arrivals: Arrivals,
     fetches: Fetches,
     learned: LearnedCosts,
-    given: GivenCosts,
+    path_times: PathTimes,
+    shared: ShareQueue,
+    host_costs: HostCosts,
     transfers: Transfers,
     deferred: Deferred,
     announcer: Announcer,
     batches: Batches,
     announced: AnnouncedReceives,
     limits: Limits,
-    /// Messages by the table so far.
+    /// Counts of the messages whose protocol the table has chosen.
     pub(crate) tally: Tally,
-    /// Messages that calls without a request wait for.
+    /// Envelopes of the messages for which calls without a request wait.
     pub(crate) awaited: Vec<Key>,
     /// The peers that cannot be reached any more.
     pub(crate) losses: Losses,
-    /// The contexts of windows whose messages have arrived since windows were last served.
+    /// The contexts of windows for which messages have arrived since windows were last serviced.
     pub(crate) of_windows: Vec<u64>,
-    /// Losses have to be thought of.
+    /// True once a peer is lost, or a member has left a collective operation. Operations then check
+    /// for losses.
     watches_losses: bool,
-    /// The count of messages, if the rank has a profile.
+    /// The profile of the rank, which counts messages, if there is one.
     profile: Option<Arc<RankProfile>>,
     /// The first violation of the protocol by a peer. It ends the job at the next progress.
     pub broken: Option<crate::Error>,
 }
 
-/// Messages that this rank has sent by the table of protocols, which short ones pass by.
+/// Counts of the messages that this rank has sent by a protocol of the table. The short path does
+/// not use the table.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
     all: u64,
-    /// Written to announced buffers.
+    /// Number of the counted messages that were written to announced buffers.
     announced: u64,
 }
 
 impl Tally {
-    /// Most messages were written to announced buffers.
+    /// True if most messages were written to announced buffers.
     pub(crate) fn is_mostly_announced(self) -> bool {
         2 * self.announced > self.all
     }
 }
 
-/// The machines that the send queue needs while it sends.
+/// The parts of [`Messages`] that the send queue needs while it sends.
 struct Sources<'a> {
     requests: &'a mut Requests,
+    shared: &'a mut ShareQueue,
     transfers: &'a mut Transfers,
     deferred: &'a mut Deferred,
     announcer: &'a mut Announcer,
@@ -129,13 +147,13 @@ struct Sources<'a> {
     limits: &'a Limits,
 }
 
-/// Several rails lead to one of these peers.
+/// True if several rails lead to one of these peers.
 fn has_rails(router: &mut Router, peers: Range<usize>) -> bool {
     let mut peers = peers;
     peers.any(|peer| router.capabilities(peer).rails > 1)
 }
 
-/// The token of a transfer: its request.
+/// The token of the transfer for a request.
 fn token_of(id: RequestId) -> Token {
     Token::new(Family::Messages, id.0.into())
 }
@@ -147,6 +165,7 @@ impl Messages {
         let tries_short = limits.announces && (limits.announces_all || several);
         let whole = |peer| limits.whole(&router.capabilities(peer));
         let mut send_queue = SendQueue::new((0..ranks).map(whole));
+        let host_costs = HostCosts::over(router.host_words());
         if limits.tells_blocking() {
             send_queue.hide_one_puts();
         }
@@ -157,8 +176,10 @@ impl Messages {
             send_queue,
             arrivals: Arrivals::new(ranks),
             fetches: Fetches::default(),
-            learned: LearnedCosts::default(),
-            given: GivenCosts::default(),
+            learned: LearnedCosts::new(host_costs.clone()),
+            path_times: PathTimes::new(ranks, host_costs.clone()),
+            shared: ShareQueue::new(ranks),
+            host_costs,
             transfers: Transfers::default(),
             deferred: Deferred::default(),
             tally: Tally::default(),
@@ -179,6 +200,8 @@ impl Messages {
     pub(crate) fn add_peers(&mut self, router: &mut Router, peers: Range<usize>) {
         let limits = self.limits;
         self.arrivals.grow(peers.end);
+        self.path_times.grow(peers.end);
+        self.shared.grow(peers.end);
         if limits.announces && has_rails(router, peers.clone()) {
             self.announcer.try_short();
         }
@@ -186,7 +209,7 @@ impl Messages {
         self.send_queue.add(peers.map(whole));
     }
 
-    /// Counts the times without a path to a peer, if the rank has a profile.
+    /// Counts outages, times without a path to a peer, if the rank has a profile.
     pub(crate) fn count_outages(&self, count: u64, nanos: u64) {
         if let Some(profile) = &self.profile {
             profile.outages(count, nanos);
@@ -248,7 +271,7 @@ impl Messages {
         Ok(arrived > 0 || fetched || flushed)
     }
 
-    /// Takes the packets and the ends of transfers that have arrived. Returns their number.
+    /// Handles arrived packets and the ends of transfers. Returns their number.
     #[inline(always)]
     fn take_arrivals(&mut self, router: &mut Router) -> Result<usize> {
         let mut arrived = router.poll(
@@ -274,8 +297,8 @@ impl Messages {
         }
     }
 
-    /// As [`flush`](Messages::flush); transports may let the packets wait until the end of the next
-    /// round for others. True if a packet was accepted.
+    /// Sends queued packets as [`flush`](Messages::flush) does, but transports may hold them back
+    /// for further ones until the end of the next pass of progress. True if a packet was accepted.
     #[inline]
     fn send_queued(&mut self, router: &mut Router) -> Result<bool> {
         if !self.send_queue.is_waiting() {
@@ -285,19 +308,45 @@ impl Messages {
         queue.flush(router, &mut sources)
     }
 
-    /// Takes the costs of a file, where the limits say so.
-    pub(crate) fn take_costs_of(&mut self, table: Arc<CostTable>) {
-        self.given = GivenCosts::of(table);
+    /// Takes costs that earlier jobs of the user have measured on this host, for all its ranks.
+    pub(crate) fn begin_with(&self, kept: &CostLines) {
+        self.host_costs.begin_with(kept);
+    }
+
+    /// True if this rank knows all costs that earlier jobs have kept.
+    pub(crate) fn knows_kept_costs(&self) -> bool {
+        self.host_costs.is_complete()
+    }
+
+    /// The costs of collective calls of a pair of members (true), or of more, that earlier jobs
+    /// have kept.
+    pub(crate) fn kept_ways(&self, is_pair: bool) -> KeptWays {
+        self.host_costs.kept_ways(is_pair)
+    }
+
+    /// Stores the costs of collective calls: the sums of the times that the members need, in
+    /// nanoseconds; 0 for a variant of `Way` that was not measured.
+    pub(crate) fn store_ways(&self, subject: Subject, members: usize, sums: [u64; WAYS]) {
+        let bytes = (members.max(1) * subject.situation().1) as u64;
+        for (way, sum) in sums.into_iter().enumerate().filter(|(_, sum)| *sum > 0) {
+            let ps = u32::try_from(sum.saturating_mul(1000) / bytes).unwrap_or(u32::MAX);
+            self.host_costs
+                .store(Cost::Call(subject, members == 2, way), ps);
+        }
+    }
+
+    /// The costs of this host to be kept for later jobs. `None`: its ranks have measured none.
+    pub(crate) fn costs_to_keep(&self) -> Option<CostLines> {
+        self.host_costs.to_keep()
     }
 
     /// The costs that this rank has learned.
-    pub(crate) fn learned_costs(&self) -> impl Iterator<Item = CopyCosts> {
+    pub(crate) fn learned_costs(&self) -> impl Iterator<Item = LearnedClass> {
         self.learned.all()
     }
 
-    /// This rank's choice for the fetch of an announced message of `len` bytes, by the times that
-    /// it has learned or that were given, and the paths not taken: protocols and nanoseconds. None:
-    /// there are no such times.
+    /// The protocol by which this rank would fetch an announced message of `len` bytes, and those
+    /// not chosen, with their learned times in nanoseconds. `None`: there are no such times.
     pub(crate) fn learned_choice(&self, len: usize, peer: &Capabilities) -> Option<Choice> {
         let case = Case {
             end: End::Receiver,
@@ -308,19 +357,10 @@ impl Messages {
             return None;
         }
         let time = |ps: u64| ps.saturating_mul(len as u64) / 1000;
-        let times: Vec<_> = match self.limits.copy_costs {
-            CopyCostSource::Given => {
-                let possible = |path| protocol_table::applies(path, &case);
-                self.given.times(len, peer.push, possible).collect()
-            }
-            CopyCostSource::Learned | CopyCostSource::Estimated => {
-                let of = |is_followed| Class::of(len, peer.push, is_followed);
-                let class = self.learned.busier([false, true].map(of));
-                self.learned.times(class).collect()
-            }
-        };
-        let (taken, others): (Vec<_>, Vec<_>) =
-            times.into_iter().partition(|(_, _, is_chosen)| *is_chosen);
+        let of = |is_followed| Class::of(len, peer.push, is_followed);
+        let class = self.learned.busier([false, true].map(of));
+        let times = self.learned.times(class);
+        let (taken, others): (Vec<_>, Vec<_>) = times.partition(|(_, _, is_chosen)| *is_chosen);
         let (protocol, ps, _) = *taken.first()?;
         let mut others: Vec<_> = others.iter().map(|row| (row.0, time(row.1))).collect();
         others.sort_by_key(|(_, time)| *time);
@@ -335,6 +375,7 @@ impl Messages {
     fn parts(&mut self) -> (&mut SendQueue, Sources<'_>) {
         let sources = Sources {
             requests: &mut self.requests,
+            shared: &mut self.shared,
             transfers: &mut self.transfers,
             deferred: &mut self.deferred,
             announcer: &mut self.announcer,
@@ -355,6 +396,9 @@ impl Sources<'_> {
         let Some(transfer) = self.transfers.end(id) else {
             return;
         };
+        if let Some(copy) = &transfer.copy {
+            self.shared.ended(copy);
+        }
         if let Stage::Announced { notice, .. } = transfer.stage {
             self.announcer.closed();
             let peer = transfer.peer;
@@ -364,7 +408,7 @@ impl Sources<'_> {
         self.deferred.retract(transfer.exposure);
     }
 
-    /// A request is complete, once its last packet has left.
+    /// Completes a request. If its last packet is corked, completes it once that packet has left.
     fn complete(&mut self, request: RequestId, put: Put) {
         match put {
             Put::Corked => self.deferred.push(deferred::Action::Complete(request)),
@@ -372,24 +416,26 @@ impl Sources<'_> {
         }
     }
 
-    /// The announcement of a message: its length, and the key by which the receiver can read it.
+    /// The announcement of a message: its length, and the remote key by which the receiver can read
+    /// it.
     fn offer(&mut self, router: &mut Router, peer: usize, request: RequestId) -> Result<Offer> {
         let Some(send) = self.requests.send_mut(request) else {
             unreachable!("only a send is announced")
         };
         let buffer = &send.buffer;
-        let one_run = buffer.as_dense().is_some();
+        let runs = RunClass::of(buffer);
         let capabilities = router.capabilities(peer);
         let case = Case {
-            one_run: [one_run, true],
+            one_run: [runs.is_one(), true],
             ..Case::of_sender(buffer.len(), &capabilities, self.limits)
         };
         let protocol = rendezvous(&case);
         let mut offer = Offer {
             len: buffer.len() as u64,
+            shared: false,
             push: protocol == Protocol::CooperativeCopy && capabilities.push,
             settled: capabilities.settled,
-            one_run,
+            runs,
             key: channel::RemoteKey::NONE,
         };
         if matches!(
@@ -434,7 +480,7 @@ impl MessageSource for Sources<'_> {
         if put == Put::Corked
             && let Some(send) = self.requests.send_mut(request)
         {
-            // It can no longer be cancelled.
+            // The send can no longer be cancelled.
             send.streaming = true;
         }
         self.complete(request, put);

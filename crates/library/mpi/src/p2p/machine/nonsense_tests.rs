@@ -69,6 +69,10 @@ fn pieces_of_no_message_or_of_too_many_bytes_are_named() {
             "that it was not asked for",
         ),
         (
+            &[(Kind::Cooperative(Cooperative::Returned), 0, &[])],
+            "a piece back of a message that it was not asked for",
+        ),
+        (
             &[(Kind::Cooperative(Cooperative::Invite), 0, &[0; 32])],
             "an invitation that cannot be read",
         ),

@@ -12,12 +12,12 @@ use super::message_source::MessageSource;
 use super::streams::Streams;
 use crate::Result;
 use crate::matching::Key;
-use crate::packet::{Eager, Envelope, Kind, ReadyToReceive, Rendezvous, copied_out};
+use crate::packet::{Eager, Envelope, Kind, ReadyToReceive, Rendezvous, copied_out, in_runs};
 use crate::request::RequestId;
 
 /// The queue to one peer.
 pub(super) struct PeerQueue {
-    /// Messages shorter than this, in bytes, fit one packet.
+    /// The length in bytes below which a message is sent eagerly in one packet.
     pub(super) one_put: u32,
     /// Packets in the order in which they must leave.
     pub(super) queue: VecDeque<Outgoing>,
@@ -26,11 +26,11 @@ pub(super) struct PeerQueue {
     pub(super) states: PeerStates,
 }
 
-/// A reason why messages to a peer are more than put.
+/// A reason why a message to a peer takes more than one put.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(super) enum PeerState {
-    /// The peer has no room for unexpected bytes: announce every message.
+    /// The peer has no room for unexpected bytes, so every message to it must be announced.
     HeadersOnly = 1,
     /// The peer has announced buffers.
     HasRtrs = 2,
@@ -70,14 +70,14 @@ pub(super) enum Outgoing {
     Message { request: RequestId, position: usize },
 }
 
-/// The progress of one queue.
+/// The reason why the sending of a queue has stopped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flushed {
     /// The peer has no more room.
     Full,
     /// This rank should poll before it sends more.
     PollNow,
-    /// The queue is empty.
+    /// The queue of the peer is empty.
     Empty,
 }
 
@@ -92,18 +92,18 @@ impl PeerQueue {
         }
     }
 
-    /// No packet is queued, and the peer has room for unexpected bytes.
+    /// True if no packet is queued and the peer has room for unexpected bytes.
     #[inline(always)]
     pub(super) fn is_clear(&self) -> bool {
         self.queue.is_empty() && !self.states.has(PeerState::HeadersOnly)
     }
 
-    /// Nothing waits for the peer.
+    /// True if nothing waits to be sent to the peer.
     pub(super) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.streams.is_empty() && !self.states.has(PeerState::Gathers)
     }
 
-    /// Takes a message back. False: part of it has left, or it was not queued.
+    /// Removes a queued message. False: part of it has left, or it was not queued.
     pub(super) fn withdraw(&mut self, request: RequestId) -> bool {
         let is_it = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Message { request: queued, position: 0 } if *queued == request);
         let found = self.queue.iter().position(is_it);
@@ -113,7 +113,7 @@ impl PeerQueue {
 
 impl PeerQueue {
     /// Sends at most as many packets as fill the ring once. Then this rank polls, because the peer
-    /// may have announced that it needs no more.
+    /// may have asked it to stop.
     pub(super) fn flush(
         &mut self,
         router: &mut Router,
@@ -188,7 +188,8 @@ impl PeerQueue {
 }
 
 impl Outgoing {
-    /// The key of the message whose first packet this is.
+    /// The envelope of the message whose first packet this is. `None`: it is no first packet of a
+    /// message.
     fn begins(&self, source: &mut impl MessageSource) -> Option<Key> {
         match self {
             Outgoing::Packet { head, .. } => {
@@ -228,14 +229,14 @@ fn put_announcement(
     let put = router.put(peer, envelope.encode(), body.len(), |room| {
         room.copy_from_slice(&body);
     })?;
-    // If there is no room, the peer may have some for the message itself by the time there is.
+    // If the announcement finds no room now, the peer may have room for the message itself later.
     if put != Put::Full {
         send.envelope.kind = kind;
     }
     Ok(put)
 }
 
-/// Sends the next piece of an eager message. The second answer: it was the last one.
+/// Sends the next piece of an eager message. True: it was the last piece.
 fn put_piece(
     router: &mut Router,
     source: &mut impl MessageSource,
@@ -255,6 +256,10 @@ fn put_piece(
     let piece = left.min(router.piece(peer));
     let stores = router.stores(peer, piece);
     let head = copied_out(envelope.encode(), stores.copy_out());
+    let head = match *position {
+        0 => in_runs(head, send.runs),
+        _ => head,
+    };
     let put = router.put(peer, head, piece, |room| {
         stores.fill(&send.buffer, *position, room)
     })?;

@@ -10,7 +10,7 @@ use crate::request::{Operation, RequestId};
 use crate::{Result, Status};
 
 impl Messages {
-    /// The status that a receive with this key would have now. `None`: no message matches.
+    /// The status that a receive with this envelope would have now. `None`: no message matches.
     #[inline(always)]
     pub(crate) fn probe(&self, key: &Key) -> Option<Status> {
         if self.unexpected.is_some() {
@@ -26,7 +26,8 @@ impl Messages {
         Some(status_of(&sent, message))
     }
 
-    /// Takes out the message that a receive with this key would get now.
+    /// Removes the unexpected message that a receive with this envelope would get now, and returns
+    /// it.
     pub(crate) fn claim(&mut self, key: &Key) -> Option<Found> {
         self.unexpected
             .take(key)
@@ -51,12 +52,13 @@ impl Messages {
                     self.cancel(router, active)?;
                 }
             }
+            // A shared send among them completes without its receiver, cancelled or not.
             Operation::Collective { .. } | Operation::Access { .. } | Operation::Generalized => {}
         }
         Ok(())
     }
 
-    /// Messages of the communicator with this context are in flight.
+    /// True if sends or receives on the communicator with this context are in progress.
     pub(crate) fn communicate(&self, context: u64) -> bool {
         self.requests.iter().any(|(_, request)| {
             let of = match &request.operation {

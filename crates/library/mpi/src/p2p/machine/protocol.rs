@@ -1,4 +1,5 @@
-//! The protocols, the settings that bound them, and one message as a choice among them sees it.
+//! The protocols, the settings that bound them, and the facts about a message on which the choice
+//! depends.
 
 use channel::{Capabilities, End, MessageCosts, PathCosts};
 use knobs::{ProtocolChoice, Rendezvous};
@@ -38,8 +39,8 @@ impl Protocol {
 }
 
 impl Protocol {
-    /// The message moves without an announcement by its sender. These are the first rows of the
-    /// table.
+    /// True if the message moves without an announcement by its sender. The first rows of the table
+    /// have these protocols.
     pub(crate) fn is_at_once(self) -> bool {
         matches!(
             self,
@@ -67,22 +68,41 @@ impl Protocol {
 pub(crate) enum CopyCostSource {
     /// The estimates of the transports.
     Estimated,
-    /// Times of messages, which receivers learn.
+    /// Times of messages, which receivers measure.
     Learned,
-    /// A file of the user's.
-    Given,
+}
+
+impl CopyCostSource {
+    /// The source where times of messages cannot be measured.
+    pub(crate) fn without_learning(self) -> CopyCostSource {
+        match self {
+            CopyCostSource::Learned => CopyCostSource::Estimated,
+            other => other,
+        }
+    }
+}
+
+/// The use of shared sends for the messages of one length to one peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// All messages leave in pieces.
+    Never,
+    /// All messages are shared, by a setting.
+    Forced,
+    /// The receiver prefers reads (true) or packets. `None`: it does not know, and both are tried.
+    Preferred(Option<bool>),
 }
 
 /// The settings that bound protocols.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// The user's longest message that is sent eagerly, in bytes. `None`: as each peer's transport
-    /// says.
+    /// The longest message that is sent eagerly by the user's setting, in bytes. `None`: the limit
+    /// is that of each peer's transport.
     pub eager: Option<usize>,
     /// Longest message that is sent eagerly in several packets where packets are not
     /// [pipelined](Capabilities::pipelined), in bytes.
     pub pieces: usize,
-    /// [`pieces`](Limits::pieces) for blocking sends, in bytes.
+    /// The limit [`pieces`](Limits::pieces) for blocking sends, in bytes.
     pub blocking_pieces: usize,
     /// Shortest message that is copied straight from another process's memory, in bytes.
     pub single_copy: usize,
@@ -92,13 +112,13 @@ pub(crate) struct Limits {
     pub unexpected: usize,
     /// The choice between read and write rendezvous.
     pub rendezvous: Rendezvous,
-    /// Receives may be announced before their message.
+    /// True if receives may be announced before their messages.
     pub announces: bool,
     /// Source of the costs of copies by processors.
     pub copy_costs: CopyCostSource,
-    /// Receives are announced whether or not that has been of use.
+    /// True if receives are announced even to senders that have not used earlier announcements.
     pub announces_all: bool,
-    /// The protocol that is taken where it applies, whatever it costs.
+    /// The protocol to use wherever it applies, whatever its cost.
     pub forced: Option<Protocol>,
 }
 
@@ -122,32 +142,32 @@ impl Limits {
 /// One message to one peer, as far as the deciding rank knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case<'a> {
-    /// The deciding rank's role.
+    /// The role of the rank that chooses the protocol.
     pub end: End,
     /// Length of the message in bytes.
     pub len: usize,
-    /// The sender waits for the match.
+    /// True if the sender waits for the match.
     pub synchronous: bool,
-    /// The call waits until the program can use the buffer again.
+    /// True if the call waits until the program can use the buffer again.
     pub blocking: bool,
-    /// The receiver has no room for unexpected bytes.
+    /// True if the receiver has no room for unexpected bytes.
     pub headers_only: bool,
-    /// The receiver has announced a buffer for this message.
+    /// True if the receiver has announced a buffer for this message.
     pub has_rtr: bool,
-    /// The sender reads messages of the receiver's over the same rails.
+    /// True if the sender is also reading messages of the receiver over the same rails.
     pub crossed: bool,
-    /// The sender has decided to announce the message.
+    /// True if the sender has decided to announce the message.
     pub announced: bool,
-    /// The sender's and the receiver's buffers are one run of bytes each. A sender assumes it of
-    /// its receiver.
+    /// For the sender's buffer, and for the receiver's: true if it is contiguous. A sender assumes
+    /// that of the receiver's.
     pub one_run: [bool; 2],
-    /// The receiver holds a key to the message.
+    /// True if the receiver holds a remote key of the send buffer.
     pub readable: bool,
-    /// The deciding rank's buffer can be exposed, as far as is known.
+    /// True if the deciding rank's buffer can be exposed, as far as is known.
     pub exposable: bool,
     /// The capabilities of the transport to the peer.
     pub peer: &'a Capabilities,
-    /// The settings.
+    /// The settings that bound protocols.
     pub limits: &'a Limits,
 }
 
@@ -188,17 +208,17 @@ impl Case<'_> {
         self.end == End::Sender
     }
 
-    /// The message fits one packet.
+    /// True if the message is short enough to be sent eagerly in one packet.
     pub(crate) fn whole(&self) -> bool {
         self.len <= self.limits.whole(self.peer)
     }
 
-    /// The message may leave at once, in one packet.
+    /// True if the message may leave at once, in one packet.
     pub(crate) fn is_eager(&self) -> bool {
         self.is_sender() && !self.headers_only && self.whole()
     }
 
-    /// The message may leave at once, in several packets.
+    /// True if the message may leave at once, in several packets.
     pub(crate) fn is_in_pieces(&self) -> bool {
         self.is_sender()
             && !self.headers_only
@@ -207,17 +227,18 @@ impl Case<'_> {
             && self.len <= self.longest_in_pieces()
     }
 
-    /// The message must be announced, because it may not leave at once.
+    /// True if the message must be announced, because it may not leave at once.
     pub(crate) fn is_announced(&self) -> bool {
         !self.is_sender() || self.announced || !(self.is_eager() || self.is_in_pieces())
     }
 
-    /// A device can move the message between the two buffers.
+    /// True if a device can move the message between the two buffers.
     pub(crate) fn is_direct(&self) -> bool {
         self.one_run == [true; 2] && self.exposable
     }
 
-    /// The time until both ranks can go on, by the steps of a protocol, in nanoseconds.
+    /// The time until both ranks can go on, in nanoseconds, if `steps` gives the costs of the
+    /// protocol.
     pub(crate) fn time(&self, steps: fn(&PathCosts, u64) -> MessageCosts) -> u64 {
         steps(&self.peer.cost, self.len as u64).both()
     }

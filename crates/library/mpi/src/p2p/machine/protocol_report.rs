@@ -1,15 +1,19 @@
 //! Choices among protocols, as reports show them: the choices for all lengths, the costs of the
-//! protocols not taken, and what keeps a sender from them.
+//! protocols not chosen, and the reasons why a sender cannot use them.
+//!
+//! Reports have a name that is no row of the table: a shared send, by which messages go that would
+//! leave in pieces.
 
 use channel::Capabilities;
 use knobs::Rendezvous;
 
-use super::protocol::{Case, Limits, Protocol};
+use super::cost_classes::class_starts;
+use super::protocol::{Case, CopyCostSource, Limits, Protocol, Sharing};
 use super::protocol_table::{TABLE, applies, choose};
 
 /// A sender's choices for messages of all lengths to one peer: the length from which on each
-/// protocol is used, and its cost there in nanoseconds. The receiver's buffer is taken to be one
-/// run of bytes.
+/// protocol is used, and its cost there in nanoseconds. The receiver's buffer is assumed to be
+/// contiguous.
 pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Protocol, u64)> {
     let mut choices: Vec<(usize, Protocol, u64)> = Vec::new();
     for len in lengths(peer, limits) {
@@ -23,6 +27,21 @@ pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Proto
     choices
 }
 
+/// The lengths in bytes from which on the name of a sender's choice for a peer is another one.
+pub(crate) fn starts(
+    peer: &Capabilities,
+    limits: &Limits,
+    sharing: impl Fn(usize) -> Sharing,
+) -> Vec<usize> {
+    let mut starts = lengths(peer, limits);
+    let name = |len: usize| {
+        let protocol = choose(&Case::of_sender(len, peer, limits));
+        name_of(protocol, sharing(len))
+    };
+    starts.dedup_by_key(|len| name(*len));
+    starts
+}
+
 /// The lengths up to 1 GiB at which the protocol may change, and powers of two.
 pub(crate) fn lengths(peer: &Capabilities, limits: &Limits) -> Vec<usize> {
     let marks = [
@@ -32,6 +51,10 @@ pub(crate) fn lengths(peer: &Capabilities, limits: &Limits) -> Vec<usize> {
         limits.cooperative.saturating_sub(1),
     ];
     let mut lengths: Vec<usize> = (0..31).map(|power| 1 << power).collect();
+    let synchronous = peer.zero_copy.is_some_and(|it| it.synchronous);
+    if synchronous && limits.copy_costs == CopyCostSource::Learned {
+        lengths.extend(class_starts().filter(|start| *start <= limits.eager_to(peer)));
+    }
     lengths.extend(marks.iter().filter_map(|mark| mark.checked_add(1)));
     lengths.push(0);
     lengths.retain(|len| *len <= 1 << 30);
@@ -39,11 +62,11 @@ pub(crate) fn lengths(peer: &Capabilities, limits: &Limits) -> Vec<usize> {
     lengths
 }
 
-/// A choice with its time in nanoseconds, and the protocols not taken with theirs.
+/// The chosen protocol with its time in nanoseconds, and the protocols not chosen with theirs.
 pub(crate) type Choice = ((Protocol, u64), Vec<(Protocol, u64)>);
 
-/// A sender's choice for a message of `len` bytes, and the protocols not taken that the peer's
-/// transport could carry, whatever the settings say, in the order of their costs. Costs are in
+/// A sender's choice for a message of `len` bytes, and the protocols not chosen that the peer's
+/// transport could carry, whatever the settings, in the order of their costs. Costs are in
 /// nanoseconds.
 pub(crate) fn compare(len: usize, peer: &Capabilities, limits: &Limits) -> Choice {
     let case = Case::of_sender(len, peer, limits);
@@ -51,7 +74,8 @@ pub(crate) fn compare(len: usize, peer: &Capabilities, limits: &Limits) -> Choic
     let costs = TABLE.iter().map(|row| (row.protocol, (row.cost)(&case)));
     let (taken, others): (Vec<_>, Vec<_>) = costs.partition(|(protocol, _)| *protocol == chosen);
     let would_be_faster = |cost: u64| cost < taken[0].1;
-    // Longer packets would be a setting.
+    // A faster eager message is shown even if it exceeds a packet: the length of packets is a
+    // setting.
     let is_shown = |&(protocol, cost): &(Protocol, u64)| {
         is_possible(protocol, &case) || protocol == Protocol::Eager && would_be_faster(cost)
     };
@@ -60,7 +84,37 @@ pub(crate) fn compare(len: usize, peer: &Capabilities, limits: &Limits) -> Choic
     (taken[0], others)
 }
 
-/// The reason why a sender cannot take a protocol that [`compare`] predicts to be faster than the
+/// Name of shared sends in reports.
+pub(crate) const SHARED: &str = "shared send";
+/// Name in reports of messages that are shared by turns, because their receiver does not know yet
+/// whether reads or packets are faster.
+const BY_TURNS: &str = "shared send or eager pieces";
+
+/// Name of a sender's choice for messages of one length, of which the table has chosen `protocol`.
+pub(crate) fn name_of(protocol: Protocol, sharing: Sharing) -> &'static str {
+    match (protocol, sharing) {
+        (Protocol::EagerPieces, Sharing::Forced | Sharing::Preferred(Some(true))) => SHARED,
+        (Protocol::EagerPieces, Sharing::Preferred(None)) => BY_TURNS,
+        _ => protocol.name(),
+    }
+}
+
+/// A choice of the table with the name that reports give it. A shared send takes the time of a
+/// read, and the pieces are not taken.
+pub(crate) fn named((mut taken, mut others): Choice, sharing: Sharing) -> (&'static str, Choice) {
+    let name = name_of(taken.0, sharing);
+    if name == SHARED {
+        others.push(taken);
+        others.sort_by_key(|(_, time)| *time);
+        let mut reads = others
+            .iter()
+            .filter(|(other, _)| *other == Protocol::ReadRendezvous);
+        taken.1 = reads.next().map_or(taken.1, |read| read.1);
+    }
+    (name, (taken, others))
+}
+
+/// The reason why a sender cannot use a protocol that [`compare`] predicts to be faster than the
 /// chosen one.
 pub(crate) fn ruled_out_by(
     protocol: Protocol,
@@ -88,7 +142,7 @@ pub(crate) fn ruled_out_by(
     }
 }
 
-/// The peer's transport can carry a message of this length by this protocol.
+/// True if the peer's transport can carry a message of this length by this protocol.
 fn is_possible(protocol: Protocol, case: &Case) -> bool {
     let zero_copy = case.peer.zero_copy;
     match protocol {
@@ -100,5 +154,49 @@ fn is_possible(protocol: Protocol, case: &Case) -> bool {
         Protocol::EagerPieces => case.peer.pipelined && case.len > case.peer.piece,
         Protocol::CooperativeCopy => case.peer.cooperative,
         Protocol::Packets => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protocol_table::tests::{LIMITS, SHM};
+    use super::*;
+
+    #[test]
+    fn a_shared_send_is_named_and_has_the_time_of_a_read() {
+        use Protocol::*;
+        let choice = || {
+            (
+                (EagerPieces, 9000),
+                vec![(ReadRendezvous, 7000), (Packets, 12000)],
+            )
+        };
+        let (name, (taken, others)) = named(choice(), Sharing::Preferred(Some(true)));
+        assert_eq!((name, taken.1), (SHARED, 7000));
+        let others: Vec<Protocol> = others.iter().map(|other| other.0).collect();
+        assert_eq!(others, [ReadRendezvous, EagerPieces, Packets]);
+        assert_eq!(named(choice(), Sharing::Forced).0, SHARED);
+        assert_eq!(
+            named(choice(), Sharing::Preferred(None)),
+            (BY_TURNS, choice())
+        );
+        for other in [Sharing::Never, Sharing::Preferred(Some(false))] {
+            assert_eq!(named(choice(), other), ("eager pieces", choice()));
+        }
+        assert_eq!(name_of(Eager, Sharing::Forced), "eager");
+    }
+
+    #[test]
+    fn a_class_of_lengths_begins_behind_a_power_of_two() {
+        let limits = Limits {
+            copy_costs: CopyCostSource::Learned,
+            ..LIMITS
+        };
+        let of = |sharing: fn(usize) -> Sharing| starts(&SHM, &limits, sharing);
+        let [first, second, third] = [16, 32, 128].map(|kib| (kib << 10) + 1);
+        let long = 256 << 10;
+        assert_eq!(of(|_| Sharing::Never), [0, first, third, long]);
+        let longer = |len| Sharing::Preferred(Some(len > 32 << 10));
+        assert_eq!(of(longer), [0, first, second, third, long]);
     }
 }

@@ -18,9 +18,9 @@ use super::protocol::{Case, CopyCostSource, Protocol};
 /// Shortest message, in bytes, that is written to an announced buffer over several rails.
 const SHORTEST_RTR: usize = 2 << 10;
 
-/// A row of the table.
+/// A row of the protocol table.
 pub(crate) struct Row {
-    /// The protocol.
+    /// The protocol of the row.
     pub protocol: Protocol,
     /// The condition under which the protocol can move the message.
     pub applies: fn(&Case) -> bool,
@@ -28,16 +28,16 @@ pub(crate) struct Row {
     pub cost: fn(&Case) -> u64,
 }
 
-/// Announced messages go in packets only if that is faster by this fraction, as its denominator:
-/// another protocol spares both processors the copies.
+/// An announced message goes in packets only if that is faster by the share 1 / `SPARED`: another
+/// protocol spares both processors the copies.
 const SPARED: u64 = 8;
 
-/// A rank that reads messages of a peer also writes to it only if that is faster by this fraction,
-/// as its denominator. If each rank reads what it receives, each direction has one driver, as
-/// without announced receives, and takes its half of what both share in a card.
+/// A rank that is reading messages of a peer writes to the peer's announced buffers only if that is
+/// faster by the share 1 / `CROSSED`. If each rank reads what it receives, one rank drives each
+/// direction, and each direction gets half of the adapter's bandwidth.
 const CROSSED: u64 = 8;
 
-/// All protocols.
+/// The table: one row for each protocol.
 pub(crate) static TABLE: [Row; 7] = [
     Row {
         protocol: Protocol::ReadyToReceive,
@@ -95,7 +95,7 @@ fn read(case: &Case) -> bool {
         return false;
     };
     let wanted = match zero_copy.synchronous {
-        true => case.len >= case.limits.single_copy && case.one_run[0],
+        true => case.len >= case.limits.single_copy,
         false => {
             case.is_direct() && (!case.is_sender() || case.limits.rendezvous != Rendezvous::Write)
         }
@@ -108,15 +108,12 @@ fn write(case: &Case) -> bool {
         .peer
         .zero_copy
         .is_some_and(|zero_copy| zero_copy.notified_write);
-    let wanted = match case.is_sender() {
-        true => case.limits.rendezvous != Rendezvous::Read,
-        false => !case.readable,
-    };
+    let wanted = case.limits.rendezvous != Rendezvous::Read && (case.is_sender() || !case.readable);
     can_write && wanted && case.is_announced() && case.is_direct()
 }
 
-/// Costs that were learned, or given by the user, choose among the paths: those by which processors
-/// copy a message between two runs of bytes.
+/// True if learned costs choose the path of this message: processors copy it to a contiguous
+/// buffer.
 pub(crate) fn has_copy_costs(case: &Case) -> bool {
     let synchronous = case
         .peer
@@ -126,11 +123,12 @@ pub(crate) fn has_copy_costs(case: &Case) -> bool {
     limits.copy_costs != CopyCostSource::Estimated
         && limits.forced.is_none()
         && synchronous
-        && case.is_direct()
+        && case.exposable
+        && case.one_run[1]
         && read(case)
 }
 
-/// The protocol can move the message.
+/// True if the protocol can move the message.
 pub(crate) fn applies(protocol: Protocol, case: &Case) -> bool {
     let row = TABLE.iter().find(|row| row.protocol == protocol);
     row.is_some_and(|row| (row.applies)(case))
@@ -155,7 +153,7 @@ pub(crate) fn rendezvous(case: &Case) -> Protocol {
 fn cheapest(rows: &[Row], case: &Case) -> Protocol {
     let applicable = rows.iter().filter(|row| (row.applies)(case));
     let forced = case.limits.forced;
-    // Only one row can be the forced one, and it costs less than nothing.
+    // The row of a forced protocol has the cost `None`, which is less than any other.
     let cheapest = applicable.min_by_key(|row| match forced == Some(row.protocol) {
         true => None,
         false => Some((row.cost)(case)),
@@ -176,7 +174,7 @@ pub(crate) mod tests {
     use super::super::protocol::Limits;
     use super::*;
 
-    const LIMITS: Limits = Limits {
+    pub(crate) const LIMITS: Limits = Limits {
         eager: None,
         pieces: 0,
         blocking_pieces: 0,
@@ -210,7 +208,7 @@ pub(crate) mod tests {
         cost: PathCosts::MEMORY,
     };
 
-    /// A QDR machine.
+    /// The capabilities of RDMA on a QDR machine.
     pub(crate) const RDMA: Capabilities = Capabilities {
         transport: "RDMA",
         longest_packet: 16 << 10,
@@ -339,7 +337,9 @@ pub(crate) mod tests {
         assert_eq!(choose(&case(&RDMA, true, [true, false])), Packets);
         assert_eq!(choose(&case(&SHM, true, [true; 2])), CooperativeCopy);
         assert_eq!(choose(&case(&SHM, true, [true, false])), ReadRendezvous);
+        assert_eq!(choose(&case(&SHM, true, [false, true])), ReadRendezvous);
         assert_eq!(choose(&case(&SHM, false, [true; 2])), Packets);
+        assert_eq!(choose(&case(&SHM, false, [false, true])), Packets);
         let refused = Case {
             exposable: false,
             ..case(&RDMA, true, [true; 2])

@@ -5,15 +5,15 @@
 //!
 //! Invariants:
 //! - A receive is announced only if every earlier posted receive that could match the same message
-//!   has been announced too and is not being cancelled. So the messages with its key match exactly
-//!   these receives, in order.
-//! - An announcement states the packets that the receiver had seen, and the receives before its
-//!   own, at one moment: when it leaves. It leaves only if no message has matched the receive by
-//!   then.
-//! - Every message takes the number of its place among the messages with its key, even a message
-//!   that is sent whole.
-//! - A written message is preceded, in the order of packets, by its start, so later messages find
-//!   its receive gone.
+//!   has been announced too and is not being cancelled. So the messages with its envelope match
+//!   exactly these receives, in order.
+//! - An announcement states the number of packets that the receiver has processed, and the number
+//!   of receives before its own, both at the moment when it leaves. It leaves only if no message
+//!   has matched the receive by then.
+//! - Every message takes its number among the messages with its envelope, even a message that is
+//!   sent whole.
+//! - A written message is preceded, in the order of packets, by its start, so its receive is no
+//!   longer posted when later messages arrive.
 //! - An announced receive is cancelled only after the sender has confirmed that it holds no RTR for
 //!   it.
 
@@ -32,15 +32,15 @@ use super::{Body, Messages, token_of};
 use crate::comm::{AGREEMENT, COLLECTIVE};
 use crate::matching::Key;
 use crate::packet::{
-    AnnouncementPacket, Body as _, Envelope, Offer, Progress, ReadyToReceive, Started, Target,
-    encode,
+    AnnouncementPacket, Body as _, Envelope, Offer, Progress, ReadyToReceive, RunClass, Started,
+    Target, encode,
 };
 use crate::request::{Operation, RequestId, Send};
 use crate::{Result, Status};
 
 // The receiver's end.
 impl Messages {
-    /// True if long messages with this key usually arrive for receives that wait.
+    /// True if long messages with this envelope usually arrive for receives that wait.
     #[inline(always)]
     pub(crate) fn expects_long(&self, key: &Key) -> bool {
         self.announcer.is_active() && self.announcer.expects(key)
@@ -123,7 +123,8 @@ impl Messages {
         Ok(())
     }
 
-    /// Queues the batches of all peers: this rank is about to wait or to poll.
+    /// Queues the gathered announcements for all peers, because this rank is about to wait or to
+    /// poll.
     #[inline(never)]
     pub(super) fn send_batches(&mut self, router: &Router) {
         while let Some(peer) = self.batches.next_peer() {
@@ -162,8 +163,8 @@ impl Messages {
         }
     }
 
-    /// The buffer of an announced receive, and the number of posted receives with its key before
-    /// it. `None`: a message has matched it.
+    /// The buffer of an announced receive, and the number of posted receives with its envelope
+    /// before it. `None`: a message has matched it.
     fn announcement(&mut self, announced: &Announced) -> Option<(usize, Target)> {
         let Announced {
             receive: id,
@@ -184,7 +185,8 @@ impl Messages {
         (notice == expected).then_some((behind, target))
     }
 
-    /// A receive has waited, and its message is still unexpected.
+    /// Records that a receive with this envelope has waited and that its message, announced
+    /// meanwhile, is still among the unexpected ones.
     pub(crate) fn waited_for(&mut self, key: &Key) {
         if let Some((sent, message)) = self.unexpected.peek(key)
             && let Body::Offered(announcement) = &message.body
@@ -194,7 +196,8 @@ impl Messages {
         }
     }
 
-    /// An announced message, to be read by a device, has matched a receive that waited.
+    /// Records that an announced message has matched a receive that waited, if a device is to read
+    /// the message.
     pub(super) fn was_early(&mut self, peer: usize, sent: Key, offer: &Offer) {
         let by_device = offer.key.opens_to_device();
         if self.limits.announces && by_device && sent.context & (COLLECTIVE | AGREEMENT) == 0 {
@@ -202,8 +205,8 @@ impl Messages {
         }
     }
 
-    /// A receive has matched a message that took its usual path. If the receive was announced, its
-    /// RTR is consumed.
+    /// Records that a receive has matched a message that took its usual path. If the receive was
+    /// announced, its RTR is consumed.
     #[inline(always)]
     pub(super) fn met_otherwise(&mut self, id: RequestId) {
         if !self.transfers.is_empty() {
@@ -222,7 +225,8 @@ impl Messages {
         self.release(id);
     }
 
-    /// The receives that share their experience with an announced one.
+    /// The topic (envelope, short or long) by which the announcement of a receive is judged.
+    /// `None`: the request is no receive with an exposed buffer.
     fn topic(&mut self, id: RequestId) -> Option<Topic> {
         let peer = self.transfers.get(id)?.peer;
         let receive = self.requests.receive_mut(id)?;
@@ -232,8 +236,8 @@ impl Messages {
         })
     }
 
-    /// The message of an announced receive is being written. The error says what is wrong with
-    /// that.
+    /// Handles the packet by which a sender reports a write to an announced receive. The error says
+    /// what is wrong with the packet.
     pub(super) fn started(
         &mut self,
         peer: usize,
@@ -285,7 +289,8 @@ impl Messages {
         }
     }
 
-    /// The sender holds no RTR for this receive. If no message has matched it, it is cancelled.
+    /// Handles the sender's answer to a revocation: it holds no RTR for this receive. If no message
+    /// has matched the receive, it is cancelled.
     pub(super) fn revoked(&mut self, peer: usize, id: RequestId) {
         match self.transfers.stage_mut(peer, id) {
             Some(Stage::Announced { revoking: true, .. }) => {}
@@ -300,8 +305,8 @@ impl Messages {
         }
     }
 
-    /// The write to an announced receive has ended, maybe before the packet of its start has come.
-    /// False: the receive was not announced.
+    /// Records that the write to an announced receive has ended, maybe before the packet of its
+    /// start has arrived. False: the receive was not announced.
     pub(super) fn written_early(&mut self, peer: usize, id: RequestId) -> bool {
         match self.transfers.stage_mut(peer, id) {
             Some(Stage::Announced { written, .. }) => {
@@ -315,8 +320,8 @@ impl Messages {
 
 // The sender's end.
 impl Messages {
-    /// Acts on a message about RTRs. It precedes everything that is sent from now on.
-    pub(super) fn hear_rtr(&mut self, router: &mut Router, peer: usize, message: &RtrMessage) {
+    /// Acts on a message about RTRs, for all messages that are sent from now on.
+    pub(super) fn act_on_rtr(&mut self, router: &mut Router, peer: usize, message: &RtrMessage) {
         match message {
             RtrMessage::Announced { progress, runs } => {
                 let departures = Departures {
@@ -325,7 +330,8 @@ impl Messages {
                 };
                 self.send_queue.set(peer, PeerState::HasRtrs, true);
                 for run in runs {
-                    self.announced.hear(peer, *progress, run, departures);
+                    self.announced
+                        .on_announcement(peer, *progress, run, departures);
                 }
             }
             RtrMessage::Revoked { key, receive } => {
@@ -336,7 +342,8 @@ impl Messages {
         }
     }
 
-    /// The announced buffer for the next message with this key, of `len` bytes. It is used up.
+    /// The announced buffer for the next message with this envelope, of `len` bytes. The buffer is
+    /// used up.
     pub(super) fn target(
         &mut self,
         router: &mut Router,
@@ -351,14 +358,14 @@ impl Messages {
                 ..Case::of_sender(len, &capabilities, &self.limits)
             };
             if choose(&case) == Protocol::ReadyToReceive {
-                self.hear(router)?;
+                self.handle_arrivals(router)?;
             }
         }
         Ok(self.announced.consume(peer, key))
     }
 
-    /// Puts a whole message to a peer that has announced receives, for which it is none. `None`:
-    /// there is no room.
+    /// Puts a whole message to a peer that has announced receives, but none for this message.
+    /// `None`: there is no room.
     pub(super) fn put_tracked(
         &mut self,
         router: &mut Router,
@@ -401,6 +408,8 @@ impl Messages {
             streaming: true,
             buffered: 0,
             cancelling: false,
+            users: None,
+            runs: RunClass::ONE,
         };
         let id = self.requests.add(Operation::Send(Box::new(send)))?;
         let started = Started {

@@ -4,10 +4,13 @@ use channel::Head;
 use datatype::Buffer;
 
 use super::arrivals::{Coming, Room};
+use super::cost_classes::class_of;
+use super::deferred::Action;
+use super::protocol::CopyCostSource;
 use super::{Body, Bytes, Found, Message, Messages, received};
 use crate::comm::{AGREEMENT, WINDOW, bare};
 use crate::matching::Key;
-use crate::packet::{Contents, Envelope, Flow, Rendezvous};
+use crate::packet::{Contents, Envelope, Flow, Rendezvous, RunClass};
 use crate::request::{Operation, Receive, RequestId};
 use crate::{Result, Status};
 
@@ -18,7 +21,8 @@ impl Messages {
         self.unexpected.is_some()
     }
 
-    /// True if the head is that of a whole message that `key` takes before any posted receive does.
+    /// True if the head is that of a whole message that a receive with the envelope `key` matches
+    /// and no posted receive does.
     #[inline(always)]
     pub(crate) fn is_for(&self, head: Head, key: &Key) -> bool {
         let sent = Envelope::key(head);
@@ -35,13 +39,13 @@ impl Messages {
         Ok(id)
     }
 
-    /// Gives the earliest unexpected message that matches to a receive. False: there is none.
+    /// Matches a receive with the earliest unexpected message that fits it. False: there is none.
     #[inline(never)]
     fn receive_unexpected(&mut self, id: RequestId, key: Key) -> bool {
         match self.unexpected.take(&key) {
             None => false,
             Some((sent, message)) => {
-                self.meet_unexpected(id, sent, message);
+                self.match_unexpected(id, sent, message);
                 true
             }
         }
@@ -50,7 +54,7 @@ impl Messages {
     /// Receives a message that a matched probe has claimed (MPI 5.0 §3.8.2).
     pub(crate) fn receive_message(&mut self, buffer: Buffer, found: Found) -> Result<RequestId> {
         let id = self.add_receive(buffer, found.key)?;
-        self.meet_unexpected(id, found.key, found.message);
+        self.match_unexpected(id, found.key, found.message);
         Ok(id)
     }
 
@@ -67,7 +71,7 @@ impl Messages {
     }
 
     /// Matches a receive with an unexpected message.
-    fn meet_unexpected(&mut self, id: RequestId, sent: Key, message: Message) {
+    fn match_unexpected(&mut self, id: RequestId, sent: Key, message: Message) {
         match message.body {
             Body::Here { bytes, sync } => {
                 self.let_go(message.peer, bytes.len());
@@ -95,8 +99,14 @@ impl Messages {
         );
     }
 
-    /// Takes the first eager piece of a message of `announced` bytes.
-    pub(super) fn begin(&mut self, peer: usize, key: Key, announced: usize, piece: Contents) {
+    /// Handles the first eager piece of a message of `announced` bytes, in runs of this class.
+    pub(super) fn begin(
+        &mut self,
+        peer: usize,
+        key: Key,
+        (announced, runs): (usize, RunClass),
+        piece: Contents,
+    ) {
         let to = self.posted.take(&key).map(RequestId);
         if let Some(id) = to {
             self.met_otherwise(id);
@@ -104,10 +114,20 @@ impl Messages {
                 (receive.key, receive.announced) = (key, announced);
             }
         }
+        let learns = to.is_some() && self.limits.copy_costs == CopyCostSource::Learned;
         let coming = Coming {
             key,
             left: announced,
             to: to.ok_or(Vec::new()),
+            timed: match learns {
+                true => {
+                    let begun = self
+                        .path_times
+                        .begin(peer, class_of(announced, runs), false);
+                    begun.map(|begun| (begun, announced))
+                }
+                false => None,
+            },
         };
         if !self.arrivals.set_coming(peer, coming) {
             self.nonsense(peer, "a message amid the pieces of another");
@@ -115,7 +135,7 @@ impl Messages {
         self.go_on(peer, piece);
     }
 
-    /// Takes the next eager piece of the message that is coming from `peer`.
+    /// Handles the next eager piece of the message that is arriving from `peer`.
     pub(super) fn go_on(&mut self, peer: usize, piece: Contents) {
         let Some(mut coming) = self.arrivals.take_coming(peer) else {
             return self.nonsense(peer, "a piece of no message");
@@ -133,18 +153,31 @@ impl Messages {
             Err(bytes) => bytes.extend_from_slice(piece.bytes),
         }
         match coming {
-            Coming { left: 0, key, to } => {
+            Coming {
+                left: 0,
+                key,
+                to,
+                timed,
+            } => {
                 if let Err(bytes) = to {
-                    self.meet(peer, key, bytes);
+                    self.match_or_keep(peer, key, bytes);
+                }
+                if let Some((begun, len)) = timed {
+                    // Other pieces are at least as long as the last one.
+                    let pieces = len.div_ceil(piece.bytes.len().max(1));
+                    let changed = self.path_times.packets(peer, (len, pieces), begun);
+                    changed
+                        .into_iter()
+                        .for_each(|new| self.deferred.push(Action::Prefer(new)));
                 }
             }
             coming => _ = self.arrivals.set_coming(peer, coming),
         }
     }
 
-    /// Matches or keeps a message whose first piece arrived without a receive and which is whole
-    /// now.
-    fn meet(&mut self, peer: usize, key: Key, bytes: Vec<u8>) {
+    /// Matches or keeps a message whose first piece arrived without a receive and whose last piece
+    /// has arrived now.
+    fn match_or_keep(&mut self, peer: usize, key: Key, bytes: Vec<u8>) {
         match self.posted.take(&key) {
             Some(receive) => self.deliver(RequestId(receive), key, Contents::kept(&bytes)),
             None => {
@@ -154,8 +187,8 @@ impl Messages {
         }
     }
 
-    /// Takes the next piece of a message that arrives in packets. The error says what is wrong with
-    /// it.
+    /// Handles the next piece of a message that arrives in packets. The error says what is wrong
+    /// with the piece.
     pub(super) fn take_piece(
         &mut self,
         id: RequestId,
@@ -183,7 +216,7 @@ impl Messages {
         Ok(())
     }
 
-    /// Keeps an unexpected message, and tells its sender when its unexpected bytes reach their
+    /// Keeps an unexpected message, and notifies its sender when its unexpected bytes exceed their
     /// limit.
     pub(super) fn keep(&mut self, peer: usize, key: Key, body: Body) {
         if let Body::Here { bytes, .. } = &body {
@@ -203,13 +236,13 @@ impl Messages {
         self.unexpected.add(key, Message { peer, body });
     }
 
-    /// Counts a received message out of the unexpected bytes of its sender.
+    /// Subtracts a received message from the unexpected bytes of its sender.
     pub(super) fn let_go(&mut self, peer: usize, bytes: usize) {
         let room = self.arrivals.let_go(peer, bytes, self.limits.unexpected);
         self.report_room(peer, room);
     }
 
-    /// Tells a peer of a change in the room for its unexpected bytes.
+    /// Notifies a peer of a change in the room for its unexpected bytes.
     fn report_room(&mut self, peer: usize, room: Option<Room>) {
         let kind = match room {
             None => return,

@@ -1,23 +1,24 @@
 //! Rendezvous: messages that their sender has announced and keeps until a receive matches.
 //!
-//! By *read*, the announcement carries a key to the message; the receiver reads and reports the
-//! end. By *write*, the receiver answers with a key to its buffer; the sender writes, and a notice
-//! ends the write. By *packets*, the receiver asks for the message as packets. `protocol` chooses
-//! among them, and among cooperative copies.
+//! *Read*: the announcement carries a remote key of the send buffer; the receiver reads and reports
+//! the end. *Write*: the receiver answers with a remote key of its buffer; the sender writes, and a
+//! notice ends the write. *Packets*: the receiver asks for the message as packets. `protocol`
+//! chooses among them, and among cooperative copies.
 //!
-//! Invariant: an announced message ends by exactly one of these; where one turns out to
-//! be impossible, another takes its place, and packets always work.
+//! Invariant: an announced message ends by exactly one of these; if one turns out to be impossible,
+//! another replaces it, and packets always work.
 
 use channel::{
-    Capabilities, Done, End, Exposed, Exposure, Family, NotifiedWrite, Router, Transfer, Transport,
-    ZeroCopy,
+    Capabilities, Done, End, Exposed, Exposure, Family, MappedMemory, NotifiedWrite, Router,
+    Transfer, Transport, ZeroCopy,
 };
 
 use super::Messages;
-use super::cooperative_copy::{CooperativeCopy, Copied, STEP};
+use super::cooperative_copy::{CooperativeCopy, Copied};
+use super::cost_classes::Class;
 use super::deferred::Action;
 use super::fetches::{Fetch, Method};
-use super::learned_costs::Class;
+use super::learned_costs::Ring;
 use super::message::Announcement;
 use super::protocol::{Case, CopyCostSource, Protocol};
 use super::protocol_table::{applies, choose, has_copy_costs};
@@ -30,7 +31,7 @@ use crate::{Result, Status};
 
 // The receiver's end.
 impl Messages {
-    /// An announced message has matched a receive: it will be fetched.
+    /// Queues the fetch of an announced message that has matched a receive.
     pub(super) fn accept(
         &mut self,
         id: RequestId,
@@ -54,6 +55,7 @@ impl Messages {
             offer: announcement.offer,
             method: Method::Undecided,
             measured: None,
+            begun: None,
         });
     }
 
@@ -84,8 +86,8 @@ impl Messages {
         }
     }
 
-    /// Devices move the bytes of the next fetch: it only has to be begun. One that this rank itself
-    /// moves takes a round.
+    /// True if a device moves the bytes of the next fetch, so that this rank only has to begin it.
+    /// A step of a fetch that this rank copies itself takes a pass of progress.
     fn devices_do_next(&self, router: &mut Router) -> bool {
         let next = self.fetches.queue.front();
         let zero_copy = next.and_then(|next| router.capabilities(next.peer).zero_copy);
@@ -115,10 +117,17 @@ impl Messages {
                     .requests
                     .receive_mut(fetch.receive)
                     .map_or(0, |it| it.arrived);
-                let end = wanted.min(arrived + STEP);
+                let end = wanted.min(arrived + self.fetches.pace.step());
                 let token = token_of(fetch.receive);
                 let key = &fetch.offer.key;
-                match router.read(fetch.peer, key, exposure, arrived..end, token)? {
+                self.learned.step_begins(&mut fetch.measured);
+                let mut read = || router.read(fetch.peer, key, exposure, arrived..end, token);
+                // Where nothing is learned from time, equal messages move in equal steps.
+                let read = match self.limits.copy_costs {
+                    CopyCostSource::Learned => self.fetches.pace.measure(end - arrived, read),
+                    CopyCostSource::Estimated => read(),
+                };
+                match read? {
                     Transfer::Done if end == wanted => {
                         fetch.end_access(router)?;
                         self.fetched(&fetch, wanted);
@@ -127,6 +136,7 @@ impl Messages {
                         if let Some(receive) = self.requests.receive_mut(fetch.receive) {
                             receive.arrived = end;
                         }
+                        self.learned.step_ends(&mut fetch.measured);
                         self.fetches.queue.push_front(fetch);
                     }
                     Transfer::Refused => {
@@ -144,15 +154,19 @@ impl Messages {
                     return Ok(());
                 }
                 fetch.end_access(router)?;
-                copied?;
-                self.fetched(&fetch, wanted);
+                if let Copied::All = copied? {
+                    self.fetched(&fetch, wanted);
+                } else {
+                    fetch.measured = None;
+                    self.ask_for_packets(&fetch);
+                }
             }
         }
         Ok(())
     }
 
-    /// Chooses a protocol for a fetch and begins it. False: the transfer or the sender does the
-    /// rest.
+    /// Chooses a protocol for a fetch and begins it. False: the transfer, the sender or the next
+    /// progress continues the fetch.
     fn decide(&mut self, router: &mut Router, fetch: &mut Fetch, wanted: usize) -> Result<bool> {
         let (peer, id) = (fetch.peer, fetch.receive);
         let capabilities = router.capabilities(peer);
@@ -160,10 +174,14 @@ impl Messages {
             return Ok(false);
         };
         let buffer = receive.buffer.clone();
+        if fetch.offer.shared {
+            self.set_distance(peer, capabilities.push);
+            return self.claim_shared(router, fetch, &buffer, wanted);
+        }
         let limits = self.limits;
         let mut case = Case {
             end: End::Receiver,
-            one_run: [fetch.offer.one_run, buffer.as_dense().is_some()],
+            one_run: [fetch.offer.runs.is_one(), buffer.as_dense().is_some()],
             readable: !fetch.offer.key.is_none(),
             ..Case::of_sender(wanted, &capabilities, &limits)
         };
@@ -178,8 +196,8 @@ impl Messages {
         loop {
             let protocol = path.take().unwrap_or_else(|| choose(&case));
             if protocol == Protocol::CooperativeCopy {
-                let begun =
-                    CooperativeCopy::begin(router, peer, id, &buffer, wanted, fetch.offer.push)?;
+                let (push, most) = (fetch.offer.push, self.fetches.pace.step());
+                let begun = CooperativeCopy::begin(router, peer, id, &buffer, wanted, push, most)?;
                 if let Some((copy, invitation)) = begun {
                     let head = Control::about(crate::packet::Cooperative::Invite, fetch.sender);
                     self.send_queue.push(peer, head, encode(&invitation));
@@ -225,8 +243,7 @@ impl Messages {
         }
     }
 
-    /// The path that learned or given costs choose for a fetch, if they do; a learning rank begins
-    /// to measure the fetch.
+    /// The path that learned costs choose for a fetch, if they do; then the fetch is measured.
     fn path_by_costs(&mut self, fetch: &mut Fetch, case: &Case) -> Option<Protocol> {
         if !has_copy_costs(case) {
             return None;
@@ -234,18 +251,20 @@ impl Messages {
         let (len, is_near) = (case.len, case.peer.push);
         let is_followed = !self.fetches.is_empty();
         let possible = |protocol| applies(protocol, case);
-        if case.limits.copy_costs == CopyCostSource::Given {
-            return self.given.choose(len, is_near, is_followed, possible);
-        }
-        let class = Class::of(len, is_near, is_followed);
+        let class = Class::of(len, is_near, is_followed).in_runs(fetch.offer.runs);
+        // Messages in runs settle no ring: packets are the exception for them.
+        let settles = case.one_run[0] && !fetch.offer.settled;
+        let grows = settles && self.path_times.packets_may_win(fetch.peer);
+        let ring = if grows { Ring::Grows } else { Ring::Settled };
         let measured = self
             .learned
-            .choose(class, len, fetch.offer.settled, possible);
+            .choose(class, len, ring, choose(case), possible);
         fetch.measured = Some(measured);
         Some(measured.path())
     }
 
-    /// Continues a fetch at the next progress. The answer is false, for `decide`.
+    /// Puts a fetch back to the front of the queue, so that the next progress continues it. Returns
+    /// false, the result of `decide`.
     fn put_back(&mut self, fetch: &mut Fetch) -> bool {
         let fetch = Fetch {
             method: std::mem::replace(&mut fetch.method, Method::Undecided),
@@ -255,7 +274,8 @@ impl Messages {
         false
     }
 
-    /// Asks the sender to write to the exposed buffer. False: no further write can be awaited now.
+    /// Asks the sender to write to the exposed buffer. False: this rank cannot await a further
+    /// write now.
     fn ask_for_write(
         &mut self,
         router: &mut Router,
@@ -294,7 +314,8 @@ impl Messages {
         self.send_queue.push(fetch.peer, head, encode(&body));
     }
 
-    /// The message is here.
+    /// Completes a receive whose message has been fetched, `bytes` bytes of it, and reports that to
+    /// the sender.
     fn fetched(&mut self, fetch: &Fetch, bytes: usize) {
         let Some(receive) = self.requests.receive_mut(fetch.receive) else {
             return;
@@ -302,6 +323,9 @@ impl Messages {
         receive.arrived = bytes;
         if let Some(measured) = fetch.measured {
             self.learned.ended(measured);
+        }
+        if fetch.offer.shared {
+            self.shared_is_read(fetch);
         }
         let Some(receive) = self.requests.receive_mut(fetch.receive) else {
             return;
@@ -315,24 +339,38 @@ impl Messages {
 
 // Both ends.
 impl Messages {
-    /// Performs the deferred actions: all that take no time, and one step of a cooperative copy.
+    /// Performs the deferred actions up to the first cooperative copy, of which it performs one
+    /// step.
+    ///
+    /// A rank that has messages to fetch does not help others to fetch theirs. Otherwise, with
+    /// messages in both directions, each rank would choose cooperative copies for the help alone,
+    /// and lose as much to the help that it gives.
     pub(super) fn act(&mut self, router: &mut Router) -> Result<()> {
-        while let Some(action) = self.deferred.next() {
+        while let Some(action) = self.deferred.next(!self.fetches.is_empty()) {
             match action {
                 Action::Help(help) => return self.help(router, help),
                 Action::Write(write) => self.write(router, &write)?,
-                Action::Rtr(peer, message) => self.hear_rtr(router, peer, &message),
+                Action::Rtr(peer, message) => self.act_on_rtr(router, peer, &message),
                 Action::Forget { peer, notice } => router.forget(peer, notice),
                 Action::Retract(exposure) => router.retract(exposure)?,
                 Action::Complete(request) => self.requests.complete(request, Status::EMPTY),
+                Action::CopyOut => {
+                    self.copy_out(router);
+                    return Ok(());
+                }
+                Action::Prefer(new) => {
+                    if let Some(word) = router.preference(new.sender, End::Receiver) {
+                        word.prefer(new.class, new.reads);
+                    }
+                }
                 Action::Raise(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    /// Ends the accesses to the buffers of requests that have failed. To be called before their
-    /// calls return: then the buffers are the user's again.
+    /// Ends the accesses to the buffers of requests that have failed. Must be called before the
+    /// user learns of the failures: from then on the buffers are the user's.
     #[cold]
     pub(crate) fn end_accesses(&mut self, router: &mut Router) -> Result<()> {
         while let Some(action) = self.deferred.next_end() {
@@ -345,7 +383,7 @@ impl Messages {
         Ok(())
     }
 
-    /// Writes a message of this rank's to its receiver's buffer.
+    /// Writes a message that this rank sends to its receiver's buffer.
     fn write(&mut self, router: &mut Router, write: &WriteBack) -> Result<()> {
         let WriteBack {
             peer,
@@ -370,7 +408,7 @@ impl Messages {
         Ok(())
     }
 
-    /// A device has completed a transfer, or a peer's write has ended.
+    /// Handles the end of a device's transfer, or of a peer's write.
     pub(crate) fn transfer_done(&mut self, done: &Done) {
         let id = RequestId(done.token.id as u32);
         if !self.written_early(done.peer, id) && !self.transferred(done.peer, id) {
@@ -378,7 +416,8 @@ impl Messages {
         }
     }
 
-    /// The transfer of a request is complete. False: there is none with this peer.
+    /// Ends the transfer of a request and completes the request. False: it has no transfer with
+    /// this peer.
     pub(super) fn transferred(&mut self, peer: usize, id: RequestId) -> bool {
         match self.transfers.end(id) {
             Some(transfer) if transfer.peer == peer => {
@@ -398,7 +437,7 @@ impl Messages {
         true
     }
 
-    /// A packet about an announced message.
+    /// Handles a packet about an announced message.
     pub(super) fn on_rendezvous(
         &mut self,
         kind: Rendezvous,

@@ -11,7 +11,9 @@ use super::protocol_table::choose;
 use super::send_queue::Step;
 use crate::Result;
 use crate::matching::Key;
-use crate::packet::{Cancellation, Eager, Envelope, Kind, Rendezvous, copied_out, encode};
+use crate::packet::{
+    Cancellation, Eager, Envelope, Kind, Rendezvous, RunClass, copied_out, encode,
+};
 use crate::request::{Mode, Operation, RequestId, Send};
 
 /// Shortest message, in bytes, whose store instructions are chosen by its peer's cache distance.
@@ -37,7 +39,7 @@ impl Messages {
         self.send_otherwise(router, mode, buffer, peer, key)
     }
 
-    /// Sends a message in one put. `None`: there is no room.
+    /// Sends a message in one put. `None`: the peer has no room.
     #[inline(always)]
     fn send_in_one_put(
         &mut self,
@@ -52,7 +54,7 @@ impl Messages {
         }
     }
 
-    /// The request of a message whose packet got this answer. `None`: there is no room.
+    /// The request of a message, by the result of its put. `None`: the peer has no room.
     #[cold]
     #[inline(never)]
     pub(super) fn answered(&mut self, router: &mut Router, put: Put) -> Result<Option<RequestId>> {
@@ -92,8 +94,8 @@ impl Messages {
         )?)
     }
 
-    /// Makes a round of progress: a program may send for long without another call that does, and
-    /// its peers wait for it.
+    /// Makes a pass of progress: a program may send for long without any other call that does,
+    /// while its peers wait for it.
     #[cold]
     #[inline(never)]
     pub(super) fn listen(&mut self, router: &mut Router) -> Result<()> {
@@ -107,12 +109,12 @@ impl Messages {
         Ok(())
     }
 
-    /// Takes what has arrived, and acts on it, but fetches no message: the one that this rank is
-    /// about to send leaves before. Otherwise the peer's direction would begin so much earlier than
-    /// this rank's that it keeps more than its half of what the two share in a card.
+    /// Handles arrived packets and deferred actions, but begins no fetch: the message that this
+    /// rank is about to send leaves before. Otherwise the peer's direction would begin so much
+    /// earlier than this rank's that it keeps more than its half of the adapter's bandwidth.
     #[cold]
     #[inline(never)]
-    pub(super) fn hear(&mut self, router: &mut Router) -> Result<()> {
+    pub(super) fn handle_arrivals(&mut self, router: &mut Router) -> Result<()> {
         let heard = self.take_arrivals(router).and_then(|_| self.act(router));
         match heard {
             Err(error) => self.postpone(error).map(|_| ()),
@@ -219,7 +221,16 @@ impl Messages {
         {
             return Ok(sent);
         }
-        let id = self.queue_send(router, (protocol, mode), buffer, peer, key)?;
+        let mut runs = RunClass::ONE;
+        let mut shared = None;
+        if protocol == Protocol::EagerPieces {
+            runs = RunClass::of(buffer);
+            shared = self.share(router, mode, (buffer, runs), (peer, key), &capabilities)?;
+        }
+        let id = match shared {
+            Some(id) => id,
+            None => self.queue_send(router, (protocol, mode), (buffer, runs), peer, key)?,
+        };
         self.send_queued(router)?;
         if !self.send_queue.is_clear(peer) {
             self.listen(router)?;
@@ -227,7 +238,7 @@ impl Messages {
         Ok(id)
     }
 
-    /// This rank reads messages of a peer's, or will.
+    /// True if this rank reads messages of the peer, or has queued their fetches.
     fn reads_from(&self, peer: usize) -> bool {
         let mut fetches = self.fetches.queue.iter();
         self.transfers.reads_from(peer) || fetches.any(|fetch| fetch.peer == peer)
@@ -238,7 +249,7 @@ impl Messages {
         &mut self,
         router: &mut Router,
         by: (Protocol, Mode),
-        buffer: &Buffer,
+        (buffer, runs): (&Buffer, RunClass),
         peer: usize,
         key: Key,
     ) -> Result<RequestId> {
@@ -259,6 +270,8 @@ impl Messages {
             streaming: false,
             buffered: 0,
             cancelling: false,
+            users: None,
+            runs,
         };
         let id = self.requests.add(Operation::Send(Box::new(send)))?;
         let Some(send) = self.requests.send_mut(id) else {
@@ -276,7 +289,7 @@ impl Messages {
         Ok(id)
     }
 
-    /// Begins to cancel a send (MPI 5.0 §3.8.4). Its status tells, on completion, whether it was
+    /// Begins to cancel a send (MPI 5.0 §3.8.4). On completion its status says whether it was
     /// cancelled.
     pub(super) fn cancel_send(&mut self, router: &mut Router, id: RequestId) -> Result<()> {
         let Some(send) = self.requests.send_mut(id) else {

@@ -12,7 +12,7 @@ use crate::Result;
 use crate::packet::{Control, Kind};
 use crate::request::RequestId;
 
-/// The packets that wait, and the peers that need more than a `put`.
+/// The packets that wait to be sent, and the states of peers that close the short path to them.
 pub(super) struct SendQueue {
     short_paths: ShortPaths,
     /// The queues of peers for which something was queued or set.
@@ -24,18 +24,20 @@ pub(super) struct SendQueue {
 /// The next step of a send that did not take the short path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The message is one put: only because messages are counted did it not take the short path.
+    /// The message leaves in one put, as on the short path. That path is closed because messages
+    /// are counted, or because blocking sends have limits of their own.
     Put,
-    /// The peer cannot be reached any more.
+    /// The send fails, because the peer is lost.
     Fail,
-    /// Gathered announcements leave before it.
+    /// Announcements that were gathered for the peer must leave before the message.
     SendGathered,
-    /// The table chooses a protocol.
+    /// The protocol table chooses a protocol for the message.
     Choose,
 }
 
 impl SendQueue {
-    /// The queues to peers, for each of which the longest message is given that fits one packet.
+    /// The empty queues to peers. `whole`: for each peer, the length in bytes of the longest
+    /// message that is sent eagerly in one packet.
     pub(super) fn new(whole: impl Iterator<Item = usize>) -> SendQueue {
         let short_paths = ShortPaths::new(whole);
         SendQueue {
@@ -45,20 +47,20 @@ impl SendQueue {
         }
     }
 
-    /// Adds the queues to further peers, as [`new`](SendQueue::new).
+    /// Adds the empty queues to further peers. `whole`: see [`new`](SendQueue::new).
     pub(super) fn add(&mut self, whole: impl Iterator<Item = usize>) {
         self.short_paths.add(whole);
         self.queues.grow(self.short_paths.peers());
     }
 
-    /// A message of `len` bytes to this peer is one put.
+    /// True if a message of `len` bytes to this peer is one put.
     #[inline(always)]
     pub(super) fn is_one_put(&self, peer: usize, len: usize) -> bool {
         self.short_paths.takes(peer, len)
     }
 
-    /// [`is_one_put`](SendQueue::is_one_put) is false from now on, and
-    /// [`next_step`](SendQueue::next_step) has its answer.
+    /// Makes [`is_one_put`](SendQueue::is_one_put) false from now on. Where it would be true,
+    /// [`next_step`](SendQueue::next_step) returns [`Step::Put`].
     pub(super) fn hide_one_puts(&mut self) {
         self.short_paths.hide();
     }
@@ -77,7 +79,8 @@ impl SendQueue {
         }
     }
 
-    /// A message of `len` bytes to this peer fits one packet.
+    /// True if a message of `len` bytes to this peer is short enough to be sent eagerly in one
+    /// packet.
     pub(super) fn takes_whole(&self, peer: usize, len: usize) -> bool {
         let usual = match self.queues.get(peer) {
             Some(queue) => queue.one_put,
@@ -86,7 +89,7 @@ impl SendQueue {
         len < usual as usize
     }
 
-    /// No packet is queued for this peer, and it has room for unexpected bytes.
+    /// True if no packet is queued for this peer and it has room for unexpected bytes.
     pub(super) fn is_clear(&self, peer: usize) -> bool {
         let queue = self.queues.get(peer);
         queue.is_none_or(|queue| queue.is_clear())
@@ -109,12 +112,12 @@ impl SendQueue {
         self.changed(peer);
     }
 
-    /// Nothing is left that waits for this peer.
+    /// Removes the peer from the list of those for which something waits.
     fn waits_no_more(&mut self, peer: usize) {
         self.waiting.retain(|other| *other != peer);
     }
 
-    /// The queue or the states of a peer have changed.
+    /// Opens or closes the short path to a peer after a change of its queue or states.
     fn changed(&mut self, peer: usize) {
         if let Some(queue) = self.queues.get(peer) {
             let bound = match queue.queue.is_empty() && queue.states.is_empty() {
@@ -131,14 +134,14 @@ impl SendQueue {
         queue.get_or_insert_with(|| Box::new(PeerQueue::idle(one_put)))
     }
 
-    /// Packets wait for room, or announcements for the next round.
+    /// True if packets wait for room, or gathered announcements for the next progress.
     #[inline(always)]
     pub(super) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The peer cannot be reached any more: nothing is queued for it. Returns the requests of the
-    /// library's operations that were to complete with a packet.
+    /// Drops all that is queued for a lost peer, and whatever is queued for it later. Returns the
+    /// requests of the library's operations that were to complete with a packet.
     pub(super) fn lose(&mut self, peer: usize) -> Vec<RequestId> {
         self.set(peer, PeerState::Gathers, false);
         self.set(peer, PeerState::Lost, true);
@@ -165,7 +168,7 @@ impl SendQueue {
         self.push(peer, Control::about(kind, token), Vec::new());
     }
 
-    /// Adds a packet that ends an operation of the library.
+    /// Adds a packet. `completes`: the request that completes once the packet has left.
     pub(super) fn push_last(
         &mut self,
         peer: usize,
@@ -206,7 +209,7 @@ impl SendQueue {
         self.queue_with_more(peer).streams.push(request, receive);
     }
 
-    /// The queue of a peer that gets something queued.
+    /// The queue of a peer for which something is about to be queued.
     fn queue_with_more(&mut self, peer: usize) -> &mut PeerQueue {
         if self.queue_of(peer).is_idle() {
             self.waiting.push_back(peer);
@@ -214,7 +217,7 @@ impl SendQueue {
         self.queue_of(peer)
     }
 
-    /// Takes a queued eager message back. False: part of it has left, or it was not queued.
+    /// Removes a queued eager message. False: part of it has left, or it was not queued.
     pub(super) fn withdraw(&mut self, peer: usize, request: RequestId) -> bool {
         let Some(queue) = self.queues.get_mut(peer) else {
             return false;
@@ -227,7 +230,7 @@ impl SendQueue {
         withdrawn
     }
 
-    /// Sends as much as there is room for. True if a packet left.
+    /// Sends queued packets as far as peers have room. True if a packet left.
     #[inline(never)]
     pub(super) fn flush(
         &mut self,
@@ -262,7 +265,7 @@ mod tests {
 
     use super::*;
     use crate::matching::Key;
-    use crate::packet::{Eager, Envelope, Rendezvous};
+    use crate::packet::{Eager, Envelope, Rendezvous, RunClass};
     use crate::request::Send;
 
     /// One message of a test, and the calls of the queue.
@@ -310,6 +313,8 @@ mod tests {
             streaming: false,
             buffered: 0,
             cancelling: false,
+            users: None,
+            runs: RunClass::ONE,
         };
         One { send, sent: 0 }
     }

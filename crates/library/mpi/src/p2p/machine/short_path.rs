@@ -1,16 +1,16 @@
-//! The short path of sends: whether a message is one put, by one comparison.
+//! The short path of sends: one comparison shows whether a message is one put.
 
-/// The messages to each peer that are one put.
+/// For each peer, the lengths of the messages that are one put.
 pub(super) struct ShortPaths {
     /// For each peer, messages shorter than this, in bytes, are one put at this moment.
     open: Box<[u32]>,
-    /// `open` while it is 0 for every peer, so that nothing takes the short path.
+    /// The true bounds while those of `open` are 0, so that nothing takes the short path.
     hidden: Option<Box<[u32]>>,
 }
 
 impl ShortPaths {
-    /// The short paths to peers, for each of which the longest message is given that fits one
-    /// packet.
+    /// The short paths to peers. `whole`: for each peer, the length in bytes of the longest message
+    /// that is sent eagerly in one packet.
     pub(super) fn new(whole: impl Iterator<Item = usize>) -> ShortPaths {
         ShortPaths {
             open: whole.map(bound_of).collect(),
@@ -18,7 +18,7 @@ impl ShortPaths {
         }
     }
 
-    /// Adds the short paths to further peers, as [`new`](ShortPaths::new).
+    /// Adds the short paths to further peers. `whole`: see [`new`](ShortPaths::new).
     pub(super) fn add(&mut self, whole: impl Iterator<Item = usize>) {
         let paths = self.hidden.as_mut().unwrap_or(&mut self.open);
         let mut all = std::mem::take(paths).into_vec();
@@ -34,14 +34,14 @@ impl ShortPaths {
         self.open.len()
     }
 
-    /// A message of `len` bytes to this peer takes the short path.
+    /// True if a message of `len` bytes to this peer takes the short path.
     #[inline(always)]
     pub(super) fn takes(&self, peer: usize, len: usize) -> bool {
         len < self.open[peer] as usize
     }
 
-    /// Nothing takes a short path from now on, and [`takes_hidden`](ShortPaths::takes_hidden) has
-    /// the answers.
+    /// Closes all short paths: [`takes_hidden`](ShortPaths::takes_hidden) shows which messages
+    /// would take them.
     pub(super) fn hide(&mut self) {
         if self.hidden.is_none() {
             let none = vec![0; self.open.len()].into();
@@ -49,24 +49,25 @@ impl ShortPaths {
         }
     }
 
-    /// A message of `len` bytes to this peer would take the short path, if that were not hidden.
+    /// True if a message of `len` bytes to this peer would take the short path, were that not
+    /// hidden.
     pub(super) fn takes_hidden(&self, peer: usize, len: usize) -> bool {
         let hidden = self.hidden.as_deref();
         hidden.is_some_and(|bounds| len < bounds[peer] as usize)
     }
 
-    /// Messages to this peer shorter than this, in bytes, are one put.
+    /// The length in bytes below which messages to this peer are one put.
     pub(super) fn bound(&self, peer: usize) -> u32 {
         self.hidden.as_deref().unwrap_or(&self.open)[peer]
     }
 
-    /// Messages to this peer shorter than `bound`, in bytes, are one put from now on.
+    /// Sets the length in bytes below which messages to this peer are one put.
     pub(super) fn set_bound(&mut self, peer: usize, bound: u32) {
         self.hidden.as_deref_mut().unwrap_or(&mut self.open)[peer] = bound;
     }
 }
 
-/// The bound of a peer for which the longest message is `whole` bytes that fits one packet.
+/// The bound of a peer to which messages of at most `whole` bytes are sent eagerly in one packet.
 fn bound_of(whole: usize) -> u32 {
     u32::try_from(whole).unwrap_or(u32::MAX).saturating_add(1)
 }

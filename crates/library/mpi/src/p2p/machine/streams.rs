@@ -18,7 +18,7 @@ pub(super) struct Streams {
 
 struct Stream {
     request: RequestId,
-    /// The receiver's request.
+    /// The number of the receiver's request.
     receive: u32,
     position: usize,
 }

@@ -12,7 +12,7 @@ use datatype::Buffer;
 use crate::coll::lanes::Round;
 use crate::handle::{ObjectKind, Slab};
 use crate::matching::Key;
-use crate::packet::Envelope;
+use crate::packet::{Envelope, RunClass};
 use crate::request::generalized::Functions;
 use crate::{Class, Error, Result, Status};
 
@@ -35,7 +35,7 @@ pub enum Mode {
     Ready,
 }
 
-/// The object of a wait, for reports of a rank that does not return.
+/// A call and the requests that it waits for, for reports of ranks that hang.
 #[derive(Clone, Copy)]
 pub struct Waiting<'a> {
     /// The procedure, such as `MPI_Recv`.
@@ -45,7 +45,7 @@ pub struct Waiting<'a> {
 }
 
 impl Waiting<'static> {
-    /// A wait for something else than requests.
+    /// The wait of a call for something other than requests.
     pub fn in_call(operation: &'static str) -> Waiting<'static> {
         Waiting {
             operation,
@@ -54,18 +54,18 @@ impl Waiting<'static> {
     }
 }
 
-/// A started operation.
+/// A request: a started operation, and its status once it is complete.
 pub struct Request {
-    /// The operation.
+    /// The operation of the request.
     pub operation: Operation,
     /// The status of the operation, once it is complete.
     pub status: Option<Status>,
-    /// The user has freed the handle: completion removes the request.
+    /// True if the user has freed the handle: completion then removes the request.
     detached: bool,
 }
 
 impl Request {
-    /// The operation is not complete. A wait for it may be about to report a loss.
+    /// True if the operation is not complete, even if its next wait is to report a lost peer.
     pub fn is_open(&self) -> bool {
         self.status.is_none_or(|status| status.error.0 < 0)
     }
@@ -82,15 +82,16 @@ pub enum Operation {
         /// The context of the communicator whose error handler receives a failure.
         context: Option<u64>,
     },
-    /// An access to exposed memory of a peer, which has no part in it.
+    /// An access to exposed memory of a peer, in which the peer's process has no part.
     Access {
         /// World rank of the peer.
         peer: usize,
     },
     /// A send or receive that can be started again.
     Persistent(Box<Persistent>),
-    /// A generalised request (MPI 5.0 §13.2), which the user completes. Its functions lie apart:
-    /// one kind more that owns memory would cost each drop of a request a jump by a table.
+    /// A generalised request (MPI 5.0 §13.2), which the user completes. Its functions are stored
+    /// apart: with one more variant that owns memory, each drop of a request would need a jump
+    /// table.
     Generalized,
 }
 
@@ -101,17 +102,23 @@ impl Operation {
 
 /// A send in progress.
 pub struct Send {
-    /// The message.
+    /// The send buffer.
     pub buffer: Buffer,
     /// World rank of the receiver.
     pub peer: usize,
     pub(crate) envelope: Envelope,
-    /// The receiver has asked for the message, which can no longer be cancelled.
+    /// True once the send can no longer be cancelled: the receiver has asked for the message, or
+    /// its packet is about to leave.
     pub streaming: bool,
-    /// Bytes that the message occupies in a buffer attached for buffered sends.
+    /// Number of bytes that the message occupies in a buffer attached for buffered sends.
     pub buffered: usize,
-    /// A cancellation is in progress.
+    /// True while a cancellation of the send is in progress.
     pub cancelling: bool,
+    /// The user's request, if this one is the library's own: it completes with this one, if it is
+    /// not complete before.
+    pub users: Option<RequestId>,
+    /// The runs of the send buffer, for the first piece of a message in several packets.
+    pub(crate) runs: RunClass,
 }
 
 /// A receive in progress.
@@ -122,7 +129,7 @@ pub struct Receive {
     pub key: Key,
     /// Length of the message in bytes, known once the receive is matched.
     pub announced: usize,
-    /// Bytes that have arrived in packets.
+    /// Number of bytes that have arrived.
     pub arrived: usize,
 }
 
@@ -142,7 +149,7 @@ pub enum Template {
     Send {
         /// The mode of the send.
         mode: Mode,
-        /// The message.
+        /// The send buffer.
         buffer: Buffer,
         /// Rank of the receiver in the communicator.
         dest: i32,
@@ -168,10 +175,11 @@ pub enum Template {
 
 /// A persistent collective operation.
 pub trait PersistentCollective: std::marker::Send + Sync {
-    /// The round that is an instance, if one is known.
+    /// The lane operation that one instance consists of. `None`: an instance begins with
+    /// [`start`](PersistentCollective::start).
     fn round(&self) -> Option<&Round>;
 
-    /// Starts another instance. Called without the rank's lock.
+    /// Starts another instance. Must be called without the rank's lock.
     ///
     /// # Errors
     /// The rank is gone, or too many requests are active.
@@ -181,11 +189,12 @@ pub trait PersistentCollective: std::marker::Send + Sync {
 /// The result of a wait for a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
-    /// The status of the operation. That of a generalised request stands for what
-    /// [`Rank::end_generalized`](crate::Rank::end_generalized) gives.
+    /// The status of the operation. For a generalised request it is a placeholder: the true status
+    /// comes from [`Rank::end_generalized`](crate::Rank::end_generalized).
     pub status: Status,
-    /// The request is gone, and its handle is invalid. Otherwise it is persistent, or a receive
-    /// from any source that stays active: the wait has only reported the loss of a peer.
+    /// True if the request has been removed and its handle is invalid. Otherwise it is persistent,
+    /// or a receive from any source that stays active: the wait has only reported the loss of a
+    /// peer.
     pub gone: bool,
     /// The context of the operation's communicator, if the operation failed and belongs to one.
     pub context: Option<u64>,

@@ -10,26 +10,28 @@ pub struct Requests {
     /// Count of completions, and of arrivals of messages that the library takes without a receive.
     /// Tasks and waiting calls check their conditions again when the count changes.
     pub completions: u64,
-    /// The request that all sends share that are complete at once.
+    /// The request shared by all sends that are complete when their call returns.
     done: RequestId,
     /// Functions of the generalised requests, by handle.
     functions: BTreeMap<u32, Arc<dyn Functions>>,
-    /// Generalised requests whose handles are gone, until their functions are called.
+    /// Generalised requests that have been finished, and whose query and free functions are still
+    /// to be called.
     ended: Vec<(RequestId, Arc<dyn Functions>)>,
 }
 
-/// The error class in the status of a generalised request that is complete. Its query function has
-/// the true status, and runs without the rank's lock. The field `bytes` holds the handle.
+/// An error class that marks a status as a placeholder. A complete generalised request has one,
+/// because its true status comes from its query function, which runs without the rank's lock. The
+/// field `bytes` of the placeholder holds the handle.
 const BY_QUERY: Class = Class(i32::MAX);
 
 impl Status {
-    /// The status stands for that which a query function will give.
+    /// True if this is the placeholder for a status that a query function will give.
     #[inline(always)]
     pub fn is_by_query(&self) -> bool {
         self.error == BY_QUERY
     }
 
-    /// The generalised request of a status that stands for that of a query function.
+    /// The generalised request to which a placeholder ([`Status::is_by_query`]) belongs.
     pub(crate) fn generalized(&self) -> RequestId {
         RequestId(self.bytes as u32)
     }
@@ -69,7 +71,7 @@ impl Requests {
         self.add_with(|| operation)
     }
 
-    /// Adds a request whose operation is built in place.
+    /// Adds a request whose operation is built in the memory of the table, without a copy.
     ///
     /// # Errors
     /// Too many requests are active.
@@ -140,8 +142,20 @@ impl Requests {
         if let Some(request) = self.slab.get_mut(id.0) {
             request.status = Some(status);
             if request.detached {
-                self.slab.remove(id.0);
+                self.remove_detached(id, status);
             }
+        }
+    }
+
+    /// Removes a request without a handle that is complete, and completes the user's request that
+    /// waits for it.
+    #[cold]
+    #[inline(never)]
+    fn remove_detached(&mut self, id: RequestId, status: Status) {
+        let users = self.send_mut(id).and_then(|send| send.users.take());
+        self.slab.remove(id.0);
+        if let Some(users) = users {
+            self.complete(users, status);
         }
     }
 
@@ -207,7 +221,7 @@ impl Requests {
         }
     }
 
-    /// Finishes a request that has failed, or whose wait is to report a loss.
+    /// Finishes a request whose status has an error, a loss to be reported, or a placeholder.
     #[cold]
     fn finish_failed(&mut self, id: RequestId, status: Status) -> Finished {
         let context = self.context(id);
@@ -243,10 +257,11 @@ impl Requests {
         Ok(id)
     }
 
-    /// Completes a generalised request. The result has its functions if its handle has been freed.
+    /// Completes a generalised request. If the user has freed its handle, the result has its
+    /// functions: the caller has to call the free function.
     ///
     /// # Errors
-    /// The request is another, or complete already.
+    /// The request is no generalised one, or is complete already.
     pub fn complete_generalized(&mut self, id: RequestId) -> Result<Option<Arc<dyn Functions>>> {
         let request = self.slab.get_mut(id.0).ok_or_else(|| unknown(id))?;
         match request.operation {
@@ -266,14 +281,14 @@ impl Requests {
         }
     }
 
-    /// The functions of a generalised request, and whether it is complete. `None`: the handle is
-    /// invalid, or the request is another.
+    /// The functions of a generalised request, and true if it is complete. `None`: the handle is
+    /// invalid, or the request is no generalised one.
     pub fn generalized(&self, id: RequestId) -> Option<(Arc<dyn Functions>, bool)> {
         let functions = self.functions.get(&id.0)?.clone();
         Some((functions, !self.slab.get(id.0)?.is_open()))
     }
 
-    /// The functions of a generalised request that has been finished with this status.
+    /// Takes the functions of a generalised request that has been finished with this status.
     pub fn take_ended(&mut self, finished: Status) -> Option<Arc<dyn Functions>> {
         let id = finished.generalized();
         let at = self.ended.iter().position(|ended| ended.0 == id)?;
@@ -286,8 +301,8 @@ impl Requests {
         Some(functions)
     }
 
-    /// Frees the handle of a request as [`Requests::detach`] does. The result has the functions of
-    /// a generalised request that is complete.
+    /// Frees the handle of a request as [`Requests::detach`] does. For a complete generalised
+    /// request the result has its functions: the caller has to call the free function.
     ///
     /// # Errors
     /// The handle is invalid.
@@ -298,8 +313,8 @@ impl Requests {
         self.detach(id).map(|()| None)
     }
 
-    /// The next wait for this receive reports an error of this class; the receive stays active.
-    /// `for_ever`: each wait reports it.
+    /// Makes the next wait for this receive report an error of this class, while the receive stays
+    /// active (an *alarm*). `for_ever`: every later wait reports it, too.
     pub(crate) fn alarm(&mut self, id: RequestId, class: Class, for_ever: bool) {
         if let Some(request) = self.slab.get_mut(id.0) {
             request.status = Some(Status {
@@ -311,8 +326,8 @@ impl Requests {
         }
     }
 
-    /// The status that a wait for an active receive with an alarm returns. The alarm ends, unless
-    /// it is for ever. `None`: there is none.
+    /// The status with which a wait reports the loss for which an active receive has an alarm. The
+    /// alarm ends, unless it is for ever. `None`: the status has no alarm.
     fn reported(&mut self, id: RequestId, status: Status) -> Option<Status> {
         let shown = shown(status);
         if shown.error == status.error {
@@ -327,7 +342,7 @@ impl Requests {
     }
 
     /// Removes a request that is complete, has not failed and is not persistent, and returns its
-    /// status. `None`: it is another request, which stays as it is.
+    /// status. `None`: the request is not of this kind, and is unchanged.
     #[inline(always)]
     pub fn finish_well(&mut self, id: RequestId) -> Option<Status> {
         let status = self.slab.get(id.0)?.status?;
@@ -347,7 +362,7 @@ impl Requests {
             None => Status::EMPTY,
             Some(active) => match self.finish(active)? {
                 None => return Ok(None),
-                // It stays active, whatever its wait reports.
+                // The instance stays active: its wait has only reported a loss.
                 Some(Finished {
                     gone: false,
                     status,
@@ -397,8 +412,8 @@ impl Requests {
         })
     }
 
-    /// The persistent operation of a request. `None`: the handle is invalid, or the request is
-    /// another.
+    /// The persistent operation of a request. `None`: the handle is invalid, or the request is not
+    /// persistent.
     pub fn persistent_mut(&mut self, id: RequestId) -> Option<&mut Persistent> {
         match &mut self.slab.get_mut(id.0)?.operation {
             Operation::Persistent(persistent) => Some(persistent),
@@ -446,7 +461,8 @@ impl Requests {
     }
 }
 
-/// A status as a wait shows it. A receive with an alarm has an error class below zero.
+/// The status as a wait reports it. An alarm, which makes the wait for an active receive report a
+/// lost peer, is stored as a negated error class.
 fn shown(status: Status) -> Status {
     match status.error.0 {
         0.. => status,

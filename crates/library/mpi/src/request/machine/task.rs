@@ -1,6 +1,7 @@
 //! Tasks: operations with several steps that run without a waiting call.
 //!
-//! A task is a future, or a round of a lane. Progress drives it until its request completes; see
+//! A task is a future, or an operation on a lane: a collective buffer for nonblocking and
+//! persistent collectives. Progress drives it until its request completes; see
 //! [`drive`](crate::rank::drive).
 
 use std::future::Future;
@@ -10,30 +11,30 @@ use crate::coll::lanes::Round;
 use crate::request::RequestId;
 use crate::{Result, Status};
 
-/// The steps of a task.
+/// The form of a task's work.
 pub(crate) enum Work {
-    /// A future. Its status completes the request.
+    /// A future, whose result is the status of the request.
     Future(Pin<Box<dyn Future<Output = Result<Status>> + Send>>),
-    /// A round of a lane.
+    /// A collective operation on a lane.
     Round(Round),
 }
 
 /// The unfinished tasks of a rank.
 #[derive(Default)]
 pub(crate) struct Tasks {
-    /// An entry is empty while a thread drives its task.
+    /// The tasks. An entry is empty while a thread drives its task.
     entries: Vec<Option<Task>>,
-    /// Number of threads that drive a task. Entries keep their order until it is zero.
+    /// Number of threads that are driving a task. Until it is zero, entries keep their positions.
     driving: usize,
-    /// Number of tasks that serve others.
+    /// Number of tasks that serve other ranks, so that no operation of the program waits for them.
     background: usize,
-    /// Count of completions at the last drive.
+    /// The count of completions at the last drive.
     seen: u64,
-    /// Count of completions at the last answer of `have_news`.
+    /// The count of completions at the last call of `have_news`.
     reported: u64,
 }
 
-/// An unfinished operation.
+/// An unfinished operation that progress drives.
 pub(crate) struct Task {
     /// The request that completes with the task.
     pub(crate) request: RequestId,
@@ -41,24 +42,25 @@ pub(crate) struct Task {
 }
 
 impl Tasks {
-    /// No task is unfinished.
+    /// True if no task is unfinished.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Some operation of the program waits for a task, which needs a round of progress soon.
+    /// True if an operation of the program waits for a task, so that progress must run soon.
     #[inline(always)]
     pub(crate) fn are_waited_for(&self) -> bool {
         self.entries.len() > self.background
     }
 
-    /// So many tasks serve others and end with no operation: they can wait for the next round.
+    /// Sets the number of tasks that serve other ranks. No operation of the program waits for them,
+    /// so they do not make progress urgent.
     pub(crate) fn have_background(&mut self, count: usize) {
         self.background = count;
     }
 
-    /// Number of entries, those that are being driven included.
+    /// Number of entries, including those whose tasks are being driven.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -77,7 +79,8 @@ impl Tasks {
         Some(task)
     }
 
-    /// Ends the drive of an entry, with its task if that is unfinished.
+    /// Records that a thread no longer drives the task of an entry, and puts the task back:
+    /// `unfinished`, or none if it has ended.
     pub(crate) fn stop(&mut self, at: usize, unfinished: Option<Task>) {
         self.driving -= 1;
         self.entries[at] = unfinished;
@@ -101,8 +104,8 @@ impl Tasks {
         std::mem::replace(&mut self.seen, completions) != completions
     }
 
-    /// True if the count of completions has changed since the last answer. Each change is answered
-    /// once, so tasks that only wait keep no rank awake.
+    /// True if the count of completions has changed since the last call. Each change is reported
+    /// once, so tasks that only wait do not keep the rank awake.
     pub(crate) fn have_news(&mut self, completions: u64) -> bool {
         std::mem::replace(&mut self.reported, completions) != completions
     }

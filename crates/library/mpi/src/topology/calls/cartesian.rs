@@ -25,7 +25,7 @@ impl Objects {
 }
 
 impl Rank {
-    /// `MPI_Cart_create`: `MPI_COMM_NULL` on ranks that the grid has no point for. `reorder`: the
+    /// `MPI_Cart_create`: `MPI_COMM_NULL` on ranks for which the grid has no point. `reorder`: the
     /// ranks of a host may form a block of the grid.
     pub fn cart_create(
         self: &Arc<Rank>,
@@ -67,7 +67,7 @@ impl Rank {
         Ok(place.unwrap_or(core.rank) as i32)
     }
 
-    /// The ranks of a communicator at the points of a grid, if another order than theirs is better.
+    /// The ranks of a communicator at the points of a grid; `None` if the order of ranks is best.
     fn by_hosts(&self, grid: &Cartesian, core: &Core) -> Option<Vec<u32>> {
         let hosts: Vec<u32> = core
             .members
@@ -77,7 +77,7 @@ impl Rank {
         by_hosts(grid, &hosts)
     }
 
-    /// `MPI_Cart_sub`: the part of the grid that this rank is in, of the dimensions that remain.
+    /// `MPI_Cart_sub`: the subgrid of the remaining dimensions that contains this rank.
     pub fn cart_sub(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -100,8 +100,8 @@ impl Rank {
     }
 }
 
-/// A grid; an error if it has more points than `ranks`. None for a grid without points, in which a
-/// dimension has the size 0: other libraries accept it, and no rank is part of it.
+/// Makes a grid; an error if it has more points than `ranks`. `None` for a grid without points, in
+/// which a dimension has size 0: other libraries accept it, and no rank is part of it.
 fn fitting(dims: &[i32], periodic: &[bool], ranks: usize) -> Result<Option<Cartesian>> {
     if dims.contains(&0) && dims.iter().all(|&size| size >= 0) {
         return Ok(None);

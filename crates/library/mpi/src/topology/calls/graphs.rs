@@ -1,4 +1,4 @@
-//! Communicators with a graph (MPI 5.0 §8.5.3, §8.5.4).
+//! Communicators with a graph topology (MPI 5.0 §8.5.3, §8.5.4).
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::state::Objects;
 use crate::topology::{DistGraph, Edges, Graph, Shape, Topology};
 use crate::{Class, Error, Result, UNDEFINED};
 
-/// Bytes of an edge on its way to one of its ends: direction, rank at the other end, weight.
+/// Bytes of the record of an edge that is sent to one of its ends: direction, rank at the other
+/// end, weight.
 const EDGE: usize = 12;
 
 impl Objects {
@@ -58,7 +59,7 @@ fn other(comm: u32, kind: &str, maker: &str) -> Error {
 }
 
 impl Rank {
-    /// `MPI_Graph_create`: `MPI_COMM_NULL` on ranks that the graph has no node for.
+    /// `MPI_Graph_create`: `MPI_COMM_NULL` on ranks for which the graph has no node.
     pub fn graph_create(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -73,7 +74,7 @@ impl Rank {
         })
     }
 
-    /// `MPI_Dist_graph_create_adjacent`: each rank gives its own edges, so only the agreement on
+    /// `MPI_Dist_graph_create_adjacent`: each rank passes its own edges, so only the agreement on
     /// the communicator needs messages.
     pub fn dist_graph_create_adjacent(
         self: &Arc<Rank>,
@@ -94,8 +95,8 @@ impl Rank {
         })
     }
 
-    /// `MPI_Dist_graph_create`: a rank gives any edges, as source, destination and weight, and
-    /// learns its own ones from the others.
+    /// `MPI_Dist_graph_create`: a rank passes any edges, as source, destination and weight, and
+    /// receives its own edges from the other ranks.
     pub fn dist_graph_create(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -135,7 +136,7 @@ impl Rank {
 const INCOMING: i32 = 0;
 const OUTGOING: i32 = 1;
 
-/// The records of these edges for each rank that is at one of their ends.
+/// For each rank, the records of those edges that have it at one of their ends.
 fn records(edges: &[[i32; 3]], ranks: usize) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new(); ranks];
     let mut tell = |rank: i32, record: [i32; 3]| {

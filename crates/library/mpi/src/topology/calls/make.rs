@@ -29,9 +29,9 @@ impl Objects {
 }
 
 impl Rank {
-    /// A communicator of these ranks of the parent, with the topology that `topology` makes for
-    /// this rank's place among them. `MPI_COMM_NULL` on other ranks. All ranks of the parent call
-    /// this, also one with an error.
+    /// Makes a communicator of the `ranks` of the parent. `topology` makes the topology for the
+    /// rank with a given number among them. Returns `MPI_COMM_NULL` on other ranks. All ranks of
+    /// the parent must call this, also one with an error.
     pub(super) fn topology_comm(
         self: &Arc<Rank>,
         operation: &'static str,

@@ -1,8 +1,8 @@
-//! Grids (MPI 5.0 §8.5.1). Ranks are in row-major order: the last coordinate runs fastest.
+//! Grids (MPI 5.0 §8.5.1). Ranks are in row-major order: the last coordinate changes fastest.
 
 use crate::{Class, Error, PROC_NULL, Result};
 
-/// A grid.
+/// A Cartesian grid of ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cartesian {
     dims: Vec<i32>,
@@ -10,7 +10,8 @@ pub struct Cartesian {
 }
 
 impl Cartesian {
-    /// A grid of these sizes, all positive; `periodic`: the dimensions whose ends are neighbours.
+    /// A grid with dimensions of these sizes, all positive. `periodic`: true for dimensions whose
+    /// ends are neighbours.
     ///
     /// # Panics
     ///
@@ -41,7 +42,7 @@ impl Cartesian {
         &self.dims
     }
 
-    /// The dimensions whose ends are neighbours.
+    /// For each dimension: true if its ends are neighbours.
     pub fn periodic(&self) -> &[bool] {
         &self.periodic
     }
@@ -51,7 +52,7 @@ impl Cartesian {
         self.dims.iter().map(|&size| size as usize).product()
     }
 
-    /// The rank at these coordinates. Those of periodic dimensions may lie outside the grid.
+    /// The rank at these coordinates. Coordinates of periodic dimensions may lie outside the grid.
     pub fn rank(&self, coords: &[i32]) -> Result<i32> {
         assert_eq!(coords.len(), self.dims.len());
         let mut rank = 0;
@@ -96,7 +97,8 @@ impl Cartesian {
         Ok(coords)
     }
 
-    /// `MPI_Cart_shift`: the source and the destination of `rank` in a shift by `by` steps.
+    /// `MPI_Cart_shift`: the source and the destination of `rank` in a shift by `by` steps, or
+    /// `PROC_NULL`.
     pub fn shift(&self, rank: i32, direction: i32, by: i32) -> Result<(i32, i32)> {
         let Some(at) = usize::try_from(direction)
             .ok()
@@ -127,8 +129,8 @@ impl Cartesian {
         Ok((at_distance(-i64::from(by))?, at_distance(by.into())?))
     }
 
-    /// The grid of the dimensions that remain, and the ranks at its points in the part that `rank`
-    /// is in.
+    /// The subgrid of the remaining dimensions that contains `rank`, and the ranks of this grid at
+    /// its points.
     pub fn sub(&self, rank: i32, remain: &[bool]) -> Result<(Cartesian, Vec<u32>)> {
         assert_eq!(remain.len(), self.dims.len());
         let kept = |list: &[i32]| -> Vec<i32> {

@@ -1,4 +1,4 @@
-//! Graphs of which each rank knows its own edges (MPI 5.0 §8.5.4).
+//! Distributed graphs: each rank has only its own edges (MPI 5.0 §8.5.4).
 
 /// The edges of a rank in a distributed graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -7,16 +7,16 @@ pub struct DistGraph {
     pub incoming: Edges,
     /// The edges that begin at this rank.
     pub outgoing: Edges,
-    /// The edges have weights.
+    /// True if the edges have weights.
     pub weighted: bool,
 }
 
-/// Edges of one direction: the ranks at their other ends, and their weights.
+/// The edges of a rank in one direction.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Edges {
     /// The ranks at the other ends.
     pub ranks: Vec<i32>,
-    /// A weight for each edge; 1 for those without.
+    /// The weight of each edge; 1 for edges without a weight.
     pub weights: Vec<i32>,
 }
 
@@ -32,7 +32,7 @@ impl Edges {
         self.ranks.len()
     }
 
-    /// There is no edge.
+    /// True if there is no edge.
     pub fn is_empty(&self) -> bool {
         self.ranks.is_empty()
     }

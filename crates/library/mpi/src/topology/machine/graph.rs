@@ -1,18 +1,19 @@
-//! Graphs that every rank knows whole (MPI 5.0 §8.5.3).
+//! Graphs of which every rank has all edges (MPI 5.0 §8.5.3).
 
 use crate::{Class, Error, Result};
 
 /// A graph: the neighbours of every node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Graph {
-    /// For each node the number of edges of all nodes up to it.
+    /// For each node, the number of edges of this node and all nodes before it.
     index: Vec<i32>,
     /// The neighbours of all nodes, node after node.
     edges: Vec<i32>,
 }
 
 impl Graph {
-    /// A graph as `MPI_Graph_create` describes it: `index[i]` edges belong to the nodes 0 to i.
+    /// A graph from the arguments of `MPI_Graph_create`: `index[i]` edges belong to the nodes 0 to
+    /// i.
     pub fn new(index: &[i32], edges: &[i32]) -> Result<Graph> {
         let mut before = 0;
         for (node, &end) in index.iter().enumerate() {
@@ -44,7 +45,7 @@ impl Graph {
         self.index.len()
     }
 
-    /// The numbers of edges, as `MPI_Graph_create` takes them.
+    /// For each node, the number of edges of this node and all nodes before it.
     pub fn index(&self) -> &[i32] {
         &self.index
     }
@@ -66,7 +67,7 @@ impl Graph {
         &self.edges[first..self.index[node] as usize]
     }
 
-    /// The neighbours of a node of the user's.
+    /// The neighbours of the node that the user names. An error if there is no such node.
     pub fn neighbours_of(&self, rank: i32) -> Result<&[i32]> {
         let node = usize::try_from(rank).ok().filter(|&at| at < self.nodes());
         let Some(node) = node else {

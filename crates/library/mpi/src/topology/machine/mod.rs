@@ -1,6 +1,6 @@
 //! Process topologies: the ranks of a communicator as the points of a grid or graph (MPI 5.0 §8).
 //!
-//! A grid may reorder its ranks ([`by_hosts`]); graphs do not.
+//! Ranks of a grid may be reordered ([`by_hosts`]), ranks of a graph are not.
 
 mod cartesian;
 mod dist_graph;
@@ -23,7 +23,7 @@ pub const GRAPH: i32 = 212;
 /// `MPI_DIST_GRAPH`, with the ABI's value.
 pub const DIST_GRAPH: i32 = 213;
 
-/// The topology of a communicator, as one of its ranks knows it.
+/// The topology of a communicator, from the view of one of its ranks.
 #[derive(Clone, Debug)]
 pub struct Topology {
     /// The grid or graph.
@@ -37,14 +37,14 @@ pub struct Topology {
 pub enum Shape {
     /// A grid.
     Cartesian(Cartesian),
-    /// A graph that every rank knows whole.
+    /// A graph of which every rank has all edges.
     Graph(Graph),
-    /// A graph of which each rank knows its own edges.
+    /// A graph of which each rank has only its own edges.
     DistGraph(DistGraph),
 }
 
 impl Topology {
-    /// A grid, as `rank` knows it.
+    /// A grid, from the view of `rank`.
     pub fn cartesian(grid: Cartesian, rank: usize) -> Result<Topology> {
         Ok(Topology {
             neighbours: Neighbours::of_grid(&grid, rank as i32)?,
@@ -52,7 +52,7 @@ impl Topology {
         })
     }
 
-    /// A graph, as `rank` knows it.
+    /// A graph, from the view of `rank`.
     pub fn graph(graph: Graph, rank: usize) -> Topology {
         Topology {
             neighbours: Neighbours::both_ways(graph.neighbours(rank)),
@@ -60,7 +60,7 @@ impl Topology {
         }
     }
 
-    /// A distributed graph.
+    /// A distributed graph, from the view of the rank whose edges are in `graph`.
     pub fn dist_graph(graph: DistGraph) -> Topology {
         let (sources, destinations) = (&graph.incoming.ranks, &graph.outgoing.ranks);
         Topology {
@@ -69,7 +69,7 @@ impl Topology {
         }
     }
 
-    /// The answer of `MPI_Topo_test`.
+    /// The result of `MPI_Topo_test`.
     pub fn kind(&self) -> i32 {
         match &self.shape {
             Shape::Cartesian(_) => CART,

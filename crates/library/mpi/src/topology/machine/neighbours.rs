@@ -9,13 +9,13 @@ use crate::{PROC_NULL, Result};
 pub struct Neighbours {
     sources: Vec<i32>,
     destinations: Vec<i32>,
-    /// Blocks come in pairs, for the two directions of a dimension: a block that leaves in one
-    /// direction arrives from the other one.
+    /// True if blocks come in pairs, for the two directions of a dimension: a block that is sent in
+    /// one direction arrives from the other one.
     in_pairs: bool,
 }
 
 impl Neighbours {
-    /// The neighbours in a grid: for each dimension the one before, then the one behind.
+    /// The neighbours in a grid: for each dimension the previous one, then the next one.
     pub(super) fn of_grid(grid: &Cartesian, rank: i32) -> Result<Neighbours> {
         let mut all = Vec::with_capacity(2 * grid.dims().len());
         for dimension in 0..grid.dims().len() {
@@ -28,12 +28,12 @@ impl Neighbours {
         })
     }
 
-    /// Neighbours that are sources and destinations.
+    /// Neighbours all of which are both sources and destinations.
     pub(super) fn both_ways(all: &[i32]) -> Neighbours {
         Neighbours::directed(all.to_vec(), all.to_vec())
     }
 
-    /// Neighbours of a directed graph.
+    /// Neighbours in a directed graph.
     pub(super) fn directed(sources: Vec<i32>, destinations: Vec<i32>) -> Neighbours {
         Neighbours {
             sources,
@@ -58,8 +58,8 @@ impl Neighbours {
         all.filter_map(|(block, &rank)| existing(block, rank))
     }
 
-    /// The blocks to be received, with their sources, in the order of the messages: two messages of
-    /// one neighbour arrive in the order in which it sends them.
+    /// The blocks to be received, with their sources, in the order of the messages: messages of one
+    /// neighbour match in the order in which it sends them.
     pub(crate) fn receives(&self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.sources.len()).filter_map(|at| {
             let block = match self.in_pairs {
@@ -71,7 +71,7 @@ impl Neighbours {
     }
 }
 
-/// The block and its neighbour, unless that is [`PROC_NULL`].
+/// The block and its neighbour; `None` if that is [`PROC_NULL`].
 fn existing(block: usize, rank: i32) -> Option<(usize, usize)> {
     (rank != PROC_NULL).then_some((block, rank as usize))
 }
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(of(3).destinations(), [1, 5, 2, 2]);
     }
 
-    /// A ring of two: the block to the one before arrives there from the one behind.
+    /// In a ring of two ranks, the block for the previous one arrives there from the next one.
     #[test]
     fn messages_of_one_neighbour_match_by_direction() {
         let grid = Cartesian::new(&[2], &[true]).unwrap();

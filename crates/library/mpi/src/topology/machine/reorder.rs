@@ -1,12 +1,12 @@
-//! A place in a grid for each rank, such that neighbours share a host where possible.
+//! The assignment of ranks to the points of a grid, such that neighbours share a host if possible.
 
 use super::Cartesian;
 
-/// The ranks at the points of a grid, in the order of the points, where that order has fewer
+/// The ranks at the points of a grid, in the order of the points, if this order has fewer
 /// neighbours on different hosts than the order of ranks. `hosts` has the host of each rank.
 ///
 /// The ranks of a host form a block of the grid. `None`: hosts have different numbers of ranks, no
-/// such block tiles the grid, or nothing is gained.
+/// such block tiles the grid, or there would not be fewer neighbours on different hosts.
 pub fn by_hosts(grid: &Cartesian, hosts: &[u32]) -> Option<Vec<u32>> {
     let ranks = of_hosts(hosts.get(..grid.size())?)?;
     let block = best_block(grid, ranks[0].len() as i32)?;
@@ -64,7 +64,7 @@ fn best_block(grid: &Cartesian, points: i32) -> Option<Vec<i32>> {
     blocks.min_by_key(|block| divided(grid, block))
 }
 
-/// The pairs of neighbours in different blocks, over the whole grid.
+/// The number of pairs of neighbours in different blocks, in the whole grid.
 fn divided(grid: &Cartesian, block: &[i32]) -> usize {
     let sides = std::iter::zip(grid.dims(), block).zip(grid.periodic());
     let pairs = sides.map(|((&size, &side), &periodic)| {
@@ -78,7 +78,7 @@ fn divided(grid: &Cartesian, block: &[i32]) -> usize {
     pairs.sum()
 }
 
-/// The pairs of neighbours on different hosts.
+/// The number of pairs of neighbours on different hosts.
 fn cut(grid: &Cartesian, host_of: impl Fn(usize) -> u32) -> usize {
     let mut pairs = 0;
     for point in 0..grid.size() {
@@ -112,7 +112,7 @@ mod tests {
             order,
             [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
         );
-        // Alternate ranks, in a circle.
+        // Alternating ranks, in a ring.
         let circle = Cartesian::new(&[6], &[true]).unwrap();
         let order = by_hosts(&circle, &[0, 1, 0, 1, 0, 1]).unwrap();
         assert_eq!(order, [0, 2, 4, 1, 3, 5]);

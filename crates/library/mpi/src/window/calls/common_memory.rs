@@ -1,4 +1,4 @@
-//! Memory that all members of a window map: when they can, its layout, and how they find it.
+//! Memory that all members of a window map: whether they can, its layout, and how they open it.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::rank::Rank;
 use crate::window::Part;
 use crate::{Class, Error, Result};
 
-/// Bytes of the name of shared memory in an agreement.
+/// Bytes of the name of shared memory, as members exchange it.
 const NAME: usize = 24;
 
 impl Rank {
-    /// Loads and stores may take the place of messages between the members of a communicator: real
-    /// ranks of one host. In virtual time, only messages have a cost.
+    /// True if loads and stores may replace messages between the members of a communicator: these
+    /// are real ranks of one host. In virtual time, only messages have a cost.
     pub(super) fn can_access_directly(&self, comm: u32) -> Result<bool> {
         let mut state = self.lock();
         let core = state.objects.comms.get(comm)?.core.clone();
@@ -26,7 +26,7 @@ impl Rank {
         Ok(wishes && reaches && state.engine.router.machine().abilities().maps_memory)
     }
 
-    /// Memory that all members map: the first makes it, the others open it.
+    /// Memory that all members map: the first member makes it, the others open it.
     pub(super) fn window_memory(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -66,14 +66,15 @@ impl Rank {
         }
     }
 
-    /// All members are on this rank's host.
+    /// True if all members are on this rank's host.
     fn is_beside(&self, core: &Core) -> bool {
         let here = self.host_of(self.rank());
         core.members.iter().all(|world| self.host_of(world) == here)
     }
 }
 
-/// The places of parts in common memory.
+/// The positions of the members' parts in memory that all map. `on_pages`: each part begins on a
+/// page of its own.
 pub(super) fn layout(parts: &[Part], on_pages: bool) -> Result<WindowLayout> {
     let sizes = parts.iter().map(|part| part.size as usize);
     WindowLayout::new(sizes, on_pages)

@@ -24,36 +24,37 @@ use crate::{Class, Error, Result};
 
 /// The memory that this rank gives to a window, and its hints.
 pub struct WindowSpec<'a> {
-    /// The memory: one run.
+    /// The memory, which is contiguous.
     pub memory: Buffer,
     /// Bytes of a unit of displacements.
     pub disp_unit: i64,
-    /// The info keys.
+    /// The pairs of the info object.
     pub info: &'a [(String, String)],
 }
 
 /// The facts of all members of a window that is being made.
 struct AllFacts {
     parts: Vec<Part>,
-    /// The length of a stripe that the first member requests, in bytes.
+    /// The length in bytes of the stripes, parts of the window with one accumulate lock each, as
+    /// the first member requests it. Zero requests the default.
     stripe: u64,
-    /// All can map the memory and access it directly.
+    /// True if all members can map the memory and access it by loads and stores.
     are_direct: bool,
-    /// All promise accumulates of words only.
+    /// True if all members promise that accumulates are only of 8-byte words.
     are_words: bool,
 }
 
-/// Access to the memory of the other members, other than by messages.
+/// The methods to access the memory of the other members without messages.
 struct Access {
-    /// By loads and stores.
+    /// Loads and stores in mapped memory.
     direct: Option<Box<Direct>>,
-    /// By a device or the kernel.
+    /// Transfers by a device or the kernel.
     remote: Option<Box<Remote>>,
 }
 
 /// A window whose members have agreed on making it.
 struct Begun {
-    /// The communicator for its own collective operations.
+    /// The communicator for the window's own collective operations.
     own: u32,
     facts: AllFacts,
     hints: WindowHints,
@@ -61,7 +62,7 @@ struct Begun {
 
 impl Rank {
     /// `MPI_Win_create` and `MPI_Win_create_dynamic`: a window of memory that the caller keeps
-    /// until it has freed the window. A dynamic one begins without memory.
+    /// until it has freed the window. A dynamic window begins without memory.
     ///
     /// # Errors
     /// An argument is invalid, or a member is lost.
@@ -101,8 +102,8 @@ impl Rank {
     }
 
     /// `MPI_Win_allocate`: a window of `size` bytes at this rank, in memory that all members map if
-    /// each of them `can_map` it. Otherwise `allocate` gives memory, which the caller keeps until
-    /// it has freed the window; [`Window::is_mapped`] tells which.
+    /// each of them `can_map` it. Otherwise the memory is that of `allocate`, which the caller
+    /// keeps until it has freed the window; [`Window::is_mapped`] tells the two cases apart.
     ///
     /// # Errors
     /// An argument is invalid, there is not enough memory, or a member is lost.
@@ -189,7 +190,7 @@ impl Rank {
         self.add_mapped(operation, (own, flavor), facts, (memory, &layout), hints)
     }
 
-    /// Gives a window in mapped memory its handle.
+    /// Registers a window in mapped memory, and returns its handle.
     fn add_mapped(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -219,7 +220,7 @@ impl Rank {
             .are_direct
             .then(|| Box::new(Direct::new(memory, all.are_words)));
         if let Some(direct) = direct.as_mut().filter(|_| flavor == Flavor::Shared) {
-            // Its parts lie one behind the other.
+            // The program may know the parts of others without a query: they are adjacent.
             direct.is_loaded();
         }
         let access = Access {
@@ -235,7 +236,8 @@ impl Rank {
         )
     }
 
-    /// The agreement on a window: what all members give to it, of which this one has `size` bytes.
+    /// Makes the members agree on a new window: on what each gives to it. This member gives `size`
+    /// bytes.
     fn begin_window(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -279,7 +281,7 @@ impl Rank {
         })
     }
 
-    /// The bytes of all members of a communicator, in order.
+    /// Gathers bytes from all members of a communicator, in order.
     pub(super) fn gathered(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -290,7 +292,8 @@ impl Rank {
         self.gathered_agreed(operation, comm, Ok(mine), len)
     }
 
-    /// The `len` bytes of each member of a communicator, in order, or the failure of one on all.
+    /// Gathers `len` bytes from each member of a communicator, in order. An error of one member is
+    /// returned on all.
     fn gathered_agreed(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -305,7 +308,7 @@ impl Rank {
         self.block_on(&Waiting::in_call(operation), among, all)
     }
 
-    /// Gives a window its handle once all members have theirs.
+    /// Registers a window, and returns its handle once all members have theirs.
     fn add_window(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -338,8 +341,8 @@ impl Rank {
         Ok(handle)
     }
 
-    /// Exposes this rank's part of a window to the other members, and takes the keys of theirs. An
-    /// error, also one of another member that has no memory, ends the window's communicator.
+    /// Exposes this rank's part of a window to the other members, and receives the keys of theirs.
+    /// An error, also one of another member that has no memory, frees the window's communicator.
     fn open_to_members(
         self: &Arc<Rank>,
         operation: &'static str,
@@ -350,7 +353,7 @@ impl Rank {
         let core = self.lock().objects.comms.get(comm)?.core.clone();
         let mut remote = None;
         let mine = memory.and_then(|memory| {
-            // Where the settings say so, every access is a message.
+            // By request of the user (`WindowPath::Messages`), every access is a message.
             if self.knobs.windows != WindowPath::Messages {
                 remote = Some(self.lock().engine.expose_part(&core, memory)?);
             }
@@ -377,7 +380,7 @@ impl Rank {
         Ok(remote)
     }
 
-    /// Leaves the service of all windows to progress, until there are none.
+    /// Starts a background task that serves all windows, until there are none.
     fn serve_by_task(self: &Arc<Rank>) -> Result<()> {
         if std::mem::replace(&mut self.lock().objects.windows.are_served, true) {
             return Ok(());
@@ -395,7 +398,7 @@ impl Rank {
                     state.engine.tasks.have_background(0);
                     return Poll::Ready(Ok(()));
                 }
-                // A failure ends the job at the next progress.
+                // A failure ends the job at the next progress call.
                 let _ = state.serve_windows();
                 Poll::Pending
             }),
@@ -405,7 +408,7 @@ impl Rank {
         state.engine.messages.requests.detach(id)
     }
 
-    /// `MPI_Win_free`. The window stays if one of its attributes cannot be deleted.
+    /// `MPI_Win_free`. The window stays valid if one of its attributes cannot be deleted.
     ///
     /// # Errors
     /// An epoch is open, an attribute cannot be deleted, or a member is lost.
@@ -435,7 +438,7 @@ impl Rank {
         self.comm_free(comm)
     }
 
-    /// `MPI_Win_attach`: memory that the caller keeps until it has detached it.
+    /// `MPI_Win_attach`. The caller keeps the memory until it has detached it.
     ///
     /// # Errors
     /// The window is not dynamic, or the memory overlaps attached memory.
@@ -477,7 +480,7 @@ impl Engine {
     }
 }
 
-/// The hints of a window whose arguments are valid.
+/// Checks the arguments of a new window, and returns its hints.
 fn checked(spec: &WindowSpec) -> Result<WindowHints> {
     if spec.disp_unit <= 0 {
         let detail = format!("disp_unit is {}; it must be greater than 0", spec.disp_unit);

@@ -15,8 +15,9 @@ const LOCK_EXCLUSIVE: i32 = 301;
 const LOCK_SHARED: i32 = 302;
 
 impl Rank {
-    /// `MPI_Win_lock`. It waits for the lock only where loads and stores may follow: at this rank
-    /// and in shared windows. Elsewhere accesses wait for it at the target.
+    /// `MPI_Win_lock`. It waits for the lock only if loads and stores may follow: for this rank's
+    /// own part, in mapped memory, and in shared windows. Elsewhere the accesses wait for the lock
+    /// at the target.
     ///
     /// # Errors
     /// Another epoch is open, an argument is invalid, or the target is lost.
@@ -69,7 +70,7 @@ impl Rank {
         Ok(())
     }
 
-    /// Waits for a window lock in memory that the members map.
+    /// Waits for a window lock whose words are in mapped memory.
     fn wait_for_ticket(
         &self,
         operation: &'static str,
@@ -94,7 +95,7 @@ impl Rank {
         waited
     }
 
-    /// Takes the shared locks of all members, one after the other, in memory that they map.
+    /// Acquires the shared locks of all members, one after another, in mapped memory.
     fn lock_all_in_memory(&self, operation: &'static str, win: u32) -> Result<()> {
         let members = self.lock().objects.windows.get(win)?.core.size() as u32;
         for target in 0..members {
@@ -108,8 +109,8 @@ impl Rank {
         Ok(())
     }
 
-    /// Ends an epoch of locks in memory that the members map: of one target, or of all. False: they
-    /// do not map the window.
+    /// Ends an epoch of locks in mapped memory: of one target, or of all (`None`). Returns false if
+    /// the members do not map the window.
     fn unlock_in_memory(&self, win: u32, target: Option<u32>) -> Result<bool> {
         let is_due = self.lock().with_window(win, |window, ports| {
             let Some(direct) = &mut window.direct else {

@@ -1,4 +1,4 @@
-//! Facts of windows: groups, attached and shared memory, error handlers.
+//! Queries and settings of windows: groups, detached and shared memory, error handlers.
 
 use crate::comm::bare;
 use crate::state::Objects;
@@ -22,8 +22,8 @@ impl Objects {
         self.windows.get_mut(win)?.memory.detach(start)
     }
 
-    /// `MPI_Win_shared_query`: address in this rank's memory, size and unit of a member's part. The
-    /// address is zero and the size too, if the memory is not shared.
+    /// `MPI_Win_shared_query`: the address of a member's part in this rank's memory, its size and
+    /// its displacement unit. Address and size are zero if the memory is not shared.
     ///
     /// # Errors
     /// The window is dynamic, or has no such member.
@@ -73,7 +73,7 @@ impl Objects {
         Ok(())
     }
 
-    /// `MPI_Win_get_errhandler`: a handle that the user is to free.
+    /// `MPI_Win_get_errhandler`: a new handle that the user must free.
     ///
     /// # Errors
     /// The handle is invalid.
@@ -83,7 +83,7 @@ impl Objects {
         Ok(handle)
     }
 
-    /// The window whose operation's request failed with this context.
+    /// The window to which the context of a failed request belongs.
     pub fn window_of(&self, context: u64) -> Option<u32> {
         self.windows.handle_of(bare(context))
     }

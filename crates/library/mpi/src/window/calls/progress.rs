@@ -1,5 +1,5 @@
-//! The progress thread of windows: it runs while a window exists whose operations need their target
-//! though that makes no calls.
+//! The progress thread of windows. It runs while a window exists whose operations need the target's
+//! processor even when the target makes no MPI calls.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::window::Assistance;
 use crate::{Error, Result};
 
-/// A rank, as its progress thread sees it.
+/// A rank whose progress the progress thread makes.
 #[derive(Clone, Copy)]
 struct OnThread<'a>(&'a Rank);
 
@@ -46,7 +46,7 @@ impl Party for OnThread<'_> {
         state.engine.messages.has_work()
     }
 
-    /// Tasks may run functions of the program, so they wait for its next call.
+    /// False: tasks may run functions of the program, so they wait for its next MPI call.
     fn has_tasks(_: &State) -> bool {
         false
     }
@@ -55,7 +55,7 @@ impl Party for OnThread<'_> {
         false
     }
 
-    /// A rank that computes does not answer its launcher.
+    /// Does nothing: the progress thread does not answer the launcher's requests for a report.
     fn attend(&self) -> Result<()> {
         Ok(())
     }
@@ -105,8 +105,8 @@ impl Rank {
             let Some(rank) = rank.upgrade() else {
                 return false;
             };
-            // The rank's next progress raises the error, or fails in the same manner.
-            rank.waiter.look(&OnThread(&rank), watch).is_ok()
+            // The rank's next progress call raises the error, or fails in the same manner.
+            rank.waiter.step(&OnThread(&rank), watch).is_ok()
         });
         match thread {
             Ok(thread) => self.lock().objects.windows.thread = Assistance::Thread(Box::new(thread)),
@@ -139,8 +139,9 @@ impl Rank {
 }
 
 impl State {
-    /// Computes for `nanos` nanoseconds of virtual time before the next call, and plays the
-    /// progress thread meanwhile: what arrives interrupts the computing, which ends so much later.
+    /// Computes for `nanos` nanoseconds of virtual time before the next call, and simulates the
+    /// progress thread meanwhile: each arrival interrupts the computing, which ends later by the
+    /// time of serving it.
     #[cold]
     pub(crate) fn compute_beside_thread(&mut self, nanos: u64) {
         self.engine.router.machine().begin_computing(nanos);
@@ -149,7 +150,8 @@ impl State {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    // The rank's next progress raises an error that concerns it as a whole.
+                    // The rank's next progress call raises an error that concerns the rank as a
+                    // whole.
                     let _ = OnThread::contain(self, error);
                     return;
                 }

@@ -12,7 +12,7 @@ use crate::window::calls::wait::Missing;
 use crate::window::{Access, Flavor, Place, Window};
 use crate::{Class, Error, PROC_NULL, Result, UNDEFINED};
 
-/// Assertions, with the ABI's values.
+/// Values of the argument `assert` (MPI 5.0 §12.5.5), as in the ABI.
 pub(super) mod assertion {
     pub(in crate::window::calls) const NOCHECK: i32 = 1024;
     pub(super) const NOPRECEDE: i32 = 2048;
@@ -22,7 +22,7 @@ pub(super) mod assertion {
 }
 use assertion::*;
 impl Objects {
-    /// The members of a group, by their ranks in a window.
+    /// The ranks in a window of the members of a group.
     fn ranks_in(&self, window: &Window, group: u32) -> Result<Vec<u32>> {
         let members = &self.groups.get(group)?.members;
         let everyone: Vec<i32> = (0..members.len() as i32).collect();
@@ -38,8 +38,8 @@ impl Objects {
 }
 
 impl Rank {
-    /// Starts an operation on a window, as [`State::access_window`] does. Where that shortens it,
-    /// it waits for the lock of its epoch before, as `MPI_Win_lock` may do too.
+    /// Starts an operation on a window, as [`State::access_window`] does. If that makes the
+    /// operation faster, it first waits for the lock of its epoch, as `MPI_Win_lock` may also do.
     ///
     /// # Errors
     /// An argument is invalid, no epoch allows the operation, or the target is lost.
@@ -51,7 +51,7 @@ impl Rank {
         (access, place): (&Access, &Place),
         wants_request: bool,
     ) -> Result<Option<RequestId>> {
-        // Without a thread the grant would wait for a call of the target.
+        // Without a progress thread the grant would wait for an MPI call of the target.
         if state.objects.windows.has_thread()
             && state.engine.router.machine().abilities().runs_threads
         {
@@ -156,7 +156,7 @@ impl Rank {
             window.epochs.post(origins.clone(), me)?;
             if assert & NOCHECK == 0 {
                 for &origin in &origins {
-                    window.tell_post(ports, origin);
+                    window.notify_post(ports, origin);
                 }
             }
             Ok(())
@@ -210,7 +210,7 @@ impl Rank {
         Ok(ended.is_some())
     }
 
-    /// `MPI_Win_flush` and `MPI_Win_flush_all`, by `rank`: `None` for all targets.
+    /// `MPI_Win_flush` of the target `rank`, or, for `None`, `MPI_Win_flush_all`.
     ///
     /// # Errors
     /// No target is locked, an access has failed, or a target is lost.
@@ -226,7 +226,7 @@ impl Rank {
         state.objects.windows.get_mut(win)?.report()
     }
 
-    /// `MPI_Win_flush_local` and `MPI_Win_flush_local_all`, by `rank`: `None` for all targets.
+    /// `MPI_Win_flush_local` of the target `rank`, or, for `None`, `MPI_Win_flush_local_all`.
     ///
     /// # Errors
     /// No target is locked, an access has failed, or a target is lost.
@@ -249,8 +249,8 @@ impl Rank {
         state.objects.windows.get_mut(win)?.report()
     }
 
-    /// `MPI_Win_sync`: the memory of a window is one with that of its processor. Arrived accesses
-    /// are applied.
+    /// `MPI_Win_sync`: orders loads and stores of this rank, and applies the accesses that have
+    /// arrived.
     ///
     /// # Errors
     /// The handle is invalid, or progress failed.
@@ -262,8 +262,8 @@ impl Rank {
         Ok(())
     }
 
-    /// The target of a flush, or all. `None`: no operation is outstanding, because all members map
-    /// the window or the target is `MPI_PROC_NULL`.
+    /// The target of a flush; `Some(None)` for all targets. `None`: no operation is outstanding,
+    /// because all members map the window or the target is `MPI_PROC_NULL`.
     fn flushed(&self, win: u32, rank: Option<i32>) -> Result<Option<Option<u32>>> {
         let mut state = self.lock();
         let window = state.objects.windows.get_mut(win)?;
@@ -283,7 +283,7 @@ impl Rank {
         Ok(None)
     }
 
-    /// Waits until all operations on a target, or on all, are applied.
+    /// Waits until all operations on a target, or on all targets (`None`), are applied.
     fn end_operations(&self, operation: &'static str, win: u32, target: Option<u32>) -> Result<()> {
         self.lock()
             .with_window(win, |window, ports| window.ask_ends(ports, target))?;
@@ -303,7 +303,7 @@ impl Rank {
     }
 }
 
-/// Finds whether a procedure takes these assertions.
+/// Checks that a procedure accepts these assertions: the bits of `allowed`.
 pub(super) fn allow(assert: i32, allowed: i32) -> Result<()> {
     match assert & !allowed {
         0 => Ok(()),

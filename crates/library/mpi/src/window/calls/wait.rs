@@ -1,4 +1,4 @@
-//! Waits for the members of a window.
+//! Waits for other members of a window.
 
 use crate::Result;
 use crate::matching::Key;
@@ -10,13 +10,13 @@ use crate::window::{Ports, Window};
 /// The event that a wait for members of a window still needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// Nothing: the wait ends.
+    /// Nothing is missing: the wait ends.
     Nothing,
-    /// An answer of this member.
+    /// A message from this member has not arrived.
     Member(u32),
-    /// A change in memory that any member can make.
+    /// A change of shared memory, which any member can make.
     Anyone,
-    /// The end of transfers that have requests.
+    /// The completion of requests, which progress brings about.
     Progress,
 }
 
@@ -35,12 +35,12 @@ impl From<bool> for Missing {
     }
 }
 
-/// The message that a wait awaits.
+/// The message for which a wait is registered, so that the loss of its sender ends the wait.
 #[derive(Default)]
 struct AwaitedKey(Option<Key>);
 
 impl AwaitedKey {
-    /// Awaits this message from now on, so that the loss of its sender is noticed.
+    /// Registers this message as awaited instead of the previous one; `None` registers no message.
     fn set(&mut self, state: &mut State, key: Option<Key>) {
         if self.0 == key {
             return;

@@ -1,22 +1,22 @@
-//! Windows and the progress thread: which of them need it, and what they tell of it.
+//! Windows and the progress thread: which windows need it, and what they report about it.
 
 use super::{AccessKind, Assistance, Flavor, Progressor, Progressors, Window};
 use crate::Result;
 use crate::window::Windows;
 
-/// The info key by which a window tells who makes progress.
+/// The info key with which a window reports who makes progress for its operations.
 const KEY: &str = "fishplate_progress";
 
 impl Window {
-    /// This kind of operations needs the processor of its target.
+    /// True if operations of this kind need the processor of their target.
     fn needs_target(&self, kind: AccessKind) -> bool {
         // In mapped memory, window locks and locks of stripes are words of that memory.
         let (AccessKind::Put | AccessKind::Get | AccessKind::Accumulate | AccessKind::Lock) = kind;
         self.direct.is_none()
     }
 
-    /// Other members may need this rank at any time, whatever it does. Without locks, every epoch
-    /// ends in a call of each target.
+    /// True if other members may need this rank's processor at any time, even while it makes no MPI
+    /// calls. Without locks, every epoch ends with a call of each target.
     pub(crate) fn needs_thread(&self) -> bool {
         let mut kinds = AccessKind::ALL.into_iter();
         let needs_target = kinds.any(|kind| self.needs_target(kind));
@@ -25,22 +25,22 @@ impl Window {
 }
 
 impl Windows {
-    /// A window needs the progress thread.
+    /// True if a window needs the progress thread.
     pub(crate) fn need_thread(&self) -> bool {
         self.with_thread > 0
     }
 
-    /// A progress thread serves the windows that need it.
+    /// True if a progress thread, real or modelled, serves the windows that need it.
     pub(crate) fn has_thread(&self) -> bool {
         !matches!(self.thread, Assistance::None)
     }
 
-    /// True if the progress thread is one of virtual time.
+    /// True if the progress thread is a modelled one in virtual time.
     pub(crate) fn has_modelled_thread(&self) -> bool {
         matches!(self.thread, Assistance::Modelled)
     }
 
-    /// The agent that makes progress for a window, for each kind of operations.
+    /// For each kind of operations on a window: who makes progress for them at the target.
     fn progressors(&self, window: &Window) -> Progressors {
         let has_thread = self.has_thread() && window.needs_thread();
         AccessKind::ALL.map(|kind| match (window.needs_target(kind), has_thread) {
@@ -78,7 +78,8 @@ impl Windows {
         }
     }
 
-    /// The windows that this rank has made: flavour, who makes progress, and their number.
+    /// The windows that this rank has made: flavour, who makes progress, and the number of such
+    /// windows.
     pub fn made(&self) -> &[(Flavor, Progressors, u64)] {
         &self.made
     }

@@ -1,5 +1,5 @@
 //! The notes of accesses to a window, for a check of conflicts after the job (crate `rma_check`).
-//! Only a modelled machine keeps notes; elsewhere nothing here is called.
+//! Only a modelled machine records notes; elsewhere this code is not called.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,8 @@ use super::{Access, Place, Window};
 use crate::{PROC_NULL, Result};
 
 impl Window {
-    /// The number of the window, which its members share and no other window has.
+    /// The number by which notes of accesses name the window: equal on all members, and unlike that
+    /// of any other window.
     pub(crate) fn noted_number(&self) -> u64 {
         let first = self.core.members.world(0).unwrap_or(0);
         self.core.context << 20 ^ first as u64
@@ -21,7 +22,7 @@ impl Window {
         self.core.members.world(member as usize).unwrap_or(0) as u32
     }
 
-    /// The notes of an access that has started: one for each group of runs.
+    /// The notes of an access that has started: one for each group of contiguous ranges of bytes.
     pub(crate) fn noted_access(
         &self,
         access: &Access,
@@ -64,7 +65,7 @@ impl Window {
         Ok(all.into_iter().map(note).collect())
     }
 
-    /// The window has some of these bytes of this rank.
+    /// True if some of these bytes of this rank belong to the window.
     pub(crate) fn holds(&self, start: usize, len: usize) -> bool {
         let meets = |part: &Buffer| {
             let dense = part.as_dense();

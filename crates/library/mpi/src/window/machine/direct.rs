@@ -1,14 +1,15 @@
 //! Operations on a window that all members map: their origin applies them at once, by loads and
-//! stores, and takes window locks in the same memory. The target has no part in them.
+//! stores, and acquires window locks in the same memory. The target has no part in them.
 //!
 //! Invariants:
 //! - an operation is complete at its origin and at its target when it returns;
-//! - an accumulate changes an element only under the locks of the element's stripes;
+//! - an accumulate changes an element only under the locks of the element's stripes, parts of the
+//!   window with one lock each;
 //! - no target of such a window is accessed by messages;
 //! - an operation of this rank that loads does so after all stores that a flush has followed. A
-//!   fence for that is as costly as a put, so it waits for the first such load; a lock of a stripe,
-//!   whose taking is a fence, needs none. Loads of the program are in order after `MPI_Win_sync`,
-//!   and where it has asked for memory of others.
+//!   fence for that costs as much as a put, so it is delayed until the first such load; acquiring
+//!   the lock of a stripe is a fence itself. Loads of the program are ordered after `MPI_Win_sync`,
+//!   and after every flush once the program has queried the memory of others.
 
 pub(super) mod near_place;
 
@@ -22,27 +23,28 @@ use super::locks::LockKind;
 use super::operation::{Access, Place, compares, operand};
 use crate::{Class, Error, Result};
 
-/// Bytes of a word.
+/// Bytes of a word, the unit of atomic accumulates.
 const WORD: usize = 8;
-/// Bytes that one step of an accumulate changes where data are not one run.
+/// Bytes that one step of an accumulate changes if the data are not contiguous.
 const PIECE: usize = 4096;
-/// Flushes and unlocks between two rounds of progress: they wait for nobody, so a program that
-/// polls by them would never end the messages of others.
+/// The number of flushes and unlocks between two calls of progress: they do not wait, so a program
+/// that polls by them would otherwise never complete the messages of others.
 const PER_PROGRESS: u32 = 64;
 
-/// The state of such a window at one member.
+/// The state of a mapped window at one member.
 #[derive(Debug)]
 pub(crate) struct Direct {
     pub(crate) memory: WindowMemory,
-    /// Accumulates are of words only, by atomics of the processor.
+    /// True if accumulates are only of 8-byte words, by atomic instructions of the processor.
     pub(crate) words: bool,
-    /// The program loads from memory of others, and a flush orders its loads too.
+    /// True if the program loads from memory of others itself, so that a flush must order its loads
+    /// too.
     is_loaded: bool,
-    /// Stores have been made that no flush follows.
+    /// True if stores have been made that no flush has followed.
     has_stored: bool,
-    /// A flush has followed stores, and no fence that orders later loads.
+    /// True if a flush has followed stores, but no fence has ordered later loads after them yet.
     owes_fence: bool,
-    /// Synchronisations since the last round of progress.
+    /// The number of synchronisations since the last call of progress.
     synchronised: u32,
 }
 
@@ -146,7 +148,8 @@ impl Direct {
         Ok(())
     }
 
-    /// The next bytes that an accumulate changes at once, and their stripes.
+    /// The number of bytes that an accumulate changes in the next step, and the stripes (parts of
+    /// the window with one lock each) in which they lie.
     #[inline]
     fn piece(
         &self,
@@ -178,7 +181,7 @@ impl Direct {
         let len = left.min(short);
         let segments = sides.there.slice(position, len).segments(0, usize::MAX);
         let stripes = segments.into_iter().map(|(address, len)| {
-            // Segments lie in the part, by the check of the whole.
+            // Segments lie in the part: the whole access has been checked.
             self.memory.stripes(address - start, len)
         });
         (len, stripes.fold(Stripes::default(), Stripes::and))
@@ -223,7 +226,7 @@ impl Direct {
         )
     }
 
-    /// An accumulate in a window whose accumulates are of words only.
+    /// An accumulate in a window whose accumulates are only of 8-byte words.
     #[cold]
     fn accumulate_words(
         &self,
@@ -253,7 +256,7 @@ impl Direct {
         Ok(())
     }
 
-    /// A compare-and-swap in such a window.
+    /// A compare-and-swap in a window whose accumulates are only of 8-byte words.
     #[inline]
     fn swap_word(
         &self,
@@ -275,7 +278,8 @@ impl Direct {
         Ok(())
     }
 
-    /// Orders all operations of this rank before all that follow. True: a round of progress is due.
+    /// Orders all operations of this rank before all that follow. Returns true if the caller must
+    /// make progress.
     #[inline]
     pub(crate) fn synchronise(&mut self) -> bool {
         fence(Ordering::AcqRel);
@@ -287,7 +291,8 @@ impl Direct {
         self.synchronised >= PER_PROGRESS
     }
 
-    /// Orders later loads after stores that a flush has followed.
+    /// Issues the delayed fence, if one is due: it orders later loads after stores that a flush has
+    /// followed.
     #[inline(always)]
     fn pay_fence(&mut self) {
         if std::mem::take(&mut self.owes_fence) {
@@ -295,24 +300,24 @@ impl Direct {
         }
     }
 
-    /// Stores follow under the lock of a stripe, which has been a fence.
+    /// Records that stores follow under the lock of a stripe, whose acquisition has been a fence.
     #[inline(always)]
     fn stores_under_lock(&mut self) {
         (self.has_stored, self.owes_fence) = (true, false);
     }
 
-    /// The program has asked for memory of others, and may load from it.
+    /// Records that the program has queried the memory of others, and may load from it.
     pub(crate) fn is_loaded(&mut self) {
         self.is_loaded = true;
     }
 
-    /// A round of progress follows.
+    /// Records that the caller makes progress.
     pub(crate) fn progresses(&mut self) {
         self.synchronised = 0;
     }
 }
 
-/// The error of an accumulate that is none of those that the program has promised.
+/// The error of an accumulate that breaks the program's promise of word accumulates.
 #[cold]
 fn unpromised() -> Error {
     Error::new(
@@ -324,14 +329,14 @@ fn unpromised() -> Error {
     )
 }
 
-/// The place of a compare-and-swap.
+/// The position of a compare-and-swap in the target's part.
 struct Swapped<'a> {
     part: &'a Buffer,
     offset: usize,
 }
 
 impl Swapped<'_> {
-    /// Swaps, under the lock of the place.
+    /// Compares and swaps, under the lock of the stripe.
     #[inline]
     fn swap(&self, bytes: usize, [compare, origin, result]: [&Buffer; 3]) -> Result<()> {
         const LONGEST: usize = 32;
@@ -350,7 +355,7 @@ impl Swapped<'_> {
     }
 }
 
-/// The memory of an accumulate: elements at the target, and at the origin.
+/// The memory of an accumulate: the elements at the target, and operands and result at the origin.
 struct Sides<'a> {
     there: &'a Buffer,
     operands: Option<Buffer>,

@@ -1,8 +1,8 @@
 //! The rules of epochs (MPI 5.0 §12.5): which synchronisation may follow which, and which targets a
 //! rank may access. A pure state machine: it sends nothing.
 //!
-//! A fence opens an access epoch only if accesses follow, so another kind of epoch may begin after
-//! a fence that nothing followed.
+//! A fence opens an access epoch only if accesses follow it, so another kind of epoch may begin
+//! directly after a fence.
 
 use std::collections::BTreeMap;
 
@@ -22,29 +22,29 @@ pub(crate) struct Epochs {
 enum Access {
     #[default]
     None,
-    /// A fence has been called; `used`: accesses followed.
+    /// `MPI_Win_fence` has been called. `used`: accesses have followed.
     Fence { used: bool },
     /// `MPI_Win_start` named these targets.
     Start(Vec<u32>),
-    /// Locked targets.
+    /// `MPI_Win_lock` has locked these targets.
     Locks(BTreeMap<u32, Held>),
-    /// All targets are locked, shared.
+    /// `MPI_Win_lock_all` has locked all targets, shared.
     LockAll { nocheck: bool },
 }
 
-/// A lock as its origin asked for it.
+/// A lock that the origin has requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) kind: LockKind,
-    /// `MPI_MODE_NOCHECK`: nobody holds a conflicting lock, so none is taken.
+    /// True for `MPI_MODE_NOCHECK`: nobody holds a conflicting lock, so none is acquired.
     pub(crate) nocheck: bool,
 }
 
 impl Epochs {
-    /// An access to a target.
+    /// Checks that the epoch allows an access to a target, and records the access.
     ///
     /// # Errors
-    /// No epoch allows it.
+    /// No open epoch allows it.
     #[inline]
     pub(crate) fn access(&mut self, target: u32) -> Result<()> {
         let allowed = match &mut self.access {
@@ -85,7 +85,7 @@ impl Epochs {
         }
     }
 
-    /// The lock under which a target is accessed.
+    /// The lock under which a target is accessed; `None` outside of lock epochs.
     pub(crate) fn lock_of(&self, target: u32) -> Option<Held> {
         match &self.access {
             Access::Locks(locks) => locks.get(&target).copied(),
@@ -97,13 +97,14 @@ impl Epochs {
         }
     }
 
-    /// The epoch is one of `MPI_Win_lock` at this target, and begins with the lock's grant.
+    /// True if the epoch is one of `MPI_Win_lock` at this target, and begins only when the lock is
+    /// granted.
     pub(crate) fn awaits_lock(&self, target: u32) -> bool {
         matches!(&self.access, Access::Locks(locks)
             if locks.get(&target).is_some_and(|held| !held.nocheck))
     }
 
-    /// A fence may be called.
+    /// Checks that `MPI_Win_fence` may be called.
     pub(crate) fn check_fence(&self) -> Result<()> {
         self.outside("MPI_Win_fence")?;
         match self.exposure {
@@ -114,7 +115,7 @@ impl Epochs {
         }
     }
 
-    /// A fence has ended; `succeeds`: accesses may follow.
+    /// Records that a fence has ended. `succeeds`: accesses may follow.
     pub(crate) fn fence(&mut self, succeeds: bool) {
         self.access = match succeeds {
             true => Access::Fence { used: false },
@@ -122,14 +123,14 @@ impl Epochs {
         };
     }
 
-    /// `MPI_Win_start`.
+    /// Begins the access epoch of `MPI_Win_start`.
     pub(crate) fn start(&mut self, group: Vec<u32>) -> Result<()> {
         self.begin("MPI_Win_start")?;
         self.access = Access::Start(group);
         Ok(())
     }
 
-    /// `MPI_Win_complete`: the targets of the epoch that ends.
+    /// Ends the access epoch of `MPI_Win_complete`, and returns its targets.
     pub(crate) fn complete(&mut self) -> Result<Vec<u32>> {
         match std::mem::take(&mut self.access) {
             Access::Start(group) => Ok(group),
@@ -143,7 +144,7 @@ impl Epochs {
         }
     }
 
-    /// `MPI_Win_post`.
+    /// Begins the exposure epoch of `MPI_Win_post`.
     pub(crate) fn post(&mut self, group: Vec<u32>, me: u32) -> Result<()> {
         if self.exposure.is_some() {
             return Err(wrong(
@@ -165,7 +166,7 @@ impl Epochs {
         Ok(())
     }
 
-    /// The origins of the exposure epoch.
+    /// The origins of the open exposure epoch. An error if there is none.
     pub(crate) fn exposed(&self, call: &str) -> Result<&[u32]> {
         match &self.exposure {
             Some(group) => Ok(group),
@@ -173,12 +174,12 @@ impl Epochs {
         }
     }
 
-    /// The exposure epoch has ended.
+    /// Records that the exposure epoch has ended.
     pub(crate) fn end_exposure(&mut self) {
         self.exposure = None;
     }
 
-    /// `MPI_Win_lock`.
+    /// Begins the epoch of `MPI_Win_lock`, or adds a target to it.
     pub(crate) fn lock(&mut self, target: u32, held: Held, me: u32) -> Result<()> {
         if let Access::Locks(locks) = &mut self.access {
             if locks.contains_key(&target) {
@@ -198,7 +199,7 @@ impl Epochs {
         Ok(())
     }
 
-    /// A target of `MPI_Win_unlock`.
+    /// Checks that `MPI_Win_unlock` may be called for a target.
     pub(crate) fn check_locked(&self, target: u32) -> Result<()> {
         match &self.access {
             Access::Locks(locks) if locks.contains_key(&target) => Ok(()),
@@ -208,7 +209,7 @@ impl Epochs {
         }
     }
 
-    /// A target has been unlocked.
+    /// Records that a target has been unlocked.
     pub(crate) fn unlock(&mut self, target: u32) {
         if let Access::Locks(locks) = &mut self.access {
             locks.remove(&target);
@@ -218,14 +219,14 @@ impl Epochs {
         }
     }
 
-    /// `MPI_Win_lock_all`.
+    /// Begins the epoch of `MPI_Win_lock_all`.
     pub(crate) fn lock_all(&mut self, nocheck: bool) -> Result<()> {
         self.begin("MPI_Win_lock_all")?;
         self.access = Access::LockAll { nocheck };
         Ok(())
     }
 
-    /// `MPI_Win_unlock_all` may be called.
+    /// Checks that `MPI_Win_unlock_all` may be called.
     pub(crate) fn check_locked_all(&self) -> Result<()> {
         match self.access {
             Access::LockAll { .. } => Ok(()),
@@ -235,12 +236,12 @@ impl Epochs {
         }
     }
 
-    /// All targets have been unlocked.
+    /// Records that all targets have been unlocked.
     pub(crate) fn unlock_all(&mut self) {
         self.access = Access::None;
     }
 
-    /// `MPI_Win_flush` of a target, or of all, may be called.
+    /// Checks that `MPI_Win_flush` of a target, or of all (`None`), may be called.
     pub(crate) fn check_flush(&self, target: Option<u32>) -> Result<()> {
         let allowed = match (&self.access, target) {
             (Access::LockAll { .. }, _) | (Access::Locks(_), None) => true,
@@ -256,7 +257,7 @@ impl Epochs {
         }
     }
 
-    /// The window may be freed.
+    /// Checks that the window may be freed.
     pub(crate) fn check_free(&self) -> Result<()> {
         if self.exposure.is_some() {
             return Err(wrong(
@@ -269,7 +270,7 @@ impl Epochs {
         }
     }
 
-    /// An access epoch other than that of a fence may begin.
+    /// Checks that an access epoch other than that of a fence may begin.
     fn begin(&self, call: &str) -> Result<()> {
         match &self.access {
             Access::Fence { used: true } => Err(wrong(format!(
@@ -279,7 +280,7 @@ impl Epochs {
         }
     }
 
-    /// No access epoch is open, but that of a fence.
+    /// Checks that no access epoch other than that of a fence is open.
     fn outside(&self, call: &str) -> Result<()> {
         match &self.access {
             Access::None | Access::Fence { .. } => Ok(()),
@@ -287,7 +288,7 @@ impl Epochs {
         }
     }
 
-    /// Where in the order of epochs this rank is, for errors.
+    /// The current position in the order of epochs, for error messages.
     fn now(&self) -> &'static str {
         match &self.access {
             Access::None => "outside of an access epoch",

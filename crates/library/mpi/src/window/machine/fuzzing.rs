@@ -1,4 +1,4 @@
-//! The target of the fuzzer for the active messages of an origin.
+//! The fuzz target for the active messages of an origin.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::comm::{Core, Members};
 use crate::p2p::Messages;
 use crate::p2p::protocol::Limits;
 
-/// Bytes around the window, which no message may change.
+/// Bytes before and after the window, which no message may change.
 const MARGIN: usize = 64;
 /// Bytes of the window.
 const SIZE: usize = 256;
 
-/// Messages of an origin, which is this rank itself, and answers of a target.
+/// Applies messages of an origin, which is this rank itself, and answers of a target.
 ///
-/// The promise: no message ends this rank by a panic or changes a byte outside of the window; one
-/// that breaks the protocol is an error.
+/// The promise: no message ends this rank by a panic or changes a byte outside of the window. A
+/// message that breaks the protocol is an error.
 pub(crate) fn run(bytes: &[u8], limits: Limits) {
     let mut script = Script::new(bytes);
     on_a_window(limits, |window, ports| {
@@ -47,7 +47,7 @@ pub(crate) fn run(bytes: &[u8], limits: Limits) {
     });
 }
 
-/// Runs `acts` on a window of a rank that is alone, and compares the bytes around it.
+/// Calls `acts` with a window of a rank that is alone, then checks the bytes around the window.
 fn on_a_window(limits: Limits, acts: impl FnOnce(&mut Window, &mut Ports)) {
     let mut router = Router::alone();
     let mut messages = Messages::new(&mut router, 1, limits);
@@ -78,7 +78,7 @@ fn on_a_window(limits: Limits, acts: impl FnOnce(&mut Window, &mut Ports)) {
     assert!(now[..MARGIN] == [0xa5; MARGIN] && now[SIZE + MARGIN..] == [0xa5; MARGIN]);
 }
 
-/// Sends the bytes that follow a message, as an origin does, and takes all that has come.
+/// Sends the bytes that follow a message, as an origin does, and receives all that has arrived.
 fn follow(window: &mut Window, ports: &mut Ports, bytes: &[u8]) {
     let room = ports.room(bytes.len()).expect("a few bytes");
     room.unpack(0, bytes);
@@ -92,7 +92,7 @@ fn take_all(ports: &mut Ports) {
     while ports.messages.round(ports.router).expect("no peer") {}
 }
 
-/// A description of a type, or any bytes.
+/// A description of a datatype, or arbitrary bytes.
 fn description(script: &mut Script) -> Vec<u8> {
     let mut description = Vec::new();
     if script.is_one_in(3) {
@@ -107,7 +107,7 @@ fn description(script: &mut Script) -> Vec<u8> {
     description
 }
 
-/// A message that is nearly one, or any bytes.
+/// A message that is nearly valid, or arbitrary bytes.
 fn message(script: &mut Script) -> Vec<u8> {
     if script.is_one_in(8) {
         return script.bytes(100).to_vec();
@@ -127,8 +127,8 @@ fn message(script: &mut Script) -> Vec<u8> {
         };
         place.copy_from_slice(&number.to_ne_bytes());
     }
-    // A description of a length that the fuzzer's own limits of memory allow, or one that no system
-    // has memory for.
+    // A description of a length that the fuzzer's own memory limits allow, or of one for which no
+    // system has memory.
     if head[0] == Kind::Describe as u8 {
         let len = match script.number() {
             len if len < 1 << 16 => len,
@@ -139,7 +139,7 @@ fn message(script: &mut Script) -> Vec<u8> {
         head[32..].copy_from_slice(&(data.len() as u64).to_ne_bytes());
     }
     let message = [&head[..], &description, data].concat();
-    // A decoded head comes back as it was.
+    // A decoded head encodes to the bytes from which it was decoded.
     if let Some((decoded, ..)) = Head::decode(&message) {
         assert_eq!(decoded.encode()[..2], head[..2]);
     }
@@ -168,7 +168,7 @@ mod tests {
         head.encode().into()
     }
 
-    /// A byte for the window, of the type that came before.
+    /// A put of one byte at the start of the window, with the type of the previous operation.
     fn put(byte: u8) -> Vec<u8> {
         let head = Head {
             flags: SAME_TYPE,
@@ -200,7 +200,7 @@ mod tests {
             let len = description.len() as u64;
             assert!(window.apply(ports, 0, &describe(len)).unwrap());
             assert!(!window.apply(ports, 0, &put(1)).unwrap());
-            // Neither a flush nor another description overtakes it.
+            // Neither a flush nor another description overtakes the first description.
             let flush = Head::of(Kind::Flush).encode();
             assert!(!window.apply(ports, 0, &flush).unwrap());
             assert!(!window.apply(ports, 0, &describe(len)).unwrap());
@@ -221,12 +221,13 @@ mod tests {
         });
     }
 
-    /// No system has so much memory. The operations of that type fail, and the next type works.
+    /// No system has memory for such a type. The operations of that type fail, and the next type
+    /// works.
     #[test]
     fn a_description_without_memory_for_it_is_an_error_at_the_origin() {
         on_a_window(crate::fuzzing::limits_of_tests(), |window, ports| {
             assert!(window.apply(ports, 0, &describe(1 << 62)).unwrap());
-            // The bytes that follow are taken.
+            // The bytes that follow are received nevertheless.
             follow(window, ports, &[1; 40]);
             for _ in 0..2 {
                 assert!(window.apply(ports, 0, &put(1)).unwrap());

@@ -2,31 +2,31 @@
 
 use crate::{Class, Error, Result};
 
-/// The key of the promise that accumulates are of words only.
+/// The info key that promises that accumulates are only of 8-byte words.
 pub(super) const WORDS: &str = "fishplate_word_accumulates";
 
 /// The hints of a window, with their defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowHints {
-    /// `no_locks`: the window is never locked. Locking it all the same is an error.
+    /// `no_locks`: the window is never locked. A call that locks it is an error.
     no_locks: bool,
     same_size: bool,
     same_disp_unit: bool,
-    /// `alloc_shared_noncontig`: the parts of a shared window begin on pages of their own.
+    /// `alloc_shared_noncontig`: each part of a shared window begins on a page of its own.
     pub(crate) noncontiguous: bool,
     /// `accumulate_ordering`: reported as requested. Accumulates are always in order.
     ordering: String,
     /// `accumulate_ops`: reported as requested. All operations are atomic with each other.
     ops: String,
-    /// `mpi_accumulate_granularity` in bytes, zero for the usual one: the length of a stripe in
+    /// `mpi_accumulate_granularity` in bytes, zero for the default: the length of a stripe in
     /// mapped memory. Elsewhere all accumulates to a target are atomic with each other, and the key
     /// is ignored.
     granularity: u64,
     /// `fishplate_word_accumulates`: every accumulate is a sum, `MPI_NO_OP` or a compare-and-swap
-    /// of integers of 8 bytes that are aligned. In mapped memory they are atomics of the processor
-    /// then, and no others work; elsewhere the key is ignored.
+    /// of aligned 8-byte integers. In mapped memory these are then atomic instructions of the
+    /// processor, and all others are errors; elsewhere the key is ignored.
     words: bool,
-    /// The window exists, so the last two keys cannot change.
+    /// True once the window exists: then `granularity` and `words` no longer change.
     is_settled: bool,
 }
 
@@ -47,10 +47,11 @@ impl Default for WindowHints {
 }
 
 impl WindowHints {
-    /// Takes the keys of an info object. Unknown keys are ignored, as the standard asks.
+    /// Updates the hints from the pairs of an info object. Unknown keys are ignored, as MPI
+    /// requires.
     ///
     /// # Errors
-    /// A value is none of its key.
+    /// A value is not valid for its key.
     pub fn update(&mut self, info: &[(String, String)]) -> Result<()> {
         let mut new = self.clone();
         for (key, value) in info {
@@ -86,23 +87,23 @@ impl WindowHints {
         Ok(())
     }
 
-    /// The window is never locked.
+    /// True if the window is never locked.
     pub(crate) fn no_locks(&self) -> bool {
         self.no_locks
     }
 
-    /// The length of the memory within which accumulates exclude each other.
+    /// Bytes of a stripe, within which accumulates exclude each other; zero for the default.
     pub(crate) fn granularity(&self) -> u64 {
         self.granularity
     }
 
-    /// Accumulates are of words only.
+    /// True if accumulates are only of 8-byte words.
     pub(crate) fn words(&self) -> bool {
         self.words
     }
 
-    /// The window exists: `stripe` is the length of its stripes, if it has any, and `words` whether
-    /// its accumulates are atomics of the processor.
+    /// Records the values in effect once the window exists: `stripe` is the length of its stripes,
+    /// if it has any, and `words` is true if its accumulates are atomic instructions.
     pub(crate) fn settle(&mut self, stripe: Option<u64>, words: bool) {
         self.granularity = match (self.granularity, stripe) {
             (0, _) | (_, None) => 0,
@@ -185,7 +186,7 @@ mod tests {
             let info = hints.info();
             info.into_iter().find(|(known, _)| known == key).unwrap().1
         };
-        // Keys in effect are shown, and do not change afterwards.
+        // The keys show the values in effect, which do not change afterwards.
         for (stripe, words, granularity) in [(Some(8192), true, "8192"), (None, false, "0")] {
             let mut hints = hints.clone();
             hints.settle(stripe, words);

@@ -1,5 +1,5 @@
-//! The memory of a window that other members access straight: it is exposed once, and every member
-//! knows the keys of all.
+//! The memory of a window that other members access without its process: it is exposed once, and
+//! every member has the remote keys of all.
 //!
 //! Invariant: memory without a key is accessed by messages.
 
@@ -9,31 +9,32 @@ use datatype::Buffer;
 use crate::Result;
 use crate::p2p::protocol::Limits;
 
-/// Bytes of the keys of a member in an agreement.
+/// Bytes of a member's remote keys, as members exchange them.
 pub(crate) const KEYS: usize = 2 * KEY;
 const KEY: usize = 1 + RemoteKey::MOST_BYTES;
 
 /// The memory of a window that this rank exposes, and the keys of its members.
 #[derive(Debug, Default)]
 pub(crate) struct Remote {
-    /// For ranks of this host, and for devices.
+    /// This rank's memory, exposed to ranks of this host, and exposed to devices.
     exposures: [Option<Exposure>; 2],
-    /// By member; none where its memory is accessed by messages only.
+    /// The remote keys by member; [`RemoteKey::NONE`] if a member's memory is accessed only by
+    /// messages.
     keys: Box<[RemoteKey]>,
 }
 
-/// The lengths, in bytes, from which accesses to a target go straight to its memory.
+/// The lengths, in bytes, from which accesses to a target are straight, without its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shortest {
     pub(super) put: usize,
     pub(super) get: usize,
-    /// One of several runs.
+    /// The least length of each run of bytes, if an access consists of several runs.
     pub(super) run: usize,
 }
 
 impl Remote {
-    /// Exposes memory to the ranks of this host and to the others, where there are any: each side
-    /// has one of its ranks in `peers`.
+    /// Exposes memory to the ranks of this host, and to the ranks of others. `peers` has a rank of
+    /// this host and a rank of another host, if there are any.
     ///
     /// # Errors
     /// A transport failed.
@@ -54,12 +55,12 @@ impl Remote {
         Ok(remote)
     }
 
-    /// The memory is exposed to devices.
+    /// True if the memory is exposed to devices.
     pub(crate) fn opens_to_devices(&self) -> bool {
         self.exposures[1].is_some()
     }
 
-    /// The keys that the other members need.
+    /// The encoded keys of this rank's memory, for the other members.
     pub(crate) fn own_keys(&self) -> [u8; KEYS] {
         let mut all = [0; KEYS];
         for (place, exposure) in all.chunks_exact_mut(KEY).zip(&self.exposures) {
@@ -73,8 +74,8 @@ impl Remote {
         all
     }
 
-    /// Takes the keys of all members: the world rank, the bytes of its part, and its keys. This
-    /// rank's own keys are for others.
+    /// Stores the keys of all members. `members` has for each its world rank, the bytes of its
+    /// part, and its encoded keys. This rank's own keys are not stored.
     pub(crate) fn take_keys<'a>(
         &mut self,
         router: &Router,
@@ -103,7 +104,7 @@ impl Remote {
         key.filter(|key| !key.is_none())
     }
 
-    /// Ends the exposure. No member accesses the memory any more.
+    /// Ends the exposure. To be called when no member accesses the memory any more.
     ///
     /// # Errors
     /// A transport failed.
@@ -121,9 +122,9 @@ impl Shortest {
         run: usize::MAX,
     };
 
-    /// The lengths from which an access is faster than the exchange of two messages. Messages wait
-    /// for the target's process, which may compute or sleep: where a device needs it not, all
-    /// accesses are the device's.
+    /// The lengths from which a straight access is faster than an exchange of two messages.
+    /// Messages wait for the target's process, which may compute or sleep: if a device does not
+    /// need that process, all accesses are straight.
     pub(super) fn of(peer: &Capabilities, limits: &Limits) -> Shortest {
         let Some(zero_copy) = peer.zero_copy.filter(|zero_copy| zero_copy.read) else {
             return Shortest::NEVER;
@@ -142,7 +143,7 @@ impl Shortest {
                 false => usize::MAX,
             },
             get,
-            // A message carries short runs together.
+            // A message carries several short runs together.
             run: match zero_copy.synchronous {
                 true => get,
                 false => get.max(limits.eager_to(peer)),

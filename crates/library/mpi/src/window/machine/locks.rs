@@ -1,7 +1,8 @@
-//! The locks that origins hold on the window of this rank (MPI 5.0 §12.5.3). Pure: whoever grants
-//! says so.
+//! The locks that origins hold on the window of this rank (MPI 5.0 §12.5.3). A pure state machine:
+//! its caller reports grants.
 //!
-//! Invariant: requests are granted in their order, so a stream of shared locks starves nobody.
+//! Invariant: requests are granted in their order, so a stream of shared locks does not starve
+//! others.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ pub(crate) enum LockKind {
     Exclusive,
 }
 
-/// The holders of a window's lock, and those who wait for it.
+/// The holders of a window's lock, and the queue of origins that wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     holders: Vec<u32>,
@@ -23,23 +24,23 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    /// An origin asks for the lock. It has it once [`holds`](Locks::holds) says so.
+    /// Requests the lock for an origin. It is granted once [`holds`](Locks::holds) returns true.
     pub(crate) fn request(&mut self, origin: u32, kind: LockKind) {
         self.queue.push_back((origin, kind));
         self.admit();
     }
 
-    /// The origin holds the lock, or waits for it.
+    /// True if the origin holds the lock or waits for it.
     pub(crate) fn knows(&self, origin: u32) -> bool {
         self.holds(origin) || self.queue.iter().any(|(other, _)| *other == origin)
     }
 
-    /// The origin holds the lock.
+    /// True if the origin holds the lock.
     pub(crate) fn holds(&self, origin: u32) -> bool {
         self.holders.contains(&origin)
     }
 
-    /// The origin gives its lock up. False: it held none.
+    /// Releases the lock of an origin. Returns false if the origin held none.
     pub(crate) fn release(&mut self, origin: u32) -> bool {
         let Some(at) = self.holders.iter().position(|other| *other == origin) else {
             return false;
@@ -49,7 +50,7 @@ impl Locks {
         true
     }
 
-    /// Grants the lock to those who can have it now.
+    /// Grants the lock to the first origins in the queue that can have it now.
     fn admit(&mut self) {
         while let Some(&(origin, kind)) = self.queue.front() {
             let fits = match kind {

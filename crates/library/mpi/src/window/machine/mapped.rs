@@ -1,4 +1,4 @@
-//! Windows whose memory all members map: the short path to a place, and window locks.
+//! Windows whose memory all members map: the short path of an access, and window locks.
 
 use channel::{MappedMemory, Ticket, WindowMemory};
 
@@ -8,7 +8,7 @@ use super::{Ports, Window};
 
 impl Window {
     /// The bytes at a displacement of a target. `None`: this rank does not map them, or the access
-    /// is an error, as [`start`](Window::start) tells.
+    /// is an error, which [`start`](Window::start) reports.
     #[inline(always)]
     pub(super) fn near(&mut self, rank: i32, disp: isize, bytes: usize) -> Option<NearPlace<'_>> {
         let direct = self.direct.as_deref_mut()?;
@@ -28,8 +28,8 @@ impl Window {
 }
 
 impl Window {
-    /// Asks for the window lock of a target in memory. `None`: this rank has it, or the members do
-    /// not map the window.
+    /// Requests the window lock of a target in mapped memory. `None`: this rank has it at once, or
+    /// the members do not map the window.
     pub(crate) fn request_lock(
         &self,
         ports: &Ports,
@@ -41,20 +41,20 @@ impl Window {
         (!self.is_granted(ports, target, &ticket)).then_some(ticket)
     }
 
-    /// The lock has been granted. Not to be called again then.
+    /// True if the lock has been granted. Not to be called again after that.
     pub(crate) fn is_granted(&self, ports: &Ports, target: u32, ticket: &Ticket) -> bool {
         let Some(direct) = &self.direct else {
             return true;
         };
         let is_granted = direct.memory.is_granted(ticket);
         if is_granted {
-            // A shared lock lets the next one in.
+            // A shared lock admits the next request.
             self.wake(ports, &direct.memory, target);
         }
         is_granted
     }
 
-    /// Gives up the window lock of a target in memory.
+    /// Releases the window lock of a target in mapped memory.
     pub(crate) fn release_lock(&self, ports: &Ports, target: u32, kind: LockKind) {
         if let Some(direct) = &self.direct {
             direct.memory.release(target as usize, kind.into());

@@ -1,7 +1,7 @@
-//! The memory of this rank that a window gives to others.
+//! The memory of this rank that a window exposes to others.
 //!
-//! Invariant: every access of a peer is found here, by bounds that this rank keeps; no number of a
-//! peer becomes an address.
+//! Invariant: every access of a peer is located here, by bounds that this rank keeps; no number of
+//! a peer becomes an address.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,18 @@ use crate::{Class, Error, Result};
 
 /// The memory of a window at this rank.
 pub(crate) enum Memory {
-    /// One run, of which origins give displacements.
+    /// Contiguous memory, within which origins give displacements.
     Run(Buffer),
-    /// Attached regions by their first address, of which origins give addresses.
+    /// Attached regions by their first address. Origins give addresses.
     Attached(BTreeMap<usize, Buffer>),
 }
 
 impl Memory {
-    /// `count` elements of `ty`, `at` bytes from the start of the window, or at this address.
+    /// The memory of `count` elements of `ty`. `at` is in bytes from the start of the window, or an
+    /// address in a dynamic window.
     ///
     /// # Errors
-    /// Some byte is no part of the window.
+    /// Some byte is outside of the window.
     pub(crate) fn find(&self, at: i64, count: usize, ty: &Type) -> Result<Buffer> {
         let found = match self {
             Memory::Run(run) => run.elements_within(at as isize, count, ty),
@@ -44,7 +45,7 @@ impl Memory {
         found.ok_or_else(|| self.outside(at, count, ty))
     }
 
-    /// `MPI_Win_attach`.
+    /// Adds a region, for `MPI_Win_attach`.
     pub(crate) fn attach(&mut self, region: Buffer) -> Result<()> {
         let Memory::Attached(regions) = self else {
             return Err(not_dynamic("MPI_Win_attach"));
@@ -66,7 +67,7 @@ impl Memory {
         Ok(())
     }
 
-    /// `MPI_Win_detach`.
+    /// Removes the region that begins at `start`, for `MPI_Win_detach`.
     pub(crate) fn detach(&mut self, start: usize) -> Result<()> {
         let Memory::Attached(regions) = self else {
             return Err(not_dynamic("MPI_Win_detach"));

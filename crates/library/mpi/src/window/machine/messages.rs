@@ -1,37 +1,39 @@
-//! Active messages: the bytes by which an origin asks a target for an access, and those by which
+//! Active messages: the bytes with which an origin requests an access from a target, and with which
 //! the two synchronise.
 //!
 //! Operations and their synchronisation form one stream from an origin to a target, whose order the
-//! target keeps. Answers and posts form another, which nothing holds up.
+//! target keeps. Answers and posts form another stream, which nothing delays.
 
 use crate::{Class, Error};
 
-/// The tag of the stream of operations.
+/// The tag of the messages from origin to target: operations and the synchronisation that they need
+/// in order.
 pub(super) const OPERATIONS: i32 = 0;
-/// The tag of the stream of answers and posts.
+/// The tag of the messages that do not wait for operations: the target's acknowledgements and
+/// grants, and notifications of `MPI_Win_post`.
 pub(super) const ANSWERS: i32 = 1;
-/// The tag of a long description or long data that follow a message.
+/// The tag of a long type description, or of long data, sent after the message of an operation.
 pub(super) const FOLLOWING: i32 = 0;
-/// The tag of data that an operation returns.
+/// The tag of the data that an operation returns to its origin.
 pub(super) const RETURNED: i32 = 1;
 
-/// Bytes of data that an operation carries, at most: longer vectors are cut, and longer puts
-/// follow as messages of their own.
+/// The most bytes of data in one operation. Longer vectors are cut; longer puts are sent as
+/// separate messages.
 pub(super) const PIECE: usize = 64 << 10;
-/// Bytes of a message that waits in memory of its own, at most.
+/// The greatest length of a message that is kept in a memory allocation of its own, in bytes.
 pub(super) const SHORT: usize = 1 << 10;
-/// Bytes of the description of a type that an operation carries, at most: longer ones follow as
-/// messages of their own. The memory of a type with a description of this length is still so little
-/// that the library allocates it like any other memory.
+/// The longest description of a type in an operation, in bytes. A longer one is sent as a separate
+/// message. A type with a description of this length needs so little memory that the library
+/// allocates it like any other memory.
 pub(super) const DESCRIPTION: usize = 2 << 20;
-/// Bytes of memory that a type takes for each byte of its description, at most, while it is made:
-/// measured 15.4, blocks of a type that is no run.
+/// The greatest number of bytes of memory that a type needs for each byte of its description, while
+/// it is made: 15.4 were measured, with blocks of a type that is not contiguous.
 pub(super) const MADE: usize = 16;
-/// Bytes of an operation, at most.
+/// The longest message of an operation, in bytes.
 pub(super) const LONGEST: usize = HEAD + DESCRIPTION + 2 * PIECE;
-/// Operations of an origin that its target has not acknowledged, at most.
+/// The greatest number of messages of an origin that its target has not acknowledged.
 pub(super) const CREDIT: u64 = 64;
-/// The longest text of an error that travels, in bytes.
+/// The longest text of an error in a message, in bytes.
 const TEXT: usize = 500;
 
 macro_rules! codes {
@@ -53,38 +55,38 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The kind of a message in the stream of operations.
+    /// The kind of a message from an origin to a target.
     Kind {
-        /// Data for the window.
+        /// Data for the window, in this message.
         Put = 1,
-        /// Data for the window that follow in a message of their own.
+        /// A put whose data are sent as a separate message behind this one.
         LongPut = 2,
         /// A request for data of the window.
         Get = 3,
-        /// Operands.
+        /// Operands of an accumulate.
         Accumulate = 4,
-        /// Operands, for which the old contents are returned.
+        /// Operands of an accumulate that returns the old contents.
         GetAccumulate = 5,
-        /// A value to compare with and a new one; the old contents are returned.
+        /// A value to compare with and a new value. The old contents are returned.
         CompareAndSwap = 6,
-        /// The type of the operations behind it, which follows in a message of its own.
+        /// The type of the following operations. Its description is sent as a separate message.
         Describe = 7,
-        /// The origin asks for the lock. Later operations wait for it.
+        /// A request for the lock. Later messages of the origin wait for the grant.
         Lock = 16,
-        /// The origin gives the lock up, and asks for the answer `Synced`.
+        /// A release of the lock, and a request for the answer `Synced`.
         Unlock = 17,
-        /// The origin asks for the answer `Synced`.
+        /// A request for the answer `Synced`.
         Flush = 18,
-        /// The origin ends its access epoch of `MPI_Win_start`.
+        /// The end of the origin's access epoch of `MPI_Win_start`.
         Complete = 19,
     }
 }
 
-/// The operation takes the type of the operation before it in the stream.
+/// Flag: the operation has the type of the previous operation in the stream.
 pub(super) const SAME_TYPE: u8 = 1;
-/// The lock is exclusive.
+/// Flag: the requested lock is exclusive.
 pub(super) const EXCLUSIVE: u8 = 2;
-/// The origin waits until it has the lock.
+/// Flag: the origin waits for the lock, so the target must report the grant.
 pub(super) const WAITS: u8 = 4;
 
 /// The head of a message in the stream of operations. The description of the target's type and the
@@ -92,18 +94,18 @@ pub(super) const WAITS: u8 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: Kind,
-    /// The handle of a predefined operation.
+    /// The handle of a predefined operation, in accumulates.
     pub(super) op: u16,
     pub(super) flags: u8,
-    /// Bytes of the description of the type.
+    /// Bytes of the description of the type; 0 with [`SAME_TYPE`].
     pub(super) description: u32,
-    /// Bytes from the start of the window, or an address.
+    /// The position at the target: bytes from the start of the window, or an address.
     pub(super) at: i64,
-    /// Elements of the type at the target.
+    /// The number of elements of the type at the target.
     pub(super) count: u64,
-    /// Bytes of the packed form of those elements before the data.
+    /// The position of the data in the packed form of the elements at the target, in bytes.
     pub(super) position: u64,
-    /// Bytes of data or of a type, of this message or of the one that follows or returns.
+    /// Bytes of data, or of a description, in this message or in the one that follows or returns.
     pub(super) len: u64,
 }
 
@@ -111,7 +113,7 @@ pub(super) struct Head {
 pub(super) const HEAD: usize = 40;
 
 impl Head {
-    /// A head without a target.
+    /// A head of this kind whose other fields are zero.
     pub(super) fn of(kind: Kind) -> Head {
         Head {
             kind,
@@ -138,7 +140,8 @@ impl Head {
         bytes
     }
 
-    /// The head, the description of the type and the data of a message. `None`: it is none.
+    /// Decodes a message into its head, the description of the type and the data. `None`: the bytes
+    /// are not a valid message.
     pub(super) fn decode(bytes: &[u8]) -> Option<(Head, &[u8], &[u8])> {
         let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
         let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| head[at + byte]));
@@ -158,14 +161,14 @@ impl Head {
         let (description, data) = rest.split_at_checked(head.description as usize)?;
         let carries = match head.kind {
             Kind::Put | Kind::Accumulate | Kind::GetAccumulate => true,
-            // Both values of a compare-and-swap.
+            // The data of a compare-and-swap are two values of equal length.
             Kind::CompareAndSwap => {
                 return (data.len() % 2 == 0).then_some((head, description, data));
             }
             _ => false,
         };
         let fits = match carries {
-            // Without an operation that reads them, operands stay with the origin.
+            // If the operation does not read operands, they are not sent.
             true => data.is_empty() || data.len() as u64 == head.len,
             false => data.is_empty(),
         };
@@ -174,7 +177,7 @@ impl Head {
 }
 
 codes! {
-    /// The code of an answer.
+    /// The code of an [`Answer`] in its message.
     Code {
         Post = 1,
         Processed = 2,
@@ -184,14 +187,15 @@ codes! {
     }
 }
 
-/// A message in the stream of answers and posts.
+/// A message from a target to an origin, or a notification of `MPI_Win_post`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Answer {
     /// The sender exposes its window to the receiver.
     Post,
-    /// The target has processed so many messages of the stream of operations.
+    /// The number of messages of the stream of operations that the target has processed.
     Processed(u64),
-    /// The target has ended all operations before a flush, an unlock or the end of an epoch.
+    /// The target has completed all operations before a flush or an unlock. The number is that of
+    /// processed messages.
     Synced(u64),
     /// The target has granted the lock.
     Granted,
@@ -216,7 +220,7 @@ impl Answer {
         bytes
     }
 
-    /// `None`: the bytes are no answer.
+    /// Decodes an answer. `None`: the bytes are not a valid answer.
     pub(super) fn decode(bytes: &[u8]) -> Option<Answer> {
         let (code, rest) = bytes.split_first()?;
         let (number, text) = rest.split_first_chunk()?;

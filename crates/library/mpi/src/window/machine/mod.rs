@@ -1,25 +1,26 @@
-//! Windows: memory that ranks open to each other's accesses (MPI 5.0 §12). Data and machines; the
-//! procedures are in `calls`.
+//! Windows: memory that ranks open to each other's accesses (MPI 5.0 §12). Data and state machines;
+//! the procedures are in `calls`.
 //!
 //! Operations travel as active messages over the point-to-point messages of the library, in a
-//! context apart. The target applies them within its progress; long data go straight from memory to
-//! memory as messages of their own. So accumulates of all origins are atomic with each other, and
-//! in order. Where all members map the memory of a window, their loads and stores take the place of
-//! these messages.
+//! context of their own. The target applies them within its progress; long data are separate
+//! messages that go directly from memory to memory. So accumulates of all origins are atomic with
+//! each other, and in order. If all members map the memory of a window, loads and stores of the
+//! origin replace these messages.
 //!
-//! - `direct`: operations in memory that all members map; `mapped`: its windows, and their locks;
+//! - `direct`: operations in memory that all members map; `mapped`: windows with such memory, and
+//!   their locks;
 //! - `epoch`: which synchronisation may follow which;
-//! - `locks`: who holds the lock of this rank's window;
+//! - `locks`: the holders of the lock of this rank's window;
 //! - `memory`: bounds of every access;
-//! - `messages`: the bytes on the way;
+//! - `messages`: the encoding of active messages;
 //! - `operation`: operations and their checks;
 //! - `peers`: the outstanding operations of each member; `origin` and `target`: the two sides;
 //!   `outgoing`: the messages of the origin;
-//! - `straight`: puts and gets straight to the memory of a target, by devices or by the kernel;
-//!   `keys`: that memory;
+//! - `straight`: puts and gets without the target's process, by devices or by the kernel; `keys`:
+//!   the remote keys that they need;
 //! - `progress`: who makes progress at the target; `assisted`: windows with a progress thread;
 //! - `hints`: info keys;
-//! - `checked`: what is noted for a check of conflicts.
+//! - `checked`: the notes for a check of conflicts.
 
 mod assisted;
 mod checked;
@@ -72,7 +73,7 @@ use crate::{ANY_SOURCE, Class, Error, Result};
 /// `MPI_WIN_NULL`, with the ABI's value.
 pub const NULL: u32 = 0x110;
 
-/// Flavours of windows, with the ABI's values.
+/// The flavour of a window, with the ABI's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Flavor {
@@ -87,7 +88,7 @@ pub enum Flavor {
 }
 
 impl Flavor {
-    /// The procedure that makes such windows, in texts.
+    /// The procedure that makes windows of this flavour, for texts.
     pub fn name(self) -> &'static str {
         match self {
             Flavor::Create => "MPI_Win_create",
@@ -102,7 +103,7 @@ impl Flavor {
 /// device that is coherent with it.
 const UNIFIED: i32 = 321;
 
-/// The values of a window's predefined attributes. Their places do not move while the window
+/// The values of a window's predefined attributes. Their addresses do not change while the window
 /// exists.
 #[derive(Debug)]
 pub struct Facts {
@@ -135,63 +136,66 @@ impl Facts {
 pub(crate) struct Part {
     pub(crate) size: u64,
     pub(crate) disp_unit: i64,
-    /// Its first byte in the memory of this rank. Zero: the memory is not shared.
+    /// The address of the part's first byte in the memory of this rank. Zero: this rank does not
+    /// map it.
     pub(crate) address: u64,
 }
 
 /// A window.
 pub struct Window {
-    /// The communicator of the window's own collective operations, with its members.
+    /// The window's own communicator: its members, and (`comm`) its handle for collective
+    /// operations.
     pub(crate) core: Arc<Core>,
     pub(crate) comm: u32,
-    /// Empty if the user has not named it.
+    /// The name of the window; empty if the user has not named it.
     pub name: String,
     /// Attributes that users have cached on the window.
     pub attributes: Attributes,
-    /// The handle of its error handler.
+    /// The handle of the window's error handler.
     pub errhandler: u32,
     /// The info keys.
     pub hints: WindowHints,
-    /// The predefined attributes.
+    /// The values of the predefined attributes.
     pub facts: Arc<Facts>,
     pub(crate) flavor: Flavor,
-    /// The parts of all members; one, if they are alike; none in a dynamic window.
+    /// The parts of all members; only one if all are equal; empty in a dynamic window.
     pub(crate) parts: Box<[Part]>,
     pub(crate) memory: Memory,
     /// The memory of all parts, if operations are loads and stores.
     pub(crate) direct: Option<Box<Direct>>,
-    /// The memory of this rank that others access without it, and the keys of theirs.
+    /// This rank's memory that others access without its process, and the remote keys of theirs.
     pub(crate) remote: Option<Box<Remote>>,
-    /// Puts and gets so far, by the path that their data took.
+    /// Counts this rank's operations, by the path of their data.
     pub counts: WayCounts,
     pub(crate) epochs: Epochs,
     locks: Locks,
     targets: BTreeMap<u32, Target>,
     origins: BTreeMap<u32, Origin>,
-    /// Posts that `MPI_Win_start` has not used, by target.
+    /// The number of posts by each target that `MPI_Win_start` has not used.
     posts: BTreeMap<u32, u64>,
-    /// Epochs of origins that have ended and that `MPI_Win_wait` has not counted.
+    /// The number of ended epochs of each origin that `MPI_Win_wait` has not counted.
     completes: BTreeMap<u32, u64>,
     /// The first failure that no call has reported.
     failure: Option<Error>,
-    /// The meter of accumulates, on a modelled machine.
+    /// The meter for the processor work of accumulates, on a modelled machine.
     pub(crate) meter: Option<Arc<Meter>>,
-    /// The window is among those that are served next.
+    /// True if the window is in the list of windows that are served next.
     is_marked: bool,
-    /// The window is counted among those that need the progress thread.
+    /// True if the window is counted as one that needs the progress thread.
     has_thread: bool,
 }
 
 /// Counts this rank's operations on a window, by the path of their data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WayCounts {
-    /// Puts and gets straight to the memory of a target that this rank does not map.
+    /// The number of puts and gets without the target's process, to memory that this rank does not
+    /// map.
     pub straight: u64,
-    /// Operations by messages.
+    /// The number of operations by messages.
     pub messages: u64,
 }
 
-/// The machines that a window works with.
+/// The parts of the rank that a window uses: messages, transports and temporary memory.
 pub(crate) struct Ports<'a> {
     pub(crate) messages: &'a mut Messages,
     pub(crate) router: &'a mut Router,
@@ -239,25 +243,26 @@ impl Window {
         }
     }
 
-    /// True if no operation on the window is outstanding, so only a message or a call gives it
-    /// work.
+    /// True if no operation on the window is outstanding, so that it has nothing to do until a
+    /// message or a call.
     fn is_resting(&self) -> bool {
         let mut targets = self.targets.values();
         let mut origins = self.origins.values();
         targets.all(Target::is_resting) && origins.all(Origin::is_resting)
     }
 
-    /// Names the window; a name that is too long is cut off.
+    /// Sets the name of the window; a name that is too long is truncated.
     pub fn set_name(&mut self, name: &str) {
         self.name = cut(name).to_string();
     }
 
-    /// Loads and stores of this rank reach the memory of other members.
+    /// True if the window is one of `MPI_Win_allocate_shared`, whose memory this rank loads and
+    /// stores.
     pub(crate) fn is_shared(&self) -> bool {
         self.flavor == Flavor::Shared
     }
 
-    /// The library mapped the memory of the window, which is no other memory of the process.
+    /// True if the library has mapped the memory of the window, rather than the caller.
     pub fn is_mapped(&self) -> bool {
         self.is_shared() || self.direct.is_some()
     }
@@ -267,10 +272,10 @@ impl Window {
         self.parts.get(member as usize).or(self.parts.first())
     }
 
-    /// The member with this rank.
+    /// The member with this rank in the window.
     ///
     /// # Errors
-    /// There is none.
+    /// No member has this rank.
     pub(crate) fn member(&self, rank: i32) -> Result<u32> {
         match u32::try_from(rank) {
             Ok(member) if (member as usize) < self.core.size() => Ok(member),
@@ -284,15 +289,15 @@ impl Window {
         }
     }
 
-    /// The first failure that no call has reported.
+    /// Takes the first failure that no call has reported.
     ///
     /// # Errors
-    /// That failure.
+    /// The error is that failure.
     pub(crate) fn report(&mut self) -> Result<()> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// The next message that a wait for this member awaits.
+    /// The key of the message for which a wait for this member waits.
     pub(crate) fn awaited(&self, member: u32) -> Key {
         self.stream_key(member, messages::ANSWERS)
     }
@@ -317,7 +322,7 @@ impl Window {
     fn stream_key_of(&self, source: i32, tag: i32) -> Key {
         debug_assert!(source >= ANY_SOURCE);
         Key {
-            // A message that arrives in this context makes tasks due.
+            // Arrival of a message in this context wakes the task that serves windows.
             context: self.core.context | WINDOW | AGREEMENT,
             source,
             tag,
@@ -332,36 +337,37 @@ impl Window {
         }
     }
 
-    /// Exposes the window to an origin.
-    pub(crate) fn tell_post(&mut self, ports: &mut Ports, origin: u32) {
+    /// Notifies an origin that the window is exposed to it (`MPI_Win_post`).
+    pub(crate) fn notify_post(&mut self, ports: &mut Ports, origin: u32) {
         self.answer(ports, origin, &Answer::Post);
     }
 
-    /// All these members have exposed their windows to this rank: takes one post of each.
+    /// True if all these members have exposed their windows to this rank; then one post of each is
+    /// used up.
     pub(crate) fn take_posts(&mut self, members: &[u32]) -> bool {
         take_all(&mut self.posts, members)
     }
 
-    /// All these origins have ended an epoch at this rank: takes one end of each.
+    /// True if all these origins have ended an epoch at this rank; then one end of each is used up.
     pub(crate) fn take_completes(&mut self, members: &[u32]) -> bool {
         take_all(&mut self.completes, members)
     }
 
-    /// The first of these members that has exposed no window to this rank.
+    /// The first of these members that has not exposed its window to this rank.
     pub(crate) fn missing_post(&self, members: &[u32]) -> Option<u32> {
         missing(&self.posts, members)
     }
 
-    /// The first of these origins that has ended no epoch at this rank.
+    /// The first of these origins that has not ended an epoch at this rank.
     pub(crate) fn missing_complete(&self, members: &[u32]) -> Option<u32> {
         missing(&self.completes, members)
     }
 
-    /// Ends the access epoch of `MPI_Win_start` at these targets. In a dynamic window, whose
-    /// bounds only the target knows, this rank asks for the outcome.
+    /// Ends the access epoch of `MPI_Win_start` at these targets. In a dynamic window, whose bounds
+    /// only the target knows, this rank also requests the outcome.
     pub(crate) fn end_access(&mut self, ports: &mut Ports, targets: &[u32]) -> Result<()> {
         for &target in targets {
-            self.tell_complete(ports, target)?;
+            self.notify_complete(ports, target)?;
             if self.flavor == Flavor::Dynamic {
                 self.ask_for_end(ports, target)?;
             }
@@ -369,29 +375,29 @@ impl Window {
         Ok(())
     }
 
-    /// Asks targets for the end of all operations. `None`: all targets.
+    /// Requests confirmation from a target, or from all (`None`), that all operations have ended.
     pub(crate) fn ask_ends(&mut self, ports: &mut Ports, target: Option<u32>) -> Result<()> {
         self.asked(target)
             .into_iter()
             .try_for_each(|target| self.ask_for_end(ports, target))
     }
 
-    /// Asks targets for the lock of the epoch and waits for the answer later.
+    /// Requests the locks of the epoch from these targets; the caller waits for the grants later.
     pub(crate) fn ask_locks(&mut self, ports: &mut Ports, targets: &[u32]) -> Result<()> {
         targets
             .iter()
             .try_for_each(|&target| self.ask_for_lock(ports, target, true))
     }
 
-    /// Gives locks up. `None`: all of them.
+    /// Releases the lock of a target, or of all (`None`).
     pub(crate) fn ask_unlocks(&mut self, ports: &mut Ports, target: Option<u32>) -> Result<()> {
         self.asked(target)
             .into_iter()
             .try_for_each(|target| self.ask_for_unlock(ports, target))
     }
 
-    /// Asks all targets that have not acknowledged everything, so that no answer is on its way
-    /// when the window is freed.
+    /// Requests confirmation from all targets that have not acknowledged every message, so that no
+    /// answer is in transit when the window is freed.
     pub(crate) fn ask_last(&mut self, ports: &mut Ports) -> Result<()> {
         for target in self.asked(None) {
             if !self.is_acknowledged(target) {
@@ -411,20 +417,20 @@ impl Window {
         targets.iter().find(waits).copied()
     }
 
-    /// The first target that has not answered all questions. `None` as the argument: of all.
+    /// The first target that has not confirmed all requests for confirmation: `target`, or any
+    /// (`None`).
     pub(crate) fn missing_end(&self, target: Option<u32>) -> Option<u32> {
         let mut asked = self.asked(target).into_iter();
         asked.find(|&target| !self.is_synced(target))
     }
 
-    /// The first target whose operations still use memory of this rank. `None` as the argument: of
-    /// all.
+    /// The first target whose operations still use memory of this rank: `target`, or any (`None`).
     pub(crate) fn missing_local(&self, target: Option<u32>) -> Option<u32> {
         let mut asked = self.asked(target).into_iter();
         asked.find(|target| !self.is_local(*target))
     }
 
-    /// Nothing moves from or to this rank's memory.
+    /// True if no data are in transit from or to this rank's memory.
     pub(crate) fn is_quiet(&mut self, ports: &mut Ports) -> bool {
         self.missing_local(None).is_none() && self.is_idle(ports)
     }

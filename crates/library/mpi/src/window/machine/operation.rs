@@ -1,4 +1,5 @@
-//! Operations of origins and their places at targets, with the checks that need no peer.
+//! Operations of origins and the elements that they access at targets, with the checks that need no
+//! message to a peer.
 
 use datatype::{Buffer, Elements, Op, Predefined, Type};
 
@@ -13,9 +14,9 @@ pub enum Access {
     Get(Buffer),
     /// `MPI_Accumulate`.
     Accumulate {
-        /// The operands.
+        /// The operands at the origin.
         origin: Elements,
-        /// The operation.
+        /// The operation that combines operands and target.
         op: Op,
     },
     /// `MPI_Get_accumulate` and `MPI_Fetch_and_op`.
@@ -24,14 +25,14 @@ pub enum Access {
         origin: Option<Elements>,
         /// Memory for the old contents of the target.
         result: Elements,
-        /// The operation.
+        /// The operation that combines operands and target.
         op: Op,
     },
-    /// `MPI_Compare_and_swap`, of one element each.
+    /// `MPI_Compare_and_swap`; every value has one element.
     CompareAndSwap {
         /// The value that the target must have.
         compare: Elements,
-        /// The new value.
+        /// The new value for the target.
         origin: Elements,
         /// Memory for the old value of the target.
         result: Elements,
@@ -47,15 +48,15 @@ pub struct Place {
     pub disp: i64,
     /// The number of elements.
     pub count: usize,
-    /// Their type.
+    /// The type of the elements.
     pub ty: Type,
 }
 
 impl Place {
-    /// Bytes of data.
+    /// The number of bytes of data in these elements.
     ///
     /// # Errors
-    /// There are more than memory can have.
+    /// The number does not fit into an address space.
     pub(super) fn bytes(&self) -> Result<usize> {
         let bytes = self.count.checked_mul(self.ty.size());
         bytes.ok_or_else(|| {
@@ -66,7 +67,7 @@ impl Place {
 }
 
 impl Access {
-    /// The number of bytes that the operation moves to or from a place.
+    /// Checks the operation, and returns the number of bytes that it moves to or from `place`.
     ///
     /// # Errors
     /// Types, lengths or the operation do not fit together.
@@ -101,7 +102,7 @@ impl Access {
     }
 }
 
-/// The shorter length, of data for memory that must have room for them.
+/// Returns `len` if data of this length fit into memory of `room` bytes.
 fn fits(from: &str, len: usize, to: &str, room: usize) -> Result<usize> {
     match len <= room {
         true => Ok(len),
@@ -112,10 +113,11 @@ fn fits(from: &str, len: usize, to: &str, room: usize) -> Result<usize> {
     }
 }
 
-/// The basic type that an operation computes on at the target.
+/// The basic type on which an operation computes at the target.
 ///
 /// # Errors
-/// The types of the operands are none of the operation, or not alike.
+/// The operation is not defined for a type of the operands, or their basic types have different
+/// sizes.
 fn computes(op: Op, target: &Type, operands: &[&Elements]) -> Result<()> {
     let basic = operand(op, target)?;
     for elements in operands.iter().filter(|elements| elements.count() > 0) {
@@ -144,9 +146,9 @@ pub(super) fn operand(op: Op, ty: &Type) -> Result<Predefined> {
     }
 }
 
-/// Finds whether a compare-and-swap can compare this type.
+/// The type of a compare-and-swap, if it can be compared.
 pub(super) fn compares(ty: &Type) -> Result<Predefined> {
-    // Integers, multi-language types and bytes have bits; logical types have truth values.
+    // Integers, multi-language types and bytes are compared by bits, logical types by truth values.
     let allowed = |basic: &Predefined| Op::Band.permits(*basic) || Op::Land.permits(*basic);
     ty.predefined().filter(allowed).ok_or_else(|| {
         Error::new(

@@ -1,5 +1,5 @@
-//! The side of a window that accesses others: operations leave as active messages, within a credit
-//! of each target.
+//! The side of a window that accesses others: operations leave as active messages, within the
+//! credit that each target grants.
 //!
 //! Invariants:
 //! - operations on a target leave in the order of their calls;
@@ -19,7 +19,7 @@ use crate::request::{Operation, RequestId};
 use crate::{Class, Error, PROC_NULL, Result, Status};
 
 impl Window {
-    /// Starts an operation. The result is its request, if `wants_request`.
+    /// Starts an operation. Returns its request, if `wants_request`.
     ///
     /// # Errors
     /// An argument is invalid, no epoch allows the operation, or the target is lost.
@@ -85,7 +85,7 @@ impl Window {
         let sent = self.send_access(ports, access, place, (target, at, bytes));
         self.pump(ports, target);
         if let Err(error) = sent {
-            // The messages that have left end as those of any other operation, but nobody waits for
+            // Messages that have left end like those of any other operation, but nobody waits for
             // its request.
             if let Some(local) = self.last_local(target) {
                 local.user = None;
@@ -108,7 +108,7 @@ impl Window {
             .transpose()
     }
 
-    /// Keeps an operation that moves straight to or from the target's memory until it is complete.
+    /// Records a straight operation, which needs no process of the target, until it is complete.
     pub(super) fn keep_straight(
         &mut self,
         target: u32,
@@ -124,7 +124,7 @@ impl Window {
         self.targets.get_mut(&target)?.locals.back_mut()
     }
 
-    /// Queues a message of synchronisation.
+    /// Queues a message that only synchronises.
     fn signal(&mut self, ports: &mut Ports, target: u32, head: Head) -> Result<()> {
         let bytes = Carried::Short(head.encode().into());
         self.push(target, bytes, None);
@@ -136,8 +136,8 @@ impl Window {
         Ok(())
     }
 
-    /// Asks a target for the lock of the current epoch, if it has not been asked. `waits`: this
-    /// rank waits until it is granted.
+    /// Requests the lock of the current epoch from a target, if that has not been done. `waits`:
+    /// this rank waits until the lock is granted.
     pub(super) fn ask_for_lock(
         &mut self,
         ports: &mut Ports,
@@ -164,13 +164,14 @@ impl Window {
         self.signal(ports, target, head)
     }
 
-    /// Ends the access epoch of `MPI_Win_start` at a target.
-    pub(super) fn tell_complete(&mut self, ports: &mut Ports, target: u32) -> Result<()> {
+    /// Ends the access epoch of `MPI_Win_start` at a target, by a message.
+    pub(super) fn notify_complete(&mut self, ports: &mut Ports, target: u32) -> Result<()> {
         self.targets.entry(target).or_default().has_messages = false;
         self.signal(ports, target, Head::of(Kind::Complete))
     }
 
-    /// Asks a target for the end of all operations, if any has left since the last question.
+    /// Requests confirmation from a target that all operations have ended, if any has left since
+    /// the last request.
     pub(super) fn ask_for_end(&mut self, ports: &mut Ports, target: u32) -> Result<()> {
         let Some(known) = self.targets.get_mut(&target) else {
             return Ok(());
@@ -185,7 +186,7 @@ impl Window {
         Ok(())
     }
 
-    /// Gives the lock of a target up, and asks for the end of all operations.
+    /// Releases the lock of a target, and requests confirmation that all operations have ended.
     pub(super) fn ask_for_unlock(&mut self, ports: &mut Ports, target: u32) -> Result<()> {
         let Some(known) = self.targets.get_mut(&target) else {
             return Ok(());
@@ -206,38 +207,38 @@ impl Window {
         }
     }
 
-    /// The target has answered all questions.
+    /// True if the target has confirmed all requests for confirmation.
     pub(super) fn is_synced(&self, target: u32) -> bool {
         let known = self.targets.get(&target);
         known.is_none_or(|known| known.asked == known.synced)
     }
 
-    /// The target has acknowledged all messages.
+    /// True if the target has acknowledged all messages.
     pub(super) fn is_acknowledged(&self, target: u32) -> bool {
         let known = self.targets.get(&target);
         known.is_none_or(|known| known.queue.is_empty() && known.sent == known.acknowledged)
     }
 
-    /// Makes the target dirty, so that the next question is asked in any case.
+    /// Marks the target as dirty, so that the next confirmation is requested in any case.
     pub(super) fn must_ask(&mut self, target: u32) {
         if let Some(known) = self.targets.get_mut(&target) {
             known.is_dirty = true;
         }
     }
 
-    /// Messages for a target wait for credit.
+    /// True if messages for a target wait for credit.
     pub(crate) fn has_queued(&self, target: i32) -> bool {
         let known = self.targets.get(&(target as u32));
         known.is_some_and(|known| !known.queue.is_empty())
     }
 
-    /// The memory of all operations on a target can be used again.
+    /// True if the memory of all operations on a target can be used again.
     pub(super) fn is_local(&self, target: u32) -> bool {
         let known = self.targets.get(&target);
         known.is_none_or(|known| known.locals.is_empty())
     }
 
-    /// Sends messages of a target as far as there is credit. True if any left.
+    /// Sends queued messages to a target as far as there is credit. Returns true if any left.
     pub(super) fn pump(&mut self, ports: &mut Ports, target: u32) -> bool {
         let mut moved = false;
         loop {
@@ -260,7 +261,7 @@ impl Window {
         }
     }
 
-    /// Sends a message, and starts the transfer of the data that it is about.
+    /// Sends a message, and starts the transfer of the data that belong to it.
     fn leave(&mut self, ports: &mut Ports, target: u32, outgoing: &Outgoing) -> Result<()> {
         let peer = self.world(target)?;
         let mut transfer = None;
@@ -301,7 +302,7 @@ impl Window {
         sent
     }
 
-    /// Gives up what waits for a target that is lost.
+    /// Drops the queue for a target that is lost, and fails its operations.
     #[cold]
     fn lose(&mut self, target: u32, error: Error) -> bool {
         if let Some(known) = self.targets.get_mut(&target) {
@@ -314,15 +315,15 @@ impl Window {
         true
     }
 
-    /// Takes an answer of a target.
+    /// Processes an answer of a target.
     pub(super) fn on_answer(&mut self, ports: &mut Ports, from: u32, answer: Answer) -> Result<()> {
         let known = self.targets.entry(from).or_default();
         match answer {
             Answer::Post => *self.posts.entry(from).or_default() += 1,
             Answer::Granted => known.is_granted = true,
             Answer::Failed(error) => {
-                // It may be the type that the target could not take: the next operation brings it
-                // anew, when there may be more memory.
+                // The target may have lacked memory for the type. The next operation describes the
+                // type again, when there may be more memory.
                 known.last_type = None;
                 let detail = format!("at rank {from} of the window: {}", error.detail);
                 self.failure.get_or_insert(Error::new(error.class, detail));
@@ -348,7 +349,7 @@ impl Window {
         Ok(())
     }
 
-    /// Ends operations whose sends and receives are complete. True if any ended.
+    /// Ends operations whose sends and receives are complete. Returns true if any ended.
     pub(super) fn end_locals(&mut self, ports: &mut Ports) -> bool {
         let waits = self.targets.iter();
         let waits = waits.filter(|(_, known)| !known.locals.is_empty());
@@ -357,15 +358,15 @@ impl Window {
         for target in targets {
             if self.end_locals_of(ports, target) {
                 moved = true;
-                // The end of an epoch may have waited for them.
+                // The message that ends an epoch may have waited for these operations.
                 self.pump(ports, target);
             }
         }
         moved
     }
 
-    /// Ends the first operations on a target, as far as they are complete. Operations end in
-    /// order, so that many of them cost no more than one each.
+    /// Ends the first operations on a target, as far as they are complete. Operations end in order,
+    /// so that each costs one check however many there are.
     fn end_locals_of(&mut self, ports: &mut Ports, target: u32) -> bool {
         let peer = self.world(target).ok();
         let Some(known) = self.targets.get_mut(&target) else {
@@ -382,7 +383,7 @@ impl Window {
                         if status.error != Class::SUCCESS {
                             local.class = status.error;
                         } else if status.bytes < *expected {
-                            // The target returns nothing for an access outside of its memory.
+                            // The target returns no data for an access outside of its memory.
                             local.class = Class::RMA_RANGE;
                         } else {
                             local.is_answered |= *expected > 0;
@@ -416,10 +417,11 @@ impl Window {
         moved
     }
 
-    /// The bytes from the start of the target's window to a place, or an address.
+    /// The position of `place` in bytes from the start of the target's window, or its address in a
+    /// dynamic window.
     ///
     /// # Errors
-    /// The place is not within the window.
+    /// Not all elements of `place` are within the window.
     pub(super) fn offset(&self, target: u32, place: &Place) -> Result<i64> {
         let Some(part) = self.part(target) else {
             return Ok(place.disp);

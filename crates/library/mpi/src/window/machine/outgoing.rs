@@ -97,13 +97,14 @@ impl Window {
         Ok(())
     }
 
-    /// Queues a message; `data`: memory of the last operation that it is about.
+    /// Queues a message. `data` is memory of the most recent operation, to which the message
+    /// belongs.
     pub(super) fn push(&mut self, target: u32, bytes: Carried, data: Option<Data>) {
         let known = self.targets.entry(target).or_default();
         match &data {
             Some(Data::Following(_)) => (known.is_dirty, known.has_long) = (true, true),
-            // Operations are applied in order, so what this one returns answers for those before
-            // it; data that follow on a path of their own may still come.
+            // Operations are applied in order, so the data that this one returns confirm those
+            // before it; long data of earlier puts are separate messages and may arrive later.
             Some(Data::Returned(_)) => known.is_dirty &= known.has_long,
             // The operations behind a description wait for it.
             Some(Data::Description(_)) | None => known.is_dirty = true,
@@ -121,7 +122,7 @@ impl Window {
         });
     }
 
-    /// The bytes of a message with a place, in memory of the library.
+    /// Encodes a message with the position and type at the target, in memory of the library.
     fn message(
         &mut self,
         ports: &mut Ports,
@@ -170,7 +171,7 @@ impl Window {
         Ok(Carried::Long(room))
     }
 
-    /// Queues a description that is a message of its own, for the operations behind it.
+    /// Queues a description as a separate message, for the operations behind it.
     #[cold]
     fn describe(&mut self, target: u32, ty: &Type, len: usize) -> Result<()> {
         let memory = datatype::granted(len).ok_or_else(|| {
@@ -192,7 +193,7 @@ impl Window {
     }
 }
 
-/// Both are one type, by identity.
+/// True if both are the same type, by identity.
 fn is_same(one: &Type, other: &Type) -> bool {
     match (one, other) {
         (Type::Predefined(one), Type::Predefined(other)) => one == other,
@@ -202,20 +203,20 @@ fn is_same(one: &Type, other: &Type) -> bool {
 }
 
 impl Ports<'_> {
-    /// Memory of the library for bytes.
+    /// Memory of the library for `bytes` bytes.
     pub(super) fn room(&mut self, bytes: usize) -> Result<Buffer> {
         let byte = Predefined::BYTE.into();
         Ok(self.scratch.elements(bytes, &byte)?.buffer())
     }
 
-    /// Posts a receive.
+    /// Posts a receive of a message of the window.
     pub(super) fn receive(&mut self, into: Buffer, key: crate::matching::Key) -> Result<RequestId> {
         let id = self.messages.receive(into, key)?;
         self.messages.flush(self.router)?;
         Ok(id)
     }
 
-    /// Starts a send. `None`: it is complete.
+    /// Starts a send. `None`: the send is complete.
     pub(super) fn send(
         &mut self,
         from: &Buffer,

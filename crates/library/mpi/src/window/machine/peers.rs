@@ -11,32 +11,34 @@ use crate::{Class, Error};
 /// A target of this rank's operations.
 #[derive(Default)]
 pub(super) struct Target {
-    /// Messages for which there is no credit yet.
+    /// Messages that wait for a credit of the target.
     pub(super) queue: VecDeque<Outgoing>,
     pub(super) sent: u64,
     pub(super) acknowledged: u64,
-    /// Questions for the end of operations, and their answers.
+    /// The number of confirmations that operations have ended that this rank has requested, by
+    /// messages `Flush` and `Unlock`. `synced`: the number of those that the target has sent.
     pub(super) asked: u64,
     pub(super) synced: u64,
-    /// Operations have left since the last question, and no returned data show their end.
+    /// True if operations have left since the last request for confirmation, and no returned data
+    /// confirm their end.
     pub(super) is_dirty: bool,
-    /// A long put has left since the last question.
+    /// True if a long put has left since the last request for confirmation.
     pub(super) has_long: bool,
-    /// Puts or accumulates have left by messages since the last question.
+    /// True if puts or accumulates have left by messages since the last request for confirmation.
     pub(super) has_messages: bool,
-    /// The target has been asked for a lock, which it has or will have granted.
+    /// True if this rank has requested a lock of the target, granted or not.
     pub(super) is_locked: bool,
-    /// The target has granted that lock.
+    /// True if the target has granted the lock.
     pub(super) is_granted: bool,
-    /// Operations that are not complete here, in order.
+    /// Operations that are not complete at this origin, in order.
     pub(super) locals: VecDeque<Local>,
-    /// The number of the first of them.
+    /// The number of the first operation in `locals`.
     pub(super) first_local: u64,
-    /// The type of the last operation, which the target remembers.
+    /// The type of the last operation, to which the next may refer.
     pub(super) last_type: Option<Type>,
-    /// Operations that move straight to or from its memory and are not complete.
+    /// The number of straight operations, without the target's process, that are not complete.
     pub(super) straight: usize,
-    /// The lengths from which operations do, once they are known.
+    /// The lengths from which operations are straight; `None` until they are needed.
     pub(super) shortest: Option<Shortest>,
 }
 
@@ -47,33 +49,35 @@ impl Target {
     }
 }
 
-/// A message in the stream of operations.
+/// A message to a target in the stream of operations, not sent yet.
 pub(super) struct Outgoing {
     pub(super) bytes: Carried,
-    /// It leaves once no operation moves straight to the target's memory: the epoch ends.
+    /// True if the message ends an epoch. It leaves once no straight operation on the target is
+    /// in progress.
     pub(super) is_end: bool,
-    /// The data that follow or return, and the number of the operation at its origin.
+    /// The data that follow the message or that the target returns, and the number of the operation
+    /// to which they belong at this rank.
     pub(super) data: Option<(Data, u64)>,
 }
 
-/// The bytes of a message. Those of most are few, and many may wait.
+/// The bytes of a message. Most messages are short, and many may be queued.
 pub(super) enum Carried {
     Short(Box<[u8]>),
     Long(Buffer),
 }
 
-/// Memory that a message is about: that of the program but for a description.
+/// Memory that belongs to a message: the program's, except for the description of a type.
 pub(super) enum Data {
-    /// It is sent behind the message.
+    /// Data that are sent behind the message.
     Following(Buffer),
     /// The description of a type, which is sent behind the message.
     Description(Buffer),
-    /// It receives what the operation returns.
+    /// Memory for the data that the operation returns.
     Returned(Buffer),
 }
 
 impl Data {
-    /// It belongs to the program, which waits for the end of its use.
+    /// True if the memory belongs to the program, which waits until it is no longer in use.
     pub(super) fn is_programs(&self) -> bool {
         !matches!(self, Data::Description(_))
     }
@@ -81,16 +85,17 @@ impl Data {
 
 /// An operation that is not complete at its origin: its memory is in use.
 pub(super) struct Local {
-    /// Messages about its memory that have not left yet.
+    /// The number of messages with data of the operation that have not left yet.
     pub(super) queued: usize,
-    /// Sends and receives, each with the bytes that it must have.
+    /// The sends and receives of the operation, each with the least number of bytes that it must
+    /// receive.
     pub(super) open: Vec<(RequestId, u64)>,
-    /// The program's request.
+    /// The request that the program waits for, if it has one.
     pub(super) user: Option<RequestId>,
     pub(super) class: Class,
-    /// It moves straight to or from the target's memory.
+    /// True if the operation is straight, without the target's process.
     pub(super) is_straight: bool,
-    /// The target has returned data, so it has granted the lock.
+    /// True if the target has returned data, so it has granted the lock.
     pub(super) is_answered: bool,
 }
 
@@ -119,14 +124,14 @@ pub(super) struct Origin {
     pub(super) acknowledged: u64,
     /// The type of the last operation.
     pub(super) last_type: LastType,
-    /// Receives of long puts.
+    /// The receives of long puts.
     pub(super) arriving: Vec<RequestId>,
-    /// Sends of returned data from the window's memory.
+    /// The sends of data that operations return from the window's memory.
     pub(super) returning: Vec<RequestId>,
 }
 
 impl Origin {
-    /// A description of it is being received.
+    /// True if the description of the last operation's type is being received.
     pub(super) fn is_described(&self) -> bool {
         matches!(self.last_type, LastType::Coming(..))
     }
@@ -140,26 +145,27 @@ impl Origin {
     }
 }
 
-/// The type of the last operation of an origin, which further ones may take.
+/// The type of an origin's last operation. Later operations may refer to it instead of describing a
+/// type.
 #[derive(Default)]
 pub(super) enum LastType {
-    /// There was no operation.
+    /// The origin has sent no operation yet.
     #[default]
     None,
     Known(Type),
-    /// Its description is being received, into this memory.
+    /// The description of the type is being received into this memory.
     Coming(RequestId, Buffer),
-    /// It cannot be known here.
+    /// This rank cannot make the type, for this reason.
     Refused(Error),
-    /// The bytes were no description.
+    /// The received bytes are no valid description of a type.
     Unreadable,
-    /// Its description has not come whole: the origin is lost.
+    /// The description is incomplete because the origin is lost.
     Lost,
 }
 
-/// A message in the stream of operations.
+/// A message of an origin in the stream of operations.
 pub(super) enum Incoming {
     Whole(Box<[u8]>),
-    /// A long one, which is being received.
+    /// A long message that is being received.
     Coming(RequestId, Buffer),
 }

@@ -9,14 +9,14 @@ pub enum AccessKind {
     Put,
     /// `MPI_Get` and its relatives.
     Get,
-    /// Accumulates of all kinds.
+    /// Accumulates of all kinds, and compare-and-swap.
     Accumulate,
     /// Window locks.
     Lock,
 }
 
 impl AccessKind {
-    /// All kinds.
+    /// All kinds of operations.
     pub const ALL: [AccessKind; 4] = [
         AccessKind::Put,
         AccessKind::Get,
@@ -24,7 +24,7 @@ impl AccessKind {
         AccessKind::Lock,
     ];
 
-    /// Name of the kind in texts.
+    /// The name of the kind in texts.
     pub fn name(self) -> &'static str {
         match self {
             AccessKind::Put => "put",
@@ -35,19 +35,19 @@ impl AccessKind {
     }
 }
 
-/// The part of a target that an operation needs.
+/// The part of the target's process that must act so that an operation completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Progressor {
-    /// None: the origin loads and stores.
+    /// No part: the origin accesses the memory by loads and stores.
     Memory,
-    /// Its progress thread, while it makes no calls itself.
+    /// The target's progress thread, while the target makes no MPI calls.
     Thread,
-    /// Its MPI calls.
+    /// The target's MPI calls, which make progress.
     Calls,
 }
 
 impl Progressor {
-    /// Name in texts.
+    /// The name of this part in texts for users.
     pub fn name(self) -> &'static str {
         match self {
             Progressor::Memory => "memory",
@@ -57,17 +57,17 @@ impl Progressor {
     }
 }
 
-/// The progress thread of a rank.
+/// The state of a rank's progress thread.
 #[derive(Default)]
 pub(crate) enum Assistance {
-    /// None runs.
+    /// No progress thread runs.
     #[default]
     None,
-    /// It runs.
+    /// The progress thread runs.
     Thread(Box<ProgressThread>),
-    /// Virtual time has one, which the rank's process plays while it computes.
+    /// A progress thread of virtual time, which the rank's process simulates while it computes.
     Modelled,
 }
 
-/// The progressors of all kinds of operations, as in [`AccessKind::ALL`].
+/// The progressor for each kind of operations, in the order of [`AccessKind::ALL`].
 pub type Progressors = [Progressor; AccessKind::ALL.len()];

@@ -1,13 +1,14 @@
-//! Puts and gets straight to the memory of a target, in which the target has no part: a device of
-//! this rank's moves the bytes, or the kernel copies them between two processes of a host.
+//! Straight puts and gets: a device of this rank moves the bytes to or from the target's memory, or
+//! the kernel copies them between two processes of a host. The target's process has no part in
+//! them.
 //!
 //! Invariants:
 //! - no access starts before the target has granted the lock of its epoch;
-//! - a get starts only where no put or accumulate has left by messages since the last flush: it
-//!   would overtake them, and programs get what they have put after a local flush, although the
-//!   standard asks for order at a flush alone;
+//! - a get is straight only if no put or accumulate has left by messages since the last flush: it
+//!   would overtake them. MPI requires order only at a flush, but programs read back what they have
+//!   put after a local flush;
 //! - an access is complete at its target when its request is, so the message that ends an epoch is
-//!   sent after the requests of all accesses (`origin`).
+//!   sent after the requests of all accesses have completed (`origin`).
 
 use channel::{Exposed, RemoteKey, Transport, ZeroCopy};
 use datatype::Buffer;
@@ -19,22 +20,22 @@ use crate::p2p::Accessed;
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
-/// Runs of bytes at a target that one operation accesses, at most.
+/// The greatest number of contiguous ranges of bytes at a target that one straight operation
+/// accesses.
 const MOST_RUNS: usize = 16;
 
-/// The path of an operation.
+/// The result of an attempt to start a straight operation.
 pub(super) enum Way {
-    /// By messages.
+    /// The operation cannot be straight, or messages are faster: send it as messages.
     Messages,
-    /// It is complete.
+    /// The operation is complete already.
     Done,
-    /// Devices move its bytes, and complete these requests.
+    /// Devices move the bytes of the operation, and complete these requests.
     Started(Vec<(RequestId, u64)>),
 }
 
 impl Window {
-    /// Starts a put or a get straight to the memory of its target, where that is possible and
-    /// faster.
+    /// Starts a put or a get without the target's process, if that is possible and faster.
     pub(super) fn start_remote(
         &mut self,
         ports: &mut Ports,
@@ -90,7 +91,7 @@ impl Window {
         moved.map(|_| Way::Messages)
     }
 
-    /// An access to this rank's own part.
+    /// A put or get in this rank's own part.
     fn copy_here(&mut self, access: &Access, place: &Place, at: i64) -> Result<Way> {
         if !self.may_start(self.core.rank as u32) {
             return Ok(Way::Messages);
@@ -105,8 +106,8 @@ impl Window {
         Ok(Way::Done)
     }
 
-    /// The epoch allows accesses in which the target has no part: its lock has been granted, if it
-    /// has one.
+    /// True if the epoch allows accesses without the target's process: its lock has been granted,
+    /// if it has one.
     fn may_start(&self, target: u32) -> bool {
         let needs_lock = self
             .epochs
@@ -116,17 +117,17 @@ impl Window {
         !needs_lock || known.is_some_and(|known| known.is_locked && known.is_granted)
     }
 
-    /// Further accesses of this length to a target may go straight to its memory, so the grant of
-    /// its lock is worth a message.
+    /// True if further accesses of this length to a target may be straight, so that it is worth a
+    /// message to learn of the grant of its lock.
     pub(super) fn wants_grant(&self, target: u32, bytes: usize) -> bool {
         let remote = self.remote.as_deref();
         bytes > super::messages::PIECE && remote.is_some_and(|remote| remote.key(target).is_some())
     }
 
-    /// Asks for the lock of the epoch, if this access begins it and this rank's processor will copy
-    /// its bytes straight once the lock is granted. The answer is the target, whose grant is then
-    /// worth waiting for: it has to answer two short messages only, instead of a copy between other
-    /// work. Arguments with errors and other accesses are left to [`Window::start`].
+    /// Requests the lock of the epoch, if this access begins the epoch and this rank's processor
+    /// will copy the bytes once the lock is granted. Returns the target, for whose grant it is then
+    /// worth waiting: it has to answer only two short messages, rather than copy between other
+    /// work. Invalid arguments and other accesses are left to [`Window::start`].
     ///
     /// # Errors
     /// The target is lost.
@@ -173,8 +174,8 @@ impl Window {
     }
 }
 
-/// Moves runs of bytes, `at` bytes from the start of a peer's part, from a buffer or into it.
-/// False: the buffer cannot be used for that.
+/// Moves contiguous ranges of bytes between a buffer and a peer's part, `at` bytes from the part's
+/// start. Returns false if the buffer cannot be used for that.
 fn move_runs(
     ports: &mut Ports,
     (peer, key): (usize, &RemoteKey),

@@ -7,18 +7,18 @@ pub struct Windows {
     pub(super) all: Slab<Window>,
     /// The number of windows that need the progress thread.
     pub(super) with_thread: usize,
-    /// The handles by the contexts of their messages.
+    /// The handles of windows by the contexts of their messages.
     handles: BTreeMap<u64, u32>,
-    /// Windows that may have something to do: those that a call has used, those of messages that
-    /// have arrived, and those that are not at rest. Others cost nothing, however many they are.
+    /// Windows that may have something to do: those that a call has used, those for which messages
+    /// have arrived, and those with outstanding operations. Idle windows cost nothing.
     marked: Vec<u32>,
-    /// A task serves the windows.
+    /// True if a background task serves the windows.
     pub(crate) are_served: bool,
-    /// The number of this rank, if its machine keeps notes of accesses.
+    /// The number of this rank, if its machine records notes of accesses.
     pub(crate) noting: Option<u32>,
-    /// The thread that serves them while the rank makes no calls, if one of them needs it.
+    /// The progress thread that serves windows while the rank makes no MPI calls, if one needs it.
     pub(crate) thread: Assistance,
-    /// Windows that this rank has made, by flavour and by who makes progress.
+    /// The numbers of windows that this rank has made, by flavour and by who makes progress.
     pub(super) made: Vec<(Flavor, Progressors, u64)>,
 }
 
@@ -38,7 +38,7 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// No windows, of a rank whose accesses are noted if it has a number here.
+    /// An empty table. `noting` is the number of this rank, if its accesses are noted.
     pub(crate) fn noting(noting: Option<u32>) -> Windows {
         Windows {
             noting,
@@ -51,7 +51,7 @@ impl Windows {
         self.all.get(handle).ok_or_else(|| unknown(handle))
     }
 
-    /// The window with this handle, to change it: it is served next.
+    /// The window with this handle, to change it. The next pass of progress then serves it first.
     pub fn get_mut(&mut self, handle: u32) -> Result<&mut Window> {
         let window = self.all.get_mut(handle).ok_or_else(|| unknown(handle))?;
         if !std::mem::replace(&mut window.is_marked, true) {
@@ -73,8 +73,8 @@ impl Windows {
         self.all.get_mut(handle)?.near(rank, disp, bytes)
     }
 
-    /// The short path of a flush: orders all accesses of this rank to a window that it maps. False:
-    /// it does not map it, or the flush is an error or has more to do.
+    /// The short path of a flush: orders all accesses of this rank to a window that it maps.
+    /// Returns false if it does not map the window, or the flush is an error or has more to do.
     #[inline]
     pub(crate) fn flush_near(&mut self, handle: u32, rank: Option<i32>) -> bool {
         let Some(window) = self.all.get_mut(handle) else {
@@ -93,12 +93,12 @@ impl Windows {
             && !direct.synchronise()
     }
 
-    /// Some window is such a one.
+    /// True if `is_it` returns true for some window.
     pub(crate) fn any(&self, mut is_it: impl FnMut(&Window) -> bool) -> bool {
         self.all.iter().any(|(_, window)| is_it(window))
     }
 
-    /// There are no windows.
+    /// True if there are no windows.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -125,7 +125,7 @@ impl Windows {
         })?;
         self.with_thread += usize::from(needs_thread);
         self.handles.insert(context, handle);
-        // Messages may have come before it.
+        // Messages for the window may have arrived before it.
         self.get_mut(handle)?;
         Ok(handle)
     }
@@ -138,7 +138,7 @@ impl Windows {
         Ok(window)
     }
 
-    /// Serves all windows that may have something to do. True if anything moved.
+    /// Serves all windows that may have something to do. Returns true if anything moved.
     ///
     /// # Errors
     /// A peer broke the protocol, or progress failed.

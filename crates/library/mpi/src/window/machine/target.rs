@@ -1,15 +1,16 @@
-//! The side of a window that is accessed: it takes active messages, applies them in the order of
-//! each origin, and answers.
+//! The side of a window that is accessed: it receives active messages, applies those of each origin
+//! in order, and answers.
 //!
 //! Invariants:
 //! - an origin has at most [`CREDIT`] messages here, each no longer than [`LONGEST`];
-//! - nothing of an origin overtakes its own request for a lock;
-//! - an operation other than a long put waits until the long puts of its origin before it have
-//!   arrived. By the standard a flush alone must do so, but programs get what they have put
-//!   after a local flush;
-//! - an operation waits for the description of its type, and fails where that has no memory here;
+//! - no message of an origin overtakes the origin's own request for a lock;
+//! - an operation other than a long put waits until the earlier long puts of its origin have
+//!   arrived. MPI requires this only of a flush, but programs read back what they have put after a
+//!   local flush;
+//! - an operation waits for the description of its type, and fails if this rank has no memory for
+//!   it;
 //! - the answer to a flush leaves once every operation before it is applied;
-//! - returned data leave once their operation is applied, so they answer for it.
+//! - returned data are sent once their operation is applied, so they confirm it.
 
 use datatype::local_work::LocalWork;
 use datatype::{Buffer, Op, Type, reduce};
@@ -24,7 +25,8 @@ use crate::request::RequestId;
 use crate::{ANY_SOURCE, Class, Error, Result};
 
 impl Window {
-    /// Takes all that has arrived and does all that can be done now. True if anything moved.
+    /// Receives all messages that have arrived and does all work that is possible now. Returns true
+    /// if anything moved.
     ///
     /// # Errors
     /// A peer broke the protocol, or progress failed.
@@ -39,7 +41,7 @@ impl Window {
             }
             again |= self.end_locals(ports);
             if !again {
-                // A window whose transfers are complete is at rest.
+                // The ends of transfers are recorded, so that an idle window is at rest.
                 let origins = self.origins.values_mut();
                 origins.for_each(|origin| origin.end_transfers(ports));
                 return Ok(moved);
@@ -103,7 +105,8 @@ impl Window {
         Ok(moved)
     }
 
-    /// Applies the messages of an origin up to the first that must wait. True if any was.
+    /// Applies the messages of an origin up to the first that must wait. Returns true if any was
+    /// applied.
     fn apply_all(&mut self, ports: &mut Ports, from: u32) -> Result<bool> {
         let mut moved = false;
         loop {
@@ -121,7 +124,7 @@ impl Window {
                 let mut bytes = vec![0; room.len()];
                 room.pack(0, &mut bytes);
                 if status.error != Class::SUCCESS || status.bytes != bytes.len() as u64 {
-                    // The origin is lost: nothing of it can be trusted to be whole.
+                    // The origin is lost, so none of its messages can be trusted to be complete.
                     origin.queue.clear();
                     return Ok(true);
                 }
@@ -141,7 +144,7 @@ impl Window {
         }
     }
 
-    /// Counts a message, and tells its origin in time for more.
+    /// Acknowledges the messages of an origin so early that its credit does not run out.
     fn acknowledge(&mut self, ports: &mut Ports, from: u32) {
         let origin = self.origins.entry(from).or_default();
         if origin.processed - origin.acknowledged >= CREDIT / 2 {
@@ -151,7 +154,7 @@ impl Window {
         }
     }
 
-    /// Applies a message. False: it must wait.
+    /// Applies a message. Returns false if it must wait.
     pub(super) fn apply(&mut self, ports: &mut Ports, from: u32, bytes: &[u8]) -> Result<bool> {
         let unreadable = || nonsense(from, "an operation that cannot be read");
         let (head, description, data) = Head::decode(bytes).ok_or_else(unreadable)?;
@@ -175,7 +178,7 @@ impl Window {
             }
             Kind::Unlock | Kind::Flush | Kind::Complete => {
                 origin.end_transfers(ports);
-                // Data that return are read from this rank's memory, which changes afterwards.
+                // Returned data are read from this rank's memory, which may change after the epoch.
                 let is_open = !origin.arriving.is_empty() || !origin.returning.is_empty();
                 if is_open || origin.is_described() {
                     return Ok(false);
@@ -208,7 +211,7 @@ impl Window {
         Ok(true)
     }
 
-    /// Applies an operation. False: it must wait.
+    /// Applies an operation. Returns false if it must wait.
     fn operate(
         &mut self,
         ports: &mut Ports,
@@ -249,7 +252,7 @@ impl Window {
         Ok(true)
     }
 
-    /// Receives a description that is a message of its own, if there is memory for it.
+    /// Receives a description that is a separate message, if there is memory for it.
     #[cold]
     fn take_description(&mut self, ports: &mut Ports, from: u32, len: u64) -> Result<()> {
         let memory = usize::try_from(len).ok().and_then(datatype::granted);
@@ -257,7 +260,7 @@ impl Window {
         let last_type = match memory {
             Some(memory) => LastType::Coming(ports.receive(memory.clone(), key)?, memory),
             None => {
-                // The bytes come all the same.
+                // The bytes are sent nevertheless.
                 self.arrive(ports, from, Buffer::empty())?;
                 LastType::Refused(too_large(len))
             }
@@ -266,14 +269,14 @@ impl Window {
         Ok(())
     }
 
-    /// Counts a message as processed; the number of all.
+    /// Counts a message of an origin as processed, and returns the number of all.
     fn count(&mut self, from: u32) -> u64 {
         let origin = self.origins.entry(from).or_default();
         origin.processed += 1;
         origin.processed
     }
 
-    /// Applies an operation, or tells its origin why that is impossible.
+    /// Applies an operation, or reports to its origin why that is impossible.
     fn access(
         &mut self,
         ports: &mut Ports,
@@ -291,14 +294,14 @@ impl Window {
         self.refuse(ports, from, head, error)
     }
 
-    /// Tells an origin why an operation is impossible.
+    /// Reports to an origin why an operation is impossible.
     fn refuse(&mut self, ports: &mut Ports, from: u32, head: &Head, error: Error) -> Result<()> {
         if error.class == Class::INTERN || error.is_loss() {
             return Err(error);
         }
         self.answer(ports, from, &Answer::Failed(error));
         match head.kind {
-            // The data come all the same.
+            // The data are sent nevertheless.
             Kind::LongPut => self.arrive(ports, from, Buffer::empty()),
             Kind::Get | Kind::GetAccumulate | Kind::CompareAndSwap => {
                 self.give_back(ports, from, &Buffer::empty())
@@ -352,14 +355,14 @@ impl Window {
         }
     }
 
-    /// Receives the data of a long put.
+    /// Posts the receive for the data of a long put.
     fn arrive(&mut self, ports: &mut Ports, from: u32, into: Buffer) -> Result<()> {
         let id = ports.receive(into, self.data_key(from, FOLLOWING))?;
         self.origins.entry(from).or_default().arriving.push(id);
         Ok(())
     }
 
-    /// Returns data to an origin.
+    /// Sends data of an operation back to its origin.
     fn give_back(&mut self, ports: &mut Ports, from: u32, data: &Buffer) -> Result<()> {
         let key = self.data_key(self.core.rank as u32, RETURNED);
         match ports.send(data, self.world(from)?, key) {
@@ -368,13 +371,13 @@ impl Window {
                 origin.returning.extend(id);
                 Ok(())
             }
-            // A lost origin waits for nothing.
+            // A lost origin does not wait.
             Err(error) if error.is_loss() => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Sends an answer. A lost origin waits for none.
+    /// Sends an answer. A lost origin does not wait for it.
     pub(super) fn answer(&mut self, ports: &mut Ports, to: u32, answer: &Answer) {
         let key = self.stream_key(self.core.rank as u32, ANSWERS);
         let sent = self.world(to).and_then(|peer| {
@@ -389,7 +392,8 @@ impl Window {
 }
 
 impl Origin {
-    /// Forgets transfers that are complete.
+    /// Removes the transfers of data that are complete, and makes the type if its description has
+    /// arrived.
     fn end_transfers(&mut self, ports: &mut Ports) {
         let requests = &mut ports.messages.requests;
         let mut is_open = |id: &RequestId| matches!(requests.take(*id), Ok(None));
@@ -400,7 +404,7 @@ impl Origin {
         }
     }
 
-    /// Makes the type whose description has come.
+    /// Makes the type whose description has arrived.
     #[cold]
     fn end_description(&mut self, ports: &mut Ports) {
         let LastType::Coming(id, memory) = &self.last_type else {
@@ -422,7 +426,7 @@ impl Origin {
     }
 }
 
-/// The error of an operation whose type takes more memory than there is.
+/// The error of an operation whose type needs more memory than is available.
 #[cold]
 fn too_large(len: u64) -> Error {
     let detail = format!(
@@ -432,7 +436,7 @@ fn too_large(len: u64) -> Error {
     Error::new(Class::NO_MEM, detail)
 }
 
-/// The part of a place that a message is about.
+/// The part of the target's elements to which a message belongs.
 fn part(whole: &Buffer, head: &Head) -> Result<Buffer> {
     let (position, len) = (head.position as usize, head.len as usize);
     match position.checked_add(len) {
@@ -444,7 +448,7 @@ fn part(whole: &Buffer, head: &Head) -> Result<Buffer> {
     }
 }
 
-/// A copy in memory of the library.
+/// A copy of `place` in memory of the library.
 fn copy_of(ports: &mut Ports, place: &Buffer) -> Result<Buffer> {
     let copy = ports.room(place.len())?;
     place.copy_to(&copy);

@@ -168,9 +168,7 @@ fn run_over(
         let (hosts, settings) = (Hosts::new(hosts[..known].to_vec()), settings.clone());
         let (program, reports) = (program.clone(), reports.clone());
         let body = move || {
-            let mut knobs = knobs::Knobs::parse(settings.into_iter()).unwrap();
-            let costs = knobs.read_costs(|path| Ok(std::fs::read_to_string(path).unwrap()));
-            costs.unwrap();
+            let knobs = knobs::Knobs::parse(settings.into_iter()).unwrap();
             let wiring = Wiring {
                 peers: Peers {
                     node: node.map(|node| node as Box<dyn Node>),

@@ -7,7 +7,7 @@ fn replay(lines: &str) -> Replay {
     Replay::of(lines.into(), true)
 }
 
-/// The times before so many polls.
+/// Makes `number` polls; returns the time before each.
 fn polls(replay: &mut Replay, number: usize) -> Vec<u64> {
     let poll = |_| replay.enter("MPI_Test", Poll).unwrap();
     (0..number).map(poll).collect()
@@ -63,7 +63,7 @@ fn another_sequence_of_sure_calls_is_refused_unless_something_depends_on_time() 
         why,
         "its call 2 is MPI_Recv, and MPI_Bcast was recorded there"
     );
-    // Another rank polls, reads the clock, or takes what comes first.
+    // Another rank polls, reads the clock, or receives from any source.
     for first in [
         "MPI_Test 3 x1\n",
         "MPI_Wtime 1 x1\n",
@@ -94,7 +94,7 @@ fn a_marked_step_begins_with_the_return_of_the_call_before_it() {
 
 #[test]
 fn a_poll_takes_its_interval_whatever_it_returns() {
-    // The one that had a result is on a line of its own in older files.
+    // In older files, the poll that had a result is on a line of its own.
     let mut same = replay("MPI_Test 100 x4\nMPI_Test 9\nMPI_Test 60 x2\nMPI_Send 3\n");
     assert_eq!(polls(&mut same, 8), [25, 25, 25, 25, 9, 30, 30, 0]);
     assert_eq!(operation(&mut same, "MPI_Send"), 3);
@@ -113,18 +113,18 @@ fn fewer_polls_leave_their_time_to_the_next_call_and_more_take_none() {
 
 #[test]
 fn a_wait_may_stand_for_a_poll_and_a_poll_for_a_wait() {
-    // Overlap with polls until all is done, then a wait for the rest.
+    // The program overlaps with polls until all is done, then waits for the rest.
     let lines = "MPI_Isend 1\nMPI_Test 30 x3\nMPI_Wait 7\nMPI_Send 3\n";
     let mut same = replay(lines);
     assert_eq!(operation(&mut same, "MPI_Isend"), 1);
     assert_eq!(polls(&mut same, 5), [10, 10, 10, 0, 0]);
     assert_eq!(operation(&mut same, "MPI_Wait"), 7);
-    // A poll has the result, so the wait is unnecessary.
+    // A poll has the result, so the program does not wait.
     let mut without = replay(lines);
     assert_eq!(operation(&mut without, "MPI_Isend"), 1);
     assert_eq!(polls(&mut without, 2), [10, 10]);
     assert_eq!(operation(&mut without, "MPI_Send"), 10 + 7 + 3);
-    // No poll has it here.
+    // No poll has the result here.
     let mut waits = replay("MPI_Isend 1\nMPI_Test 30 x3\nMPI_Send 3\n");
     assert_eq!(operation(&mut waits, "MPI_Isend"), 1);
     assert_eq!(polls(&mut waits, 2), [10, 10]);
@@ -182,13 +182,13 @@ fn messages_between_two_calls_of_another_kind_may_come_in_any_order() {
     let mut charged =
         ["MPI_Irecv", "MPI_Irecv", "MPI_Isend"].map(|call| operation(&mut other, call));
     assert_eq!(charged, [20, 50000, 1]);
-    // The polls are behind the calls that have come.
+    // The polls come after the calls that have been replayed.
     assert_eq!(other.enter("MPI_Testany", Poll), Ok(100));
     charged = ["MPI_Isend", "MPI_Barrier", "MPI_Isend"].map(|call| operation(&mut other, call));
     assert_eq!(charged, [4200, 7, 9]);
     assert_eq!(*other.differences(), Differences::default());
-    // One more takes the mean of its kind behind such a call, and one that does not come is left
-    // out.
+    // One more call takes the mean of its kind after a call of that name, and one that is not made
+    // is left out.
     let mut other = replay(lines);
     charged = ["MPI_Irecv", "MPI_Irecv", "MPI_Irecv"].map(|call| operation(&mut other, call));
     assert_eq!(charged, [20, 50000, 25010]);
@@ -197,7 +197,8 @@ fn messages_between_two_calls_of_another_kind_may_come_in_any_order() {
     assert_eq!((found.invented, found.left_out), (25010, 1 + 300 + 4000));
 }
 
-/// A worker that does so many tasks, where three were recorded.
+/// A worker that does `tasks` tasks, where three were recorded. Returns the time before each send,
+/// and before the calls at the end.
 fn worker(tasks: usize) -> (Vec<u64>, Differences) {
     let mut worker = replay(
         "MPI_Recv 0\nMPI_Send 10\nMPI_Recv 1\nMPI_Send 20\nMPI_Recv 1\nMPI_Send 30\nMPI_Recv 1\nMPI_Barrier 5\nMPI_Finalize 2\n",
@@ -227,7 +228,7 @@ fn a_worker_may_do_more_tasks_or_fewer() {
     assert_eq!((found.invented, found.left_out), (0, 52));
 }
 
-/// A recorded call: what kind it is of, and its time.
+/// Recorded calls: for each its index in `CALLS`, its nanoseconds, and its number of polls.
 fn recorded() -> impl Strategy<Value = Vec<(usize, u64, u64)>> {
     let call = (0..CALLS.len(), 0..1000u64, 1..9u64);
     proptest::collection::vec(call, 0..60)
@@ -242,7 +243,7 @@ const CALLS: [(&str, CallKind); 7] = [
     ("MPI_Recv", Operation),
     ("MPI_Bcast", Operation),
 ];
-/// The sure ones of them.
+/// The range of the sure calls among them.
 const SURE: std::ops::Range<usize> = 4..7;
 
 fn lines(calls: &[(usize, u64, u64)]) -> String {
@@ -254,8 +255,8 @@ fn lines(calls: &[(usize, u64, u64)]) -> String {
 }
 
 proptest! {
-    /// With the recorded sure calls, and any polls and waits between them, the sum is the recorded
-    /// one at each sure call.
+    /// With the recorded sure calls, and any polls and waits between them, the sum of the charged
+    /// times equals the recorded sum at each sure call.
     #[test]
     fn other_polls_and_waits_keep_the_sum(
         calls in recorded(),
@@ -273,15 +274,16 @@ proptest! {
                 prop_assert!(charged <= wanted + replay.differences().invented);
             }
             charged += operation(&mut replay, CALLS[*call].0);
-            // More readings of the clock than recorded may have been invented.
+            // The replay may have charged time for readings of the clock beyond the recorded
+            // number.
             let invented = replay.differences().invented;
             prop_assert_eq!(charged, wanted + invented);
         }
         prop_assert_eq!(replay.differences().left_out, 0);
     }
 
-    /// With any calls at all, what is charged is what was recorded, less what is left out, and what
-    /// is invented.
+    /// With any calls at all, the charged time is the recorded one, less what is left out, plus
+    /// what is invented.
     #[test]
     fn other_sure_calls_are_accounted_for(
         calls in recorded(),

@@ -1,5 +1,5 @@
 //! Under all faults, a reliable connection delivers each message once and in order, or reports a
-//! failure; and the same seed gives the same run.
+//! failure; and one seed always gives the same run.
 
 use crate::common::*;
 use device::*;
@@ -8,8 +8,8 @@ use sim::Random;
 
 const MILLI: u64 = 1_000_000_000;
 
-/// Exchanges writes, sends, reads and atomics of all sizes, mixed, in both directions at once;
-/// returns the time when each rank was done.
+/// Exchanges writes, sends, reads and atomics of all sizes, mixed, in both directions at once.
+/// Returns the time at which each rank was done.
 // Over 80 lines: one scenario, whose parts share most of its variables.
 fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
     play(
@@ -19,7 +19,7 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
         seed,
         move |mut node, rank| {
             const HALF: usize = 32 << 10;
-            // The place that receives a message of the peer.
+            // The offset of the buffer that receives a message of the peer.
             let slot = |number: u64| 2 * HALF + 12_000 + number as usize % 32 * 9001;
             let wish = Wish {
                 bytes: slot(31) + 9001,
@@ -28,8 +28,9 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
                 ..Wish::default()
             };
             let mut end = connect(&mut node, 1 - rank as usize, &wish);
-            // The peer writes to the first part; we send and write from the second; reads and
-            // receives go to the third. The contents of a message follow from its number.
+            // The peer writes to the first part of the memory; this rank sends and writes from the
+            // second; reads and receives go to the third. The contents of a message follow from its
+            // number.
             let byte = |rank: u32, id: u64, at: usize| {
                 (id * 31 + at as u64 * 7 + u64::from(rank) * 101) as u8
             };
@@ -46,7 +47,8 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
             let (me, them) = (rank, 1 - rank);
             let mut adds = 0;
             while done < count || received < count.div_ceil(3) {
-                // One of each kind at a time, so that its effect can be checked.
+                // One request of each kind is in flight at a time, so that its effect can be
+                // checked.
                 if posted == done && posted < count {
                     let len = size(me, posted);
                     let content: Vec<u8> = (0..len).map(|at| byte(me, posted, at)).collect();
@@ -66,7 +68,8 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
                                 to,
                                 immediate: None,
                             };
-                            // Two more behind it that are not signaled and overwrite it.
+                            // An unsignaled write, another that overwrites it, and a read of
+                            // the result.
                             end.post(
                                 &mut node,
                                 posted,
@@ -161,7 +164,7 @@ fn storm(faults: Faults, seed: u64, count: u64) -> Vec<u64> {
             }
             let end = node.turn().now();
             node.oob_send(1 - rank as usize, b"done").unwrap();
-            hear(&mut node);
+            receive_oob(&mut node);
             end
         },
     )
@@ -284,7 +287,7 @@ fn a_link_comes_back_or_is_given_up() {
                 ends[1].await_byte(&mut node, 0, 1);
             }
             node.oob_send(1 - rank as usize, b"done").unwrap();
-            hear(&mut node);
+            receive_oob(&mut node);
             statuses
         })[0]
             .clone()
@@ -314,7 +317,7 @@ fn a_queue_pair_that_breaks_says_so_for_each_request() {
             }
         }
         node.oob_send(1 - rank as usize, b"done").unwrap();
-        hear(&mut node);
+        receive_oob(&mut node);
         statuses
     });
     let good = seen[0]

@@ -4,7 +4,7 @@ use crate::common::*;
 use device::{Access, Accounting, CallKey, Effort, Node, ProgramCall};
 use model::{CALL, Faults, MachineModel};
 
-/// A call that makes or frees an object, or another one.
+/// A call that makes or frees an object, or one that does not.
 fn call(constructs: bool) -> ProgramCall {
     ProgramCall {
         name: "MPI_Win_create",
@@ -16,7 +16,8 @@ fn call(constructs: bool) -> ProgramCall {
     }
 }
 
-/// The time from a write of 100,000 bytes until the peer sees the last one, both ranks in a call.
+/// The time from a write of 100,000 bytes until the peer sees the last byte. Both ranks are in a
+/// call.
 fn write_in_call(name: &str, constructs: bool, is_free: bool) -> u64 {
     const LEN: usize = 100_000;
     let change = move |machine: MachineModel| match is_free {
@@ -50,7 +51,8 @@ fn messages_of_a_call_that_constructs_are_free_and_no_others() {
         assert_eq!(write_in_call(name, true, false), usual, "{name}");
         assert_eq!(write_in_call(name, false, true), usual, "{name}");
         let free = write_in_call(name, true, true);
-        // A post and the poll that finds it are short calls; the other rank is in the middle of one.
+        // A post and the poll that finds the write are short calls; the other rank is in the middle
+        // of one.
         assert!(
             free <= 4 * CALL && free * 50 < usual,
             "{name}: {free} of {usual}"

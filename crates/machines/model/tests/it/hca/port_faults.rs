@@ -1,4 +1,4 @@
-//! Faults of ports: each kind at its time, the events of ports, and what a queue pair does then.
+//! Faults of ports: the effect of each kind, the events of ports, and the states of queue pairs.
 
 use crate::common::*;
 use device::*;
@@ -7,7 +7,7 @@ use model::{Faults, ModelNode, PortFault, PortFaultKind, PortFaults};
 const MICRO: u64 = 1_000_000;
 const MILLI: u64 = 1_000 * MICRO;
 
-/// Short timers, so that a dead path is found within 400 us.
+/// A plan with short timers, so that a dead path is detected within 400 us.
 fn plan(faults: &[PortFault]) -> Faults {
     Faults {
         timeout: 100 * MICRO,
@@ -27,7 +27,7 @@ fn fault(host: u32, rail: u32, from: u64, until: u64, kind: PortFaultKind) -> Po
     }
 }
 
-/// Lets time pass until a moment.
+/// Waits until the time `until`.
 fn sleep_until(node: &mut ModelNode, until: u64) {
     while node.turn().now() < until {
         let left = until - node.turn().now();
@@ -35,8 +35,8 @@ fn sleep_until(node: &mut ModelNode, until: u64) {
     }
 }
 
-/// Rank 0 writes a byte to rank 1 at each of these times, over both rails; returns the status of
-/// each write by rail, and what rank 1 has found in its memory at the end.
+/// Rank 0 writes a byte to rank 1 at each of these times, over both rails. Returns the status of
+/// each write by rail, and the bytes in rank 1's memory at the end.
 fn writes(faults: Faults, times: &[u64]) -> (Vec<[Status; 2]>, Vec<[u8; 2]>) {
     let times = times.to_vec();
     let count = times.len();
@@ -66,7 +66,7 @@ fn writes(faults: Faults, times: &[u64]) -> (Vec<[Status; 2]>, Vec<[u8; 2]>) {
                     statuses.push(done);
                 }
             }
-            meet(&mut node, peer);
+            synchronise(&mut node, peer);
             node.sync_memory();
             let found = (0..count).map(|at| ends.each_ref().map(|end| end.byte(at)));
             (statuses, found.collect::<Vec<_>>())
@@ -81,18 +81,18 @@ const DEAD: Status = Status::RetryExceeded;
 #[test]
 fn a_link_that_is_down_carries_nothing_from_one_moment_to_another() {
     for kind in [PortFaultKind::Down, PortFaultKind::Silent] {
-        // Either end's port will do.
+        // A fault of the port at either end has the same effect.
         for host in [0, 1] {
             let faults = plan(&[fault(host, 1, 10 * MILLI, 20 * MILLI, kind)]);
             let (statuses, found) = writes(faults, &[9 * MILLI, 12 * MILLI, 21 * MILLI]);
-            // A queue pair in the state ERROR does not come back by itself.
+            // A queue pair in the state ERROR does not recover by itself.
             assert_eq!(statuses[0], [GOOD, GOOD], "{kind:?}");
             assert_eq!(statuses[1], [GOOD, DEAD], "{kind:?}");
             assert_eq!(statuses[2], [GOOD, Status::Flushed], "{kind:?}");
             assert_eq!(found, [[1, 1], [1, 0], [1, 0]], "{kind:?}");
         }
     }
-    // An outage that ends before the last retry costs time only.
+    // An outage that ends before the last retry only costs time.
     let short = plan(&[fault(
         0,
         1,
@@ -108,7 +108,7 @@ fn a_link_that_is_down_carries_nothing_from_one_moment_to_another() {
 #[test]
 fn lost_acknowledgements_let_messages_arrive() {
     let kind = PortFaultKind::LostAcknowledgements;
-    // The port that answers is that of host 1; what host 0 answers does not matter here.
+    // The port of host 1 sends the acknowledgements; those of host 0 do not matter here.
     let (statuses, found) = writes(
         plan(&[fault(1, 0, 10 * MILLI, 20 * MILLI, kind)]),
         &[12 * MILLI],
@@ -126,7 +126,8 @@ fn lost_acknowledgements_let_messages_arrive() {
 fn a_flapping_link_is_down_for_half_of_each_period() {
     let kind = PortFaultKind::Flapping(2 * MILLI);
     let faults = plan(&[fault(1, 1, 10 * MILLI, 20 * MILLI, kind)]);
-    // Up in the second half of the first period; down in the first half of the second.
+    // The link is up in the second half of the first period, and down in the first half of the
+    // second.
     let (statuses, _) = writes(
         faults,
         &[11 * MILLI + 200 * MICRO, 12 * MILLI + 200 * MICRO],
@@ -134,7 +135,7 @@ fn a_flapping_link_is_down_for_half_of_each_period() {
     assert_eq!(statuses, [[GOOD, GOOD], [GOOD, DEAD]]);
 }
 
-/// The time that `count` long writes of rank 0 take over rail 1, in picoseconds.
+/// The time that four long writes of rank 0 take over rail 1, in picoseconds.
 fn long_writes(faults: Faults) -> u64 {
     play(&system("2xqdr"), &[0, 1], faults, 1, |mut node, rank| {
         const LEN: usize = 1 << 20;
@@ -162,7 +163,7 @@ fn long_writes(faults: Faults) -> u64 {
             }
         }
         let time = node.turn().now() - before;
-        meet(&mut node, peer);
+        synchronise(&mut node, peer);
         time
     })
     .swap_remove(0)
@@ -194,7 +195,7 @@ fn a_slow_link_carries_its_share_in_both_directions() {
     }
 }
 
-/// The port events of each rank with their times, while both wait.
+/// The port events of each rank with their times (in microseconds), while both ranks wait.
 fn events(name: &str, faults: Faults) -> Vec<Vec<(u64, usize, PortChange)>> {
     play(&system(name), &[0, 1], faults, 1, |mut node, _| {
         let mut seen = Vec::new();
@@ -214,7 +215,7 @@ fn ranks_of_a_host_get_the_events_of_its_ports_at_their_times() {
     use PortChange::{Down, Up};
     let faults = plan(&[
         fault(1, 0, 2 * MILLI, 5 * MILLI, PortFaultKind::Down),
-        // Overlaps: the port is up again only when both have ended.
+        // The faults overlap: the port is up again only when both have ended.
         fault(1, 0, 4 * MILLI, 6 * MILLI, PortFaultKind::Down),
         fault(
             0,
@@ -292,7 +293,7 @@ fn messages_out_of_band_wait_for_a_path_and_ranks_know_when_there_is_none() {
         let peer = 1 - rank as usize;
         assert!(node.knows_cuts());
         let mut heard = Vec::new();
-        // Rank 0 sends at these times, and rank 1 hears.
+        // Rank 0 sends at these times, and rank 1 receives.
         for at in [1500 * MICRO, 3 * MILLI, 4 * MILLI, 6 * MILLI, 22 * MILLI] {
             sleep_until(&mut node, at);
             let cut = node.signs(peer).cut;
@@ -319,7 +320,8 @@ fn messages_out_of_band_wait_for_a_path_and_ranks_know_when_there_is_none() {
 #[test]
 fn port_events_are_no_progress() {
     let faults = plan(&[fault(0, 0, MILLI, u64::MAX, PortFaultKind::Flapping(MILLI))]);
-    // Both wait for ever, so the flapping ends with the deadlock, and not the test's patience.
+    // Both ranks wait for ever, so the flapping ends with the deadlock, and not with the test's
+    // limit.
     let ends = play(&system("2xqdr"), &[0, 1], faults, 1, |mut node, _| {
         let mut waits = 0;
         while node.wait(u64::MAX).is_ok() {
@@ -332,8 +334,8 @@ fn port_events_are_no_progress() {
 
 #[test]
 fn probes_with_back_off_are_no_progress() {
-    // Rank 0 tries the dead rail for ever; rank 1 waits for a message that nobody sends. Rank 0 does
-    // too, so the job is in a deadlock although one probe follows the other.
+    // Rank 0 probes the dead rail for ever; rank 1 waits for a message that nobody sends. The
+    // probes are no progress, so the job is in a deadlock although they follow each other.
     let down = plan(&[fault(1, 1, 0, u64::MAX, PortFaultKind::Silent)]);
     let ends = play(&system("2xqdr"), &[0, 1], down, 1, |mut node, rank| {
         let wish = Wish {
@@ -363,13 +365,13 @@ fn probes_with_back_off_are_no_progress() {
         }
     });
     assert!(ends[0].0 && ends[1].0);
-    // Found within the first probe: 400 us after the connection.
+    // The deadlock is found within the first probe: 400 us after the connection.
     assert!(ends[0].1 < 3 * MILLI, "{ends:?}");
 }
 
 #[test]
 fn probes_go_on_while_another_rank_works() {
-    // While rank 1 computes until 20 ms, rank 0 finds the path alive again.
+    // While rank 1 computes until 20 ms, rank 0 finds that the path works again.
     let down = plan(&[fault(1, 1, 0, 5 * MILLI, PortFaultKind::Silent)]);
     let ends = play(&system("2xqdr"), &[0, 1], down, 1, |mut node, rank| {
         let wish = Wish {
@@ -380,7 +382,7 @@ fn probes_go_on_while_another_rank_works() {
         let mut end = connect(&mut node, peer, &wish);
         if rank == 1 {
             sleep_until(&mut node, 20 * MILLI);
-            meet(&mut node, peer);
+            synchronise(&mut node, peer);
             return (0, node.turn().now());
         }
         end.fill(0, &[1]);
@@ -398,7 +400,7 @@ fn probes_go_on_while_another_rank_works() {
         }
         let back = node.turn().now();
         node.rail(1).set_probing(end.qp, false).unwrap();
-        meet(&mut node, peer);
+        synchronise(&mut node, peer);
         (tries, back)
     });
     let (tries, back) = ends[0];
@@ -406,7 +408,7 @@ fn probes_go_on_while_another_rank_works() {
     assert!((5 * MILLI..7 * MILLI).contains(&back), "{back}");
 }
 
-/// A queue pair with a shared receive queue, connected to the same of the peer.
+/// A queue pair with a shared receive queue, connected with an equal one of the peer.
 fn shared(node: &mut ModelNode, peer: usize) -> (End, Srq) {
     let srq = node.rail(0).create_srq(16).unwrap();
     let wish = Wish {
@@ -422,7 +424,7 @@ fn after_error_nothing_is_taken_from_a_shared_queue_and_nothing_is_written() {
         let peer = 1 - rank as usize;
         let (end, srq) = shared(&mut node, peer);
         if rank == 0 {
-            // A stream of writes and sends into the other's last moments.
+            // A stream of writes and sends goes on while the peer takes its queue pair to ERROR.
             for id in 0..40u64 {
                 let to = end.remote(0);
                 let send = Operation::Send { immediate: None };
@@ -434,9 +436,9 @@ fn after_error_nothing_is_taken_from_a_shared_queue_and_nothing_is_written() {
                 end.post(&mut node, id, what, &[end.slice(0, 2048)], false, false)
                     .unwrap();
             }
-            // The last one fails: its receiver is gone.
+            // The last request fails: its receiver is gone.
             assert_eq!(end.completion(&mut node).status, DEAD);
-            meet(&mut node, peer);
+            synchronise(&mut node, peer);
             return 0;
         }
         for id in 0..16 {
@@ -462,13 +464,13 @@ fn after_error_nothing_is_taken_from_a_shared_queue_and_nothing_is_written() {
         }
         taken += end.poll(&mut node).len();
         node.sync_memory();
-        // Nothing moves from now on, whatever still arrives.
+        // Nothing changes from now on, whatever still arrives.
         let content = end.memory.to_vec();
-        meet(&mut node, peer);
+        synchronise(&mut node, peer);
         node.sync_memory();
         assert_eq!(end.memory.to_vec(), content);
         assert!(end.poll(&mut node).is_empty());
-        // A second queue pair finds all receives that are left.
+        // A second queue pair would find all receives that are left.
         16 - taken
     });
     assert!((1..=13).contains(&left[1]), "{left:?}");
@@ -476,7 +478,7 @@ fn after_error_nothing_is_taken_from_a_shared_queue_and_nothing_is_written() {
 
 #[test]
 fn a_reset_connection_drops_packets_of_its_earlier_life_and_works_anew() {
-    // Packets are up to 3 ms late: those of the first life arrive in the middle of the second.
+    // Packets are up to 3 ms late: those of the first epoch arrive in the middle of the second.
     for seed in 0..20 {
         let faults = Faults {
             late: 500_000,
@@ -497,26 +499,27 @@ fn a_reset_connection_drops_packets_of_its_earlier_life_and_works_anew() {
                 let mut end = connect(&mut node, peer, &Wish::default());
                 for life in 1..6u8 {
                     if rank == 0 {
-                        // More than the send queue holds in two lives: each begins with an empty one.
+                        // Two epochs post more than the send queue holds: each begins with an empty
+                        // queue.
                         end.fill(0, &[life; 64]);
                         for _ in 0..100 {
                             end.write_signaled(&mut node, 0, 64, true, true);
                         }
                         end.write(&mut node, 64 * usize::from(life), 1, true);
                     }
-                    // Some are under way, and some completions are not taken.
+                    // Some requests are in flight, and some completions are not polled.
                     sleep_until_next(&mut node, 200 * MICRO);
                     node.rail(0).modify(end.qp, Ending::Error).unwrap();
                     while !node.rail(0).is_drained(end.qp).unwrap() {
                         node.wait(u64::MAX).unwrap();
                     }
-                    // Both ends are in ERROR before either begins anew.
-                    meet(&mut node, peer);
+                    // Both ends are in the state ERROR before either connects again.
+                    synchronise(&mut node, peer);
                     end.fill(0, &[0; 64]);
                     node.rail(0).modify(end.qp, Ending::Reset).unwrap();
                     node.rail(0).connect(end.qp, Some(end.peer)).unwrap();
-                    meet(&mut node, peer);
-                    // Whatever is left of the last life is gone.
+                    synchronise(&mut node, peer);
+                    // Packets that are left of the last epoch have no effect.
                     sleep_until_next(&mut node, 5 * MILLI);
                     while !end.poll(&mut node).is_empty() {}
                     node.sync_memory();
@@ -529,7 +532,7 @@ fn a_reset_connection_drops_packets_of_its_earlier_life_and_works_anew() {
                         end.write_signaled(&mut node, 1000, 1, true, true);
                         assert_eq!(end.completion(&mut node).status, GOOD, "seed {seed}");
                     }
-                    meet(&mut node, peer);
+                    synchronise(&mut node, peer);
                     node.sync_memory();
                     assert!(rank == 0 || end.byte(1000) == life, "seed {seed}");
                 }
@@ -556,11 +559,11 @@ fn the_timer_of_an_earlier_life_does_not_stand_for_that_of_the_next() {
             let before = node.turn().now();
             end.write_signaled(&mut node, 0, 8, true, true);
             assert_eq!(end.completion(&mut node).status, DEAD);
-            // Four times the timeout, all of this life.
+            // It takes four times the timeout, all in this epoch.
             let time = node.turn().now() - before;
             assert!((400 * MICRO..420 * MICRO).contains(&time), "{time}");
         }
-        meet(&mut node, peer);
+        synchronise(&mut node, peer);
     });
 }
 

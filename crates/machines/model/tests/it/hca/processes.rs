@@ -11,7 +11,7 @@ use sim::Time;
 use sim::memory::Memory;
 use sim::process::{Participant, join};
 
-/// Writes, reads, sends and an atomic, with their results checked; returns the time at the end.
+/// Does writes, reads, sends and an atomic, and checks their results; returns the time at the end.
 fn dialogue(node: &mut ModelNode, rank: u32) -> Time {
     let wish = Wish {
         bytes: 60_000,
@@ -60,7 +60,7 @@ fn dialogue(node: &mut ModelNode, rank: u32) -> Time {
     let time = node.turn().now();
     // The peer's pending requests go first.
     node.oob_send(1 - rank as usize, b"done").unwrap();
-    hear(node);
+    receive_oob(node);
     time
 }
 
@@ -84,8 +84,7 @@ fn processes_see_what_coroutines_see() {
         dialogue(&mut node, rank)
     });
     let file: OwnedFd = memory_file::of_length("test", Memory::BYTES).unwrap();
-    // SAFETY: the child has the dialogue only, and leaves without running what the parent would
-    // run.
+    // SAFETY: the child runs the dialogue only, and exits without the parent's destructors.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let time = std::panic::catch_unwind(|| {

@@ -1,4 +1,4 @@
-//! Rails that differ: between hosts, between each other, and ports that share a card.
+//! Rails that differ between hosts or from each other, and ports that share a card.
 
 use crate::common::*;
 use device::*;
@@ -9,8 +9,8 @@ use model::{Faults, ModelNode};
 
 const MIB: usize = 1 << 20;
 
-/// Two ranks on hosts 0 and 1, connected over these pairs of rails; rank 0 writes long messages
-/// over all of them at once. Returns the rate of each, in bytes per second.
+/// Connects two ranks on hosts 0 and 1 over these pairs of rails; rank 0 writes long messages over
+/// all of them at once. Returns the rate of each pair, in bytes per second.
 fn streams(system: &System, pairs: &[(usize, usize)]) -> Vec<f64> {
     let pairs = pairs.to_vec();
     play(
@@ -32,7 +32,7 @@ fn streams(system: &System, pairs: &[(usize, usize)]) -> Vec<f64> {
                 0 => write_all(&mut node, &ends),
                 _ => Vec::new(),
             };
-            meet(&mut node, 1 - rank as usize);
+            synchronise(&mut node, 1 - rank as usize);
             rates
         },
     )
@@ -109,7 +109,7 @@ fn unequal_rails_carry_what_each_can() {
         }
         let ratio = rates[1 - slow] / rates[slow];
         assert!((3.9..4.1).contains(&ratio), "{name}: {rates:?}");
-        // A fast port that sends to a slow one is no faster than that.
+        // A fast port that sends to a slow one reaches the rate of the slow one.
         let crossed = streams(&system, &[(1 - slow, slow)])[0];
         assert!(
             near(crossed, limit(&system, slow as u32)),
@@ -123,7 +123,7 @@ fn a_12x_link_carries_three_times_as_much() {
     let wide = limit(&system("12x-qdr"), 0);
     let rate = streams(&system("12x-qdr"), &[(0, 0)])[0];
     assert!(near(rate, wide), "{rate} of {wide}");
-    // A 4X link of a slot that does not limit it.
+    // The 4X link is on a slot that does not limit it.
     let narrow = limit(&system("2x-unequal"), 0);
     assert!((2.9..3.1).contains(&(wide / narrow)), "{wide} {narrow}");
 }
@@ -192,14 +192,16 @@ fn attributes_say_what_the_catalogue_says() {
     assert_eq!(places("qdr-2port"), [(0, 0), (0, 0)]);
     let qdr = of("2xqdr");
     assert_eq!(qdr[0].bandwidth / 1_000_000, 3390);
-    // The post of eight bytes, their path, and a poll: 963.715 ns; two crossings on the other rail.
+    // The post of eight bytes, their path, and a poll take 963.715 ns; the other rail adds two
+    // crossings of sockets.
     assert_eq!([qdr[0].latency_ns, qdr[1].latency_ns], [964, 1124]);
     let unequal = of("2x-unequal");
     assert!(unequal[0].bandwidth > 3 * unequal[1].bandwidth);
     assert!(unequal[0].latency_ns < unequal[1].latency_ns);
 }
 
-/// Registers memory on rail 0 and uses it on rail 1, at both ends; returns the status of a write.
+/// Registers memory on rail 0 and uses its key on rail 1, at both ends; returns the status of a
+/// write.
 fn with_the_key_of_the_other_rail(name: &str) -> Status {
     play(
         &system(name),
@@ -226,7 +228,7 @@ fn with_the_key_of_the_other_rail(name: &str) -> Status {
                     .unwrap();
                 status = second.completion(&mut node).status;
             }
-            meet(&mut node, peer);
+            synchronise(&mut node, peer);
             status
         },
     )
@@ -239,7 +241,7 @@ fn ports_of_a_card_share_registrations_and_two_cards_do_not() {
     assert_eq!(status, Status::Success);
     let status = with_the_key_of_the_other_rail("2xqdr");
     assert_eq!(status, Status::LocalProtection);
-    // A region is deregistered by any port of its domain, once.
+    // A region can be deregistered once, by any port of its protection domain.
     play(
         &system("qdr-2port"),
         &[0],
@@ -279,7 +281,7 @@ fn ports_of_two_subnets_do_not_reach_each_other() {
                 end.write_signaled(&mut node, 0, 8, true, true);
                 statuses.push(end.completion(&mut node).status);
             }
-            meet(&mut node, 1 - rank as usize);
+            synchronise(&mut node, 1 - rank as usize);
         }
         statuses
     });

@@ -1,11 +1,11 @@
-//! Rates of requests: of one queue pair and of the chip, by kind, and at the responder.
+//! Rates of requests by kind: of one queue pair, of the chip, and at the responder.
 
 use crate::common::*;
 use device::*;
 use fabric::{Costs, PerSec, System};
 use model::Faults;
 
-/// One stream of requests of a rank.
+/// A stream of requests of one rank.
 #[derive(Clone, Copy)]
 struct Stream {
     kind: Kind,
@@ -22,7 +22,7 @@ enum Kind {
     Atomic,
 }
 
-/// Requests per second of `pairs` queue pairs of one host, each a rank's, to one other host.
+/// The requests per second of `pairs` ranks on one host, each with one queue pair, to another host.
 fn rate(system: &System, pairs: u32, stream: Stream) -> f64 {
     let Stream {
         kind,
@@ -51,10 +51,10 @@ fn rate(system: &System, pairs: u32, stream: Stream) -> f64 {
                     }
                 }
                 node.oob_send(peer as usize, b"ready").unwrap();
-                hear(&mut node);
+                receive_oob(&mut node);
                 return (0, 0);
             }
-            hear(&mut node);
+            receive_oob(&mut node);
             settle_down(&mut node);
             let before = node.turn().now();
             let operation = match kind {

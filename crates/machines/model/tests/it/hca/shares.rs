@@ -1,5 +1,5 @@
-//! WorldMemory resources: HCAs by queue pairs, links by hosts, memory by copies and HCAs; and their
-//! record.
+//! Shared resources: HCAs, which queue pairs share; links, which hosts share; memory, which copies
+//! and HCAs share. Also their record.
 
 use super::systems;
 use crate::common::*;
@@ -9,7 +9,7 @@ use fabric::{Bytes, Costs};
 use model::{Faults, MachineModel, ModelNode, trace};
 use sim::coroutines::{Plan, run};
 
-/// Writes `len` bytes `count` times, until all have completed; returns bytes per second.
+/// Writes `len` bytes `count` times, and waits until all have completed; returns bytes per second.
 fn stream(node: &mut ModelNode, end: &End, len: usize, count: u64) -> f64 {
     let before = node.turn().now();
     let write = Operation::Write {
@@ -33,7 +33,8 @@ pub(crate) fn wish(bytes: usize) -> Wish {
     }
 }
 
-/// Runs streams between pairs of hosts at once; returns the rate of each, in bytes per second.
+/// Runs streams between pairs of hosts at once; returns the rate of each stream, in bytes per
+/// second. `of` gives for each rank its peer, and whether it sends.
 fn streams(name: &str, hosts: &[u32], of: fn(u32) -> (u32, bool)) -> Vec<f64> {
     let rates = play(
         &system(name),
@@ -48,7 +49,7 @@ fn streams(name: &str, hosts: &[u32], of: fn(u32) -> (u32, bool)) -> Vec<f64> {
                 false => 0.0,
             };
             node.oob_send(peer as usize, b"done").unwrap();
-            hear(&mut node);
+            receive_oob(&mut node);
             rate
         },
     );
@@ -80,7 +81,8 @@ fn two_ranks_of_a_host_share_its_hca_and_two_senders_the_last_link() {
             (rates[0] / rates[1] - 1.0).abs() < 0.05,
             "{hosts:?}: {rates:?}"
         );
-        // Into one host the link is the narrowest, out of one the bus.
+        // The bottleneck of two streams into one host is the link, and of two out of one host the
+        // bus.
         assert!(
             sum > 0.97 * alone && sum < 1.2 * alone,
             "{hosts:?}: {rates:?}, alone {alone}"
@@ -90,7 +92,7 @@ fn two_ranks_of_a_host_share_its_hca_and_two_senders_the_last_link() {
 
 #[test]
 fn a_small_message_of_another_queue_pair_does_not_wait_for_a_large_one() {
-    // The time of one 8-byte write while 4 MiB take the same path.
+    // The time of one 8-byte write while 4 MiB take the same path, in microseconds.
     let time = |same| {
         let times = play(
             &system("sdr"),
@@ -126,15 +128,15 @@ fn a_small_message_of_another_queue_pair_does_not_wait_for_a_large_one() {
         (times[1] - times[0]) / 1_000_000
     };
     let (same, other) = (time(true), time(false));
-    // Behind 4 MiB at 0.97 GB/s; or behind what the HCA holds, 32 KiB.
+    // The write waits behind 4 MiB at 0.97 GB/s; or behind the 32 KiB that the HCA holds.
     assert!((3000..4500).contains(&same), "{same} us");
     assert!((3..50).contains(&other), "{other} us");
 }
 
 #[test]
 fn copies_and_hcas_share_the_memory() {
-    // On the testbed of 2003 a copy alone is as fast as the processor, and slower while the HCA
-    // writes to the same memory.
+    // On the testbed of 2003 a copy alone runs at the rate of the processor. It is slower while the
+    // HCA writes to the same memory.
     let rates = play(
         &system("mpich2-2003"),
         &[0, 1],
@@ -150,7 +152,7 @@ fn copies_and_hcas_share_the_memory() {
             };
             let alone = copy(&mut node);
             node.oob_send(1 - rank as usize, b"copied").unwrap();
-            hear(&mut node);
+            receive_oob(&mut node);
             let beside = match rank {
                 0 => stream(&mut node, &end, LEN, 16) / 1e6,
                 _ => {
@@ -159,13 +161,13 @@ fn copies_and_hcas_share_the_memory() {
                 }
             };
             node.oob_send(1 - rank as usize, b"done").unwrap();
-            hear(&mut node);
+            receive_oob(&mut node);
             (alone, beside)
         },
     );
     let (alone, beside) = rates[1];
     assert!((alone - 693.0).abs() < 1.0, "{alone}");
-    // 2144 MB/s less the 875 of the HCA, three bytes moved for each copied.
+    // 2144 MB/s less the 875 MB/s of the HCA; a copy moves three bytes for each copied byte.
     assert!((beside - (2144.0 - 875.0) / 3.0).abs() < 25.0, "{beside}");
     assert!(rates[0].1 > 850.0, "{rates:?}");
 }
@@ -207,7 +209,7 @@ fn the_record_shows_who_was_busy_and_when() {
     assert_eq!(packets.len(), 2);
     assert_eq!(packets[1].bytes, 2048 + 28);
     assert!(on(trace::Track::Processor(0)).any(|span| span.activity == trace::Activity::Post));
-    // Each does one thing at a time.
+    // Each resource has one activity at a time.
     for span in &spans {
         let mut last = 0;
         for one in on(span.track).filter(|one| one.host == span.host) {

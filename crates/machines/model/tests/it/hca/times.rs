@@ -1,4 +1,4 @@
-//! The modelled HCA takes the times that physics gives.
+//! The modelled HCA takes the times that the cost formulas give.
 
 use super::systems;
 use crate::common::*;
@@ -8,7 +8,7 @@ use fabric::limits::{limits, one_way};
 use fabric::{Bytes, Costs, System};
 use model::{CALL, Faults};
 
-/// The time from one rank's post until the other notices the last byte.
+/// The time from one rank's post until the other rank notices the last byte, in picoseconds.
 fn one_write(system: &System, hosts: [u32; 2], rail: usize, len: usize) -> u64 {
     let times = play(
         system,
@@ -26,7 +26,7 @@ fn one_write(system: &System, hosts: [u32; 2], rail: usize, len: usize) -> u64 {
             if rank == 1 {
                 return end.await_byte(&mut node, len - 1, 9);
             }
-            // The change of rail is not part of the message.
+            // The change to the rail is not part of the measured message.
             let inline = len <= node.rail(rail).attributes().inline;
             end.write(&mut node, 0, 1, false);
             settle_down(&mut node);
@@ -80,7 +80,7 @@ fn within_a_host_a_processor_copies_and_another_sees_it() {
     }
 }
 
-/// The payload per second of `count` writes in a row, each signaled.
+/// The payload of `count` signaled writes in a row, in bytes per second.
 fn rate(system: &System, len: usize, count: u64) -> f64 {
     let times = play(
         system,
@@ -95,7 +95,7 @@ fn rate(system: &System, len: usize, count: u64) -> f64 {
             let end = connect(&mut node, 1 - rank as usize, &wish);
             if rank == 1 {
                 // The sender must be done before either rank ends.
-                hear(&mut node);
+                receive_oob(&mut node);
                 return 0;
             }
             let before = node.turn().now();
@@ -153,14 +153,14 @@ fn small_writes_of_a_queue_pair_follow_each_other_as_its_hca_takes_them() {
         let costs = Costs::of(&system, 0);
         let processor = costs.post() + costs.poll();
         let turn = costs.turn(Bytes(8), false).max(processor).as_nanos();
-        // The difference removes the costs of the first and the last.
+        // The difference removes the costs of the first and the last write.
         let time = |count| 8e9 * count as f64 / rate(&system, 8, count);
         let each = (time(100) - time(50)) / 50.0;
         assert!((each / turn - 1.0).abs() < 0.01, "{name}: {each} {turn}");
     }
 }
 
-/// The time of a send until its completion is taken, or of a read until its last byte is seen.
+/// The time of a send until the receiver's completion, or of a read until its last byte is seen.
 fn one_other(system: &System, operation: fabric::Operation, len: usize) -> u64 {
     let furthest = system.nodes - 1;
     let times = play(

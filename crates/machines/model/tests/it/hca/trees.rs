@@ -1,4 +1,4 @@
-//! Networks: every link on a route is contended.
+//! Networks: each link on a route can be contended.
 
 use crate::common::*;
 use device::*;
@@ -8,20 +8,21 @@ use model::{Faults, Resource, Usage};
 const LEN: usize = 256 << 10;
 const COUNT: u64 = 8;
 
-/// Leaves of four hosts, below switches with eight ports.
+/// The machine `qdr` with 8-port switches, so that a leaf has four hosts.
 fn small_switches(nodes: u32) -> System {
     let mut system = system("qdr");
     system.switch.ports = 8;
     system.with_nodes(nodes).unwrap()
 }
 
-/// Streams of writes between pairs of hosts at once; the rate of each pair, in bytes per second.
+/// Runs streams of writes between pairs of hosts at once; returns the rate of each pair, in bytes
+/// per second.
 fn streams(system: &System, pairs: &[(u32, u32)]) -> Vec<f64> {
     let ran = run_streams(system, pairs).into_iter();
     ran.map(|(rate, _)| rate).collect()
 }
 
-/// [`streams`], each with the uses of resources at its end.
+/// Like [`streams`], with the uses of resources at the end of each stream.
 fn run_streams(system: &System, pairs: &[(u32, u32)]) -> Vec<(f64, Vec<Usage>)> {
     let count = pairs.len() as u32;
     let hosts = pairs.iter().map(|pair| pair.0);
@@ -39,7 +40,7 @@ fn run_streams(system: &System, pairs: &[(u32, u32)]) -> Vec<(f64, Vec<Usage>)> 
             };
             let end = connect(&mut node, peer, &wish);
             if rank >= count {
-                hear(&mut node);
+                receive_oob(&mut node);
                 return (0.0, Vec::new());
             }
             let before = node.turn().now();
@@ -63,7 +64,7 @@ fn run_streams(system: &System, pairs: &[(u32, u32)]) -> Vec<(f64, Vec<Usage>)> 
     rates.into_iter().take(pairs.len()).collect()
 }
 
-/// Rates over that of a single stream.
+/// The rate of each stream, divided by that of a single stream.
 fn shares(system: &System, pairs: &[(u32, u32)]) -> Vec<f64> {
     let alone = streams(system, &[(0, system.nodes - 1)])[0];
     let rates = streams(system, pairs).into_iter();
@@ -94,7 +95,7 @@ fn flows_whose_destinations_have_one_place_in_their_leaves_share_a_link_up() {
     );
     let other = shares(&system, &[(0, 4), (1, 9), (2, 14)]);
     assert!(other.iter().all(|&share| share > 0.97), "{other:?}");
-    // Links down belong to one host each.
+    // Each link down belongs to one host.
     let into_one_leaf = shares(&system, &[(0, 12), (4, 13), (8, 14)]);
     assert!(
         into_one_leaf.iter().all(|&share| share > 0.97),
@@ -107,7 +108,7 @@ fn the_use_of_a_link_between_switches_is_the_time_of_its_packets() {
     let system = small_switches(16);
     let ran = run_streams(&system, &[(0, 4), (1, 8)]);
     let between = |usage: &Usage| matches!(usage.resource, Resource::Between(0, _));
-    // Of the two streams the later one has ended when all bytes have passed.
+    // The stream that ends later sees the uses after all bytes have passed.
     let busy = ran.iter().map(|(_, uses)| {
         let links = uses.iter().filter(|usage| between(usage));
         links.map(|usage| usage.busy).max().unwrap()
@@ -123,7 +124,7 @@ fn the_use_of_a_link_between_switches_is_the_time_of_its_packets() {
 fn oversubscribed_leaves_share_their_links_up() {
     let mut system = small_switches(16);
     system.oversubscription = 3;
-    // Six hosts and two links up: hosts 0 to 5 send to the second leaf.
+    // A leaf has six hosts and two links up: hosts 0 to 5 send to the second leaf.
     let pairs: Vec<(u32, u32)> = (0..6).map(|from| (from, from + 6)).collect();
     let shares = shares(&system, &pairs);
     assert!(
@@ -135,7 +136,7 @@ fn oversubscribed_leaves_share_their_links_up() {
 #[test]
 fn three_levels_are_contended_at_each() {
     let system = small_switches(128);
-    // Groups of 16 hosts below the top; places 0 of three groups.
+    // Groups below the top have 16 hosts; the destinations are the first hosts of three groups.
     let same = shares(&system, &[(0, 16), (1, 32), (4, 48)]);
     assert!(same[0] < 0.7 && same[1] < 0.7, "{same:?}");
     let link = system.switch.link.data() * system.switch.width;
@@ -158,7 +159,7 @@ fn groups_of_a_dragonfly_share_their_global_link() {
     let mut system = small_switches(72);
     system.topology = Topology::Dragonfly;
     let system = system.with_nodes(72).unwrap();
-    // Groups of eight hosts, two on a switch; one link between two groups.
+    // A group has eight hosts, two on each switch; each pair of groups has one link.
     let same = shares(&system, &[(0, 8), (2, 10), (4, 12)]);
     assert!(
         same.iter().all(|&share| (0.33..0.45).contains(&share)),

@@ -1,4 +1,4 @@
-//! The use of resources: the sums of the spans that a record shows.
+//! The use of resources equals the sums of the spans in a record.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use model::trace::{Activity, HcaPart, Track};
 use model::{Faults, MachineModel, ModelNode, Resource, Usage};
 use sim::coroutines::{Plan, run_then};
 
-/// Memory and the chip's requests and answers have no spans.
+/// True if the resource has spans: memory and the chip's requests and answers have none.
 fn is_recorded(resource: Resource) -> bool {
     !matches!(
         resource,
@@ -16,7 +16,8 @@ fn is_recorded(resource: Resource) -> bool {
     )
 }
 
-/// Rank 0 writes to rank 1 over the given rail. Returns the uses, and those that the record shows.
+/// Rank 0 writes to rank 1 over the given rail. Returns the uses that the machine sums, and those
+/// that the spans of its record give.
 fn uses(name: &str, rail: usize) -> [BTreeMap<(u32, Resource), u64>; 2] {
     let plan = Plan {
         ranks: 2,

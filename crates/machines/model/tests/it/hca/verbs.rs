@@ -1,11 +1,11 @@
-//! The rules of the InfiniBand specification on the modelled HCA, to the picosecond; the rules for
+//! The rules of the InfiniBand specification on the modelled HCA, with their times; the rules for
 //! every device are in `testdevice::suite`.
 
 use crate::common::*;
 use device::*;
 use model::{Faults, ModelNode};
 
-/// Two ranks on QDR, connected; each runs its body.
+/// Connects two ranks on the machine `qdr`; each runs `body`.
 fn pair<R: 'static>(
     wish: Wish,
     faults: Faults,
@@ -16,7 +16,7 @@ fn pair<R: 'static>(
         let answer = body(&mut node, &mut end, rank);
         // Neither rank ends before the other is done.
         node.oob_send(1 - rank as usize, b"done").unwrap();
-        hear(&mut node);
+        receive_oob(&mut node);
         answer
     })
 }
@@ -108,7 +108,7 @@ fn a_peer_that_is_not_there_is_given_up() {
             (first.status, second.status),
             (Status::RetryExceeded, Status::Flushed)
         );
-        // Seven times more than the first, each after the timeout.
+        // Seven retries after the first attempt, each after the timeout.
         let took = (node.turn().now() - before) as f64 / 1e12;
         assert!((took - 8.0 * 0.0671).abs() < 0.01, "{took}");
     });
@@ -122,7 +122,7 @@ fn no_more_reads_are_on_their_way_than_the_hca_allows() {
         let times = play(&system, &[0, 1], Faults::default(), 1, |mut node, rank| {
             let end = connect(&mut node, 1 - rank as usize, &Wish::default());
             if rank == 1 {
-                hear(&mut node);
+                receive_oob(&mut node);
                 return 0;
             }
             let before = node.turn().now();

@@ -9,12 +9,12 @@ use super::{LinkTraits, Schedule};
 use crate::rdma::config::RailSettings;
 use knobs::RailPolicy;
 
-/// Bytes per second of a QDR link in a slot of the second generation.
+/// The bandwidth of a QDR link in a PCI Express slot of the second generation, in bytes per second.
 const FAST: u64 = 3_390_000_000;
-/// Nanoseconds.
+/// The latency of the links, in nanoseconds.
 const LATENCY: u64 = 1_500;
 const MS: u64 = 1_000_000;
-/// The most by which continuous polls find a completion late.
+/// The greatest delay with which continuous polls find a completion, in nanoseconds.
 const SOON: Option<u64> = Some(2_000);
 const MIB: u64 = 1 << 20;
 

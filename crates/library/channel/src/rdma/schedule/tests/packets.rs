@@ -24,7 +24,7 @@ fn a_single_packet_takes_the_home_link_without_a_clock() {
     }
 }
 
-/// The readings of the clock for `count` packets of `len` bytes, one each 400 ns.
+/// The number of readings of the clock for `count` packets of `len` bytes, one every 400 ns.
 fn readings(schedule: &mut Schedule, len: usize, count: u64) -> u64 {
     let reads = Cell::new(0);
     for number in 0..count {
@@ -113,7 +113,8 @@ fn packets_behind_one_another_fill_equal_links() {
     assert!((15..=17).contains(&second), "{dealt:?}");
 }
 
-/// The arrival of the last of `count` packets posted every 100 ns, in order, over true links.
+/// The time at which the last of `count` packets arrives, in nanoseconds. They are posted every 100
+/// ns, over links of these bandwidths.
 fn arrival(bandwidths: &[u64], len: usize, count: u64) -> u64 {
     let mut schedule = adaptive(bandwidths);
     let mut free = vec![0; bandwidths.len()];

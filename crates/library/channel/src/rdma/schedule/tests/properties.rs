@@ -10,7 +10,7 @@ use crate::rdma::rail_set::MAX_RAILS;
 use crate::rdma::rail_tests::POLICIES;
 use crate::rdma::schedule::{Assignment, Policy};
 
-/// A call on a schedule. Links and parts are taken modulo what there is.
+/// A call on a schedule. Numbers of links are taken modulo the number of links.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Packet(usize),
@@ -56,7 +56,7 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 fn settings() -> impl Strategy<Value = RailSettings> {
-    // `Adaptive` has the most rules.
+    // `Adaptive` is drawn most often, because it has the most rules.
     let policy = prop_oneof![Just(RailPolicy::Adaptive), select(&POLICIES[..])];
     let pairs = [QueuePairs::Separate, QueuePairs::Shared];
     (policy, 0..pairs.len(), any::<usize>(), 0..100_000usize).prop_map(
@@ -70,7 +70,7 @@ fn settings() -> impl Strategy<Value = RailSettings> {
     )
 }
 
-/// The world of a schedule: what is alive and posted.
+/// A schedule with a model of its links: those that are alive, and the work posted on each.
 struct Player {
     schedule: Schedule,
     alive: Vec<bool>,
@@ -131,7 +131,7 @@ impl Player {
         assignments
     }
 
-    /// Returns what was chosen, to be compared.
+    /// Makes a call. Returns the choices, which another player must repeat.
     fn play(&mut self, call: Call) -> Vec<Assignment> {
         let links = self.alive.len();
         match call {

@@ -10,9 +10,9 @@ const PATIENCE: u64 = 20_000;
 /// Processor time of a request, in nanoseconds.
 const POST: u64 = 330;
 
-/// A wire, as it truly is.
+/// A wire: the true properties of a link.
 pub(super) struct Wire {
-    /// Bytes per second from each time on, in ascending order. The first is from time 0.
+    /// The bandwidth from each time on: the time, and the bytes per second. The first time is 0.
     rates: Vec<(u64, u64)>,
     /// The relative noise of a piece's time, in per cent.
     noise: u64,
@@ -89,17 +89,18 @@ pub(super) struct Simulator {
     /// The bandwidth of each slot, and the time from which it is free.
     slots: Vec<(u64, u64)>,
     pub now: u64,
-    /// The time from a completion to the poll of the rank that it wakes; 0: the rank never sleeps.
+    /// The time from a completion to the poll of the rank that it wakes, in nanoseconds; 0: the
+    /// rank never sleeps.
     pub wake: u64,
     /// The time for which the peer's process has no processor after it has found nothing to do for
-    /// [`PATIENCE`]. Bytes that arrive meanwhile complete afterwards.
+    /// [`PATIENCE`], in nanoseconds. Bytes that arrive meanwhile complete afterwards.
     pub away: u64,
     /// The time until which the peer has work, or is away.
     peer_until: u64,
     seed: u64,
-    /// Transfers by number: bytes without arrival, start and arrival.
+    /// The transfers by number.
     transfers: Vec<Transfer>,
-    /// Time and length of all arrivals of pieces, by link.
+    /// The arrivals of all pieces: the time, the length in bytes, and the link.
     pub arrivals: Vec<(u64, u64, usize)>,
 }
 
@@ -168,7 +169,7 @@ impl Simulator {
         self.arrivals.push((arrival, bytes, link));
     }
 
-    /// Reports the completions up to now.
+    /// Reports the completions up to now to the schedule.
     fn poll(&mut self) {
         for link in 0..self.wires.len() {
             let is_due = |first: &InFlight, now| first.completion <= now;
@@ -229,7 +230,7 @@ impl Simulator {
             .collect()
     }
 
-    /// Posts a transfer to its end.
+    /// Posts a transfer completely.
     fn start(&mut self, number: usize, len: u64) {
         let mut left = len;
         while left > 0 {

@@ -14,7 +14,8 @@ fn honest(bandwidths: &[u64]) -> Simulator {
     Simulator::new(adaptive(bandwidths), wires)
 }
 
-/// Bytes per second of `count` transfers of `len` bytes with `window` of them at a time.
+/// The bandwidth of `count` transfers of `len` bytes with `window` of them at a time, in bytes per
+/// second.
 fn stream(simulator: &mut Simulator, len: u64, count: usize, window: usize) -> f64 {
     let begin = simulator.now;
     simulator.play(std::iter::repeat_n(len, count), window);
@@ -27,13 +28,13 @@ fn stream(simulator: &mut Simulator, len: u64, count: usize, window: usize) -> f
     (len * count as u64) as f64 * 1e9 / (end - begin) as f64
 }
 
-/// The mean time of transfers of `len` bytes, one at a time.
+/// The mean time of transfers of `len` bytes, one at a time, in nanoseconds.
 fn latency(simulator: &mut Simulator, len: u64) -> f64 {
     let times = simulator.play(std::iter::repeat_n(len, 20), 1);
     times.iter().sum::<u64>() as f64 / times.len() as f64
 }
 
-/// Sizes from 1 B to 4 MiB, powers of two and points between them.
+/// Lengths from 1 B to 4 MiB: powers of two, and points between them.
 fn sizes() -> impl Iterator<Item = u64> {
     (0..=22).flat_map(|power| {
         let size = 1u64 << power;
@@ -231,7 +232,7 @@ fn long_work_on_a_slow_polled_link_does_not_raise_its_horizon() {
     }
 }
 
-/// A stream while the second of two equal links has a tenth of its rate for a while.
+/// Plays a stream during which the second of two equal links has a tenth of its rate for a while.
 fn dip(mut simulator: Simulator, len: u64, window: usize, least_after: f64) {
     let begin = 1_000_000_000;
     let (falls, returns) = (begin + 20 * MS, begin + 60 * MS);
@@ -373,7 +374,7 @@ fn an_unused_link_that_has_become_fast_is_found() {
     assert!(bandwidth > 1.9, "{bandwidth}");
 }
 
-/// Two ports of one card whose slot carries `slot`.
+/// Two ports of one card whose slot carries `slot` bytes per second.
 fn two_ports(slot: u64) -> Simulator {
     let ports: Vec<LinkTraits> = (0..2).map(|_| link(0, FAST)).collect();
     let wires = (0..2).map(|_| Wire::new(FAST).behind(0)).collect();
@@ -579,7 +580,7 @@ fn explanations_name_every_choice_and_the_one_taken_is_the_soonest() {
 
 #[test]
 fn the_limit_of_long_messages_is_named() {
-    // Stated as FAST each, and behind what they share.
+    // Each port states the bandwidth FAST. The ports share resources of the bandwidths `shared`.
     let limit = |cards: [usize; 2], wires: [Wire; 2], shared: &[u64]| {
         let traits = cards.map(|card| link(card, FAST));
         let schedule = schedule(RailPolicy::Adaptive, &traits);

@@ -25,8 +25,8 @@ impl Between<'_> {
         }
     }
 
-    /// The combined vectors of this group, at its first member; `None` if they have no elements,
-    /// and at the other members.
+    /// The combined vectors of this group, at its first member. `None` at the other members, and if
+    /// the vectors have no elements.
     async fn reduced(&self, reduction: &Reduction) -> Result<Option<Elements>> {
         let Some(send) = reduction.send.as_ref().filter(|send| send.bytes() > 0) else {
             return Ok(None);
@@ -78,7 +78,7 @@ impl Between<'_> {
         }
     }
 
-    /// Each member combines the vectors of the whole remote group.
+    /// Each member receives the vectors of all members of the remote group, and combines them.
     async fn combine_all(
         &self,
         reduction: &Reduction,
@@ -99,7 +99,8 @@ impl Between<'_> {
         before.try_for_each(|vector| self.call.combine(&reduction.op, vector, result))
     }
 
-    /// Each member combines a part of the vectors of its group, for each of the remote group.
+    /// Each member combines a part of the vectors of its group, and sends it to each member of the
+    /// remote group.
     async fn combine_parts(
         &self,
         reduction: &Reduction,
@@ -129,13 +130,14 @@ impl Between<'_> {
             let at = theirs.elements(member..member + 1);
             result.part(at.start, at.len()).buffer()
         };
-        // The longest part of a vector is that of the smaller group.
+        // The parts of a vector are longest in the smaller group.
         let least = call.size().min(self.groups.theirs().len());
         let bytes = send.count().div_ceil(least) * send.ty().size();
         self.exchange(bytes, |_| part.buffer(), place).await
     }
 
-    /// The first member of each group gets the combined vectors of the other, in `result`.
+    /// The first members of the groups exchange the combined vectors of their groups. Each gets the
+    /// other's in `result`.
     async fn swap_sums(&self, reduction: &Reduction, result: &Elements) -> Result<()> {
         let Some(sum) = self.reduced(reduction).await? else {
             return Ok(());
@@ -177,7 +179,7 @@ impl Between<'_> {
     }
 }
 
-/// A vector of `count` elements in nearly equal parts.
+/// Divides `count` elements into nearly equal parts, one for each member.
 fn parts(count: usize, members: usize) -> Counts {
     let start = |member: usize| count * member / members;
     Counts::Each(

@@ -1,5 +1,5 @@
-//! One access to memory of another member that this rank maps: elements of one predefined type
-//! without gaps.
+//! The short path of an access to memory of another member that this rank maps: elements of one
+//! predefined type without gaps.
 
 use datatype::{Buffer, Op, Predefined, reduce};
 
@@ -7,8 +7,8 @@ use super::{Direct, Sides, Swapped, WORD, unpromised};
 use crate::Result;
 use crate::window::machine::operation::compares;
 
-/// Bytes at a target whose part this rank maps: elements of one predefined type without gaps, as
-/// most accesses have them.
+/// Bytes at a target whose part this rank maps: elements of one predefined type without gaps, as in
+/// most accesses.
 pub struct NearPlace<'a> {
     direct: &'a mut Direct,
     target: usize,
@@ -17,7 +17,7 @@ pub struct NearPlace<'a> {
 }
 
 impl Direct {
-    /// `bytes` bytes of a target's part from `offset` on, within it.
+    /// The `bytes` bytes of a target's part from `offset` on, which must lie within the part.
     #[inline(always)]
     pub(in crate::window::machine) fn near(
         &mut self,
@@ -35,7 +35,7 @@ impl Direct {
 }
 
 impl NearPlace<'_> {
-    /// `MPI_Put`. False, without a change: the origin's data are not one run.
+    /// `MPI_Put`. Returns false, without a change, if the origin's data are not contiguous.
     #[inline]
     pub fn put(self, origin: &Buffer) -> bool {
         let part = self.direct.memory.part(self.target);
@@ -43,7 +43,7 @@ impl NearPlace<'_> {
         origin.hand_over_run(0, part, self.offset, self.bytes)
     }
 
-    /// `MPI_Get`. False, without a change: the origin's memory is not one run.
+    /// `MPI_Get`. Returns false, without a change, if the origin's memory is not contiguous.
     #[inline]
     pub fn get(self, origin: &Buffer) -> bool {
         self.direct.pay_fence();
@@ -51,10 +51,11 @@ impl NearPlace<'_> {
         part.fetch_run(self.offset, origin, 0, self.bytes)
     }
 
-    /// `MPI_Accumulate`, and `MPI_Get_accumulate` with a result; without operands, nothing changes.
+    /// `MPI_Accumulate`, or with a result `MPI_Get_accumulate`. Without operands, the target does
+    /// not change.
     ///
     /// # Errors
-    /// The operation is none of the type, or a process that accumulated there has ended.
+    /// The operation is not defined for the type, or a process that accumulated there has ended.
     #[inline]
     pub fn accumulate(
         self,
@@ -94,9 +95,9 @@ impl NearPlace<'_> {
         self.direct.accumulate(target, (op, ty), &sides, bytes)
     }
 
-    /// [`accumulate`](NearPlace::accumulate) of one number of four or eight bytes, as most have it.
-    /// `MPI_NO_OP` does not read the operand. `None`, without a change: it is something else, or an
-    /// error.
+    /// [`accumulate`](NearPlace::accumulate) of one number of four or eight bytes, the most
+    /// frequent kind. `MPI_NO_OP` does not read the operand. `None`, without a change: it is
+    /// another kind, or an error.
     #[inline(always)]
     pub fn accumulate_word(
         &mut self,
@@ -121,13 +122,14 @@ impl NearPlace<'_> {
         reduce::reduce_word(op, ty, operand, place, result).then_some(Ok(()))
     }
 
-    /// The place is a number of four or eight bytes, which lies within one stripe.
+    /// True if the bytes are an aligned number of four or eight bytes, which lies within one stripe
+    /// (a part of the window with one lock).
     #[inline(always)]
     fn is_aligned_word(&self) -> bool {
         matches!(self.bytes, 4 | 8) && self.offset & (self.bytes - 1) == 0
     }
 
-    /// A sum in a window whose accumulates are of words only.
+    /// A sum in a window whose accumulates are only of 8-byte words.
     #[inline(never)]
     fn add_word(&self, op: Op, operand: &Buffer, result: Option<&Buffer>) -> Result<()> {
         let mut word = [0; WORD];
@@ -142,7 +144,7 @@ impl NearPlace<'_> {
         Ok(())
     }
 
-    /// `MPI_Compare_and_swap`, of the origin's value where the target has that of `compare`.
+    /// `MPI_Compare_and_swap`: writes the value of `origin` if the target has that of `compare`.
     ///
     /// # Errors
     /// The type cannot be compared, or a process that accumulated there has ended.

@@ -1,0 +1,223 @@
+//! Costs of paths within this host, which all its ranks share: in words of shared memory during a
+//! job, and in the user's cache from one job to the next.
+//!
+//! A rank that has timed enough messages of a class stores the cost of the path. A rank that meets
+//! a class for the first time begins with the stored costs, so that it neither starts with a guess
+//! nor tries what others have tried.
+//!
+//! Invariants:
+//! - a cost changes a choice between correct paths, never a result;
+//! - once the costs of earlier jobs are complete, they do not change: members of a collective that
+//!   know that they are complete read the same ones.
+
+use channel::{HOST_WORDS, HostWords};
+use cost_cache::CostLines;
+use knobs::{Bytes, KnobValue};
+
+use super::cost_classes::{Class, MEDIUM_LENGTHS, OF_ONE_RUN, PATHS, least_of};
+use super::protocol::Protocol;
+use crate::algorithms::contest::{KeptWays, Subject, WAY_NAMES, WAYS};
+
+/// The bits of a word that hold a cost of earlier jobs. The others hold one of this job.
+const KEPT: u64 = u32::MAX as u64;
+/// Number of the bits of [`KEPT`].
+const KEPT_BITS: u32 = 32;
+/// The word that is 1 once the costs of earlier jobs are complete.
+const COMPLETE: usize = HOST_WORDS - 1;
+
+/// A cost that ranks share: the time of a byte by one path, for one class of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    /// Of an announced message, by the path with this index in [`PATHS`].
+    Fetch(Class, usize),
+    /// Of a contiguous message of this class of medium length, between cores that share a cache
+    /// (true) or do not, by a read (true) or in packets.
+    Medium(usize, bool, bool),
+    /// Of a collective call of a pair of members (true), or of more, by the variant of `Way` with
+    /// this index.
+    Call(Subject, bool, usize),
+}
+
+const FETCHES: usize = OF_ONE_RUN * PATHS.len();
+const MESSAGES: usize = FETCHES + 4 * MEDIUM_LENGTHS;
+const _: () = assert!(MESSAGES + 2 * Subject::COUNT * WAYS <= COMPLETE);
+
+impl Cost {
+    /// All costs, in the order of their words.
+    fn all() -> impl Iterator<Item = Cost> {
+        let fetches = Class::of_one_run()
+            .flat_map(|class| (0..PATHS.len()).map(move |path| Cost::Fetch(class, path)));
+        let medium = (0..4 * MEDIUM_LENGTHS)
+            .map(|number| Cost::Medium(number / 4, number & 2 != 0, number & 1 != 0));
+        let calls = Subject::all().flat_map(|subject| {
+            let ways = [true, false].map(|is_pair| (0..WAYS).map(move |way| (is_pair, way)));
+            let ways = ways.into_iter().flatten();
+            ways.map(move |(is_pair, way)| Cost::Call(subject, is_pair, way))
+        });
+        fetches.chain(medium).chain(calls)
+    }
+
+    fn word(self) -> usize {
+        match self {
+            Cost::Fetch(class, path) => class.number() * PATHS.len() + path,
+            Cost::Medium(class, is_near, reads) => {
+                FETCHES + 4 * class + 2 * usize::from(is_near) + usize::from(reads)
+            }
+            Cost::Call(subject, is_pair, way) => {
+                let number = 2 * subject.number() + usize::from(!is_pair);
+                MESSAGES + number * WAYS + way
+            }
+        }
+    }
+
+    /// The name of the cost in the user's cache, without characters that it does not allow.
+    fn name(self) -> String {
+        let path = |protocol| match protocol {
+            Protocol::CooperativeCopy => "together",
+            Protocol::ReadRendezvous => "read",
+            _ => "packets",
+        };
+        match self {
+            Cost::Fetch(class, at) => {
+                let (least, is_near, is_followed) = class.situation();
+                let cores = cores(is_near);
+                let queue = if is_followed { "queued" } else { "alone" };
+                let (path, least) = (path(PATHS[at]), Bytes(least).show());
+                format!("fetch.{path}.{least}.{cores}.{queue}")
+            }
+            Cost::Medium(class, is_near, reads) => {
+                let path = if reads { "read" } else { "packets" };
+                let (least, cores) = (Bytes(least_of(class)).show(), cores(is_near));
+                format!("medium.{path}.{least}.{cores}")
+            }
+            Cost::Call(subject, is_pair, way) => {
+                let (collective, least) = subject.situation();
+                let (members, way) = (if is_pair { "pair" } else { "more" }, WAY_NAMES[way]);
+                let least = Bytes(least).show();
+                format!("{}.{way}.{least}.{members}", collective.name())
+            }
+        }
+    }
+}
+
+/// The distance of two cores in names of costs.
+fn cores(is_near: bool) -> &'static str {
+    if is_near { "near" } else { "far" }
+}
+
+/// The shared costs of a host.
+#[derive(Clone)]
+pub(super) struct HostCosts {
+    words: HostWords,
+}
+
+impl HostCosts {
+    pub(super) fn over(words: Option<HostWords>) -> HostCosts {
+        HostCosts {
+            words: words.unwrap_or_else(HostWords::alone),
+        }
+    }
+
+    /// The stored cost in picoseconds per byte. `None`: it is not known.
+    pub(super) fn get(&self, cost: Cost) -> Option<u32> {
+        let word = self.words.get(cost.word());
+        let (measured, kept) = ((word >> KEPT_BITS) as u32, word as u32);
+        let ps = if measured > 0 { measured } else { kept };
+        (ps > 0).then_some(ps)
+    }
+
+    /// Stores a cost that this rank has measured, in picoseconds per byte.
+    pub(super) fn store(&self, cost: Cost, ps_per_byte: u32) {
+        let measured = u64::from(ps_per_byte.max(1)) << KEPT_BITS;
+        self.words.set(cost.word(), !KEPT, measured);
+    }
+
+    /// Takes costs of earlier jobs for what no rank has measured yet. One rank of a host does this,
+    /// once.
+    pub(super) fn begin_with(&self, kept: &CostLines) {
+        for cost in Cost::all() {
+            if let Some(ps) = kept.get(&cost.name()) {
+                self.words.set(cost.word(), KEPT, ps.into());
+            }
+        }
+        self.words.set(COMPLETE, u64::MAX, 1);
+    }
+
+    /// True if the costs of earlier jobs are complete.
+    pub(super) fn is_complete(&self) -> bool {
+        self.words.get(COMPLETE) == 1
+    }
+
+    /// The costs of collective calls of a pair of members (true), or of more, that earlier jobs
+    /// have kept. All members that know that they are complete get the same ones.
+    pub(super) fn kept_ways(&self, is_pair: bool) -> KeptWays {
+        KeptWays::new(|subject, way| {
+            self.words.get(Cost::Call(subject, is_pair, way).word()) as u32
+        })
+    }
+
+    /// All known costs, to be kept for later jobs. `None`: this job has measured none.
+    pub(super) fn to_keep(&self) -> Option<CostLines> {
+        let is_new = |cost: Cost| self.words.get(cost.word()) & !KEPT != 0;
+        if !Cost::all().any(is_new) {
+            return None;
+        }
+        let mut lines = CostLines::default();
+        for cost in Cost::all() {
+            if let Some(ps) = self.get(cost) {
+                lines.set(&cost.name(), ps);
+            }
+        }
+        Some(lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_cost_has_a_word_and_a_name_of_its_own() {
+        let words: Vec<usize> = Cost::all().map(Cost::word).collect();
+        let all: Vec<usize> = (0..words.len()).collect();
+        assert_eq!(words, all);
+        let names: BTreeSet<String> = Cost::all().map(Cost::name).collect();
+        assert_eq!(names.len(), words.len());
+        assert!(names.contains("fetch.together.256K.near.queued"));
+        assert!(names.contains("medium.read.32K.far"), "{names:?}");
+        assert!(names.contains("alltoall.direct.64K.pair"), "{names:?}");
+        // The cache takes each of them.
+        let mut lines = CostLines::default();
+        names.iter().for_each(|name| lines.set(name, 1));
+        assert_eq!(lines.iter().count(), names.len());
+    }
+
+    #[test]
+    fn a_job_begins_with_what_the_one_before_has_kept() {
+        let class = Class::of(1 << 20, true, false);
+        let (read, packets) = (Cost::Fetch(class, 1), Cost::Fetch(class, 2));
+        let first = HostCosts::over(None);
+        first.store(read, 98);
+        let kept = first.to_keep().unwrap();
+        let next = HostCosts::over(None);
+        next.store(packets, 61);
+        next.begin_with(&kept);
+        assert_eq!((next.get(read), next.get(packets)), (Some(98), Some(61)));
+        // A cost of this job replaces the kept one.
+        next.store(read, 70);
+        next.begin_with(&kept);
+        assert_eq!(next.get(read), Some(70));
+    }
+
+    #[test]
+    fn a_job_that_has_measured_nothing_keeps_nothing() {
+        let first = HostCosts::over(None);
+        assert_eq!(first.to_keep(), None);
+        first.store(Cost::Medium(1, true, true), 5);
+        let next = HostCosts::over(None);
+        next.begin_with(&first.to_keep().unwrap());
+        assert_eq!(next.to_keep(), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! The queue of shared sends that are to be copied, and the choice of the messages that are shared.
+//!
+//! Invariants: the copies of a rank have a bound in bytes; a send whose call waits is copied before
+//! all others.
+
+use std::collections::VecDeque;
+
+use channel::PeerTable;
+use datatype::Pool;
+
+use super::copy_out::CopyOut;
+use super::cost_classes::CLASSES;
+use super::path_cost::TRIED;
+use super::path_times::between_trials;
+use crate::request::RequestId;
+
+/// Number of passes of progress in which a receiver claims nothing before a send whose call does
+/// not wait is copied: the time of a short read.
+const PATIENCE: u32 = 128;
+
+/// The shared sends of this rank that their receivers do not have yet.
+pub(super) struct ShareQueue {
+    /// Sends to be copied now.
+    at_once: VecDeque<RequestId>,
+    /// Sends to be copied after the patience.
+    later: VecDeque<RequestId>,
+    /// Number of passes that the first of `later` still waits.
+    patience: u32,
+    /// True while an [`Action::CopyOut`] is deferred.
+    is_scheduled: bool,
+    /// The memory of copies.
+    pub(super) pool: Pool,
+    /// Bytes of all shared messages, for each of which a copy may be needed.
+    held: usize,
+    /// For each peer, the number of messages by class of length.
+    sent: PeerTable<Box<[u32; CLASSES]>>,
+}
+
+impl ShareQueue {
+    pub(super) fn new(ranks: usize) -> ShareQueue {
+        ShareQueue {
+            at_once: VecDeque::new(),
+            later: VecDeque::new(),
+            patience: 0,
+            is_scheduled: false,
+            pool: Pool::default(),
+            held: 0,
+            sent: PeerTable::new(ranks),
+        }
+    }
+
+    /// Adds peers, so that they are the ranks 0 to `ranks` - 1.
+    pub(super) fn grow(&mut self, ranks: usize) {
+        self.sent.grow(ranks);
+    }
+
+    /// True if the next message of a class to `peer` should be shared, by the preference of the
+    /// peer. From time to time some messages take the other path, so that the peer goes on
+    /// comparing.
+    pub(super) fn is_next(
+        &mut self,
+        peer: usize,
+        class: usize,
+        prefers_reads: Option<bool>,
+    ) -> bool {
+        let sent = self.sent.entry(peer).get_or_insert_default();
+        let number = sent[class];
+        sent[class] = number.wrapping_add(1);
+        let between = between_trials(class);
+        match prefers_reads {
+            None => (number / TRIED).is_multiple_of(2),
+            Some(reads) => reads ^ (number % (between + TRIED) >= between),
+        }
+    }
+
+    /// Records that a message is shared no more.
+    pub(super) fn ended(&mut self, copy: &CopyOut) {
+        self.held -= copy.len();
+        self.is_claimed();
+    }
+
+    /// The next send to be copied, and true if its call waits.
+    pub(super) fn next(&self) -> Option<(RequestId, bool)> {
+        let at_once = self.at_once.front().map(|id| (*id, true));
+        at_once.or_else(|| self.later.front().map(|id| (*id, false)))
+    }
+
+    /// Takes the next send from its queue: nothing of it is to be copied any more.
+    pub(super) fn pass(&mut self) {
+        if self.at_once.pop_front().is_none() {
+            self.later.pop_front();
+        }
+    }
+
+    /// Records that a receiver has claimed a message.
+    pub(super) fn is_claimed(&mut self) {
+        self.patience = PATIENCE;
+    }
+
+    /// True while sends whose calls do not wait should not be copied yet. Each call uses up one
+    /// pass of the patience.
+    pub(super) fn waits(&mut self) -> bool {
+        let waits = self.patience > 0;
+        self.patience -= u32::from(waits);
+        waits
+    }
+
+    /// True if a further message of `len` bytes keeps the copies within `most` bytes.
+    pub(super) fn has_room(&self, len: usize, most: usize) -> bool {
+        self.held.checked_add(len).is_some_and(|held| held <= most)
+    }
+
+    /// Adds a message of `len` bytes. `is_at_once`: its call waits. True: the next pass of progress
+    /// must begin to copy.
+    pub(super) fn add(&mut self, id: RequestId, len: usize, is_at_once: bool) -> bool {
+        self.held += len;
+        match is_at_once {
+            true => self.at_once.push_back(id),
+            false => self.later.push_back(id),
+        }
+        let begins = !std::mem::replace(&mut self.is_scheduled, true);
+        if begins {
+            self.patience = PATIENCE;
+        }
+        begins
+    }
+
+    /// True if a further pass of progress is needed. Must be called once in each pass that copies.
+    pub(super) fn goes_on(&mut self) -> bool {
+        self.is_scheduled = self.next().is_some();
+        self.is_scheduled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_send_whose_call_waits_is_first_and_others_after_the_patience() {
+        let mut queue = ShareQueue::new(1);
+        assert!(queue.add(RequestId(1), 100, false) && !queue.add(RequestId(2), 50, true));
+        assert!(queue.has_room(50, 200) && !queue.has_room(51, 200));
+        assert!(!queue.has_room(usize::MAX, usize::MAX));
+        assert_eq!(queue.next(), Some((RequestId(2), true)));
+        queue.pass();
+        assert_eq!(
+            (queue.next(), queue.goes_on()),
+            (Some((RequestId(1), false)), true)
+        );
+        assert_eq!(
+            (0..1000).filter(|_| queue.waits()).count(),
+            PATIENCE as usize
+        );
+        queue.ended(&CopyOut::of(100));
+        assert!(queue.waits() && queue.has_room(150, 200));
+        queue.pass();
+        assert!(!queue.goes_on() && queue.add(RequestId(3), 1, false));
+    }
+
+    #[test]
+    fn the_receivers_preference_decides_but_for_trials() {
+        let mut sends = ShareQueue::new(3);
+        for class in [1, CLASSES - 1] {
+            let between = between_trials(class);
+            let mut of = |prefers| {
+                let all = (0..between + TRIED).filter(|_| sends.is_next(2, class, prefers));
+                all.count() as u32
+            };
+            assert_eq!((of(Some(true)), of(Some(false))), (between, TRIED));
+            let known = (0..8).map(|_| of(None)).sum::<u32>();
+            assert_eq!(known, 4 * (between + TRIED));
+        }
+    }
+}
