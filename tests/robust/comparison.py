@@ -346,7 +346,11 @@ def hosts_and_networks(world):
         # Iterations of the loop count from where on the start is over on all machines of a comparison.
         return abs(one / other - 1) > 0.01
 
-    found, own = compared("--fabrics", "qdr,edr", source="--record")
+    # From which iteration on times count depends on the times themselves, and a busy computer records some that are long.
+    # So each call of the record has one computing time in all iterations.
+    compared("--fabrics", "qdr,edr", source="--record")
+    file.write_text(re.sub(r"^(MPI_\w+) [0-9]+", lambda call: f"{call[1]} {2400 if call[1] == 'MPI_Allreduce' else 100}", file.read_text(), flags=re.M))
+    found, own = compared("--fabrics", "qdr,edr")
     advice = found["advice"]
     exchange = advice["exchange"]
     if [(hosts["of"], hosts["host"]) for hosts in exchange["hosts"]] != [("edr", "haswell"), ("qdr", "nehalem")]:
