@@ -2,6 +2,8 @@
 //! and who makes progress for its windows, as tables or as JSON. The short tables fit a screen:
 //! they have a row for each message size at which the choice changes.
 
+mod costs;
+
 use std::fs::File;
 use std::io::{IsTerminal, Write, stderr};
 use std::path::PathBuf;
@@ -9,6 +11,8 @@ use std::path::PathBuf;
 use results::sizes::size_label;
 use results::table::{lines, significant};
 use serde::Deserialize;
+
+use costs::KnownCost;
 
 /// The width of the tables if there is no terminal, in columns.
 const WIDTH: usize = 100;
@@ -43,6 +47,9 @@ struct Explanation {
     collectives: Vec<CollectiveChoices>,
     #[serde(default)]
     windows: Vec<Windows>,
+    /// The costs of paths that the ranks of the host know.
+    #[serde(default)]
+    costs: Vec<KnownCost>,
 }
 
 /// The windows of a rank that have the same flavor, such as those of MPI_Win_allocate.
@@ -71,8 +78,8 @@ struct CollectiveChoices {
 struct AlgorithmChoice {
     size: usize,
     algorithm: String,
-    /// The predicted time of the algorithm, in nanoseconds. `None`: the algorithm was chosen
-    /// without a prediction, by limits of size that were found by measurement.
+    /// The time of the algorithm in nanoseconds: predicted, or within a host measured. `None`: not
+    /// known yet, so limits of size have chosen the algorithm.
     predicted_ns: Option<u64>,
     not_taken: Vec<Choice>,
 }
@@ -206,6 +213,9 @@ fn tables(explained: &Explanation, form: Form) -> String {
     if !explained.windows.is_empty() {
         text += &windows(&explained.windows);
     }
+    if form.whole && !explained.costs.is_empty() {
+        text += &costs::table(&explained.costs);
+    }
     if !form.whole {
         text += "\n--explain=all shows more sizes, and all choices that are not taken.\n";
     }
@@ -329,7 +339,7 @@ fn collectives(all: &[CollectiveChoices], width: usize) -> String {
         row.push(in_lines(others.iter(), left));
     }
     let table = lines(header.map(String::from).to_vec(), rows, 5);
-    format!("\nCollectives on MPI_COMM_WORLD; predicted times in µs:\n{table}")
+    format!("\nCollectives on MPI_COMM_WORLD; predicted or measured times in µs:\n{table}")
 }
 
 /// Name of messages that their receiver may read although their sends do not wait for it.

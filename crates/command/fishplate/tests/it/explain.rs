@@ -12,7 +12,10 @@ const CHOICES: &str = r#"{"rank":0,"peers":[{"ranks":[1,2,3,5],"transport":"RDMA
 "collectives":[{"collective":"barrier","sizes":[{"size":0,"algorithm":"shared","predicted_ns":null,"not_taken":[]}]},
 {"collective":"bcast","sizes":[{"size":8,"algorithm":"binomial","predicted_ns":1300,"not_taken":[{"choice":"linear","predicted_ns":1400}]},
 {"size":64,"algorithm":"binomial","predicted_ns":1310,"not_taken":[{"choice":"linear","predicted_ns":1410}]},
-{"size":1024,"algorithm":"two-level","predicted_ns":1600,"not_taken":[]}]}]}"#;
+{"size":1024,"algorithm":"two-level","predicted_ns":1600,"not_taken":[]}]}],
+"costs":[{"of":"fetch","path":"read","from":262144,"situation":"far, alone","ps_per_byte":98,"source":"this job"},
+{"of":"fetch","path":"packets","from":262144,"situation":"far, alone","ps_per_byte":61,"source":"earlier jobs"},
+{"of":"alltoall","path":"direct","from":65536,"situation":"pair","ps_per_byte":120,"source":"this job"}]}"#;
 
 /// A larger message size, with the same choices except the shares of the rails.
 const LARGER: &str = r#"{"size":2097152,"protocol":"read rendezvous","predicted_ns":340000,"not_taken":[],
@@ -95,12 +98,19 @@ Messages of rank 0 to ranks 1-3,5 (RDMA, 2 rails); predicted times in µs:
                                                                   write rendezvous 170, rail 0 330
 Ready to receive is taken where the receiver has announced its buffer beforehand.
 
-Collectives on MPI_COMM_WORLD; predicted times in µs:
+Collectives on MPI_COMM_WORLD; predicted or measured times in µs:
  collective   from    algorithm   time   not taken
 ─────────────────────────────────────────────────────
  barrier      0 B     shared      –
  bcast        8 B     binomial    1.30   linear 1.40
               1 KiB   two-level   1.60
+
+Measured costs within the host, by which choices are made:
+ for                 from      cores or members   ps a byte, least first
+─────────────────────────────────────────────────────────────────────────
+ announced message   256 KiB   far, alone         packets 61*, read 98
+ alltoall            64 KiB    2 members          direct 120
+* of earlier jobs, from the user's cache.
 ";
     assert_eq!(job.code(0).stderr, expected);
     assert_eq!(job.stdout, "");

@@ -34,6 +34,9 @@ pub(crate) enum Way {
 }
 
 impl Way {
+    /// All variants, in their order.
+    pub(crate) const ALL: [Way; WAYS] = [Way::Buffer, Way::Direct, Way::Messages];
+
     /// The data path that an algorithm uses.
     #[inline(always)]
     pub(crate) fn of(algorithm: Algorithm) -> Way {
@@ -50,8 +53,6 @@ pub(crate) const WAYS: usize = 3;
 
 /// The names of the variants of [`Way`], in their order.
 pub(crate) const WAY_NAMES: [&str; WAYS] = ["buffer", "direct", "messages"];
-
-const ALL: [Way; WAYS] = [Way::Buffer, Way::Direct, Way::Messages];
 
 /// The number of calls before the first contest: about twice those in a contest. Its result is kept
 /// for later jobs, so it pays even where this job ends soon after.
@@ -110,7 +111,9 @@ impl KeptWays {
         if known().any(|way| costs[way] == 0) {
             return None;
         }
-        known().min_by_key(|way| costs[*way]).map(|way| ALL[way])
+        known()
+            .min_by_key(|way| costs[*way])
+            .map(|way| Way::ALL[way])
     }
 }
 
@@ -349,7 +352,7 @@ impl Contest {
                 let calls = calls + 1;
                 self.phase = Phase::Turns { set, way, calls };
                 Turn::Take {
-                    way: ALL[way],
+                    way: Way::ALL[way],
                     timed,
                 }
             }
@@ -405,7 +408,7 @@ impl Contest {
         let is_beaten = !self.contenders[chosen]
             || sums[best].saturating_add(sums[best] / MARGIN) < sums[chosen];
         if is_beaten {
-            self.chosen = ALL[best];
+            self.chosen = Way::ALL[best];
         }
         self.rest(is_beaten);
     }

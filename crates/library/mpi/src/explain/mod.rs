@@ -90,10 +90,10 @@ impl Rank {
         }
         let all = Collective::ALL.iter();
         let collectives = array(all.map(|&collective| self.explain_collective(collective)));
-        let (learned, alternatives) = (self.learned_costs(), self.alternatives());
+        let (costs, alternatives) = (self.known_costs(), self.alternatives());
         let windows = self.explain_windows();
         format!(
-            r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives},"learned":{learned},"alternatives":{alternatives}{windows}}}"#
+            r#"{{"rank":{rank},"peers":{peers},"collectives":{collectives},"costs":{costs},"alternatives":{alternatives}{windows}}}"#
         )
     }
 
@@ -118,17 +118,17 @@ impl Rank {
         format!(r#","windows":{}"#, array(rows))
     }
 
-    /// The copy costs that this rank has learned, as a JSON array: for each situation of a fetch,
-    /// the picoseconds per byte of a cooperative copy, of a read and of packets, or null.
-    fn learned_costs(&self) -> String {
+    /// The costs of paths within the host that its ranks know, as a JSON array.
+    fn known_costs(&self) -> String {
         let state = self.lock();
-        array(state.engine.messages.learned_costs().map(|of| {
-            let (from, cores) = (of.least, quoted(if of.is_near { "near" } else { "far" }));
-            let ps = of.ps_per_byte.into_iter();
-            let ps = array(ps.map(|ps| ps.map_or("null".into(), |ps| ps.to_string())));
-            let others_wait = of.others_wait;
+        array(state.engine.messages.known_costs().map(|of| {
+            let label = of.label;
+            let [choice, path] = [label.of, label.path].map(quoted);
+            let situation = quoted(&label.situation.replace('.', ", "));
+            let source = quoted(if of.is_kept { "earlier jobs" } else { "this job" });
+            let (from, ps) = (label.least, of.ps_per_byte);
             format!(
-                r#"{{"from":{from},"cores":{cores},"others_wait":{others_wait},"ps_per_byte":{ps}}}"#
+                r#"{{"of":{choice},"path":{path},"from":{from},"situation":{situation},"ps_per_byte":{ps},"source":{source}}}"#
             )
         }))
     }
@@ -145,7 +145,11 @@ impl Rank {
         let rows = sizes.iter().map(|&bytes| {
             let case = Case { bytes, ..usual };
             let taken = self.usual_algorithm(collective, &case);
-            algorithm_object(taken, &algorithms::predictions(collective, &case), &case)
+            let times = match case.is_in_memory() {
+                true => self.measured_times(collective, &case),
+                false => algorithms::predictions(collective, &case),
+            };
+            algorithm_object(taken, &times, &case)
         });
         let (name, rows) = (quoted(collective.name()), array(rows));
         format!(r#"{{"collective":{name},"sizes":{rows}}}"#)
@@ -183,28 +187,53 @@ impl Rank {
     /// The algorithm of a blocking call on MPI_COMM_WORLD: the one that its contest has chosen, or
     /// that of the table.
     pub(crate) fn usual_algorithm(&self, collective: Collective, case: &Case) -> Algorithm {
-        let published = match collective {
-            Collective::Allgather => case.bytes / case.ranks.max(1),
-            Collective::Scatter | Collective::Alltoall => {
-                case.bytes.saturating_mul(case.ranks.saturating_sub(1))
-            }
-            _ => case.bytes,
-        };
-        let of_table = |shared, direct| {
-            let case = Case {
-                shared,
-                direct,
-                published,
-                ..*case
-            };
-            self.algorithms.algorithm(collective, case)
-        };
-        match self.learned_way(collective, published) {
-            Some(Way::Buffer) => Algorithm::Shared,
-            Some(Way::Direct) => Algorithm::Direct,
-            Some(Way::Messages) => of_table(false, false),
-            None => of_table(case.shared, case.direct),
+        match self.learned_way(collective, published(collective, case)) {
+            Some(way) => self.algorithm_by(way, collective, case),
+            None => self.of_table(collective, case, (case.shared, case.direct)),
         }
+    }
+
+    /// The algorithm by which a blocking call uses this data path.
+    fn algorithm_by(&self, way: Way, collective: Collective, case: &Case) -> Algorithm {
+        match way {
+            Way::Buffer => Algorithm::Shared,
+            Way::Direct => Algorithm::Direct,
+            Way::Messages => self.of_table(collective, case, (false, false)),
+        }
+    }
+
+    /// The algorithm of the table, with or without a collective buffer and direct copies.
+    fn of_table(
+        &self,
+        collective: Collective,
+        case: &Case,
+        (shared, direct): (bool, bool),
+    ) -> Algorithm {
+        let case = Case {
+            shared,
+            direct,
+            published: published(collective, case),
+            ..*case
+        };
+        self.algorithms.algorithm(collective, case)
+    }
+
+    /// The measured times of a blocking call on MPI_COMM_WORLD, in nanoseconds, of those algorithms
+    /// whose costs the ranks of this host know.
+    fn measured_times(&self, collective: Collective, case: &Case) -> Vec<(Algorithm, u64)> {
+        let published = published(collective, case);
+        let Some(subject) = Subject::of(collective, published) else {
+            return Vec::new();
+        };
+        let times = {
+            let state = self.lock();
+            let messages = &state.engine.messages;
+            messages.call_times(subject, case.ranks, published)
+        };
+        let known = Way::ALL.into_iter().zip(times);
+        known
+            .filter_map(|(way, time)| Some((self.algorithm_by(way, collective, case), time?)))
+            .collect()
     }
 
     /// The [`Way`] that has won the contest of the members of MPI_COMM_WORLD. `None`: none has yet.
@@ -262,8 +291,19 @@ impl Rank {
     }
 }
 
+/// The bytes of the longest vector that a member would publish in a call with blocks of one size.
+fn published(collective: Collective, case: &Case) -> usize {
+    match collective {
+        Collective::Allgather => case.bytes / case.ranks.max(1),
+        Collective::Scatter | Collective::Alltoall => {
+            case.bytes.saturating_mul(case.ranks.saturating_sub(1))
+        }
+        _ => case.bytes,
+    }
+}
+
 /// A JSON object: the algorithm chosen for one size, and the others, with predicted times. The
-/// chosen one has no predicted time if the members share memory.
+/// chosen one has none if the members share memory and have not measured it.
 fn algorithm_object(taken: Algorithm, all: &[(Algorithm, u64)], case: &Case) -> String {
     let called = |algorithm: Algorithm| match algorithm {
         Algorithm::KAry => format!("{} (k = {})", algorithm.name(), case.tree_arity()),

@@ -72,6 +72,13 @@ impl Cost {
 
     /// The name of the cost in the user's cache, without characters that it does not allow.
     fn name(self) -> String {
+        let label = self.label();
+        let least = Bytes(label.least).show();
+        format!("{}.{}.{least}.{}", label.of, label.path, label.situation)
+    }
+
+    /// The parts of the name.
+    fn label(self) -> CostLabel {
         let path = |protocol| match protocol {
             Protocol::CooperativeCopy => "together",
             Protocol::ReadRendezvous => "read",
@@ -80,29 +87,59 @@ impl Cost {
         match self {
             Cost::Fetch(class, at) => {
                 let (least, is_near, is_followed) = class.situation();
-                let cores = cores(is_near);
-                let queue = if is_followed { "queued" } else { "alone" };
-                let (path, least) = (path(PATHS[at]), Bytes(least).show());
-                format!("fetch.{path}.{least}.{cores}.{queue}")
+                let situation = match (is_near, is_followed) {
+                    (true, true) => "near.queued",
+                    (true, false) => "near.alone",
+                    (false, true) => "far.queued",
+                    (false, false) => "far.alone",
+                };
+                let (of, path) = ("fetch", path(PATHS[at]));
+                CostLabel {
+                    of,
+                    path,
+                    least,
+                    situation,
+                }
             }
-            Cost::Medium(class, is_near, reads) => {
-                let path = if reads { "read" } else { "packets" };
-                let (least, cores) = (Bytes(least_of(class)).show(), cores(is_near));
-                format!("medium.{path}.{least}.{cores}")
-            }
+            Cost::Medium(class, is_near, reads) => CostLabel {
+                of: "medium",
+                path: if reads { "read" } else { "packets" },
+                least: least_of(class),
+                situation: if is_near { "near" } else { "far" },
+            },
             Cost::Call(subject, is_pair, way) => {
                 let (collective, least) = subject.situation();
-                let (members, way) = (if is_pair { "pair" } else { "more" }, WAY_NAMES[way]);
-                let least = Bytes(least).show();
-                format!("{}.{way}.{least}.{members}", collective.name())
+                CostLabel {
+                    of: collective.name(),
+                    path: WAY_NAMES[way],
+                    least,
+                    situation: if is_pair { "pair" } else { "more" },
+                }
             }
         }
     }
 }
 
-/// The distance of two cores in names of costs.
-fn cores(is_near: bool) -> &'static str {
-    if is_near { "near" } else { "far" }
+/// The class and the path of a cost, for names and reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CostLabel {
+    /// `fetch` for announced messages, `medium` for those that do not wait for their receive, or
+    /// the name of a collective.
+    pub(crate) of: &'static str,
+    pub(crate) path: &'static str,
+    /// The least length of the class in bytes.
+    pub(crate) least: usize,
+    /// The distance of the cores and whether other messages wait, or the number of members.
+    pub(crate) situation: &'static str,
+}
+
+/// A cost that the ranks of a host know, for reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KnownCost {
+    pub(crate) label: CostLabel,
+    pub(crate) ps_per_byte: u32,
+    /// True if this job has not measured it: it is of earlier jobs.
+    pub(crate) is_kept: bool,
 }
 
 /// The shared costs of a host.
@@ -156,6 +193,18 @@ impl HostCosts {
         })
     }
 
+    /// The stored costs, in an order of their own.
+    pub(super) fn known(&self) -> impl Iterator<Item = KnownCost> {
+        Cost::all().filter_map(|cost| {
+            let is_kept = self.words.get(cost.word()) & !KEPT == 0;
+            self.get(cost).map(|ps_per_byte| KnownCost {
+                label: cost.label(),
+                ps_per_byte,
+                is_kept,
+            })
+        })
+    }
+
     /// All known costs, to be kept for later jobs. `None`: this job has measured none.
     pub(super) fn to_keep(&self) -> Option<CostLines> {
         let is_new = |cost: Cost| self.words.get(cost.word()) & !KEPT != 0;
@@ -205,10 +254,18 @@ mod tests {
         next.store(packets, 61);
         next.begin_with(&kept);
         assert_eq!((next.get(read), next.get(packets)), (Some(98), Some(61)));
+        let known: Vec<_> = next.known().collect();
+        let of = |cost: Cost, ps_per_byte, is_kept| KnownCost {
+            label: cost.label(),
+            ps_per_byte,
+            is_kept,
+        };
+        assert_eq!(known, [of(read, 98, true), of(packets, 61, false)]);
         // A cost of this job replaces the kept one.
         next.store(read, 70);
         next.begin_with(&kept);
         assert_eq!(next.get(read), Some(70));
+        assert!(next.known().all(|known| !known.is_kept));
     }
 
     #[test]

@@ -103,19 +103,6 @@ pub(super) struct Measured {
     counts: bool,
 }
 
-/// The costs of fetches of one class, for reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LearnedClass {
-    /// The least length of the class in bytes.
-    pub(crate) least: usize,
-    /// True if the cores share a cache.
-    pub(crate) is_near: bool,
-    /// True if other fetches wait behind these.
-    pub(crate) others_wait: bool,
-    /// Picoseconds per byte of each path, in the order of [`PATHS`]. `None`: not known.
-    pub(crate) ps_per_byte: [Option<u64>; PATHS.len()],
-}
-
 /// The costs of all paths for fetches of one class.
 #[derive(Clone, Default)]
 struct ClassCosts {
@@ -139,12 +126,6 @@ struct ClassCosts {
 }
 
 impl ClassCosts {
-    /// True if the times of two paths or more are known.
-    fn is_compared(&self) -> bool {
-        let known = self.paths.iter().filter_map(PathCost::estimate);
-        known.count() > 1
-    }
-
     /// True if the next fetch takes packets to settle its sender's ring.
     fn settles(&mut self) -> bool {
         let run = self.unsettled / TRIED;
@@ -387,21 +368,6 @@ impl LearnedCosts {
             })
         };
         if seen(other) > seen(one) { other } else { one }
-    }
-
-    /// The costs of all classes of contiguous messages whose paths have been compared.
-    pub(super) fn all(&self) -> impl Iterator<Item = LearnedClass> {
-        let compared = Class::of_one_run().zip(&self.classes);
-        let compared = compared.filter(|(_, costs)| costs.is_compared());
-        compared.map(|(class, costs)| {
-            let (least, is_near, others_wait) = class.situation();
-            LearnedClass {
-                least,
-                is_near,
-                others_wait,
-                ps_per_byte: std::array::from_fn(|path| costs.paths[path].estimate()),
-            }
-        })
     }
 
     /// The learned times of a class, one for each path: protocol, picoseconds per byte, and true if

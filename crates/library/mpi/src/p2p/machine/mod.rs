@@ -61,8 +61,8 @@ use arrivals::Arrivals;
 use cost_classes::Class;
 use deferred::Deferred;
 use fetches::Fetches;
+pub(crate) use host_costs::KnownCost;
 use host_costs::{Cost, HostCosts};
-pub(crate) use learned_costs::LearnedClass;
 use learned_costs::LearnedCosts;
 pub(crate) use message::Body;
 pub(crate) use message::Found;
@@ -340,9 +340,25 @@ impl Messages {
         self.host_costs.to_keep()
     }
 
-    /// The costs that this rank has learned.
-    pub(crate) fn learned_costs(&self) -> impl Iterator<Item = LearnedClass> {
-        self.learned.all()
+    /// The costs that the ranks of this host know.
+    pub(crate) fn known_costs(&self) -> impl Iterator<Item = KnownCost> {
+        self.host_costs.known()
+    }
+
+    /// The time that each member needs for a collective call in which it publishes `published`
+    /// bytes, in nanoseconds, by each variant of `Way` whose cost the ranks of this host know.
+    pub(crate) fn call_times(
+        &self,
+        subject: Subject,
+        members: usize,
+        published: usize,
+    ) -> [Option<u64>; WAYS] {
+        std::array::from_fn(|way| {
+            let ps = self
+                .host_costs
+                .get(Cost::Call(subject, members == 2, way))?;
+            Some(u64::from(ps).saturating_mul(published as u64) / 1000)
+        })
     }
 
     /// The protocol by which this rank would fetch an announced message of `len` bytes, and those
