@@ -120,20 +120,20 @@ fn of_a_read_in_steps_only_the_steps_count_where_others_wait() {
 }
 
 #[test]
-fn all_costs_are_those_of_compared_classes() {
+fn a_class_shows_the_times_of_its_paths_and_the_chosen_one() {
     let mut rank = Rank::default();
-    rank.fetch_many(2, [200_000, 100_000, 300_000]);
-    assert_eq!(rank.costs.all().count(), 0);
+    let class = Class::of(LEN, false, false);
+    assert_eq!(rank.costs.times(class).count(), 0);
     rank.fetch_many(100, [200_000, 100_000, 300_000]);
-    let all: Vec<_> = rank.costs.all().collect();
-    let ps = |ns: u64| Some(ns * 1000 / LEN as u64);
-    let costs = LearnedClass {
-        least: LEN,
-        is_near: false,
-        others_wait: false,
-        ps_per_byte: [ps(200_000), ps(100_000), ps(300_000)],
-    };
-    assert_eq!(all, [costs]);
+    let times: Vec<_> = rank.costs.times(class).collect();
+    let ps = |ns: u64| ns * 1000 / LEN as u64;
+    let [together, read, packets] = PATHS;
+    let all = [
+        (together, ps(200_000), false),
+        (read, ps(100_000), true),
+        (packets, ps(300_000), false),
+    ];
+    assert_eq!(times, all);
 }
 
 #[test]
