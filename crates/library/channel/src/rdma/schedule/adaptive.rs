@@ -210,7 +210,8 @@ fn next_piece(links: &Links, split: &Split, left: u64, now: u64) -> Assignment {
             0 => left,
             share => share.max(SHORTEST_PIECE),
         };
-        let len = piece_len(state.horizon()).min(share).min(left);
+        let most = piece_len(state.horizon()).min(links.longest_piece(link));
+        let len = most.min(share).min(left);
         let is_first = links.is_idle(link);
         if !is_first && links.room(link) < len {
             continue;

@@ -3,6 +3,7 @@
 
 use std::array::from_fn;
 
+use super::assignment::SHORTEST_PIECE;
 use super::link_state::{LinkState, LinkTraits, Sample};
 use super::slot::Slot;
 use crate::rdma::rail_set::{MAX_RAILS, RailSet};
@@ -135,6 +136,14 @@ impl Links {
             Some(slot) => room.min(self.slots[slot].room(&self.all)),
             None => room,
         }
+    }
+
+    /// The longest piece that an idle card may be given on `link`, in bytes: what the horizon of its
+    /// slot holds, and at least the shortest piece.
+    pub(super) fn longest_piece(&self, link: usize) -> u64 {
+        let slot = self.all[link].slot;
+        let horizon = slot.map_or(u64::MAX, |slot| self.slots[slot].horizon(&self.all));
+        horizon / SHORTEST_PIECE * SHORTEST_PIECE
     }
 
     /// The time at which everything posted on `link`, and on its card's slot, will have left.

@@ -73,12 +73,16 @@ impl Slot {
         self.links
     }
 
-    /// The number of bulk bytes that the links of the slot may be given now.
-    pub(super) fn room(&self, all: &[LinkState]) -> u64 {
+    /// The most bulk bytes that may be posted on the links of the slot and not complete.
+    pub(super) fn horizon(&self, all: &[LinkState]) -> u64 {
         let times = self.links.iter().map(|link| all[link].horizon_time());
         let time = times.max().unwrap_or(HORIZON);
-        let horizon = capacity(self.estimate.bandwidth(), time).max(SHORTEST_PIECE);
-        horizon.saturating_sub(self.outstanding(all))
+        capacity(self.estimate.bandwidth(), time).max(SHORTEST_PIECE)
+    }
+
+    /// The number of bulk bytes that the links of the slot may be given now.
+    pub(super) fn room(&self, all: &[LinkState]) -> u64 {
+        self.horizon(all).saturating_sub(self.outstanding(all))
     }
 
     /// True if no link of the slot has bulk work.

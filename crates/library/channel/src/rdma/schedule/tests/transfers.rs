@@ -617,3 +617,22 @@ fn fixed_deals_the_ranks_of_a_host_to_the_links() {
         assert_ne!(other, local_rank % 3);
     }
 }
+
+/// The slot may have become slower than a link by itself would be, while its card has no work.
+#[test]
+fn the_first_piece_for_a_card_is_no_longer_than_the_horizon_of_its_slot() {
+    let ports = [200_000_000; 2].map(|bandwidth| link(0, bandwidth));
+    let mut schedule = schedule(RailPolicy::Adaptive, &ports);
+    let mut slow = 200_000_000;
+    while slow > 50_000_000 {
+        let len = schedule.room(0).min(schedule.room(1));
+        match schedule.assign(MIB, 0) {
+            Assignment::Piece { len: piece, .. } => assert!(piece <= len, "{piece} in {len}"),
+            other => panic!("{other:?}"),
+        }
+        let slot = &mut schedule.links.slots[0].estimate;
+        slot.sample(1);
+        slot.follow();
+        slow = slot.bandwidth();
+    }
+}
