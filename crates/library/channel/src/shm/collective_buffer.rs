@@ -1,11 +1,16 @@
 //! Collective buffers: memory in which each member of a group publishes a vector to the others, for
 //! small collective operations without packets.
 //!
-//! In a buffer each rank of the host has an area, at the index of its local rank, and is the only
-//! writer of it. The area holds the last round that the rank has ended, and a few slots that
-//! successive rounds use cyclically. A slot holds a flag, which contains the round's number and a
-//! note, and a vector; vectors too long for a slot have memory of their own. The group and its
-//! first round are agreed elsewhere ([`super::buffer_pool`]).
+//! In a buffer each rank of the host has an area, at the index of its local rank. The area holds the
+//! last round that the rank has ended, and a few slots that successive rounds use cyclically; the
+//! rank alone writes these. A slot holds a flag, which contains the round's number and a note, and a
+//! vector; vectors too long for a slot have memory of their own. The group and its first round are
+//! agreed elsewhere ([`super::buffer_pool`]).
+//!
+//! Two members exchange their memory for long vectors after each pass over it. A core writes fast to
+//! lines that it has read, and slowly to lines that another core has read (see [`crate::cells`]): a
+//! member that wrote to its own area again would pay for each line twice. In larger groups several
+//! members have read each line, so there is no such exchange.
 //!
 //! Invariants:
 //! - a member publishes in a slot only once all members have ended the previous round in that slot;
@@ -14,7 +19,6 @@
 //! - the numbers of rounds only grow, whatever group uses a buffer.
 
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use datatype::{Buffer, Direction};
@@ -132,19 +136,21 @@ impl Member {
         unsafe { &(*self.slot(round)).flag }
     }
 
-    /// The memory for a vector of `len` bytes that this member publishes in `round`.
+    /// The memory of the slot of `round` for a short vector.
     #[inline(always)]
-    fn vector(&self, round: u64, len: usize) -> *mut u8 {
-        assert!(len <= MOST_BYTES);
-        // SAFETY: within the area, by the lengths and the remainder.
+    fn short(&self, round: u64) -> *mut u8 {
+        // SAFETY: within the area, since the slot is.
+        unsafe { (&raw mut (*self.slot(round)).short).cast() }
+    }
+
+    /// The memory in this member's area for a long vector of `round`.
+    #[inline(always)]
+    fn long(&self, round: u64) -> *mut u8 {
+        // SAFETY: within the area, by the remainder.
         unsafe {
-            match len {
-                0..=SHORT => (&raw mut (*self.slot(round)).short).cast(),
-                _ => self
-                    .area
-                    .cast::<u8>()
-                    .add(PAGE + round as usize % LONG_SLOTS * MOST_BYTES),
-            }
+            self.area
+                .cast::<u8>()
+                .add(PAGE + round as usize % LONG_SLOTS * MOST_BYTES)
         }
     }
 
@@ -314,6 +320,20 @@ impl CollectiveBuffer {
         }
     }
 
+    /// The memory for a vector of `len` bytes that a member publishes in `round`.
+    #[inline(always)]
+    fn vector(&self, member: usize, round: u64, len: usize) -> *mut u8 {
+        assert!(len <= MOST_BYTES);
+        if len <= SHORT {
+            return self.members[member].short(round);
+        }
+        let owner = match self.members.len() {
+            2 => (member + round as usize / LONG_SLOTS) % 2,
+            _ => member,
+        };
+        self.members[owner].long(round)
+    }
+
     /// True if every other member is known to have published in the current round, and therefore to
     /// have ended the rounds before.
     #[inline(always)]
@@ -391,10 +411,10 @@ impl Round<'_> {
         self.buffer.published = true;
         let buffer = &*self.buffer;
         let own = &buffer.members[buffer.me];
-        let room = own.vector(round, len);
+        let room = buffer.vector(buffer.me, round, len);
         if len > 0 {
-            // SAFETY: within the area, which only this rank writes; all members have ended the
-            // previous round in this slot, and none reads it in this round before the flag is set.
+            // SAFETY: within an area, where only this rank writes in this round; all members have
+            // ended the previous round there, and none reads in this round before the flag is set.
             fill(unsafe { std::slice::from_raw_parts_mut(room, len) });
         }
         let flag = round << NOTE_BITS | seen_all | u64::from(note);
@@ -441,10 +461,10 @@ impl Round<'_> {
     #[inline(always)]
     fn seen(&self, member: usize, note: u32) -> Published<'_> {
         Published {
-            member: &self.buffer.members[member],
+            buffer: self.buffer,
+            member,
             round: self.number(),
             note,
-            _round: PhantomData,
         }
     }
 
@@ -471,10 +491,10 @@ impl Round<'_> {
 
 /// A vector that a member has published in the current round of this rank.
 pub struct Published<'a> {
-    member: &'a Member,
+    buffer: &'a CollectiveBuffer,
+    member: usize,
     round: u64,
     note: u32,
-    _round: PhantomData<&'a [u8]>,
 }
 
 impl<'a> Published<'a> {
@@ -488,10 +508,11 @@ impl<'a> Published<'a> {
     /// values are arbitrary.
     #[inline(always)]
     pub fn bytes(self, len: usize) -> &'a [u8] {
-        // SAFETY: within the area. The member has set this round's flag, and writes the slot again
-        // only after this rank has ended the round, for which it needs the `Round` that `'a`
+        let vector = self.buffer.vector(self.member, self.round, len);
+        // SAFETY: within an area. The member has set this round's flag, and the memory is written
+        // again only after this rank has ended the round, for which it needs the `Round` that `'a`
         // borrows.
-        unsafe { std::slice::from_raw_parts(self.member.vector(self.round, len), len) }
+        unsafe { std::slice::from_raw_parts(vector, len) }
     }
 }
 
