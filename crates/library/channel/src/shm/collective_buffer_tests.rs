@@ -289,7 +289,7 @@ fn long_vectors_take_their_places_in_turn() {
     let pass = LONG_SLOTS as u64;
     for size in [2, 3] {
         let all = buffers(size);
-        let place = |member: usize, round| all[0].vector(member, round, SHORT + 1) as usize;
+        let place = |member: usize, round| all[0].long_vector(member, round, SHORT + 1) as usize;
         for round in 1..=pass {
             // Two members exchange their memory after each pass.
             let next = if size == 2 { 1 } else { 0 };
