@@ -12,7 +12,8 @@
 //!
 //! Reductions give the same bits from run to run, with any operation, if the ranks, their hosts,
 //! the machine's network and the settings are the same: a choice has no other inputs, and every
-//! algorithm combines operands in an order that does not depend on the order of arrivals.
+//! algorithm combines operands in an order that does not depend on the order of arrivals. Where a
+//! choice also depends on what a host permits, it stays within one [`Order`].
 
 mod behind_barrier;
 pub(crate) mod between;
@@ -22,6 +23,7 @@ pub(crate) mod contest;
 mod cost;
 mod names;
 mod network;
+mod order;
 mod pattern_costs;
 mod pieces;
 pub(crate) mod recent;
@@ -35,6 +37,7 @@ pub use case::Case;
 use contest::WAYS;
 pub use names::{Algorithm, Collective};
 pub use network::Network;
+pub use order::Order;
 pub(crate) use pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
 
 use crate::{Class, Error, Result};
@@ -71,8 +74,11 @@ impl Restrictions {
     const PUBLISHED: Restrictions = Restrictions(1 << 10);
     /// There are more than two members.
     const MORE_THAN_TWO: Restrictions = Restrictions(1 << 11);
-    /// Each member has access to the memory of all.
+    /// Each member has access to the memory of all. A host may refuse it: a reduction for which it
+    /// decides has another row of the same [`Order`].
     const SINGLE_COPY: Restrictions = Restrictions(1 << 12);
+    /// The members are on one host, whose ranks share memory.
+    const IN_MEMORY: Restrictions = Restrictions(1 << 13);
 
     /// The union of two sets of conditions.
     const fn and(self, others: Restrictions) -> Restrictions {
@@ -96,6 +102,7 @@ impl Restrictions {
             (R::PUBLISHED, case.published < usize::MAX),
             (R::MORE_THAN_TWO, case.ranks > 2),
             (R::SINGLE_COPY, case.direct),
+            (R::IN_MEMORY, case.is_in_memory()),
         ];
         let met = conditions.into_iter().filter(|(_, is_met)| *is_met);
         met.fold(R::NONE, |all, (restriction, _)| all.and(restriction))
@@ -132,6 +139,9 @@ const fn row(algorithm: Algorithm, from: usize, ranks: usize, restrictions: Rest
         ranks,
     }
 }
+
+/// The least number of bytes of a reduction by direct copies.
+const DIRECT_REDUCTION: usize = 512 << 10;
 
 /// A row for calls on several hosts.
 const fn hosts(algorithm: Algorithm, restrictions: Restrictions) -> Row {
@@ -271,7 +281,8 @@ const REDUCE: &[Row] = &[
     row(A::Binomial, 0, 0, R::NONE),
     row(A::Rabenseifner, 32 << 10, 0, R::NONE),
     hosts(A::TwoLevel, R::IN_ORDER),
-    row(A::Direct, 8 << 10, 3, R::SINGLE_COPY),
+    row(A::Linear, 8 << 10, 3, R::IN_MEMORY),
+    row(A::Direct, DIRECT_REDUCTION, 3, R::SINGLE_COPY),
     row(A::Shared, 0, 2, BUFFER),
 ];
 
@@ -282,7 +293,8 @@ const ALLREDUCE: &[Row] = &[
     row(A::Rabenseifner, 8 << 10, 0, R::NONE),
     hosts(A::TwoLevel, R::IN_ORDER),
     hosts(A::TwoLevelParts, R::COMMUTATIVE.and(R::SEVERAL_EACH)),
-    row(A::Direct, 8 << 10, 3, R::SINGLE_COPY),
+    row(A::Linear, 8 << 10, 3, R::IN_MEMORY),
+    row(A::Direct, DIRECT_REDUCTION, 3, R::SINGLE_COPY),
     row(A::Shared, 0, 2, BUFFER),
 ];
 
@@ -298,7 +310,8 @@ const REDUCE_SCATTER: &[Row] = &[
     row(A::RecursiveHalving, 0, 0, R::COMMUTATIVE),
     row(A::Pairwise, 256 << 10, 0, R::COMMUTATIVE),
     hosts(A::TwoLevel, R::CONTIGUOUS),
-    row(A::Direct, 8 << 10, 3, R::SINGLE_COPY),
+    row(A::Linear, 8 << 10, 3, R::IN_MEMORY),
+    row(A::Direct, DIRECT_REDUCTION, 3, R::SINGLE_COPY),
     row(A::Shared, 0, 2, BUFFER),
 ];
 

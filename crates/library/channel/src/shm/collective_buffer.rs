@@ -1,11 +1,14 @@
 //! Collective buffers: memory in which each member of a group publishes a vector to the others, for
 //! small collective operations without packets.
 //!
-//! In a buffer each rank of the host has an area, at the index of its local rank, and is the only
-//! writer of it. The area holds the last round that the rank has ended, and a few slots that
-//! successive rounds use cyclically. A slot holds a flag, which contains the round's number and a
-//! note, and a vector; vectors too long for a slot have memory of their own. The group and its
-//! first round are agreed elsewhere ([`super::buffer_pool`]).
+//! In a buffer each rank of the host has an area, at the index of its local rank. The area holds
+//! the last round that the rank has ended, and a few slots that successive rounds use cyclically.
+//! A slot holds a flag, with the round's number and a note, and a vector; vectors too long for a
+//! slot have memory of their own. The group and its first round are agreed elsewhere
+//! ([`super::buffer_pool`]).
+//!
+//! Two members exchange their memory for long vectors after each pass over it, because a core
+//! writes fast to lines that it has read itself (see [`crate::cells`]).
 //!
 //! Invariants:
 //! - a member publishes in a slot only once all members have ended the previous round in that slot;
@@ -13,11 +16,14 @@
 //!   flag;
 //! - the numbers of rounds only grow, whatever group uses a buffer.
 
+mod published;
+
 use std::cell::Cell;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use datatype::{Buffer, Direction};
+
+pub use published::Published;
 
 use crate::doorbell::Doorbell;
 use crate::sync::{AtomicU64, Ordering};
@@ -132,19 +138,21 @@ impl Member {
         unsafe { &(*self.slot(round)).flag }
     }
 
-    /// The memory for a vector of `len` bytes that this member publishes in `round`.
+    /// The memory of the slot of `round` for a short vector.
     #[inline(always)]
-    fn vector(&self, round: u64, len: usize) -> *mut u8 {
-        assert!(len <= MOST_BYTES);
-        // SAFETY: within the area, by the lengths and the remainder.
+    fn short(&self, round: u64) -> *mut u8 {
+        // SAFETY: within the area, since the slot is.
+        unsafe { (&raw mut (*self.slot(round)).short).cast() }
+    }
+
+    /// The memory in this member's area for a long vector of `round`.
+    #[inline(always)]
+    fn long(&self, round: u64) -> *mut u8 {
+        // SAFETY: within the area, by the remainder.
         unsafe {
-            match len {
-                0..=SHORT => (&raw mut (*self.slot(round)).short).cast(),
-                _ => self
-                    .area
-                    .cast::<u8>()
-                    .add(PAGE + round as usize % LONG_SLOTS * MOST_BYTES),
-            }
+            self.area
+                .cast::<u8>()
+                .add(PAGE + round as usize % LONG_SLOTS * MOST_BYTES)
         }
     }
 
@@ -177,6 +185,8 @@ pub struct CollectiveBuffer {
     unseen: usize,
     /// Vectors of this length or longer are written with non-temporal stores.
     non_temporal_from: usize,
+    /// True if the members have agreed that each of them has a core.
+    pub core_each: bool,
     /// The event that the last unsuccessful step waits for.
     missing: Missing,
     /// Number of fruitless polls for vectors, except polls that found a member gone.
@@ -225,6 +235,7 @@ impl CollectiveBuffer {
             unseen: members.len(),
             members,
             non_temporal_from,
+            core_each: false,
             missing: Missing::Nothing,
             looks: Cell::new(0),
             _memory: memory,
@@ -314,6 +325,17 @@ impl CollectiveBuffer {
         }
     }
 
+    /// The memory for a long vector of `len` bytes that a member publishes in `round`.
+    #[inline(never)]
+    fn long_vector(&self, member: usize, round: u64, len: usize) -> *mut u8 {
+        assert!(len <= MOST_BYTES);
+        let owner = match self.members.len() {
+            2 => (member + round as usize / LONG_SLOTS) % 2,
+            _ => member,
+        };
+        self.members[owner].long(round)
+    }
+
     /// True if every other member is known to have published in the current round, and therefore to
     /// have ended the rounds before.
     #[inline(always)]
@@ -391,10 +413,13 @@ impl Round<'_> {
         self.buffer.published = true;
         let buffer = &*self.buffer;
         let own = &buffer.members[buffer.me];
-        let room = own.vector(round, len);
         if len > 0 {
-            // SAFETY: within the area, which only this rank writes; all members have ended the
-            // previous round in this slot, and none reads it in this round before the flag is set.
+            let room = match len {
+                0..=SHORT => own.short(round),
+                _ => buffer.long_vector(buffer.me, round, len),
+            };
+            // SAFETY: within an area, where only this rank writes in this round; all members have
+            // ended the previous round there, and none reads in this round before the flag is set.
             fill(unsafe { std::slice::from_raw_parts_mut(room, len) });
         }
         let flag = round << NOTE_BITS | seen_all | u64::from(note);
@@ -441,10 +466,11 @@ impl Round<'_> {
     #[inline(always)]
     fn seen(&self, member: usize, note: u32) -> Published<'_> {
         Published {
+            buffer: self.buffer,
+            at: member,
             member: &self.buffer.members[member],
             round: self.number(),
             note,
-            _round: PhantomData,
         }
     }
 
@@ -466,32 +492,6 @@ impl Round<'_> {
             Wake::Member(member) => buffer.members[member].ring(),
             Wake::Everybody => buffer.ring_others(),
         }
-    }
-}
-
-/// A vector that a member has published in the current round of this rank.
-pub struct Published<'a> {
-    member: &'a Member,
-    round: u64,
-    note: u32,
-    _round: PhantomData<&'a [u8]>,
-}
-
-impl<'a> Published<'a> {
-    /// The note that the member published with its vector.
-    #[inline(always)]
-    pub fn note(&self) -> u32 {
-        self.note
-    }
-
-    /// The first `len` bytes of the vector. If the member published another number of bytes, their
-    /// values are arbitrary.
-    #[inline(always)]
-    pub fn bytes(self, len: usize) -> &'a [u8] {
-        // SAFETY: within the area. The member has set this round's flag, and writes the slot again
-        // only after this rank has ended the round, for which it needs the `Round` that `'a`
-        // borrows.
-        unsafe { std::slice::from_raw_parts(self.member.vector(self.round, len), len) }
     }
 }
 

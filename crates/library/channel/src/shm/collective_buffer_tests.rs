@@ -258,43 +258,53 @@ fn byte(member: usize, round: u64) -> u8 {
 #[test]
 fn a_member_ahead_overwrites_no_long_vector_that_others_may_read() {
     let len = if cfg!(miri) { SHORT + 1 } else { MOST_BYTES };
-    let mut all = buffers(3);
-    // Member 1 is as far ahead of member 2 as allowed, for two passes over the long slots.
-    for round in 1..=2 * LONG_SLOTS as u64 {
-        for member in [0, 1] {
-            let mut sent = vec![byte(member, round); len];
-            assert!(publish(&mut all[member].begin(), 0, &mut sent));
-            all[member].begin().end(Wake::Nobody);
+    for size in [2, 3] {
+        let (mut all, last) = (buffers(size), size - 1);
+        // The others are as far ahead of the last member as allowed, for some passes over the long
+        // slots.
+        for round in 1..=3 * LONG_SLOTS as u64 {
+            for member in 0..last {
+                let mut sent = vec![byte(member, round); len];
+                assert!(publish(&mut all[member].begin(), 0, &mut sent));
+                all[member].begin().end(Wake::Nobody);
+            }
+            if round < ROUNDS_AHEAD {
+                continue;
+            }
+            assert!(!publish(&mut all[0].begin(), 0, &mut vec![0xff; len]));
+            let behind = round + 1 - ROUNDS_AHEAD;
+            let mut reader = all[last].begin();
+            assert!(publish(&mut reader, 0, &mut vec![byte(last, behind); len]));
+            for member in 0..size {
+                let published = reader.published(member).unwrap();
+                assert_eq!(published.bytes(len), vec![byte(member, behind); len]);
+            }
+            reader.end(Wake::Everybody);
         }
-        if round < ROUNDS_AHEAD {
-            continue;
-        }
-        assert!(!publish(&mut all[1].begin(), 0, &mut vec![0xff; len]));
-        let behind = round + 1 - ROUNDS_AHEAD;
-        for member in [0, 1] {
-            let mut reader = all[2].begin();
-            let published = reader.published(member).unwrap();
-            assert_eq!(published.bytes(len), vec![byte(member, behind); len]);
-        }
-        all[2].begin().end(Wake::Everybody);
     }
 }
 
 #[test]
 fn long_vectors_take_their_places_in_turn() {
-    let all = buffers(2);
-    let members = &all[0].members;
-    let place = |member: usize, round| members[member].vector(round, SHORT + 1) as usize;
-    for round in 1..=LONG_SLOTS as u64 {
-        assert_eq!(place(0, round), place(0, round + LONG_SLOTS as u64));
-        for other in round + 1..round + LONG_SLOTS as u64 {
-            let apart = place(0, round).abs_diff(place(0, other));
-            assert!(apart >= MOST_BYTES, "rounds {round} and {other}");
+    let pass = LONG_SLOTS as u64;
+    for size in [2, 3] {
+        let all = buffers(size);
+        let place = |member: usize, round| all[0].long_vector(member, round, SHORT + 1) as usize;
+        for round in 1..=pass {
+            // Two members exchange their memory after each pass.
+            let next = if size == 2 { 1 } else { 0 };
+            assert_eq!(place(0, round), place(next, round + pass));
+            assert_eq!(place(0, round), place(0, round + 2 * pass));
+            for other in (round + 1..round + 2 * pass).filter(|other| *other != round + pass) {
+                let apart = place(0, round).abs_diff(place(0, other));
+                assert!(apart >= MOST_BYTES, "rounds {round} and {other}");
+            }
+            // The longest vector ends before the next member's area.
+            let areas = all[0].members.iter().map(|member| member.area as usize);
+            let from = areas.filter(|area| *area <= place(0, round)).max().unwrap();
+            assert!(place(0, round) + MOST_BYTES <= from + AREA);
+            assert!(place(0, round) >= from + size_of::<Area>());
         }
-        // The longest vector ends before the next member's area.
-        assert!(place(0, round) + MOST_BYTES <= members[1].area as usize);
-        let slots = members[0].area as usize + size_of::<Area>();
-        assert!(place(0, round) >= slots);
     }
 }
 

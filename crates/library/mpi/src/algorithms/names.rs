@@ -4,7 +4,7 @@
 macro_rules! named {
     ($(#[$of_enum:meta])* $enum:ident { $($(#[$of_variant:meta])* $variant:ident = $name:literal,)* }) => {
         $(#[$of_enum])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
         pub enum $enum {
             $($(#[$of_variant])* $variant,)*

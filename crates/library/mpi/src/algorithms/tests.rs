@@ -105,3 +105,50 @@ fn a_wish_for_nothing_that_exists_is_refused_with_what_does() {
     assert!(refused("allreduce=quick").contains("rabenseifner"));
     assert!(refused("allreduction=ring").contains("reduce_scatter"));
 }
+
+/// The collectives that combine operands.
+fn reductions() -> impl Iterator<Item = Collective> {
+    let all = Collective::ALL.iter().copied();
+    all.filter(|&of| Algorithm::Shared.order(of).is_some())
+}
+
+#[test]
+fn what_a_host_permits_changes_no_order_of_combination() {
+    let table = AlgorithmTable::new(&AlgorithmChoices::default(), TreeArity::AUTO).unwrap();
+    for of in reductions() {
+        for ranks in (2..=9).chain([16, 64]) {
+            for bytes in (0..=24).flat_map(|power| [(1 << power) - 1, 1 << power]) {
+                for (published, commutative) in
+                    [(bytes, true), (usize::MAX, true), (usize::MAX, false)]
+                {
+                    let order = |shared, direct| {
+                        let case = Case {
+                            shared,
+                            direct,
+                            published,
+                            commutative,
+                            ..Case::usual(bytes, ranks)
+                        };
+                        table.algorithm(of, case).order(of)
+                    };
+                    let place = format!("{of:?} of {bytes} bytes on {ranks} ranks");
+                    assert_eq!(order(true, true), order(true, false), "{place}");
+                    // Nor does it matter for long vectors whether members have a buffer.
+                    if ranks > 2 && bytes >= 8 << 10 && of != Collective::Scan {
+                        assert_eq!(order(false, false), Some(Order::Descending), "{place}");
+                        assert_eq!(order(true, false), Some(Order::Descending), "{place}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn measured_costs_choose_the_path_of_no_reduction() {
+    for of in reductions() {
+        for published in [8, 8 << 10, 1 << 20, 1 << 30] {
+            assert_eq!(contest::Subject::of(of, published), None);
+        }
+    }
+}

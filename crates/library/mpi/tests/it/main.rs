@@ -26,6 +26,7 @@ mod local_work;
 mod messages;
 mod profiled;
 mod programs;
+mod reduction_orders;
 mod simulated;
 mod simulated_rails;
 mod tcp;

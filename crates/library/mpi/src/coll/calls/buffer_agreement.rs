@@ -88,19 +88,20 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
         offer,
     };
     let mut agreed = agree(call, offer.offer).await?;
-    let (mut direct, mut contests) = (false, None);
+    let (mut direct, mut core_each, mut contests) = (false, false, None);
     if agreed.free != 0 {
         // All members have joined the memory by now.
         let copies = copies_directly(call.rank, members.iter().copied());
         let knows = call.rank.lock().engine.messages.knows_kept_costs();
-        let own = [copies, call.rank.learns(), knows];
+        let has_core = !call.rank.waiter.is_crowded();
+        let own = [copies, call.rank.learns(), knows, has_core];
         let own = own
             .iter()
             .rev()
             .fold(0, |all, one| all << 1 | u64::from(*one));
         let [common] = combined(call, [own], Op::Band).await?;
-        let [copy, learn, know] = [1, 2, 4].map(|bit| common & bit != 0);
-        direct = copy;
+        let [copy, learn, know, cores] = [1, 2, 4, 8].map(|bit| common & bit != 0);
+        (direct, core_each) = (copy, cores);
         contests = learn.then(Contests::default);
         if let (true, Some(contests)) = (know, &mut contests) {
             let messages = &call.rank.lock().engine.messages;
@@ -109,13 +110,12 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
     }
     let mut buffers = Vec::new();
     while agreed.free != 0 && buffers.len() < wanted {
-        let mut state = call.rank.lock();
-        buffers.extend(
-            state
-                .engine
-                .router
-                .collective_buffer(agreed, members.iter().copied())?,
-        );
+        let router = &mut call.rank.lock().engine.router;
+        let mut buffer = router.collective_buffer(agreed, members.iter().copied())?;
+        if let Some(buffer) = &mut buffer {
+            buffer.core_each = core_each;
+        }
+        buffers.extend(buffer);
         agreed.free &= agreed.free - 1;
     }
     Ok(Agreed {

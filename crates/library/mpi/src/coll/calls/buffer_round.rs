@@ -158,12 +158,13 @@ impl CallRound<'_> {
         self.round.publish(self.noted.note(), vector, self.len())
     }
 
-    /// Publishes the blocks for all other members, one after the other, as
+    /// Publishes the blocks for all other members, one after the other, and `last` behind them, as
     /// [`publish`](Self::publish) does.
-    pub(super) fn publish_blocks(&mut self, blocks: &Blocks) -> bool {
+    pub(super) fn publish_blocks(&mut self, blocks: &Blocks, last: Option<&Buffer>) -> bool {
         let (me, size) = (self.me(), self.size());
         let others = (0..size).filter(|member| *member != me);
-        self.publish_in_order(others.map(|member| blocks.part(member)))
+        let blocks = others.map(|member| blocks.part(member));
+        self.publish_in_order(blocks.chain(last.cloned()))
     }
 
     /// Publishes these buffers, one after the other, as [`publish`](Self::publish) does.

@@ -11,6 +11,7 @@ use datatype::{Buffer, Elements, Op, Predefined};
 
 use super::blocks::Blocks;
 use super::buffer_round::CallRound;
+use super::pieces::{Parts, Piece};
 use super::reduction::Counts;
 use super::signature::{Data, Signature};
 use super::steps::Step;
@@ -153,13 +154,14 @@ impl Step for OneForAll {
 /// of them.
 pub(super) struct CombineParts<'a> {
     vectors: Vectors,
-    /// The parts of this rank's contribution, if they are not adjacent.
-    give: Option<&'a Blocks>,
+    /// The piece of a long vector that the step reduces. Its parts are published as blocks for the
+    /// other members.
+    piece: Option<&'a Piece<'a>>,
     counts: &'a Counts,
     /// Bytes of an element of the vectors.
     element: usize,
-    /// A copy of this rank's own part of its contribution, made if the parts are published as
-    /// blocks for the other members. The result may overwrite the original.
+    /// A copy of this rank's own part of its contribution, if the result may overwrite the original
+    /// and the part is not published.
     own: Option<Vec<u8>>,
     left: usize,
 }
@@ -169,52 +171,105 @@ impl<'a> CombineParts<'a> {
     pub(super) fn new(
         signature: Signature<'a>,
         counts: &'a Counts,
-        give: Option<&'a Blocks>,
+        piece: Option<&'a Piece<'_>>,
         size: usize,
     ) -> CombineParts<'a> {
         CombineParts {
             vectors: Vectors::of(&signature),
-            give,
+            piece,
             counts,
             element: signature.ours().map_or(0, |ours| ours.ty().size()),
             own: None,
             left: size,
         }
     }
+
+    /// The parts of this rank's contribution, if they are published as blocks.
+    #[inline(always)]
+    fn blocks(&self) -> Option<&'a Blocks> {
+        self.piece.and_then(|piece| piece.parts.as_ref())
+    }
+
+    fn publish(&mut self, round: &mut CallRound<'_>) -> bool {
+        let Some((piece, blocks)) = self.piece.zip(self.blocks()) else {
+            return round.publish(&self.vectors.ours);
+        };
+        let published = round.publish_blocks(blocks, piece.last.as_ref().map(|last| &last.own));
+        let own = blocks.part(round.me());
+        if published && self.own.is_none() && (piece.is_in_place() || own.as_dense().is_none()) {
+            let mut copy = vec![0; own.len()];
+            own.pack(0, &mut copy);
+            self.own = Some(copy);
+        }
+        published
+    }
+
+    /// Calls `then` with this rank's part of the contribution of a member, whose published vector
+    /// is `bytes`. Of a vector in blocks, the rank's own part is not published.
+    #[inline(always)]
+    fn with_part(
+        &self,
+        (me, member): (usize, usize),
+        bytes: &[u8],
+        then: impl FnOnce(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let part = self.counts.elements(me..me + 1);
+        let (start, len) = (part.start * self.element, part.len() * self.element);
+        match (self.blocks(), &self.own) {
+            (Some(_), Some(own)) if member == me => then(own),
+            (Some(blocks), None) if member == me => {
+                let done = blocks.part(me).with_dense(0, len, then);
+                done.expect("a part that is dense or has been copied")
+            }
+            (Some(_), _) if me > member => {
+                let start = start - self.counts.of(member) * self.element;
+                then(&bytes[start..start + len])
+            }
+            _ => then(&bytes[start..start + len]),
+        }
+    }
+
+    /// Copies a member's part of the previous piece, which stands behind its blocks, to the result.
+    #[inline(always)]
+    fn take_last(&self, (me, member): (usize, usize), bytes: &[u8]) {
+        if let Some(Parts {
+            own,
+            all: Some(all),
+        }) = self.piece.and_then(|it| it.last.as_ref())
+            && member != me
+        {
+            all.part(member)
+                .unpack(0, &bytes[bytes.len() - own.len()..]);
+        }
+    }
 }
 
 impl Step for CombineParts<'_> {
     fn step(&mut self, mut round: CallRound<'_>) -> Result<bool> {
-        let published = match self.give {
-            Some(blocks) => round.publish_blocks(blocks),
-            None => round.publish(&self.vectors.ours),
-        };
-        if !published {
+        if !self.publish(&mut round) {
             return Ok(false);
         }
         let (me, size) = (round.me(), round.size());
-        let part = self.counts.elements(me..me + 1);
-        let (start, len) = (part.start * self.element, part.len() * self.element);
-        if let (Some(blocks), None) = (self.give, &self.own) {
-            let mut own = vec![0; len];
-            blocks.part(me).pack(0, &mut own);
-            self.own = Some(own);
+        if self.left == size && size > 1 {
+            let (high, low) = (size - 1, size - 2);
+            let Some([highs, lows]) = round.vectors([high, low])? else {
+                return Ok(false);
+            };
+            self.with_part((me, high), highs, |highs| {
+                self.with_part((me, low), lows, |lows| self.vectors.pair(lows, highs))
+            })?;
+            self.take_last((me, high), highs);
+            self.take_last((me, low), lows);
+            self.left = low;
         }
         while self.left > 0 {
             let (member, first) = (self.left - 1, self.left == size);
-            let before = match self.give {
-                Some(_) if me > member => self.counts.of(member) * self.element,
-                _ => 0,
-            };
             let Some(bytes) = round.vector(member)? else {
                 return Ok(false);
             };
-            let start = start - before;
-            // Only the blocks for others are published one by one.
-            match self.own.as_deref().filter(|_| member == me) {
-                Some(ours) => self.vectors.fold(ours, first)?,
-                None => self.vectors.fold(&bytes[start..start + len], first)?,
-            }
+            let fold = |bytes: &[u8]| self.vectors.fold(bytes, first);
+            self.with_part((me, member), bytes, fold)?;
+            self.take_last((me, member), bytes);
             self.left -= 1;
         }
         round.end(Wake::Nobody);

@@ -1,7 +1,7 @@
 //! Reductions of long vectors in shared memory: each member reduces a part, directly from the
 //! memory of the others.
 //!
-//! Invariant: the operands are combined in one order on all ranks.
+//! Invariant: the operands are combined from the last rank down on all ranks, also in place.
 
 use std::ops::Range;
 
@@ -164,11 +164,7 @@ impl Operands<'_> {
     /// Combines the contributions of all members into `sum`, the highest rank first.
     fn fold(&self, op: &Operation, sum: &Elements) -> Result<()> {
         let (me, last) = (self.direct.me(), self.memories.len() - 1);
-        let in_place = self.ours.is(sum);
-        if in_place && op.is_commutative() {
-            return self.fold_others(op, sum);
-        }
-        let copied = match in_place {
+        let copied = match self.ours.is(sum) {
             true => {
                 let copy = self
                     .direct
@@ -189,17 +185,6 @@ impl Operands<'_> {
             if member == me {
                 op.combine(ours, sum)?;
             } else {
-                self.read(member, &self.room)?;
-                op.combine(&self.room, sum)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Combines the contributions of the other members into `sum`, which already has this rank's.
-    fn fold_others(&self, op: &Operation, sum: &Elements) -> Result<()> {
-        for member in (0..self.memories.len()).rev() {
-            if member != self.direct.me() {
                 self.read(member, &self.room)?;
                 op.combine(&self.room, sum)?;
             }

@@ -52,6 +52,11 @@ impl<'a> LaneTurn<'a> {
         }
     }
 
+    /// True if each member of the lane has a core.
+    pub(super) fn core_each(&self) -> bool {
+        self.lane.core_each
+    }
+
     /// Repeats a step on the lane's buffer until the step returns true.
     async fn repeat(
         &self,

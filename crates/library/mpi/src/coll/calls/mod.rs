@@ -50,6 +50,7 @@ mod direct_reduce;
 mod gather;
 mod halves;
 mod lane_turn;
+mod linear_reduce;
 mod neighbourhood;
 mod network;
 pub(crate) mod parcels;

@@ -1,6 +1,10 @@
 //! Long vectors of members that share memory, cut into pieces that fit a collective buffer. Each
 //! piece is a small operation of its own.
 //!
+//! In a piece of a reduction each member may reduce a part; then the root or all members collect
+//! the parts, in the round of the next piece if there is one. Each round takes as long as the
+//! members wait for each other, which is longest where they share cores.
+//!
 //! Invariant: all members make the same cuts, because the cuts depend only on facts that all know.
 
 use std::ops::Range;
@@ -17,6 +21,9 @@ use crate::rank::Rank;
 /// The number of members from which on each reduces a part of a long vector; in smaller groups each
 /// reduces all of it.
 const SPLIT: usize = 3;
+/// Among members that share cores: the number of bytes, of all vectors that all members read, up to
+/// which each member reduces all of a piece. Beyond it the second round takes less time.
+const READ_BY_ALL: usize = 1 << 20;
 
 /// The part of this rank's data in one direction that belongs to a piece of the operation; compare
 /// [`Data`].
@@ -38,6 +45,15 @@ impl Cut {
     }
 }
 
+/// The parts of a piece that the members have reduced.
+#[derive(Clone)]
+pub(super) struct Parts {
+    /// This rank's part.
+    pub(super) own: Buffer,
+    /// The memory for the parts of all members; `None` if this rank gets none.
+    pub(super) all: Option<Blocks>,
+}
+
 /// A piece of an operation.
 pub(super) struct Piece<'a> {
     /// The signature of the whole operation; the other fields override it.
@@ -50,9 +66,16 @@ pub(super) struct Piece<'a> {
     pub(super) len: usize,
     /// The parts of the contribution that a member publishes, if they are not adjacent.
     pub(super) parts: Option<Blocks>,
+    /// The parts of the previous piece, which the round of this one moves as well.
+    pub(super) last: Option<Parts>,
 }
 
 impl Piece<'_> {
+    /// True if the result replaces the contribution in memory.
+    pub(super) fn is_in_place(&self) -> bool {
+        !self.whole.gives.is_present()
+    }
+
     /// The signature of the piece as an operation.
     #[inline(always)]
     pub(super) fn signature(&self) -> Signature<'_> {
@@ -82,20 +105,22 @@ pub(super) struct Pieces<'a> {
     each: usize,
     /// The number of all elements or bytes.
     all: usize,
-    /// The second half of a piece that needs two rounds.
-    next: Option<Piece<'a>>,
+    /// The parts of the last piece that are still to be collected.
+    uncollected: Option<Parts>,
+    /// True if each member has a core.
+    core_each: bool,
 }
 
 impl<'a> Pieces<'a> {
-    /// The pieces of an operation, for member `me` of `size`.
+    /// The pieces of an operation, for member `me` of `size`. `core_each`: each member has a core.
     ///
     /// # Errors
     /// There is no memory for an intermediate result.
     pub(super) fn of(
         rank: &Rank,
         whole: &'a Signature<'a>,
-        me: usize,
-        size: usize,
+        (me, size): (usize, usize),
+        core_each: bool,
     ) -> Result<Pieces<'a>> {
         let room = |element: usize| (MOST_BYTES / element.max(1)).max(1);
         let (all, each) = match (whole.combines, whole.ours()) {
@@ -115,7 +140,7 @@ impl<'a> Pieces<'a> {
             false => each,
         };
         let part = match (whole.root, whole.ours()) {
-            (Root::Gets(root), Some(ours)) if root as usize != me => {
+            (Root::Gets(root), Some(ours)) if core_each && root as usize != me => {
                 let mut state = rank.lock();
                 Some(
                     state
@@ -134,7 +159,8 @@ impl<'a> Pieces<'a> {
             done: 0,
             each,
             all,
-            next: None,
+            uncollected: None,
+            core_each,
         })
     }
 
@@ -165,16 +191,25 @@ impl<'a> Pieces<'a> {
             counts: None,
             len: at.len() * element * whole.blocks_published(self.size),
             parts: None,
+            last: None,
         }
     }
 
-    /// True if each member reduces a part of the elements `at`, rather than all of them.
+    /// True if each member reduces a part of the elements `at`, rather than the root or each member
+    /// all of them.
     fn splits(&self, at: &Range<usize>) -> bool {
-        self.size >= SPLIT && at.len().is_multiple_of(self.size)
+        let element = self.whole.ours().map_or(1, |ours| ours.ty().size());
+        let pays = match (self.core_each, self.whole.root) {
+            (true, _) => true,
+            // One member works while the others wait, on its core too.
+            (false, Root::Gets(_)) => false,
+            (false, _) => at.len() * element * self.size * self.size > READ_BY_ALL,
+        };
+        pays && self.size >= SPLIT && at.len().is_multiple_of(self.size)
     }
 
-    /// Cuts the elements `at` into two rounds: each member reduces its part, then the root or all
-    /// members collect the parts. Returns the first, and keeps the second.
+    /// The round in which each member reduces its part of the elements `at`. The round of the next
+    /// piece, or one of its own, collects the parts.
     fn split(&mut self, at: Range<usize>) -> Piece<'a> {
         let whole = *self.whole;
         let ours = whole.ours().map(|ours| part_of(ours, &at));
@@ -195,27 +230,38 @@ impl<'a> Pieces<'a> {
             let part_of = |member: usize| of.part(member * part, part).buffer();
             Blocks::Each((0..self.size).map(part_of).collect())
         };
-        self.next = Some(Piece {
-            whole: Signature {
-                combines: None,
-                ..whole
-            },
-            gives: Cut::One((!at_root).then(|| own.buffer())),
-            gets: Cut::Each(result.as_ref().map(parts)),
-            counts: None,
-            len: own.bytes(),
-            parts: None,
+        let last = self.uncollected.replace(Parts {
+            own: own.buffer(),
+            all: result.as_ref().map(parts),
         });
+        let moved = last.as_ref().map_or(0, |last| last.own.len());
         Piece {
             whole: Signature {
                 root: Root::None,
                 ..whole
             },
-            len: ours.bytes() - ours.ty().size() * part,
+            len: ours.bytes() - ours.ty().size() * part + moved,
             parts: Some(parts(&ours)),
+            last,
             gives: Cut::Vector(Some(ours)),
             gets: Cut::Vector(Some(own)),
             counts: Some(Counts::Even(part)),
+        }
+    }
+
+    /// The round in which the root or all members collect parts.
+    fn collection(&self, Parts { own, all }: Parts) -> Piece<'a> {
+        Piece {
+            whole: Signature {
+                combines: None,
+                ..*self.whole
+            },
+            len: own.len(),
+            gives: Cut::One(all.is_none().then_some(own)),
+            gets: Cut::Each(all),
+            counts: None,
+            parts: None,
+            last: None,
         }
     }
 
@@ -242,6 +288,7 @@ impl<'a> Pieces<'a> {
             // Notes of all members carry the length of the whole piece.
             len: counts.iter().sum::<usize>() * ours.ty().size(),
             parts: Some(parts),
+            last: None,
             counts: Some(Counts::Each(counts)),
         }
     }
@@ -251,12 +298,9 @@ impl<'a> Iterator for Pieces<'a> {
     type Item = Piece<'a>;
 
     fn next(&mut self) -> Option<Piece<'a>> {
-        if let Some(second) = self.next.take() {
-            return Some(second);
-        }
         let left = self.all - self.done;
         if left == 0 {
-            return None;
+            return self.uncollected.take().map(|parts| self.collection(parts));
         }
         let count = match (self.whole.combines, left.min(self.each)) {
             // The last elements of a vector, which may not divide among the members, are a piece of
@@ -265,6 +309,11 @@ impl<'a> Iterator for Pieces<'a> {
             (_, count) => count,
         };
         let at = self.done..self.done + count;
+        if !self.splits(&at)
+            && let Some(parts) = self.uncollected.take()
+        {
+            return Some(self.collection(parts));
+        }
         self.done = at.end;
         Some(self.cut(at))
     }

@@ -9,11 +9,10 @@ use std::ops::Range;
 
 use datatype::Elements;
 
-use super::bcast;
 use super::call::Call;
 use super::halves::Halves;
-use super::reduce_tree;
 use super::reduction::Reduction;
+use super::{bcast, linear_reduce, reduce_tree};
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 use crate::op::Operation;
@@ -38,6 +37,7 @@ pub(super) async fn run_reduce(
     let top = if work.op.is_commutative() { root } else { 0 };
     match algorithm {
         Algorithm::Rabenseifner => rabenseifner_to_one(call, work, root).await,
+        Algorithm::Linear => Box::pin(linear_reduce::whole(call, work, Some(root))).await,
         Algorithm::KAry => Box::pin(reduce_tree::reduce(call, work, (root, top))).await,
         _ => binomial(call, work, root, top).await,
     }
@@ -102,6 +102,7 @@ pub(super) async fn run_allreduce(
     match algorithm {
         Algorithm::Rabenseifner => rabenseifner(call, work).await,
         Algorithm::Ring => ring(call, work).await,
+        Algorithm::Linear => Box::pin(linear_reduce::whole(call, work, None)).await,
         Algorithm::ReduceBcast => {
             let (own, rest) = (
                 call.me() == 0,

@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use datatype::Elements;
-
 use super::blocks::Blocks;
 use super::call::Call;
 use super::gather::scatter_linear;
 use super::halves::Halves;
+use super::linear_reduce::{self, copy_of, part, place};
 use super::reduce::binomial;
 use super::reduction::{Counts, Reduction};
 use crate::Result;
@@ -30,21 +29,12 @@ pub(super) async fn run(
     counts: &Counts,
 ) -> Result<()> {
     match algorithm {
-        Algorithm::Linear => linear(call, work, counts).await,
+        Algorithm::Linear => linear_reduce::parts(call, work, counts).await,
         Algorithm::CachedRing => cached_ring(&call.in_cache(), work, counts).await,
         Algorithm::RecursiveHalving => recursive_halving(call, work, counts).await,
         Algorithm::Pairwise => pairwise(call, work, counts).await,
         _ => through_one(call, work, counts).await,
     }
-}
-
-fn part(of: &Elements, range: Range<usize>) -> Elements {
-    of.part(range.start, range.len())
-}
-
-/// The memory for this rank's part of the result.
-fn place(work: &Reduction, count: usize) -> Option<Elements> {
-    work.receive.as_ref().map(|receive| receive.part(0, count))
 }
 
 /// Reduces to rank 0, which scatters the result.
@@ -125,62 +115,6 @@ async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -
     Ok(())
 }
 
-/// Each rank receives its part from all others at once, and combines the parts in the order of
-/// ranks.
-async fn linear(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
-    let Some(ours) = work.ours() else {
-        return Ok(());
-    };
-    let of = |rank: usize| part(ours, counts.elements(rank..rank + 1));
-    let own = of(call.me());
-    let mut receives = Vec::with_capacity(call.size());
-    for from in (0..call.size()).rev().filter(|&from| from != call.me()) {
-        let theirs = call.elements(own.count(), own.ty())?;
-        let receiving = match own.count() {
-            0 => None,
-            _ => Some(call.receive(from, theirs.buffer())?),
-        };
-        receives.push((from, theirs, receiving));
-    }
-    let mut sends = Vec::with_capacity(call.size());
-    for to in (1..call.size()).map(|steps| call.after(steps)) {
-        if counts.of(to) > 0 {
-            sends.push(call.send(to, of(to).buffer())?);
-        }
-    }
-    // From the last rank to the first: the operand of the lower rank is the first one. The sum
-    // starts in memory of its own, since contributions in place are still being sent.
-    let mut sum: Option<Elements> = None;
-    let mut add = |theirs: Elements| match &sum {
-        Some(sum) => call.combine(&work.op, &theirs, sum),
-        None => {
-            sum = Some(theirs);
-            Ok(())
-        }
-    };
-    let mut own_is_due = true;
-    for (from, theirs, receiving) in receives {
-        if own_is_due && from < call.me() {
-            add(copy_of(call, &own)?)?;
-            own_is_due = false;
-        }
-        if let Some(receiving) = receiving {
-            receiving.await?;
-            add(theirs)?;
-        }
-    }
-    if own_is_due {
-        add(copy_of(call, &own)?)?;
-    }
-    for sending in sends {
-        sending.await?;
-    }
-    if let (Some(sum), Some(place)) = (sum, place(work, own.count())) {
-        call.copied(sum.buffer().copy_to(&place.buffer()));
-    }
-    Ok(())
-}
-
 /// Combines parts, in pieces, while they travel around a ring of all ranks.
 async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
@@ -198,12 +132,6 @@ async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Resu
         call.copied(of(call.me()).buffer().copy_to(&place.buffer()));
     }
     Ok(())
-}
-
-fn copy_of(call: &Call<'_>, elements: &Elements) -> Result<Elements> {
-    let copy = call.elements(elements.count(), elements.ty())?;
-    call.copied(elements.buffer().copy_to(&copy.buffer()));
-    Ok(copy)
 }
 
 /// Each rank receives its part from one of the others after another.

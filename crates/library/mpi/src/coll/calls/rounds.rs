@@ -10,11 +10,10 @@ use std::sync::Arc;
 use channel::collective_buffer::CollectiveBuffer;
 
 use super::Work;
-use super::blocks::Blocks;
 use super::buffer_round::NotedCall;
 use super::combining_steps::{Combine, CombineBefore, CombineParts, OneForAll};
 use super::lane_turn::LaneTurn;
-use super::pieces::Pieces;
+use super::pieces::{Piece, Pieces};
 use super::signature::{Data, Part, Root, SharedFacts, Signature, WHOLE};
 use super::steps::{Meet, Move, Spread, Step};
 use crate::coll::collective_buffers::CommBuffer;
@@ -59,7 +58,7 @@ pub(super) struct BlockingCall<'a, B> {
 /// Evaluates an expression with the step that fits the signature; each kind of step is a type of
 /// its own.
 macro_rules! with_step {
-    ($signature:expr, $place:expr, $len:expr, $parts:expr, $step:ident => $run:expr) => {
+    ($signature:expr, $place:expr, $len:expr, $piece:expr, $step:ident => $run:expr) => {
         match $signature {
             signature @ Signature {
                 gives: Data::Nothing,
@@ -124,7 +123,7 @@ macro_rules! with_step {
                     $run
                 }
                 Part::OfCounts(counts) => {
-                    let mut $step = CombineParts::new(signature, counts, $parts, $place.1);
+                    let mut $step = CombineParts::new(signature, counts, $piece, $place.1);
                     $run
                 }
                 Part::Before { exclusive } => {
@@ -150,9 +149,9 @@ impl<B: BufferPlace> BlockingCall<'_, B> {
     }
 
     #[inline(always)]
-    fn run_one(&self, signature: Signature<'_>, parts: Option<&Blocks>) -> Result<()> {
+    fn run_one(&self, signature: Signature<'_>, piece: Option<&Piece<'_>>) -> Result<()> {
         let place = (self.me, self.size);
-        with_step!(signature, place, self.noted.len, parts, step => self.repeat(&mut step))
+        with_step!(signature, place, self.noted.len, piece, step => self.repeat(&mut step))
     }
 
     #[inline(never)]
@@ -160,9 +159,17 @@ impl<B: BufferPlace> BlockingCall<'_, B> {
         let Some(whole) = work.signature() else {
             return Err(no_round());
         };
-        for piece in Pieces::of(self.rank, &whole, self.me, self.size)? {
+        let core_each = {
+            let mut state = self.rank.lock();
+            let entry = state.objects.comms.get_mut(self.comm)?;
+            match self.buffer.of(entry) {
+                CommBuffer::Ready(buffer) => buffer.core_each,
+                CommBuffer::Absent { .. } => return Err(gone()),
+            }
+        };
+        for piece in Pieces::of(self.rank, &whole, (self.me, self.size), core_each)? {
             let noted = self.noted.with_len(piece.len);
-            BlockingCall { noted, ..*self }.run_one(piece.signature(), piece.parts.as_ref())?;
+            BlockingCall { noted, ..*self }.run_one(piece.signature(), Some(&piece))?;
         }
         Ok(())
     }
@@ -207,9 +214,8 @@ pub(super) async fn by_lane(
     if len <= WHOLE {
         return one_by_lane(turn, *signature, None, place, len).await;
     }
-    for piece in Pieces::of(turn.rank, signature, place.0, place.1)? {
-        let parts = piece.parts.as_ref();
-        one_by_lane(turn, piece.signature(), parts, place, piece.len).await?;
+    for piece in Pieces::of(turn.rank, signature, place, turn.core_each())? {
+        one_by_lane(turn, piece.signature(), Some(&piece), place, piece.len).await?;
     }
     Ok(())
 }
@@ -248,11 +254,11 @@ pub(super) fn as_round(
 async fn one_by_lane(
     turn: &LaneTurn<'_>,
     signature: Signature<'_>,
-    parts: Option<&Blocks>,
+    piece: Option<&Piece<'_>>,
     place: (usize, usize),
     len: usize,
 ) -> Result<()> {
-    with_step!(signature, place, len, parts, step => {
+    with_step!(signature, place, len, piece, step => {
         turn.round(len, |round| step.step(round)).await
     })?;
     turn.has_ended();

@@ -150,7 +150,7 @@ impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, 
         match (signature.gives, signature.gets) {
             (Data::One(Some(block)), _) => round.publish(block),
             (Data::Each(Some(all)), _) | (Data::Each(None), Data::Each(Some(all))) => {
-                round.publish_blocks(all)
+                round.publish_blocks(all, None)
             }
             (Data::One(None), Data::Each(Some(all))) => round.publish(&all.part(me)),
             _ => round.publish(&Buffer::empty()),

@@ -17,6 +17,8 @@ pub(crate) struct Lane {
     place: Arc<usize>,
     /// True if each member can read and write the memory of all members.
     pub(crate) is_direct: bool,
+    /// True if each member has a core.
+    pub(crate) core_each: bool,
 }
 
 /// A step on a lane's buffer. Returns false if it must wait for another member.
@@ -64,6 +66,7 @@ impl Lanes {
         let handle = Lane {
             place: Arc::new(at),
             is_direct,
+            core_each: buffer.core_each,
         };
         let entry = Some(Entry {
             handle: handle.clone(),
