@@ -14,7 +14,9 @@
 
 use std::ptr;
 
-const LINE: usize = 64;
+use crate::double::{Primitive, has_copied};
+
+pub(crate) const LINE: usize = 64;
 /// The longest run that is copied by vectors, in bytes, if the processor has AVX.
 #[cfg(any(test, target_arch = "x86_64"))]
 const BY_VECTORS: usize = 32 << 10;
@@ -97,6 +99,13 @@ unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 unsafe fn copy_run(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
+    let primitive = match len <= BY_VECTORS {
+        true => Primitive::Vectors,
+        false => Primitive::String,
+    };
+    if has_copied(primitive, from, to, len) {
+        return;
+    }
     // SAFETY: the caller promises more than 64 bytes on both sides, apart; `copy_by_avx` is called
     // only on a machine with AVX.
     unsafe {
@@ -232,6 +241,9 @@ pub(crate) unsafe fn fetch(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(never)]
 unsafe fn copy_by_lines(from: *const u8, to: *mut u8, len: usize) {
+    if has_copied(Primitive::Vectors, from, to, len) {
+        return;
+    }
     // SAFETY: all accesses are within `len` bytes, which are more than five lines: the first line,
     // four aligned lines at a time while as many remain, and the last four. (Intrinsics for these
     // vectors need a newer compiler than this workspace does.)
@@ -280,6 +292,9 @@ unsafe fn copy_by_lines(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn move_string(from: *const u8, to: *mut u8, len: usize) {
+    if has_copied(Primitive::String, from, to, len) {
+        return;
+    }
     // SAFETY: the caller promises `len` bytes on both sides, apart. The instruction changes these
     // three registers; the direction flag is clear by the rules of the ABI.
     unsafe {
@@ -307,6 +322,9 @@ pub fn string_moves_start_fast() -> bool {
         KNOWN.store(u8::from(fast), Relaxed);
         fast
     }
+    if let Some(fast) = crate::double::ask(|double| double.has_fast_strings()) {
+        return fast;
+    }
     match KNOWN.load(Relaxed) {
         UNKNOWN => ask(),
         known => known == 1,
@@ -325,6 +343,9 @@ pub fn string_moves_start_fast() -> bool {
 /// As for `ptr::copy_nonoverlapping`.
 #[inline(always)]
 pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
+    if has_copied(Primitive::PastCache, from, to, len) {
+        return;
+    }
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     let tail = (len - head) % LINE;

@@ -17,6 +17,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use datatype::double::{Primitive, spend};
 use datatype::{Buffer, Direction};
 
 use crate::doorbell::Doorbell;
@@ -234,6 +235,7 @@ impl CollectiveBuffer {
     /// True if the event that the last unsuccessful step waits for has happened, so that the step
     /// can be repeated.
     pub fn may_go_on(&self) -> bool {
+        spend(Primitive::Poll);
         match self.missing {
             Missing::Nothing => true,
             Missing::End(member, round) => self.has_ended(member, round),
@@ -397,6 +399,7 @@ impl Round<'_> {
             // previous round in this slot, and none reads it in this round before the flag is set.
             fill(unsafe { std::slice::from_raw_parts_mut(room, len) });
         }
+        spend(Primitive::Send);
         let flag = round << NOTE_BITS | seen_all | u64::from(note);
         own.flag(round).store(flag, Ordering::Release);
         buffer.ring_others();
@@ -429,6 +432,7 @@ impl Round<'_> {
             self.buffer.missing = Missing::Vector(member);
             return None;
         }
+        spend(Primitive::Line);
         if flag & SEEN_ALL != 0 {
             self.buffer.unseen = 0;
         } else if member + 1 == self.buffer.unseen {

@@ -10,8 +10,6 @@
 //!
 //! Invariant: a preference changes only if the other path is better by a margin.
 
-use std::time::Instant;
-
 use channel::PeerTable;
 
 use super::cost_classes::{CLASSES, MEDIUM_LENGTHS};
@@ -56,7 +54,6 @@ pub(super) struct PathTimes {
     shared: HostCosts,
     /// By world rank and class.
     senders: PeerTable<Box<SenderTimes>>,
-    start: Option<Instant>,
     /// The end of the last message that was timed, in nanoseconds.
     last_end: u64,
 }
@@ -114,7 +111,6 @@ impl PathTimes {
         PathTimes {
             shared,
             senders: PeerTable::new(ranks),
-            start: None,
             last_end: 0,
         }
     }
@@ -189,19 +185,13 @@ impl PathTimes {
         } else {
             times.by_preference = 0;
         }
-        let at = self.now();
+        let at = channel::now();
         Some(Begun { at, class, counts })
-    }
-
-    /// Nanoseconds since the first call.
-    fn now(&mut self) -> u64 {
-        let start = self.start.get_or_insert_with(Instant::now);
-        start.elapsed().as_nanos() as u64
     }
 
     /// Ends the time of a read. The result is a change of the preference.
     pub(super) fn read(&mut self, sender: usize, len: usize, begun: Begun) -> Option<Preference> {
-        let now = self.now();
+        let now = channel::now();
         self.read_until(sender, len, begun, now)
     }
 
@@ -224,7 +214,7 @@ impl PathTimes {
         (len, pieces): (usize, usize),
         begun: Begun,
     ) -> Option<Preference> {
-        let now = self.now();
+        let now = channel::now();
         self.packets_until(sender, (len, pieces), begun, now)
     }
 
