@@ -119,7 +119,7 @@ mod tests {
     fn a_peer_is_as_near_as_its_line_was_the_last_times() {
         let mut reach = CacheDistance::new(true, LIMIT);
         let slowly = || {
-            std::thread::sleep(2 * FAR);
+            std::thread::sleep(std::time::Duration::from_nanos(2 * FAR_NS));
             true
         };
         for _ in 0..SURE * BETWEEN {

@@ -26,7 +26,7 @@
 
 use super::cost_classes::{Class, LONG_CLASSES, PATHS};
 use super::host_costs::{Cost, HostCosts};
-use super::path_cost::{MARGIN, PathCost, TRIED};
+use super::path_cost::{MARGIN, PathCost, TRIED, pause_by_loss};
 use super::protocol::Protocol;
 
 /// The index of [`Protocol::Packets`] in [`PATHS`].
@@ -202,9 +202,7 @@ impl ClassCosts {
         let [Some(known), Some(other)] = costs else {
             return 0;
         };
-        let lost = other.saturating_sub(known).saturating_mul(TRIED.into());
-        let pause = lost.saturating_mul(MARGIN) / known.max(1);
-        u32::try_from(pause).unwrap_or(u32::MAX).min(TRIAL_AT_MOST)
+        pause_by_loss(known, other).min(TRIAL_AT_MOST)
     }
 
     fn best(&self, possible: [bool; PATHS.len()]) -> Option<usize> {

