@@ -83,10 +83,10 @@ impl OwnSends {
 mod tests {
     use super::*;
 
-    const LEN: usize = 64 << 10;
+    const LEN: usize = 64_000;
     const PIECE: usize = LEN / 4;
     /// The time of a copy of `LEN` bytes.
-    const COPY: u64 = 4096;
+    const COPY: u64 = 6_400;
 
     /// The price of the last message of many turns: `sends` sends, a wait, and as many arrivals.
     fn last_price(sends: usize, wait: u64) -> u64 {
