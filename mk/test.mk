@@ -136,6 +136,11 @@ simulate:
 	SEEDS=$${SEEDS:-10000} $(CARGO) test --release -p mpi --test it random_windows -- --nocapture --test-threads=1
 	SEEDS=$${SEEDS:-1000} $(CARGO) test --release -p mpi --test it last_path -- --nocapture --test-threads=1
 
+# Every choice that a setting can force, at all lengths, on eight machines whose primitives have fixed prices: some minutes.
+.PHONY: machines
+machines:
+	$(CARGO) test --release -p mpi --test it all_lengths_on_all_machines -- --ignored --nocapture
+
 # Every algorithm of every collective on many modelled machines, for hours: docs/figures/collectives-choice.md.
 .PHONY: choices
 choices: stage

@@ -6,7 +6,8 @@
 mod one;
 mod segments;
 
-use crate::memcpy::{Direction, copy, fetch, hand_over, hand_over_by_call, stream};
+use crate::double::{Primitive, has_copied};
+use crate::memcpy::{Direction, LINE, copy, fetch, hand_over, hand_over_by_call, stream};
 use crate::pack::{Pack, Unpack};
 use crate::spread::Spread;
 use crate::types::Type;
@@ -219,8 +220,11 @@ impl Buffer {
         let count = self.len().min(to.len());
         match (self.as_dense(), to.as_dense()) {
             (Some((from, _)), Some((address, _))) => {
-                // SAFETY: both sides hold `count` bytes by the promise of `new`.
-                unsafe { ptr::copy(at(from), at(address), count) };
+                let is_long = count > LINE;
+                if !(is_long && has_copied(Primitive::String, at(from), at(address), count)) {
+                    // SAFETY: both sides hold `count` bytes by the promise of `new`.
+                    unsafe { ptr::copy(at(from), at(address), count) };
+                }
             }
             (Some((address, _)), None) => {
                 // SAFETY: the dense side holds `count` bytes.

@@ -32,6 +32,7 @@ mod combiner;
 mod construct;
 mod darray;
 mod distribution;
+pub mod double;
 mod elements;
 mod envelope;
 mod error;

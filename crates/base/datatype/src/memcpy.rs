@@ -4,17 +4,17 @@
 //! string move that C libraries use for such lengths is slow to start, and slow to read lines that
 //! another core holds. It is fast to write such lines, because it obtains a line without reading
 //! it. So memory that another core reads next is written by string moves beyond 2 KiB, if the
-//! processor starts them fast. (The round trip takes a third less time between threads of one core,
-//! and a tenth less between cores without a common cache.)
+//! processor starts them fast.
 //!
 //! Here, string moves have no upper limit if the processor starts them fast. C libraries stop using
-//! them at the size of the second cache, and then read each line before they write it. With that
-//! method, writing runs of 1 MiB in a memory of 64 MiB took 1.4 times as long, and reading 1.2
-//! times (AMD Zen 5, glibc 2.36).
+//! them at the size of the second cache, and then read each line before they write it. By that,
+//! runs of 1 MiB in 64 MiB took 1.4 times as long to write, 1.2 to read (AMD Zen 5, glibc 2.36).
 
 use std::ptr;
 
-const LINE: usize = 64;
+use crate::double::{Primitive, has_copied};
+
+pub(crate) const LINE: usize = 64;
 /// The longest run that is copied by vectors, in bytes, if the processor has AVX.
 #[cfg(any(test, target_arch = "x86_64"))]
 const BY_VECTORS: usize = 32 << 10;
@@ -97,10 +97,15 @@ unsafe fn ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 unsafe fn copy_run(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
+    let by_vectors = len <= BY_VECTORS;
+    let primitive = [Primitive::String, Primitive::Vectors][usize::from(by_vectors)];
+    if has_copied(primitive, from, to, len) {
+        return;
+    }
     // SAFETY: the caller promises more than 64 bytes on both sides, apart; `copy_by_avx` is called
     // only on a machine with AVX.
     unsafe {
-        if len <= BY_VECTORS && is_x86_feature_detected!("avx") {
+        if by_vectors && is_x86_feature_detected!("avx") {
             return copy_by_avx(direction, from, to, len);
         }
         ptr::copy_nonoverlapping(from, to, len);
@@ -232,9 +237,11 @@ pub(crate) unsafe fn fetch(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(never)]
 unsafe fn copy_by_lines(from: *const u8, to: *mut u8, len: usize) {
+    if has_copied(Primitive::Vectors, from, to, len) {
+        return;
+    }
     // SAFETY: all accesses are within `len` bytes, which are more than five lines: the first line,
-    // four aligned lines at a time while as many remain, and the last four. (Intrinsics for these
-    // vectors need a newer compiler than this workspace does.)
+    // four aligned lines at a time while as many remain, and the last four.
     unsafe {
         std::arch::asm!(
             "vmovdqu64 zmm0, [{from}]",
@@ -280,6 +287,9 @@ unsafe fn copy_by_lines(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn move_string(from: *const u8, to: *mut u8, len: usize) {
+    if has_copied(Primitive::String, from, to, len) {
+        return;
+    }
     // SAFETY: the caller promises `len` bytes on both sides, apart. The instruction changes these
     // three registers; the direction flag is clear by the rules of the ABI.
     unsafe {
@@ -307,6 +317,9 @@ pub fn string_moves_start_fast() -> bool {
         KNOWN.store(u8::from(fast), Relaxed);
         fast
     }
+    if let Some(fast) = crate::double::ask(|double| double.has_fast_strings()) {
+        return fast;
+    }
     match KNOWN.load(Relaxed) {
         UNKNOWN => ask(),
         known => known == 1,
@@ -325,6 +338,9 @@ pub fn string_moves_start_fast() -> bool {
 /// As for `ptr::copy_nonoverlapping`.
 #[inline(always)]
 pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, len: usize) {
+    if has_copied(Primitive::PastCache, from, to, len) {
+        return;
+    }
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     let tail = (len - head) % LINE;

@@ -1,6 +1,8 @@
 //! Copies between a user's buffer and packed memory during a walk over a layout. The caller
 //! promises that the addresses are valid.
 
+use crate::double::{Primitive, has_copied};
+use crate::memcpy::LINE;
 use crate::walk::{Flow, Visit};
 use std::ptr;
 
@@ -198,6 +200,7 @@ unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
             4 => to.cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()),
             8 => to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()),
             16 => to.cast::<[u8; 16]>().write(from.cast::<[u8; 16]>().read()),
+            _ if len > LINE && has_copied(Primitive::String, from, to, len) => {}
             _ => ptr::copy_nonoverlapping(from, to, len),
         }
     }

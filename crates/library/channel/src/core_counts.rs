@@ -87,6 +87,9 @@ impl CoreWatch {
     /// Counts the rank on the calling thread's core. True if another rank is counted there, too.
     #[inline]
     pub(crate) fn core_is_shared(&self) -> bool {
+        if let Some(core) = datatype::double::ask(|double| double.core()) {
+            return self.moves_to(core);
+        }
         // SAFETY: the function has no precondition.
         let core = unsafe { libc::sched_getcpu() };
         usize::try_from(core).is_ok_and(|core| self.moves_to(core))

@@ -32,6 +32,8 @@ mod body;
 #[cfg(not(loom))]
 mod build;
 #[cfg(not(loom))]
+mod clock;
+#[cfg(not(loom))]
 mod core_counts;
 mod costs;
 #[cfg(not(loom))]
@@ -88,6 +90,8 @@ mod suite;
 pub use body::BodyStores;
 #[cfg(not(loom))]
 pub use build::{Peers, RankNode, Settings};
+#[cfg(not(loom))]
+pub use clock::now;
 #[cfg(not(loom))]
 pub use costs::{MessageCosts, PathCosts};
 pub use device::{CallKey, ProgramCall, VirtualTime};

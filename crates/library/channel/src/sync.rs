@@ -1,6 +1,8 @@
 //! The atomics of rings and wake-ups: those of the standard library, or those of loom while it
 //! explores the orders of memory accesses.
 
+#[cfg(not(loom))]
+use datatype::double::{Double, ask};
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
@@ -47,10 +49,23 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
+/// Sleeps while `asleep` is true, for at most `nanos` nanoseconds of a double's clock.
+#[cfg(not(loom))]
+fn sleep_on(double: &dyn Double, asleep: impl Fn() -> bool, nanos: u64) {
+    let end = double.now().saturating_add(nanos);
+    while asleep() && double.now() < end {
+        double.sleep(end - double.now());
+    }
+}
+
 /// Sleeps while `word` holds `value`, for at most `nanos` nanoseconds. Wakes early on
 /// [`futex_wake`], on signals, or for no reason.
 #[cfg(not(loom))]
 pub fn futex_wait(word: &AtomicU32, value: u32, nanos: u64) {
+    let asleep = || word.load(Ordering::SeqCst) == value;
+    if ask(|double| sleep_on(double, asleep, nanos)).is_some() {
+        return;
+    }
     let timeout = libc::timespec {
         tv_sec: (nanos / 1_000_000_000) as libc::time_t,
         tv_nsec: (nanos % 1_000_000_000) as libc::c_long,
@@ -72,6 +87,9 @@ pub fn futex_wait(word: &AtomicU32, value: u32, nanos: u64) {
 /// Wakes all threads that sleep on `word`, in any process.
 #[cfg(not(loom))]
 pub fn futex_wake(word: &AtomicU32) {
+    if ask(|double| double.wake()).is_some() {
+        return;
+    }
     // SAFETY: the word outlives the call; a wake does not write to it.
     unsafe {
         libc::syscall(

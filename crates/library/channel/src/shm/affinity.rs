@@ -4,6 +4,8 @@
 //! publishes on its board which cores it may use. Invariant: unless this rank alone may use enough
 //! cores for all, there is no answer before all ranks have published their cores.
 
+use datatype::double::ask;
+
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Number of cores in an affinity mask of the usual length.
@@ -59,7 +61,8 @@ impl CoreAssignment {
     pub(crate) fn join(own: &Affinity, ranks: usize) -> CoreAssignment {
         // With a CPU quota below the number of cores in the mask, the mask does not limit which are
         // used.
-        let allowed = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let real = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let allowed = ask(|_| ranks).unwrap_or_else(real);
         own.show(Mask::of_this_thread().filter(|cores| cores.count() <= allowed));
         CoreAssignment {
             ranks,

@@ -8,7 +8,7 @@
 //! every few packets; for long messages it holds the word by which the peer has just opened a
 //! cooperative copy.
 
-use std::time::{Duration, Instant};
+use datatype::double::{Primitive, spend};
 
 /// Shortest body that counts towards the next measurement, in bytes.
 pub(crate) const ASKED: usize = 1 << 10;
@@ -21,7 +21,7 @@ const AGAIN: u32 = 8;
 const BETWEEN_LONG: u32 = 4;
 /// A read of a line that takes this long or longer is from a far core, including the time to read
 /// the clock. Near lines take 20 to 80 nanoseconds, far ones 120 or more, except prefetched ones.
-const FAR: Duration = Duration::from_nanos(100);
+const FAR_NS: u64 = 100;
 /// Number of consecutive measurements with the other result (near or far) after which the assumed
 /// distance changes.
 const SURE: u32 = 3;
@@ -90,9 +90,12 @@ impl CacheDistance {
     /// Times `read`, and returns its result: true if the peer had written the line.
     #[cold]
     fn measure(&mut self, read: impl FnOnce() -> bool) -> bool {
-        let begin = Instant::now();
+        let begin = crate::now();
         let was_theirs = read();
-        let near = begin.elapsed() < FAR;
+        if was_theirs {
+            spend(Primitive::Line);
+        }
+        let near = crate::now().saturating_sub(begin) < FAR_NS;
         if was_theirs {
             self.otherwise = match near == self.near {
                 true => 0,
@@ -116,7 +119,7 @@ mod tests {
     fn a_peer_is_as_near_as_its_line_was_the_last_times() {
         let mut reach = CacheDistance::new(true, LIMIT);
         let slowly = || {
-            std::thread::sleep(2 * FAR);
+            std::thread::sleep(std::time::Duration::from_nanos(2 * FAR_NS));
             true
         };
         for _ in 0..SURE * BETWEEN {

@@ -21,6 +21,7 @@ mod published;
 use std::cell::Cell;
 use std::sync::Arc;
 
+use datatype::double::{Primitive, spend};
 use datatype::{Buffer, Direction};
 
 pub use published::Published;
@@ -44,8 +45,7 @@ const SLOTS: usize = 4;
 /// Number of slots for long vectors in an area. It exceeds `SLOTS`, so that those of a few members
 /// exceed a second-level cache: lines in another core's cache are slow to change owners.
 const LONG_SLOTS: usize = 8;
-/// Longest vector inside the slot itself, in bytes. Longer ones have pages of their own, which take
-/// memory only once they are used.
+/// Longest vector inside the slot itself, in bytes. Longer ones have pages of their own.
 const SHORT: usize = 952;
 const PAGE: usize = 4096;
 /// Bytes of one rank's area in one buffer, including its long vectors.
@@ -245,6 +245,7 @@ impl CollectiveBuffer {
     /// True if the event that the last unsuccessful step waits for has happened, so that the step
     /// can be repeated.
     pub fn may_go_on(&self) -> bool {
+        spend(Primitive::Poll);
         match self.missing {
             Missing::Nothing => true,
             Missing::End(member, round) => self.has_ended(member, round),
@@ -267,8 +268,7 @@ impl CollectiveBuffer {
         flag.load(Ordering::Acquire) >> NOTE_BITS == (self.round + 1) << NOTE_BITS >> NOTE_BITS
     }
 
-    /// True if the member has ended the current round without publishing. Only every [`LOOKS`]-th
-    /// call checks this.
+    /// True if the member has ended the round without publishing. Each [`LOOKS`]-th call checks.
     #[cold]
     fn is_gone(&self, member: usize) -> bool {
         let looks = self.looks.get().wrapping_add(1);
@@ -308,8 +308,7 @@ impl CollectiveBuffer {
         Round { buffer: self }
     }
 
-    /// Gives up the current round after an error: it ends for this rank, which may not have
-    /// published. The others are woken, because some may wait for that end.
+    /// Gives up the current round after an error. The others are woken: some may wait for its end.
     #[cold]
     pub fn abandon(&mut self) {
         self.begin().end(Wake::Everybody);
@@ -397,8 +396,7 @@ impl Round<'_> {
         })
     }
 
-    /// Publishes a vector of `len` bytes that `fill` writes; otherwise like
-    /// [`publish`](Round::publish).
+    /// [`publish`](Round::publish) of a vector of `len` bytes that `fill` writes.
     #[inline(always)]
     pub fn publish_with(&mut self, note: u32, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         if self.buffer.published {
@@ -422,6 +420,7 @@ impl Round<'_> {
             // ended the previous round there, and none reads in this round before the flag is set.
             fill(unsafe { std::slice::from_raw_parts_mut(room, len) });
         }
+        spend(Primitive::Send);
         let flag = round << NOTE_BITS | seen_all | u64::from(note);
         own.flag(round).store(flag, Ordering::Release);
         buffer.ring_others();
@@ -454,6 +453,7 @@ impl Round<'_> {
             self.buffer.missing = Missing::Vector(member);
             return None;
         }
+        spend(Primitive::Line);
         if flag & SEEN_ALL != 0 {
             self.buffer.unseen = 0;
         } else if member + 1 == self.buffer.unseen {

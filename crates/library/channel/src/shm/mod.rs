@@ -28,6 +28,8 @@ pub(crate) use shared_ring::Shape;
 #[cfg(test)]
 pub(crate) use shared_ring::SharedRing;
 
+use datatype::double::{Primitive, spend};
+
 use crate::body::BodyStores;
 use crate::cells::{self, Cells};
 use crate::core_counts::CoreWatch;
@@ -393,6 +395,7 @@ impl Transport for Shm {
 
     #[inline(always)]
     fn poll(&mut self, mut handler: impl FnMut(usize, Head, &[u8]) -> More) -> Result<usize> {
+        spend(Primitive::Poll);
         let arrivals = self.board.arrivals.load(Ordering::Acquire);
         if arrivals != self.arrivals_seen {
             self.accept(arrivals)?;
@@ -423,6 +426,7 @@ impl Shm {
         wanted: impl FnOnce(Head) -> bool,
         take: impl FnOnce(Head, &[u8]) -> T,
     ) -> Result<First<T>> {
+        spend(Primitive::Poll);
         let hot = self.inbound.len().min(HOT);
         for inbound in &mut self.inbound[..hot] {
             if inbound.ring.is_empty() {
@@ -440,6 +444,7 @@ impl Shm {
     /// check.
     #[inline(always)]
     pub(crate) fn has_nothing(&self) -> bool {
+        spend(Primitive::Poll);
         self.board.arrivals.load(Ordering::Acquire) == self.arrivals_seen
             && self.inbound.len() <= HOT
             && self.inbound.iter().all(|inbound| inbound.ring.is_empty())

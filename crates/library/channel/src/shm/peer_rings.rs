@@ -1,5 +1,7 @@
 //! The rings between this rank and its peers: this rank's end of each, with the peer's doorbell.
 
+use datatype::double::{Primitive, spend};
+
 use super::cache_distance::CacheDistance;
 use super::shared_ring::SharedRing;
 use crate::cells::Cells;
@@ -22,6 +24,7 @@ pub(crate) struct Outbound {
 impl Outbound {
     #[inline(always)]
     pub(crate) fn put(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> Put {
+        spend(Primitive::Send);
         let put = self.ring.put(head, len, fill);
         if put != Put::Full {
             self.bell.ring();
@@ -70,6 +73,7 @@ impl Inbound {
         outbound: &mut Senders,
         handler: impl FnOnce(Head, &[u8]) -> T,
     ) -> Result<T> {
+        spend(Primitive::Take);
         let Some(len) = self.ring.next_inline() else {
             return self.take_elsewhere(outbound, handler);
         };

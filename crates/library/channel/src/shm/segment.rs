@@ -339,6 +339,7 @@ impl Mapping {
             )
             .into());
         }
+        datatype::double::ask(|double| double.shares(base.addr(), len));
         Ok(Mapping {
             base: base.cast(),
             len,

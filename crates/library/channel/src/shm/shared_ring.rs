@@ -210,13 +210,7 @@ impl Memory for SharedRing {
 
     #[cfg(not(test))]
     fn now() -> u64 {
-        let mut now = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: the structure is ours, to be written.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+        crate::now()
     }
 
     #[cfg(test)]

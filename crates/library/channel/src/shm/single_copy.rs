@@ -10,6 +10,7 @@
 
 use std::{fs, io};
 
+use datatype::double::{self, Primitive};
 use libc::iovec;
 
 use super::segment::{Board, Segment};
@@ -266,7 +267,21 @@ fn probe(board: &Board) -> bool {
         && u64::from_ne_bytes(seen) == board.token.load(Ordering::Relaxed)
 }
 
+/// Charges a copy of `len` bytes to the double of this thread. True: it need not be performed.
+///
+/// # Errors
+/// The double's kernel refuses copies between processes.
+fn is_priced(len: usize) -> io::Result<bool> {
+    if double::ask(|double| double.has_kernel_copies()) == Some(false) {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    Ok(double::has_priced(Primitive::Kernel(len), len))
+}
+
 fn read_process(pid: u32, from: Source, into: &mut [u8]) -> io::Result<()> {
+    if is_priced(into.len())? {
+        return Ok(());
+    }
     let (base, len) = (into.as_mut_ptr(), into.len());
     // SAFETY: the kernel writes only into our exclusive slice, of which the pieces are parts; the
     // remote memory is only read, and the kernel checks its addresses.
@@ -277,6 +292,9 @@ fn read_process(pid: u32, from: Source, into: &mut [u8]) -> io::Result<()> {
 }
 
 fn write_process(pid: u32, address: u64, from: &[u8]) -> io::Result<()> {
+    if is_priced(from.len())? {
+        return Ok(());
+    }
     let (base, len) = (from.as_ptr().cast_mut(), from.len());
     let to = Source::run(address);
     // SAFETY: the kernel only reads our slice; the remote bytes belong to the receiver, which has

@@ -94,6 +94,9 @@ impl LostTime {
 /// The total time for which the calling thread has waited for a core, in nanoseconds. `None`: the
 /// kernel does not report it.
 fn waited() -> Option<u64> {
+    if datatype::double::ask(|_| ()).is_some() {
+        return None;
+    }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = open(c"/proc/thread-self/schedstat", flags, Mode::empty()).ok()?;
     let mut text = [0; 64];

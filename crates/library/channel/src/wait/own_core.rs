@@ -1,5 +1,7 @@
 //! The core on which a rank runs, and the ranks and processes with which it may share it.
 
+use datatype::double::{Primitive, spend};
+
 use super::clock::WallClock;
 use super::yields::Yields;
 use crate::core_counts::CoreWatch;
@@ -44,6 +46,7 @@ impl OwnCore {
     pub(super) fn give_way(&self, clock: &WallClock) {
         let turn = self.watch.as_ref().map(|watch| (watch, watch.begin_turn()));
         let before = clock.now();
+        spend(Primitive::Yield);
         std::thread::yield_now();
         let nanos = clock.now().saturating_sub(before);
         let among_ranks = turn.is_some_and(|(watch, turn)| watch.others_had(&turn));

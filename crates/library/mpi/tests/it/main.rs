@@ -23,6 +23,7 @@ mod last_path;
 mod layers;
 mod learned_collectives;
 mod local_work;
+mod machines;
 mod messages;
 mod profiled;
 mod programs;

@@ -5,8 +5,6 @@
 //! on the buffer in the operation after which it is due, by messages with that operation's tag. The
 //! same holds when they compare times.
 
-use std::time::Instant;
-
 use channel::MappedMemory;
 use datatype::{Buffer, Op};
 
@@ -165,7 +163,7 @@ impl Rank {
                 }
             }
         };
-        let started = subject.map(|subject| (subject, Instant::now()));
+        let started = subject.map(|subject| (subject, channel::now()));
         let groups = &*begun.groups;
         let numbers = |error| numbered(error, groups);
         match way {
@@ -180,7 +178,7 @@ impl Rank {
             }
         }
         if let Some((subject, started)) = started {
-            let time = started.elapsed().as_nanos() as u64;
+            let time = channel::now().saturating_sub(started);
             self.with_contests(comm, it, |contests| contests.record(subject, way, time))?;
         }
         Ok(())

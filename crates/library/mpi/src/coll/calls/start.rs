@@ -1,10 +1,8 @@
 //! The start of a collective operation: the choice of the method that runs it.
 
-use std::sync::Arc;
-use std::time::Instant;
-
 use channel::lock::Guard;
 use datatype::Op;
+use std::sync::Arc;
 
 use super::buffer_agreement::combined;
 use super::call::Call;
@@ -215,7 +213,7 @@ impl Rank {
         comm: u32,
         (subject, way): (Subject, Way),
     ) -> Result<()> {
-        let begun = Instant::now();
+        let begun = channel::now();
         let mut state = self.lock();
         let entry = state.objects.comms.get_mut(comm)?;
         let facts = work.shared(entry.core.rank, entry.core.size());
@@ -224,7 +222,7 @@ impl Rank {
             None => RunBy::Messages,
         };
         self.run_by(engine, state, waiting, work, comm)?;
-        let time = begun.elapsed().as_nanos() as u64;
+        let time = channel::now().saturating_sub(begun);
         let mut state = self.lock();
         if let Some(contests) = &mut state.objects.comms.get_mut(comm)?.contests {
             contests.record(subject, way, time);

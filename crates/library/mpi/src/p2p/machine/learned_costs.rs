@@ -24,11 +24,9 @@
 //! one that is better by a margin, twice in a row; a path that is not chosen is tried ever more
 //! seldom, the slower it is known to be, so the loss by trials is bounded.
 
-use std::time::Instant;
-
 use super::cost_classes::{Class, LONG_CLASSES, PATHS};
 use super::host_costs::{Cost, HostCosts};
-use super::path_cost::{MARGIN, PathCost, TRIED};
+use super::path_cost::{MARGIN, PathCost, TRIED, pause_by_loss};
 use super::protocol::Protocol;
 
 /// The index of [`Protocol::Packets`] in [`PATHS`].
@@ -70,22 +68,20 @@ pub(super) struct LearnedCosts {
     clock: Clock,
 }
 
-/// Nanoseconds since the first fetch that was measured; tests set the time.
+/// The rank's clock; tests set the time.
 #[derive(Default)]
 struct Clock {
-    start: Option<Instant>,
     #[cfg(test)]
     set: Option<u64>,
 }
 
 impl Clock {
-    fn now(&mut self) -> u64 {
+    fn now(&self) -> u64 {
         #[cfg(test)]
         if let Some(now) = self.set {
             return now;
         }
-        let start = self.start.get_or_insert_with(Instant::now);
-        start.elapsed().as_nanos() as u64
+        channel::now()
     }
 }
 
@@ -187,9 +183,7 @@ impl ClassCosts {
         let [Some(known), Some(other)] = costs else {
             return 0;
         };
-        let lost = other.saturating_sub(known).saturating_mul(TRIED.into());
-        let pause = lost.saturating_mul(MARGIN) / known.max(1);
-        u32::try_from(pause).unwrap_or(u32::MAX).min(TRIAL_AT_MOST)
+        pause_by_loss(known, other).min(TRIAL_AT_MOST)
     }
 
     fn best(&self, possible: [bool; PATHS.len()]) -> Option<usize> {

@@ -27,6 +27,7 @@ mod message;
 mod message_source;
 #[cfg(test)]
 mod nonsense_tests;
+mod own_sends;
 mod path_cost;
 mod path_times;
 mod peer_queue;

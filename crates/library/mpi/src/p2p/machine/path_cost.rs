@@ -13,6 +13,18 @@ pub(super) const TO_SHARE: u32 = TRIED;
 /// A path replaces another one only if it is better by the share 1 / `MARGIN`.
 pub(super) const MARGIN: u64 = 16;
 
+/// Number of messages by a path of cost `known` after which a trial of one of cost `other` loses
+/// the share 1 / [`MARGIN`] of their time.
+pub(super) fn pause_by_loss(known: u64, other: u64) -> u32 {
+    let lost = other.saturating_sub(known).saturating_mul(TRIED.into());
+    let pause = lost.saturating_mul(MARGIN) / known.max(1);
+    u32::try_from(pause).unwrap_or(u32::MAX)
+}
+
+/// One of so many messages by the preferred path is recorded, because two readings of the clock
+/// cost some hundredths of the time of a short message. The last one before a trial is among them.
+pub(super) const TIMED_EACH: u32 = 8;
+
 /// The kept times of one path, in picoseconds per byte.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PathCost {

@@ -3,28 +3,25 @@
 //!
 //! A time goes from the receiver's first sign of the message, or from the end of the message before
 //! it, to the last byte. The first packet of a message took its sender a copy before that sign, for
-//! which the mean time of a packet is added, as far as the receiver waited at all.
+//! which the mean time of a packet is added, as far as the receiver waited at all. Where messages
+//! flow in both directions, the copy of one in the other direction is added instead ([`OwnSends`]).
 //!
 //! The times of a sender begin with the costs that the host's ranks have stored for the distance of
 //! the two cores, and add to these. When the distance changes, they begin anew.
 //!
 //! Invariant: a preference changes only if the other path is better by a margin.
 
-use std::time::Instant;
-
 use channel::PeerTable;
 
 use super::cost_classes::{CLASSES, MEDIUM_LENGTHS};
 use super::host_costs::{Cost, HostCosts};
-use super::path_cost::{MARGIN, PathCost};
+use super::own_sends::OwnSends;
+use super::path_cost::{MARGIN, PathCost, TIMED_EACH, pause_by_loss};
 
-/// Number of messages by the preferred path between two trials of the other one.
+/// Least number of messages by the preferred path between two trials of the other one.
 const BETWEEN_TRIALS: u32 = 256;
 /// Number of such messages in runs: a trial of reads may cost eight times as much as packets.
 const BETWEEN_TRIALS_IN_RUNS: u32 = 1024;
-/// One of so many messages by the preferred path is recorded, because two readings of the clock
-/// cost some hundredths of the time of a short message. The last one before a trial is among them.
-const TIMED_EACH: u32 = 8;
 const _: () = assert!(BETWEEN_TRIALS.is_multiple_of(TIMED_EACH));
 const _: () = assert!(BETWEEN_TRIALS_IN_RUNS.is_multiple_of(TIMED_EACH));
 
@@ -42,8 +39,19 @@ fn stored(shared: &HostCosts, class: usize, is_near: bool, reads: bool) -> Optio
         .filter(|_| is_stored)
 }
 
-/// Number of messages of a class by the preferred path between two trials of the other one.
-pub(super) fn between_trials(class: usize) -> u32 {
+/// Number of messages of a class by the preferred path between two trials of the other one, so that
+/// a trial loses little time as far as the host's ranks have stored what both paths cost.
+pub(super) fn between_trials(shared: &HostCosts, class: usize, is_near: bool) -> u32 {
+    let cost = |reads| stored(shared, class, is_near, reads).map(u64::from);
+    let by_loss = match (cost(true), cost(false)) {
+        (Some(one), Some(other)) => pause_by_loss(one.min(other), one.max(other)),
+        _ => 0,
+    };
+    by_loss.max(least_between_trials(class))
+}
+
+/// The least of [`between_trials`].
+pub(super) fn least_between_trials(class: usize) -> u32 {
     match class < MEDIUM_LENGTHS {
         true => BETWEEN_TRIALS,
         false => BETWEEN_TRIALS_IN_RUNS,
@@ -56,9 +64,9 @@ pub(super) struct PathTimes {
     shared: HostCosts,
     /// By world rank and class.
     senders: PeerTable<Box<SenderTimes>>,
-    start: Option<Instant>,
     /// The end of the last message that was timed, in nanoseconds.
     last_end: u64,
+    pub(super) own: OwnSends,
 }
 
 /// The times of the messages of one sender.
@@ -97,6 +105,8 @@ pub(super) struct Begun {
     /// The time of the first sign of the message in nanoseconds.
     at: u64,
     class: usize,
+    /// The price of the copy of a message in the other direction, in nanoseconds.
+    other_way: u64,
     /// True if the time is recorded. Otherwise the end of the message is the beginning of the next.
     counts: bool,
 }
@@ -114,8 +124,8 @@ impl PathTimes {
         PathTimes {
             shared,
             senders: PeerTable::new(ranks),
-            start: None,
             last_end: 0,
+            own: OwnSends::default(),
         }
     }
 
@@ -171,11 +181,12 @@ impl PathTimes {
     pub(super) fn begin(
         &mut self,
         sender: usize,
-        class: Option<usize>,
+        (class, len): (Option<usize>, usize),
         is_read: bool,
     ) -> Option<Begun> {
         const BEFORE_LAST: u32 = TIMED_EACH - 1;
         let class = class?;
+        let other_way = self.own.arrives(len, channel::now);
         let times = self.of(sender, class);
         let mut counts = true;
         if times.prefers_reads == Some(is_read) {
@@ -189,19 +200,18 @@ impl PathTimes {
         } else {
             times.by_preference = 0;
         }
-        let at = self.now();
-        Some(Begun { at, class, counts })
-    }
-
-    /// Nanoseconds since the first call.
-    fn now(&mut self) -> u64 {
-        let start = self.start.get_or_insert_with(Instant::now);
-        start.elapsed().as_nanos() as u64
+        let at = channel::now();
+        Some(Begun {
+            at,
+            class,
+            other_way,
+            counts,
+        })
     }
 
     /// Ends the time of a read. The result is a change of the preference.
     pub(super) fn read(&mut self, sender: usize, len: usize, begun: Begun) -> Option<Preference> {
-        let now = self.now();
+        let now = channel::now();
         self.read_until(sender, len, begun, now)
     }
 
@@ -224,7 +234,7 @@ impl PathTimes {
         (len, pieces): (usize, usize),
         begun: Begun,
     ) -> Option<Preference> {
-        let now = self.now();
+        let now = channel::now();
         self.packets_until(sender, (len, pieces), begun, now)
     }
 
@@ -237,7 +247,7 @@ impl PathTimes {
     ) -> Option<Preference> {
         let from = begun.at.max(self.last_end);
         let (gap, time) = (from - self.last_end, now.saturating_sub(from));
-        let time = time + gap.min(time / pieces.max(1) as u64);
+        let time = time + begun.other_way.max(gap.min(time / pieces.max(1) as u64));
         self.last_end = now;
         self.record(sender, len, begun, (time, false))
     }
@@ -297,6 +307,7 @@ mod tests {
         Begun {
             at,
             class: 1,
+            other_way: 0,
             counts,
         }
     }
@@ -373,11 +384,11 @@ mod tests {
         times.of(0, 1).prefers_reads = Some(true);
         assert!(
             times
-                .begin(0, Some(1), false)
+                .begin(0, (Some(1), LEN), false)
                 .is_some_and(|begun| begun.counts)
         );
         let timed: Vec<_> = (0..BETWEEN_TRIALS)
-            .map(|_| times.begin(0, Some(1), true))
+            .map(|_| times.begin(0, (Some(1), LEN), true))
             .collect();
         let recorded = |begun: &&Option<Begun>| begun.is_some_and(|begun| begun.counts);
         assert_eq!(timed.iter().filter(recorded).count(), 32);

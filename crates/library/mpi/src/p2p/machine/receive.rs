@@ -121,9 +121,8 @@ impl Messages {
             to: to.ok_or(Vec::new()),
             timed: match learns {
                 true => {
-                    let begun = self
-                        .path_times
-                        .begin(peer, class_of(announced, runs), false);
+                    let class = class_of(announced, runs);
+                    let begun = self.path_times.begin(peer, (class, announced), false);
                     begun.map(|begun| (begun, announced))
                 }
                 false => None,

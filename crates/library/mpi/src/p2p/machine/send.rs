@@ -6,7 +6,7 @@ use datatype::Buffer;
 use super::Messages;
 use super::deferred::Action;
 use super::peer_queue::PeerState;
-use super::protocol::{Case, Protocol};
+use super::protocol::{Case, CopyCostSource, Protocol};
 use super::protocol_table::choose;
 use super::send_queue::Step;
 use crate::Result;
@@ -223,7 +223,9 @@ impl Messages {
         }
         let mut runs = RunClass::ONE;
         let mut shared = None;
+        let mut own = None;
         if protocol == Protocol::EagerPieces {
+            own = self.begin_own();
             runs = RunClass::of(buffer);
             shared = self.share(router, mode, (buffer, runs), (peer, key), &capabilities)?;
         }
@@ -232,10 +234,23 @@ impl Messages {
             None => self.queue_send(router, (protocol, mode), (buffer, runs), peer, key)?,
         };
         self.send_queued(router)?;
+        if let Some(timed) = own {
+            let is_copied = shared.is_none() && self.send_queue.is_clear(peer);
+            let timed = timed.map(|begun| (begun, channel::now()));
+            let piece = router.piece(peer);
+            let own = &mut self.path_times.own;
+            own.ends((buffer.len(), piece), timed, is_copied);
+        }
         if !self.send_queue.is_clear(peer) {
             self.listen(router)?;
         }
         Ok(id)
+    }
+
+    /// Begins a send in pieces, where costs are learned: the time of its beginning, if it is timed.
+    fn begin_own(&mut self) -> Option<Option<u64>> {
+        let learns = self.limits.copy_costs == CopyCostSource::Learned;
+        learns.then(|| self.path_times.own.begins().then(channel::now))
     }
 
     /// True if this rank reads messages of the peer, or has queued their fetches.

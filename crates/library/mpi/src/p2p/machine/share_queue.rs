@@ -11,7 +11,7 @@ use datatype::Pool;
 use super::copy_out::CopyOut;
 use super::cost_classes::CLASSES;
 use super::path_cost::TRIED;
-use super::path_times::between_trials;
+use super::path_times::least_between_trials;
 use crate::request::RequestId;
 
 /// Number of passes of progress in which a receiver claims nothing before a send whose call does
@@ -32,7 +32,7 @@ pub(super) struct ShareQueue {
     pub(super) pool: Pool,
     /// Bytes of all shared messages, for each of which a copy may be needed.
     held: usize,
-    /// For each peer, the number of messages by class of length.
+    /// For each peer and class of length, the number of messages since the last trial.
     sent: PeerTable<Box<[u32; CLASSES]>>,
 }
 
@@ -56,21 +56,28 @@ impl ShareQueue {
 
     /// True if the next message of a class to `peer` should be shared, by the preference of the
     /// peer. From time to time some messages take the other path, so that the peer goes on
-    /// comparing.
+    /// comparing. `between`: the number of messages between two such trials.
     pub(super) fn is_next(
         &mut self,
         peer: usize,
         class: usize,
         prefers_reads: Option<bool>,
+        between: impl FnOnce() -> u32,
     ) -> bool {
         let sent = self.sent.entry(peer).get_or_insert_default();
         let number = sent[class];
         sent[class] = number.wrapping_add(1);
-        let between = between_trials(class);
-        match prefers_reads {
-            None => (number / TRIED).is_multiple_of(2),
-            Some(reads) => reads ^ (number % (between + TRIED) >= between),
+        let Some(reads) = prefers_reads else {
+            return (number / TRIED).is_multiple_of(2);
+        };
+        if number < least_between_trials(class) {
+            return reads;
         }
+        let tried = number.checked_sub(between());
+        if tried.is_some_and(|tried| tried + 1 >= TRIED) {
+            sent[class] = 0;
+        }
+        reads ^ tried.is_some()
     }
 
     /// Records that a message is shared no more.
@@ -162,14 +169,18 @@ mod tests {
     fn the_receivers_preference_decides_but_for_trials() {
         let mut sends = ShareQueue::new(3);
         for class in [1, CLASSES - 1] {
-            let between = between_trials(class);
-            let mut of = |prefers| {
-                let all = (0..between + TRIED).filter(|_| sends.is_next(2, class, prefers));
-                all.count() as u32
-            };
-            assert_eq!((of(Some(true)), of(Some(false))), (between, TRIED));
-            let known = (0..8).map(|_| of(None)).sum::<u32>();
-            assert_eq!(known, 4 * (between + TRIED));
+            let least = least_between_trials(class);
+            let known = (0..8 * TRIED).filter(|_| sends.is_next(2, class, None, || least));
+            assert_eq!(known.count() as u32, 4 * TRIED);
+            sends.sent.entry(2).get_or_insert_default()[class] = 0;
+            for between in [least, least, 3 * least] {
+                let mut of = |prefers| {
+                    let all = (0..between + TRIED)
+                        .filter(|_| sends.is_next(2, class, Some(prefers), || between));
+                    all.count() as u32
+                };
+                assert_eq!((of(true), of(false)), (between, TRIED));
+            }
         }
     }
 }

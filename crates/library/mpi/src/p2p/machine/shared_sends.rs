@@ -23,7 +23,7 @@ use super::copy_out::{CopyOut, Step};
 use super::cost_classes::class_of;
 use super::deferred::Action;
 use super::fetches::{Fetch, Method};
-use super::path_times::stored_preference;
+use super::path_times::{between_trials, stored_preference};
 use super::protocol::{CopyCostSource, Protocol, Sharing};
 use crate::comm::bare;
 use crate::matching::Key;
@@ -127,7 +127,10 @@ impl Messages {
         match self.sharing_in(router, peer, (len, class), capabilities) {
             Sharing::Never => false,
             Sharing::Forced => true,
-            Sharing::Preferred(reads) => self.shared.is_next(peer, class, reads),
+            Sharing::Preferred(reads) => {
+                let between = || between_trials(&self.host_costs, class, capabilities.push);
+                self.shared.is_next(peer, class, reads, between)
+            }
         }
     }
 
@@ -268,7 +271,7 @@ impl Messages {
         router.claim(fetch.peer, &fetch.offer.key)?;
         let len = fetch.offer.len as usize;
         let class = class_of(len, fetch.offer.runs);
-        fetch.begun = self.path_times.begin(fetch.peer, class, true);
+        fetch.begun = self.path_times.begin(fetch.peer, (class, len), true);
         let exposure = router.prepare(fetch.peer, buffer, wanted, Exposed::ToWrite)?;
         if let Some(exposure) = exposure {
             fetch.method = Method::Steps(exposure);
