@@ -1,11 +1,11 @@
 //! The memory of one rank in one collective buffer: its slots, and the memory of its long vectors.
 //!
-//! Long vectors lie one after another, in a circle. Between cores with a common cache a core writes
-//! slowly to lines that the other one has read, as long as they are in that core's second-level
-//! cache. So the circle takes all of its memory, which exceeds such a cache, once so many bytes have
-//! been published that slow lines have cost a good part of what the new pages will. (64 KiB, near
-//! cores: 7.6 µs in 512 KiB of memory, 2.3 in 2 MiB; the pages take 1.1 ms. Between far cores,
-//! non-temporal stores take 3.5 µs in both.)
+//! Long vectors take a few places in turn, far apart, so that a reader does not prefetch the place
+//! that is written next. Between cores with a common cache a core writes slowly to lines that the
+//! other one has read, as long as they are in that core's second-level cache. So the vectors lie
+//! one after another in all of the memory, which exceeds such a cache, once some of them have been
+//! published. (64 KiB, near cores: 7.6 µs in 512 KiB of memory, 2.3 in 2 MiB; the pages take 1.1 ms,
+//! once. Between far cores, non-temporal stores take 3.5 µs in both.)
 
 use crate::doorbell::Doorbell;
 use crate::sync::AtomicU64;
@@ -18,12 +18,11 @@ pub const MOST_BYTES: usize = 128 << 10;
 pub(super) const SHORT: usize = 952;
 /// Bytes of the memory for long vectors. It exceeds a second-level cache.
 const LONG: usize = 2 << 20;
-/// Number of vectors of the greatest length so far that the circle holds at first.
-const LAP: usize = 8;
-/// Bytes of vectors of [`GAINS`] or more after which the circle takes all of the memory: those of a
-/// vector of 64 KiB in each call before the first contest between data paths. (Shorter ones are
-/// fastest through the buffer before that, too.)
-const PAYS: usize = 4 << 20;
+/// Number of places that long vectors take in turn at first.
+const PLACES: usize = 8;
+/// Bytes of vectors of [`GAINS`] or more after which vectors walk through all of the memory: so many
+/// that the first contest between data paths, after 64 calls, times the walk.
+const PAYS: usize = 64 * GAINS;
 /// The shortest vector that gains by more memory, in bytes.
 const GAINS: usize = 8 << 10;
 const PAGE: usize = 4096;
@@ -50,11 +49,11 @@ struct Slot {
     short: [u8; SHORT],
 }
 
-// A long vector never reaches one of the `SLOTS` before it, although the end of the circle may stay
-// empty.
+// A long vector never reaches one of the `SLOTS` before it: the walk begins behind the places, and
+// may leave its end empty.
 const _: () = assert!(
-    LAP >= SLOTS + 2
-        && LAP * MOST_BYTES <= LONG
+    PLACES >= SLOTS + 2
+        && 2 * PLACES * MOST_BYTES <= LONG
         && size_of::<Area>() <= PAGE
         && size_of::<Slot>() == SHORT + 8
         && AREA.is_multiple_of(PAGE)
@@ -115,7 +114,7 @@ impl Member {
     }
 
     /// The memory for a long vector of `len` bytes that this rank publishes in `round`, at the
-    /// next position of its circle.
+    /// next of its positions.
     ///
     /// # Safety
     /// This rank is the member, and no member reads the slot of this round.
@@ -123,9 +122,9 @@ impl Member {
         &self,
         round: u64,
         len: usize,
-        (circle, is_near): (&mut Circle, bool),
+        (positions, is_near): (&mut Positions, bool),
     ) -> *mut u8 {
-        let position = circle.next(len, is_near, || self.populate());
+        let position = positions.next(round, len, is_near, || self.populate());
         // SAFETY: the slot is aligned to a line, so its second word is aligned; only this rank uses
         // it now.
         unsafe { self.short(round).cast::<u64>().write(position as u64) };
@@ -174,42 +173,41 @@ impl Member {
 }
 
 /// Chooses the positions of a rank's long vectors.
-pub(super) struct Circle {
-    /// The position behind the last vector.
-    next: usize,
-    /// Bytes of the memory that are in use.
-    used: usize,
-    /// Bytes that are still to be published before all of the memory is used.
-    until_whole: usize,
+pub(super) struct Positions {
+    /// Bytes that are still to be published before vectors walk through all of the memory.
+    until_walk: usize,
+    /// The position behind the last vector of the walk, once it has begun.
+    walk: Option<usize>,
 }
 
-impl Circle {
-    pub(super) const fn new() -> Circle {
-        Circle {
-            next: 0,
-            used: 0,
-            until_whole: PAYS,
+impl Positions {
+    pub(super) const fn new() -> Positions {
+        Positions {
+            until_walk: PAYS,
+            walk: None,
         }
     }
 
-    /// The position of the next vector, of `len` bytes. `is_near`: the other members share a cache
-    /// with this rank. `populate` gives pages to all of the memory.
-    fn next(&mut self, len: usize, is_near: bool, populate: impl FnOnce()) -> usize {
+    /// The position of the vector of `len` bytes in `round`. `is_near`: the other members share a
+    /// cache with this rank. `populate` gives pages to all of the memory.
+    fn next(&mut self, round: u64, len: usize, is_near: bool, populate: impl FnOnce()) -> usize {
         assert!(len <= MOST_BYTES);
         if len >= GAINS {
-            self.until_whole = self.until_whole.saturating_sub(len);
+            self.until_walk = self.until_walk.saturating_sub(len);
         }
-        if self.until_whole == 0 && is_near && self.used < LONG {
-            populate();
-            self.used = LONG;
-        }
-        let len = len.next_multiple_of(LINE);
-        self.used = self.used.max(LAP * len);
-        let position = match self.next + len <= self.used {
-            true => self.next,
+        let next = match self.walk {
+            Some(next) => next,
+            None if self.until_walk == 0 && is_near => {
+                populate();
+                PLACES * MOST_BYTES
+            }
+            None => return round as usize % PLACES * MOST_BYTES,
+        };
+        let position = match next + len <= LONG {
+            true => next,
             false => 0,
         };
-        self.next = position + len;
+        self.walk = Some((position + len).next_multiple_of(LINE));
         position
     }
 }

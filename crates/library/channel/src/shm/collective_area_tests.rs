@@ -2,9 +2,9 @@ use super::*;
 
 /// The positions of vectors of these lengths, and the number of times that all pages were wanted.
 fn positions(lengths: impl Iterator<Item = usize>, is_near: bool) -> (Vec<(usize, usize)>, usize) {
-    let (mut circle, mut populated) = (Circle::new(), 0);
-    let next = |len| (circle.next(len, is_near, || populated += 1), len);
-    let all = lengths.map(next).collect();
+    let (mut positions, mut populated) = (Positions::new(), 0);
+    let next = |(round, len)| (positions.next(round, len, is_near, || populated += 1), len);
+    let all = (1..).zip(lengths).map(next).collect();
     (all, populated)
 }
 
@@ -33,10 +33,10 @@ fn only_near_members_use_all_of_the_memory_and_only_for_many_long_vectors() {
         (end.unwrap_or(0), populated)
     };
     let len = 32 << 10;
-    let lap = LAP * len;
-    assert_eq!(reach(len, PAYS / len - 1, true), (lap, 0));
+    let places = (PLACES - 1) * MOST_BYTES;
+    assert_eq!(reach(len, PAYS / len - 1, true), (places + len, 0));
     assert_eq!(reach(len, 2 * PAYS / len, true), (LONG, 1));
-    assert_eq!(reach(len, 2 * PAYS / len, false), (lap, 0));
+    assert_eq!(reach(len, 2 * PAYS / len, false), (places + len, 0));
     let short = GAINS - LINE;
-    assert_eq!(reach(short, 2 * PAYS / short, true), (LAP * short, 0));
+    assert_eq!(reach(short, 2 * PAYS / short, true), (places + short, 0));
 }

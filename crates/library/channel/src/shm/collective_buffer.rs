@@ -21,7 +21,7 @@ use datatype::Buffer;
 
 use super::cache_distance::{ASKED, CacheDistance};
 pub use super::collective_area::MOST_BYTES;
-use super::collective_area::{AREA, Circle, Member, SHORT, SLOTS};
+use super::collective_area::{AREA, Member, Positions, SHORT, SLOTS};
 use crate::BodyStores;
 use crate::sync::Ordering;
 
@@ -71,7 +71,7 @@ pub struct CollectiveBuffer {
     /// From this member number on, all members are known to have published in the current round.
     unseen: usize,
     /// Positions of this rank's long vectors.
-    circle: Circle,
+    positions: Positions,
     /// The cache distance of the other members, one of which is measured at a time.
     reach: CacheDistance,
     /// The latest end of a round that this rank has read in another member's area.
@@ -123,7 +123,7 @@ impl CollectiveBuffer {
             published: false,
             unseen: members.len(),
             members,
-            circle: Circle::new(),
+            positions: Positions::new(),
             reach,
             latest_end: Cell::new(first - 1),
             missing: Missing::Nothing,
@@ -344,21 +344,21 @@ impl Round<'_> {
         let seen_all = u64::from(self.buffer.has_seen_all()) * SEEN_ALL;
         self.buffer.published = true;
         let buffer = &mut *self.buffer;
-        // SAFETY (of both places): this rank's own slot; all members have ended the previous round
-        // in it, and none reads it in this round before the flag is set.
+        let own = &buffer.members[buffer.me];
         if len > SHORT {
-            let own = &buffer.members[buffer.me];
             let is_near = buffer.reach.is_near();
-            let room = unsafe { own.place(round, len, (&mut buffer.circle, is_near)) };
+            // SAFETY: this rank's slot; all members have ended the previous round in it, and none
+            // reads it in this round before the flag is set.
+            let room = unsafe { own.place(round, len, (&mut buffer.positions, is_near)) };
+            // SAFETY: as for the slot: a place is used again only after all rounds in a slot.
             let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
             fill(buffer.reach.stores(), room);
         } else if len > 0 {
-            let room = buffer.members[buffer.me].short(round);
-            let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
+            // SAFETY: within the slot, which this rank may write, as above.
+            let room = unsafe { std::slice::from_raw_parts_mut(own.short(round), len) };
             fill(BodyStores::FORWARD, room);
         }
         let flag = round << NOTE_BITS | seen_all | u64::from(note);
-        let own = &buffer.members[buffer.me];
         own.flag(round).store(flag, Ordering::Release);
         buffer.ring_others();
         true
