@@ -35,8 +35,8 @@ fn only_near_members_use_all_of_the_memory_and_only_for_many_long_vectors() {
     let len = 32 << 10;
     let places = (PLACES - 1) * MOST_BYTES;
     assert_eq!(reach(len, PAYS / len - 1, true), (places + len, 0));
-    assert_eq!(reach(len, 2 * PAYS / len, true), (LONG, 1));
-    assert_eq!(reach(len, 2 * PAYS / len, false), (places + len, 0));
+    assert_eq!(reach(len, 2 * LONG / len, true), (LONG, 1));
+    assert_eq!(reach(len, 2 * LONG / len, false), (places + len, 0));
     let short = GAINS - LINE;
-    assert_eq!(reach(short, 2 * PAYS / short, true), (places + short, 0));
+    assert_eq!(reach(short, 2 * LONG / short, true), (places + short, 0));
 }
