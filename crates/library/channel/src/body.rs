@@ -7,6 +7,10 @@ use datatype::{Buffer, Direction};
 /// tenth less time; longer bodies are faster forward.
 const BACKWARD_UP_TO: usize = 4 << 10;
 
+/// Bytes of a long vector that are copied out by one copy: as many as vectors move, in the
+/// direction that the caches prefer.
+const COPIED_OUT: usize = 32 << 10;
+
 /// The kind of stores with which the next body for a peer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyStores {
@@ -19,6 +23,9 @@ impl BodyStores {
     /// Stores through the cache.
     pub(crate) const CACHED: BodyStores = BodyStores::non_temporal_from(usize::MAX);
 
+    /// Stores through the cache, forward.
+    pub(crate) const FORWARD: BodyStores = BodyStores::non_temporal_from(usize::MAX - 1);
+
     /// Non-temporal stores for bodies of at least `non_temporal_from` bytes.
     #[inline(always)]
     pub(crate) const fn non_temporal_from(non_temporal_from: usize) -> BodyStores {
@@ -27,7 +34,7 @@ impl BodyStores {
 
     /// The same kind with stores through the cache for bodies of every length.
     pub(crate) fn through_cache(self) -> BodyStores {
-        BodyStores::non_temporal_from(self.non_temporal_from.max(usize::MAX - 1))
+        BodyStores::non_temporal_from(self.non_temporal_from.max(Self::FORWARD.non_temporal_from))
     }
 
     #[inline(always)]
@@ -42,6 +49,14 @@ impl BodyStores {
         match self.shares_cache() {
             true => Direction::Backward,
             false => Direction::Forward,
+        }
+    }
+
+    /// Copies a long vector of a peer to `to`.
+    #[inline(never)]
+    pub(crate) fn copy_long_out(self, to: &Buffer, vector: &[u8]) {
+        for (at, piece) in vector.chunks(COPIED_OUT).enumerate() {
+            to.unpack_in(self.copy_out(), at * COPIED_OUT, piece);
         }
     }
 

@@ -9,7 +9,8 @@
 
 use std::sync::Arc;
 
-use super::collective_buffer::{BUFFERS, BufferOffer, Member};
+use super::collective_area::Member;
+use super::collective_buffer::{BUFFERS, BufferOffer};
 use crate::sync::Ordering;
 
 /// The collective buffers of a host as one rank knows them.

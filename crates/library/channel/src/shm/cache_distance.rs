@@ -10,12 +10,14 @@
 
 use datatype::double::{Primitive, spend};
 
+use crate::BodyStores;
+
 /// Shortest body that counts towards the next measurement, in bytes.
 pub(crate) const ASKED: usize = 1 << 10;
 /// Number of bodies of [`ASKED`] bytes or more from one measurement to the next.
 const BETWEEN: u32 = 64;
-/// Number of bodies of [`ASKED`] bytes or more until the next attempt to measure, if the peer had
-/// not written the line.
+/// Number of bodies of [`ASKED`] bytes or more until the next measurement, if the peer had not
+/// written the line, or if the result contradicts the assumed distance.
 const AGAIN: u32 = 8;
 /// Number of long messages from one measurement to the next.
 const BETWEEN_LONG: u32 = 4;
@@ -44,7 +46,7 @@ impl CacheDistance {
         CacheDistance {
             near,
             limit,
-            bodies_until_measured: BETWEEN,
+            bodies_until_measured: AGAIN,
             long_until_measured: BETWEEN_LONG,
             otherwise: 0,
         }
@@ -52,6 +54,12 @@ impl CacheDistance {
 
     pub(crate) fn is_near(&self) -> bool {
         self.near
+    }
+
+    /// The kind of stores for bodies to the peer.
+    #[inline]
+    pub(crate) fn stores(&self) -> BodyStores {
+        BodyStores::non_temporal_from(self.non_temporal_from())
     }
 
     /// Shortest body to write with non-temporal stores, in bytes.
@@ -69,10 +77,8 @@ impl CacheDistance {
     pub(crate) fn check(&mut self, read: impl FnOnce() -> bool) {
         self.bodies_until_measured -= 1;
         if self.bodies_until_measured == 0 {
-            self.bodies_until_measured = match self.measure(read) {
-                true => BETWEEN,
-                false => AGAIN,
-            };
+            let is_known = self.measure(read) && self.otherwise == 0;
+            self.bodies_until_measured = if is_known { BETWEEN } else { AGAIN };
         }
     }
 
@@ -122,7 +128,8 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_nanos(2 * FAR_NS));
             true
         };
-        for _ in 0..SURE * BETWEEN {
+        // A result that contradicts is repeated soon.
+        for _ in 0..SURE * AGAIN {
             assert_eq!(reach.non_temporal_from(), usize::MAX);
             reach.check(slowly);
         }
@@ -139,7 +146,7 @@ mod tests {
         for near in [false, true] {
             let mut reach = CacheDistance::new(near, LIMIT);
             let mut reads = 0;
-            for _ in 0..BETWEEN + AGAIN {
+            for _ in 0..2 * AGAIN {
                 reach.check(|| {
                     reads += 1;
                     false

@@ -1,14 +1,12 @@
 //! Collective buffers: memory in which each member of a group publishes a vector to the others, for
 //! small collective operations without packets.
 //!
-//! In a buffer each rank of the host has an area, at the index of its local rank. The area holds
-//! the last round that the rank has ended, and a few slots that successive rounds use cyclically.
-//! A slot holds a flag, with the round's number and a note, and a vector; vectors too long for a
-//! slot have memory of their own. The group and its first round are agreed elsewhere
+//! In a buffer each rank of the host has an area, at the index of its local rank, and is the only
+//! writer of it. The area holds the last round that the rank has ended, and a few slots that
+//! successive rounds use cyclically. A slot holds a flag, which contains the round's number and a
+//! note, and a vector; vectors too long for a slot have memory of their own
+//! ([`super::collective_area`]). The group and its first round are agreed elsewhere
 //! ([`super::buffer_pool`]).
-//!
-//! Two members exchange their memory for long vectors after each pass over it, because a core
-//! writes fast to lines that it has read itself (see [`crate::cells`]).
 //!
 //! Invariants:
 //! - a member publishes in a slot only once all members have ended the previous round in that slot;
@@ -16,18 +14,17 @@
 //!   flag;
 //! - the numbers of rounds only grow, whatever group uses a buffer.
 
-mod published;
-
 use std::cell::Cell;
 use std::sync::Arc;
 
+use datatype::Buffer;
 use datatype::double::{Primitive, spend};
-use datatype::{Buffer, Direction};
 
-pub use published::Published;
-
-use crate::doorbell::Doorbell;
-use crate::sync::{AtomicU64, Ordering};
+use super::cache_distance::{ASKED, CacheDistance};
+pub use super::collective_area::MOST_BYTES;
+use super::collective_area::{AREA, Member, Place, Places, Positions, SHORT, SLOTS};
+use crate::BodyStores;
+use crate::sync::Ordering;
 
 /// Number of collective buffers of a host. A buffer takes memory once it is used.
 pub const BUFFERS: usize = 64;
@@ -36,20 +33,9 @@ pub const BUFFERS: usize = 64;
 const _: () = assert!(2 * BUFFERS <= super::exposures::FOR_COLLECTIVES as usize);
 /// The greatest number of rounds by which a member may be ahead of the slowest.
 pub const ROUNDS_AHEAD: u64 = SLOTS as u64;
-/// The longest vector that a member can publish, in bytes.
-pub const MOST_BYTES: usize = 128 << 10;
 /// Number of different notes: a note is less than this.
 pub const NOTES: u32 = 1 << 23;
 
-const SLOTS: usize = 4;
-/// Number of slots for long vectors in an area. It exceeds `SLOTS`, so that those of a few members
-/// exceed a second-level cache: lines in another core's cache are slow to change owners.
-const LONG_SLOTS: usize = 8;
-/// Longest vector inside the slot itself, in bytes. Longer ones have pages of their own.
-const SHORT: usize = 952;
-const PAGE: usize = 4096;
-/// Bytes of one rank's area in one buffer, including its long vectors.
-pub(super) const AREA: usize = PAGE + LONG_SLOTS * MOST_BYTES;
 /// Fruitless polls for a vector from one check that its member is still in the round to the next:
 /// each check takes the cache line with the member's round number from that member.
 const LOOKS: u32 = 16;
@@ -72,104 +58,6 @@ pub struct BufferOffer {
     pub first_round: u64,
 }
 
-/// The memory of one rank in one buffer, except its long vectors.
-#[repr(C, align(128))]
-pub(super) struct Area {
-    /// The last round that the rank has ended.
-    done: AtomicU64,
-    /// Keeps `done` two cache lines away from the flags, so that stores to it do not disturb ranks
-    /// that poll a flag.
-    _apart: [u64; 15],
-    slots: [Slot; SLOTS],
-}
-
-#[repr(C, align(64))]
-struct Slot {
-    /// The lowest bits of the round's number above [`NOTE_BITS`] bits: [`SEEN_ALL`] and the note.
-    flag: AtomicU64,
-    short: [u8; SHORT],
-}
-
-const _: () = assert!(
-    LONG_SLOTS >= SLOTS
-        && size_of::<Area>() <= PAGE
-        && size_of::<Slot>() == SHORT + 8
-        && AREA.is_multiple_of(PAGE)
-);
-
-/// The memory and the doorbell of one member of a group.
-pub(super) struct Member {
-    /// The member's area: [`AREA`] bytes of shared memory.
-    area: *mut Area,
-    doorbell: *const Doorbell,
-}
-
-// SAFETY: the pointers lead to atomics, and to bytes whose accesses the rounds order.
-unsafe impl Send for Member {}
-// SAFETY: as for `Send`: a shared member gives access to atomics and raw pointers only.
-unsafe impl Sync for Member {}
-
-impl Member {
-    /// The member with this area and doorbell.
-    ///
-    /// # Safety
-    /// `area` points to [`AREA`] bytes that were zero at first, that only members of groups use,
-    /// and that stay valid, like the doorbell, as long as the member exists.
-    pub(super) unsafe fn new(area: *mut u8, doorbell: *const Doorbell) -> Member {
-        Member {
-            area: area.cast(),
-            doorbell,
-        }
-    }
-
-    #[inline(always)]
-    fn slot(&self, round: u64) -> *mut Slot {
-        // SAFETY: within the area, by the remainder.
-        unsafe {
-            (&raw mut (*self.area).slots)
-                .cast::<Slot>()
-                .add(round as usize % SLOTS)
-        }
-    }
-
-    #[inline(always)]
-    fn flag(&self, round: u64) -> &AtomicU64 {
-        // SAFETY: within the area, and an atomic is all that is borrowed.
-        unsafe { &(*self.slot(round)).flag }
-    }
-
-    /// The memory of the slot of `round` for a short vector.
-    #[inline(always)]
-    fn short(&self, round: u64) -> *mut u8 {
-        // SAFETY: within the area, since the slot is.
-        unsafe { (&raw mut (*self.slot(round)).short).cast() }
-    }
-
-    /// The memory in this member's area for a long vector of `round`.
-    #[inline(always)]
-    fn long(&self, round: u64) -> *mut u8 {
-        // SAFETY: within the area, by the remainder.
-        unsafe {
-            self.area
-                .cast::<u8>()
-                .add(PAGE + round as usize % LONG_SLOTS * MOST_BYTES)
-        }
-    }
-
-    /// The number of the last round that the member has ended.
-    #[inline(always)]
-    pub(super) fn done(&self) -> &AtomicU64 {
-        // SAFETY: within the area, and an atomic is all that is borrowed.
-        unsafe { &(*self.area).done }
-    }
-
-    #[inline(always)]
-    fn ring(&self) {
-        // SAFETY: the doorbell stays as long as the member.
-        unsafe { &*self.doorbell }.ring();
-    }
-}
-
 /// A member's handle of a collective buffer; [`begin`](CollectiveBuffer::begin) gives access.
 pub struct CollectiveBuffer {
     members: Arc<[Member]>,
@@ -183,10 +71,16 @@ pub struct CollectiveBuffer {
     published: bool,
     /// From this member number on, all members are known to have published in the current round.
     unseen: usize,
-    /// Vectors of this length or longer are written with non-temporal stores.
-    non_temporal_from: usize,
     /// True if the members have agreed that each of them has a core.
     pub core_each: bool,
+    /// Positions of this rank's long vectors.
+    positions: Positions,
+    /// The places that this rank may write to, if there are two members.
+    places: Cell<Places>,
+    /// The cache distance of the other members, one of which is measured at a time.
+    reach: CacheDistance,
+    /// The latest end of a round that this rank has read in another member's area.
+    latest_end: Cell<u64>,
     /// The event that the last unsuccessful step waits for.
     missing: Missing,
     /// Number of fruitless polls for vectors, except polls that found a member gone.
@@ -224,7 +118,7 @@ impl CollectiveBuffer {
         members: Arc<[Member]>,
         me: usize,
         first: u64,
-        non_temporal_from: usize,
+        reach: CacheDistance,
         memory: Arc<dyn Send + Sync>,
     ) -> CollectiveBuffer {
         CollectiveBuffer {
@@ -234,8 +128,11 @@ impl CollectiveBuffer {
             published: false,
             unseen: members.len(),
             members,
-            non_temporal_from,
             core_each: false,
+            positions: Positions::new(),
+            places: Cell::new(Places::of(me)),
+            reach,
+            latest_end: Cell::new(first - 1),
             missing: Missing::Nothing,
             looks: Cell::new(0),
             _memory: memory,
@@ -299,7 +196,7 @@ impl CollectiveBuffer {
     }
 
     fn has_ended(&self, member: usize, round: u64) -> bool {
-        self.members[member].done().load(Ordering::Acquire) >= round
+        last_end(&self.members[member], &self.latest_end) >= round
     }
 
     /// Begins the next round, or resumes it if the last token for it was dropped.
@@ -314,6 +211,18 @@ impl CollectiveBuffer {
         self.begin().end(Wake::Everybody);
     }
 
+    /// Counts a long vector, and every few of them measures the cache distance to one of the other
+    /// members. All are taken for near only if several of them were.
+    fn measure(&mut self) {
+        let others = self.members.len().saturating_sub(1).max(1);
+        let member = (self.me + 1 + self.round as usize % others) % self.members.len();
+        let known = self.latest_end.get();
+        let (members, latest) = (&self.members, &self.latest_end);
+        // A line with a later end than any known was written after the last read of it.
+        self.reach
+            .check(|| last_end(&members[member], latest) > known);
+    }
+
     /// Rings the doorbells of the other members.
     #[inline(always)]
     fn ring_others(&self) {
@@ -324,15 +233,39 @@ impl CollectiveBuffer {
         }
     }
 
-    /// The memory for a long vector of `len` bytes that a member publishes in `round`.
+    /// The memory for a long vector of `len` bytes that this rank publishes in `round`.
+    #[inline(never)]
+    fn place(&mut self, round: u64, len: usize) -> *mut u8 {
+        let (is_near, own) = (self.reach.is_near(), &self.members[self.me]);
+        if self.members.len() == 2
+            && is_near
+            && let Some(place) = self.places.get_mut().next(round)
+        {
+            // SAFETY: this rank's slot; all members have ended the previous round in it, and none
+            // reads it in this round before the flag is set.
+            unsafe { own.set_position(round, place.word()) };
+            return self.members[place.owner()].at(place);
+        }
+        // SAFETY: as above.
+        unsafe { own.place(round, len, (&mut self.positions, is_near)) }
+    }
+
+    /// The memory of the long vector of `len` bytes that a member has published in `round`.
     #[inline(never)]
     fn long_vector(&self, member: usize, round: u64, len: usize) -> *mut u8 {
         assert!(len <= MOST_BYTES);
-        let owner = match self.members.len() {
-            2 => (member + round as usize / LONG_SLOTS) % 2,
-            _ => member,
+        // SAFETY: the caller has seen the flag of this round, which the slot keeps until this rank
+        // has ended the round.
+        let word = unsafe { self.members[member].position(round) };
+        let Some(place) = Place::of(word) else {
+            return self.members[member].published(word, len);
         };
-        self.members[owner].long(round)
+        if member != self.me {
+            let mut places = self.places.get();
+            places.read(round, place);
+            self.places.set(places);
+        }
+        self.members[place.owner() % self.members.len()].at(place)
     }
 
     /// True if every other member is known to have published in the current round, and therefore to
@@ -345,8 +278,11 @@ impl CollectiveBuffer {
     /// True if all members have ended the previous round in the slot of round `round`.
     #[cold]
     fn has_slot(&mut self, round: u64) -> bool {
-        let done = |(at, member): (usize, &Member)| (member.done().load(Ordering::Acquire), at);
-        let slowest = self.members.iter().enumerate().map(done).min();
+        let end = |member: usize| match member == self.me {
+            true => self.round,
+            false => last_end(&self.members[member], &self.latest_end),
+        };
+        let slowest = (0..self.members.len()).map(|at| (end(at), at)).min();
         let (ended, member) = slowest.unwrap_or_default();
         self.all_done = self.all_done.max(ended);
         let has_slot = round <= self.all_done + ROUNDS_AHEAD;
@@ -355,6 +291,14 @@ impl CollectiveBuffer {
         }
         has_slot
     }
+}
+
+/// Reads the last round that another member has ended. `latest`: the latest of all that were read.
+#[inline]
+fn last_end(member: &Member, latest: &Cell<u64>) -> u64 {
+    let ended = member.done().load(Ordering::Acquire);
+    latest.set(latest.get().max(ended));
+    ended
 }
 
 /// Access to a member's current round. If a step must wait for another member, the caller drops
@@ -386,40 +330,73 @@ impl Round<'_> {
     /// another member may still read the previous vector in this slot.
     #[inline(always)]
     pub fn publish(&mut self, note: u32, vector: &Buffer, len: usize) -> bool {
-        let non_temporal = len >= self.buffer.non_temporal_from;
-        self.publish_with(note, len, |room| {
-            if non_temporal {
-                vector.pack_past_cache(0, room);
-            } else {
-                vector.hand_over(Direction::Forward, 0, room);
-            }
-        })
+        self.publish_with(
+            note,
+            len,
+            #[inline(always)]
+            |stores, room| stores.fill(vector, 0, room),
+        )
+    }
+
+    /// Publishes a vector of `len` bytes that consists of these buffers; otherwise like
+    /// [`publish`](Round::publish).
+    #[inline(always)]
+    pub fn publish_in_order(
+        &mut self,
+        note: u32,
+        buffers: impl Iterator<Item = Buffer>,
+        len: usize,
+    ) -> bool {
+        self.publish_with(
+            note,
+            len,
+            #[inline(always)]
+            |stores, room| {
+                let mut rest = room;
+                for buffer in buffers {
+                    let (place, after) = rest.split_at_mut(buffer.len().min(rest.len()));
+                    stores.fill(&buffer, 0, place);
+                    rest = after;
+                }
+            },
+        )
     }
 
     /// [`publish`](Round::publish) of a vector of `len` bytes that `fill` writes.
     #[inline(always)]
-    pub fn publish_with(&mut self, note: u32, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+    fn publish_with(
+        &mut self,
+        note: u32,
+        len: usize,
+        fill: impl FnOnce(BodyStores, &mut [u8]),
+    ) -> bool {
         if self.buffer.published {
             return true;
         }
         let round = self.number();
+        if len >= ASKED {
+            self.buffer.measure();
+        }
         if round > self.buffer.all_done + ROUNDS_AHEAD && !self.buffer.has_slot(round) {
             return false;
         }
         assert!(note < NOTES);
         let seen_all = u64::from(self.buffer.has_seen_all()) * SEEN_ALL;
         self.buffer.published = true;
-        let buffer = &*self.buffer;
-        let own = &buffer.members[buffer.me];
-        if len > 0 {
-            let room = match len {
-                0..=SHORT => own.short(round),
-                _ => buffer.long_vector(buffer.me, round, len),
-            };
-            // SAFETY: within an area, where only this rank writes in this round; all members have
-            // ended the previous round there, and none reads in this round before the flag is set.
-            fill(unsafe { std::slice::from_raw_parts_mut(room, len) });
+        let buffer = &mut *self.buffer;
+        if len > SHORT {
+            let room = buffer.place(round, len);
+            // SAFETY: nobody reads there: places of a pair are read before they are used again, others
+            // are used again only after all rounds in a slot.
+            let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
+            fill(buffer.reach.stores(), room);
+        } else if len > 0 {
+            let room = buffer.members[buffer.me].short(round);
+            // SAFETY: within the slot, which this rank may write, as above.
+            let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
+            fill(BodyStores::FORWARD, room);
         }
+        let own = &buffer.members[buffer.me];
         spend(Primitive::Send);
         let flag = round << NOTE_BITS | seen_all | u64::from(note);
         own.flag(round).store(flag, Ordering::Release);
@@ -467,8 +444,7 @@ impl Round<'_> {
     fn seen(&self, member: usize, note: u32) -> Published<'_> {
         Published {
             buffer: self.buffer,
-            at: member,
-            member: &self.buffer.members[member],
+            member,
             round: self.number(),
             note,
         }
@@ -492,6 +468,50 @@ impl Round<'_> {
             Wake::Member(member) => buffer.members[member].ring(),
             Wake::Everybody => buffer.ring_others(),
         }
+    }
+}
+
+/// A vector that a member has published in the current round of this rank.
+pub struct Published<'a> {
+    buffer: &'a CollectiveBuffer,
+    member: usize,
+    round: u64,
+    note: u32,
+}
+
+impl<'a> Published<'a> {
+    /// The note that the member published with its vector.
+    #[inline(always)]
+    pub fn note(&self) -> u32 {
+        self.note
+    }
+
+    /// Copies the vector, of `len` bytes, from byte `at` on to `to`. If the member published another
+    /// number of bytes, their values are arbitrary.
+    #[inline(always)]
+    pub fn copy_to(self, to: &Buffer, at: usize, len: usize) {
+        let reach = &self.buffer.reach;
+        let bytes = &self.bytes(len)[at..];
+        if len <= SHORT {
+            to.unpack(0, bytes);
+        } else {
+            let count = to.len().min(bytes.len());
+            reach.stores().copy_long_out(to, &bytes[..count]);
+        }
+    }
+
+    /// The first `len` bytes of the vector. If the member published another number of bytes, their
+    /// values are arbitrary.
+    #[inline(always)]
+    pub fn bytes(self, len: usize) -> &'a [u8] {
+        let vector = match len {
+            0..=SHORT => self.buffer.members[self.member].short(self.round),
+            _ => self.buffer.long_vector(self.member, self.round, len),
+        };
+        // SAFETY: within an area. The member has set this round's flag, and the memory is written
+        // again only after this rank has ended the round, for which it needs the `Round` that `'a`
+        // borrows.
+        unsafe { std::slice::from_raw_parts(vector, len) }
     }
 }
 

@@ -2,7 +2,13 @@
 
 use super::*;
 
+use crate::doorbell::Doorbell;
 use crate::shm::heap::Heap;
+
+/// The distance of members that are assumed to be near, or far and written to past the cache.
+fn reach(near: bool) -> CacheDistance {
+    CacheDistance::new(near, SHORT + 1)
+}
 
 /// The handles of all members of one buffer.
 fn buffers(ranks: usize) -> Vec<CollectiveBuffer> {
@@ -15,7 +21,7 @@ fn buffers(ranks: usize) -> Vec<CollectiveBuffer> {
         // doorbells.
         let member = |at| unsafe { Member::new(heap.base().add(at * AREA), &doorbells[at]) };
         let members = (0..ranks).map(member).collect();
-        CollectiveBuffer::new(members, me, 1, SHORT - 1, memory.clone())
+        CollectiveBuffer::new(members, me, 1, reach(true), memory.clone())
     };
     (0..ranks).map(hold).collect()
 }
@@ -28,20 +34,27 @@ fn publish(round: &mut Round, note: u32, bytes: &mut [u8]) -> bool {
 
 #[test]
 fn vectors_of_all_lengths_are_read_as_they_were_published() {
-    let mut all = buffers(2);
-    for (number, len) in [0, 1, 8, SHORT - 1, SHORT, SHORT + 1, 4096, MOST_BYTES]
-        .into_iter()
-        .enumerate()
-    {
-        let note = NOTES - 1 - number as u32;
-        let mut sent = vec![number as u8 + 1; len];
-        assert!(publish(&mut all[0].begin(), note, &mut sent));
-        let mut round = all[1].begin();
-        let published = round.published(0).unwrap();
-        assert_eq!(published.note(), note);
-        assert_eq!(published.bytes(len), sent);
-        round.end(Wake::Member(0));
-        all[0].begin().end(Wake::Nobody);
+    let lengths = [0, 1, 8, SHORT - 1, SHORT, SHORT + 1, 4096, MOST_BYTES];
+    for near in [true, false] {
+        let mut all = buffers(2);
+        all.iter_mut().for_each(|buffer| buffer.reach = reach(near));
+        for (number, len) in lengths.into_iter().enumerate() {
+            let note = NOTES - 1 - number as u32;
+            let mut sent: Vec<u8> = (0..len).map(|at| (at % 251 + number) as u8).collect();
+            assert!(publish(&mut all[0].begin(), note, &mut sent));
+            let mut round = all[1].begin();
+            let published = round.published(0).unwrap();
+            assert_eq!(published.note(), note);
+            assert_eq!(published.bytes(len), sent);
+            let at = len / 3;
+            let mut copy = vec![0; len - at];
+            // SAFETY: the vector stays until the copy is done.
+            let target = unsafe { Buffer::dense(copy.as_mut_ptr(), copy.len()) };
+            round.published(0).unwrap().copy_to(&target, at, len);
+            assert_eq!(copy, sent[at..]);
+            round.end(Wake::Member(0));
+            all[0].begin().end(Wake::Nobody);
+        }
     }
 }
 
@@ -255,91 +268,91 @@ fn byte(member: usize, round: u64) -> u8 {
     (member as u64 * 100 + round) as u8
 }
 
+/// The lengths of the vectors of successive rounds.
+fn lengths(round: u64) -> usize {
+    let all = [MOST_BYTES, SHORT + 1, 3000, MOST_BYTES - 64, 70_000];
+    match cfg!(miri) {
+        true => SHORT + 1,
+        false => all[round as usize * 7 / 3 % all.len()],
+    }
+}
+
 #[test]
 fn a_member_ahead_overwrites_no_long_vector_that_others_may_read() {
-    let len = if cfg!(miri) { SHORT + 1 } else { MOST_BYTES };
-    for size in [2, 3] {
-        let (mut all, last) = (buffers(size), size - 1);
-        // The others are as far ahead of the last member as allowed, for some passes over the long
-        // slots.
-        for round in 1..=3 * LONG_SLOTS as u64 {
-            for member in 0..last {
-                let mut sent = vec![byte(member, round); len];
+    for lengths in [|_| if cfg!(miri) { SHORT + 1 } else { MOST_BYTES }, lengths] {
+        let mut all = buffers(3);
+        // Member 1 is as far ahead of member 2 as allowed, until the memory is used again.
+        for round in 1..=40 {
+            for member in [0, 1] {
+                let mut sent = vec![byte(member, round); lengths(round)];
                 assert!(publish(&mut all[member].begin(), 0, &mut sent));
                 all[member].begin().end(Wake::Nobody);
             }
             if round < ROUNDS_AHEAD {
                 continue;
             }
-            assert!(!publish(&mut all[0].begin(), 0, &mut vec![0xff; len]));
+            assert!(!publish(&mut all[1].begin(), 0, &mut [0xff; SHORT + 1]));
             let behind = round + 1 - ROUNDS_AHEAD;
-            let mut reader = all[last].begin();
-            assert!(publish(&mut reader, 0, &mut vec![byte(last, behind); len]));
-            for member in 0..size {
+            let len = lengths(behind);
+            for member in [0, 1] {
+                let mut reader = all[2].begin();
                 let published = reader.published(member).unwrap();
                 assert_eq!(published.bytes(len), vec![byte(member, behind); len]);
             }
-            reader.end(Wake::Everybody);
+            all[2].begin().end(Wake::Everybody);
         }
     }
 }
 
 #[test]
-fn long_vectors_take_their_places_in_turn() {
-    let pass = LONG_SLOTS as u64;
-    for size in [2, 3] {
-        let all = buffers(size);
-        let place = |member: usize, round| all[0].long_vector(member, round, SHORT + 1) as usize;
-        for round in 1..=pass {
-            // Two members exchange their memory after each pass.
-            let next = if size == 2 { 1 } else { 0 };
-            assert_eq!(place(0, round), place(next, round + pass));
-            assert_eq!(place(0, round), place(0, round + 2 * pass));
-            for other in (round + 1..round + 2 * pass).filter(|other| *other != round + pass) {
-                let apart = place(0, round).abs_diff(place(0, other));
-                assert!(apart >= MOST_BYTES, "rounds {round} and {other}");
-            }
-            // The longest vector ends before the next member's area.
-            let areas = all[0].members.iter().map(|member| member.area as usize);
-            let from = areas.filter(|area| *area <= place(0, round)).max().unwrap();
-            assert!(place(0, round) + MOST_BYTES <= from + AREA);
-            assert!(place(0, round) >= from + size_of::<Area>());
-        }
-    }
-}
-
-#[test]
-fn a_vector_is_filled_once_and_only_in_a_place_that_nobody_reads() {
+fn a_vector_of_several_buffers_is_filled_once_and_only_where_nobody_reads() {
     let mut all = buffers(2);
-    let mut fills = 0;
+    let len = |round: u64| [3, SHORT + 5][round as usize % 2];
+    let in_order = |buffer: &mut CollectiveBuffer, note, len: usize, byte: u8| {
+        let mut bytes = vec![byte; len];
+        let (first, second) = bytes.split_at_mut(len / 2);
+        // SAFETY: both slices stay until the call returns.
+        let parts =
+            [first, second].map(|part| unsafe { Buffer::dense(part.as_mut_ptr(), part.len()) });
+        buffer
+            .begin()
+            .publish_in_order(note, parts.into_iter(), len)
+    };
     for round in 1..=ROUNDS_AHEAD {
-        let len = [3, SHORT + 5][round as usize % 2];
-        for _ in 0..2 {
-            // The second time the step is repeated, and must not fill again.
-            let filled = all[0].begin().publish_with(9, len, |room| {
-                fills += 1;
-                assert_eq!(room.len(), len);
-                room.fill(round as u8);
-            });
-            assert!(filled);
-        }
-        assert_eq!(fills, round);
+        assert!(in_order(&mut all[0], 9, len(round), round as u8));
+        // The second time the step is repeated, and must not fill again.
+        assert!(in_order(&mut all[0], 9, len(round), 0xff));
         all[0].begin().end(Wake::Nobody);
     }
-    let refused = |_: &mut [u8]| panic!("member 1 may read the last vector of this slot");
-    assert!(!all[0].begin().publish_with(9, 3, refused));
+    // Member 1 may read the last vector of this slot.
+    assert!(!in_order(&mut all[0], 9, 3, 0xff));
     for round in 1..=ROUNDS_AHEAD {
-        let len = [3, SHORT + 5][round as usize % 2];
         let mut reader = all[1].begin();
         let published = reader.published(0).unwrap();
         assert_eq!(published.note(), 9);
-        assert_eq!(published.bytes(len), vec![round as u8; len]);
+        assert_eq!(published.bytes(len(round)), vec![round as u8; len(round)]);
         reader.end(Wake::Nobody);
     }
-    // A vector without bytes is only a note: nothing is filled.
-    let nothing = |_: &mut [u8]| panic!("the vector has no bytes");
-    assert!(all[0].begin().publish_with(7, 0, nothing));
+    // A vector without bytes is only a note.
+    assert!(in_order(&mut all[0], 7, 0, 0));
     assert_eq!(all[1].begin().published(0).unwrap().note(), 7);
+}
+
+#[test]
+fn a_measurement_reads_the_end_of_another_member() {
+    let mut all = buffers(2);
+    let measure = |buffer: &mut CollectiveBuffer| {
+        (0..100).for_each(|_| buffer.measure());
+        buffer.latest_end.get()
+    };
+    for round in 1..=ROUNDS_AHEAD {
+        all[0].begin().end(Wake::Nobody);
+        // The own end says nothing, and no search for a slot forgets that.
+        assert!(all[0].has_slot(round));
+        assert_eq!(measure(&mut all[0]), round - 1);
+        all[1].begin().end(Wake::Nobody);
+        assert_eq!(measure(&mut all[0]), round);
+    }
 }
 
 #[test]

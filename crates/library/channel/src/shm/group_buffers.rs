@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::Shm;
 use super::buffer_pool::Taken;
-use super::collective_buffer::{AREA, BUFFERS, BufferOffer, CollectiveBuffer, Member};
+use super::cache_distance::CacheDistance;
+use super::collective_area::{AREA, Member};
+use super::collective_buffer::{BUFFERS, BufferOffer, CollectiveBuffer};
 use crate::Result;
 
 impl Shm {
@@ -54,15 +56,11 @@ impl Shm {
         self.buffers.taken.resize_with(BUFFERS, || None);
         assert!(self.buffers.taken[index].is_none(), "the buffer is in use");
         let taken = self.members(index, group)?;
-        let non_temporal_from = match self.cores.near {
-            true => usize::MAX,
-            false => self.cores.non_temporal_from,
-        };
         let buffer = CollectiveBuffer::new(
             taken.members.clone(),
             taken.me,
             first_round,
-            non_temporal_from,
+            CacheDistance::new(self.cores.near, self.cores.non_temporal_from),
             taken.memory.clone(),
         );
         self.buffers.taken[index] = Some(taken);

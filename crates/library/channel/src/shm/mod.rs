@@ -10,6 +10,7 @@
 mod affinity;
 mod buffer_pool;
 mod cache_distance;
+mod collective_area;
 pub mod collective_buffer;
 mod direct_copy;
 mod exposures;
@@ -212,13 +213,13 @@ impl Shm {
     pub(crate) fn stores(&mut self, peer: usize, len: usize) -> BodyStores {
         let Some(Some(to)) = self.outbound.get_mut(peer) else {
             let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
-            return BodyStores::non_temporal_from(first.non_temporal_from());
+            return first.stores();
         };
         if len >= ASKED {
             to.reach.check(|| to.ring.tail_has_changed());
         }
         let non_temporal_from = to.reach.non_temporal_from();
-        let stores = BodyStores::non_temporal_from(non_temporal_from);
+        let stores = to.reach.stores();
         match len >= non_temporal_from && to.ring.has_cell(len) {
             true => stores.through_cache(),
             false => stores,

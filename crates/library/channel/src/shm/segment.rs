@@ -17,7 +17,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use super::affinity::Affinity;
-use super::collective_buffer::{self, AREA, BUFFERS};
+use super::collective_area::AREA;
+use super::collective_buffer::{self, BUFFERS};
 use super::exposures::Table;
 use super::shared_ring::{CELLS_ROOM, CellMemory, PAGE, RING_ROOM, Shape, SharedRing};
 use crate::cells::Half;

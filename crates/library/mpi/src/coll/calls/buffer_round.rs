@@ -6,7 +6,7 @@
 //! each other deadlock, as they would over messages.
 
 use channel::collective_buffer::{CollectiveBuffer, MOST_BYTES, NOTES, Round, Wake};
-use datatype::{Buffer, Direction};
+use datatype::Buffer;
 
 use super::blocks::Blocks;
 use crate::algorithms::Collective;
@@ -170,15 +170,8 @@ impl CallRound<'_> {
     /// Publishes these buffers, one after the other, as [`publish`](Self::publish) does.
     #[inline(always)]
     pub(super) fn publish_in_order(&mut self, buffers: impl Iterator<Item = Buffer>) -> bool {
-        self.round
-            .publish_with(self.noted.note(), self.len(), |room| {
-                let mut rest = room;
-                for buffer in buffers {
-                    let (place, after) = rest.split_at_mut(buffer.len().min(rest.len()));
-                    buffer.hand_over(Direction::Forward, 0, place);
-                    rest = after;
-                }
-            })
+        let len = self.len();
+        self.round.publish_in_order(self.noted.note(), buffers, len)
     }
 
     /// The index of this rank's block among the blocks that another member has published.
@@ -199,6 +192,22 @@ impl CallRound<'_> {
             return Err(mismatch(member, theirs, noted));
         }
         Ok(Some(published.bytes(noted.len)))
+    }
+
+    /// Copies the vector of a member, from byte `at` on, to `to`. False: the member has not published
+    /// it yet. An error if it made another call.
+    #[inline(always)]
+    pub(super) fn copy(&mut self, member: usize, at: usize, to: &Buffer) -> Result<bool> {
+        let noted = self.noted;
+        let Some(published) = self.round.published(member) else {
+            return Ok(false);
+        };
+        let theirs = published.note();
+        if theirs != noted.note() {
+            return Err(mismatch(member, theirs, noted));
+        }
+        published.copy_to(to, at, noted.len);
+        Ok(true)
     }
 
     /// The vectors of two members, as [`vector`](Self::vector) returns one.

@@ -74,10 +74,9 @@ impl Step for Spread<'_> {
             }
             return Ok(published);
         }
-        let Some(bytes) = round.vector(self.root)? else {
+        if !round.copy(self.root, 0, self.message)? {
             return Ok(false);
-        };
-        self.message.unpack(0, bytes);
+        }
         round.end(Wake::Member(self.root));
         Ok(true)
     }
@@ -165,18 +164,14 @@ impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, 
             Data::Each(_) => round.block_in(member),
             _ => 0,
         };
-        let Some(bytes) = round.vector(member)? else {
-            return Ok(false);
-        };
         match gets {
-            Data::One(Some(block)) => _ = block.unpack(0, &bytes[before * block.len()..]),
+            Data::One(Some(block)) => round.copy(member, before * block.len(), block),
             Data::Each(Some(all)) if member != me => {
                 let block = all.part(member);
-                block.unpack(0, &bytes[before * block.len()..]);
+                round.copy(member, before * block.len(), &block)
             }
-            _ => {}
+            _ => Ok(round.vector(member)?.is_some()),
         }
-        Ok(true)
     }
 }
 
@@ -224,10 +219,10 @@ impl Step for MoveOf {
         }
         while self.left > 0 {
             let block = &self.take[self.left - 1];
-            let Some(bytes) = round.vector(self.of.start + self.left - 1)? else {
+            let member = self.of.start + self.left - 1;
+            if !round.copy(member, self.place * block.len(), block)? {
                 return Ok(false);
-            };
-            block.unpack(0, &bytes[self.place * block.len()..]);
+            }
             self.left -= 1;
         }
         round.end(Wake::Nobody);
