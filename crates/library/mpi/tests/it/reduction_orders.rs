@@ -54,9 +54,11 @@ fn number(random: &mut Random, size: usize) -> Vec<u8> {
     }
 }
 
-/// Contributions by rank and type, which all cases share.
-static CONTRIBUTIONS: LazyLock<Mutex<HashMap<(usize, usize), Arc<Vec<u8>>>>> =
-    LazyLock::new(Mutex::default);
+/// Contributions by rank and type.
+type Contributions = HashMap<(usize, usize), Arc<Vec<u8>>>;
+
+/// Contributions, which all cases share.
+static CONTRIBUTIONS: LazyLock<Mutex<Contributions>> = LazyLock::new(Mutex::default);
 
 /// The contribution of a rank, of the type with this number: numbers of all magnitudes.
 fn numbers(rank: usize, count: usize, ty: usize) -> Vec<u8> {
