@@ -4,8 +4,8 @@
 //! that is written next. Between cores with a common cache a core writes slowly to lines that the
 //! other one has read, as long as they are in that core's second-level cache. So the vectors lie
 //! one after another in all of the memory, which exceeds such a cache, once some of them have been
-//! published. (64 KiB, near cores: 7.6 µs in 512 KiB of memory, 2.3 in 2 MiB; the pages take 1.1 ms,
-//! once. Between far cores, non-temporal stores take 3.5 µs in both.)
+//! published. (64 KiB, near cores: 7.6 µs in 512 KiB of memory, 2.3 in 2 MiB; the pages take
+//! 1.1 ms, once. Between far cores, non-temporal stores take 3.5 µs in both.)
 
 use crate::doorbell::Doorbell;
 use crate::sync::AtomicU64;
@@ -20,8 +20,8 @@ pub(super) const SHORT: usize = 952;
 const LONG: usize = 2 << 20;
 /// Number of places that long vectors take in turn at first.
 const PLACES: usize = 8;
-/// Bytes of vectors of [`GAINS`] or more after which vectors walk through all of the memory: so many
-/// that the first contest between data paths, after 64 calls, times the walk.
+/// Bytes of vectors of [`GAINS`] or more after which vectors walk through all of the memory: so
+/// many that the first contest between data paths, after 64 calls, times the walk.
 const PAYS: usize = 64 * GAINS;
 /// The shortest vector that gains by more memory, in bytes.
 const GAINS: usize = 8 << 10;
@@ -182,8 +182,9 @@ impl Member {
         unsafe { &*self.doorbell }.ring();
     }
 
-    /// Gives pages to all long vectors of this rank by one call, so that the next vectors are as fast
-    /// as all later ones. A kernel that cannot do that leaves them to faults, which take as long.
+    /// Gives pages to all long vectors of this rank by one call, so that the next vectors are as
+    /// fast as all later ones. A kernel that cannot do that leaves them to faults, which take as
+    /// long.
     #[cold]
     fn populate(&self) {
         #[cfg(not(miri))]
@@ -221,14 +222,17 @@ impl Place {
 }
 
 /// The places that a member of a pair may write to, while its core is near that of the other. A
-/// core writes fast to lines that it has read last, so a vector goes to the place that this member
-/// has read last, and gives that place to its reader. Where vectors go in one direction only, the
+/// core writes fast to lines that it has read, so a vector goes to a place that this member has
+/// read, and its reader owns that place from then on. Where vectors go in one direction only, the
 /// places are soon given away, and vectors take positions.
+///
+/// The member that has published a vector may read it, too, until it ends its round: only its next
+/// vector shows that it has.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     free: [Place; 2 * PLACES_EACH],
     count: usize,
-    /// The place that was read last, and the round of the read, during which it is not free.
+    /// The place that was read last, and the round of the read.
     read: Option<(u64, Place)>,
 }
 
@@ -244,27 +248,22 @@ impl Places {
         }
     }
 
-    /// Records that this member reads a vector in a place in `round`.
+    /// Records that this member reads a vector in a place in `round`. That frees the place that it
+    /// has read before.
     pub(super) fn read(&mut self, round: u64, place: Place) {
-        self.settle(round);
+        if let Some((_, before)) = self.read.take_if(|(before, _)| *before < round)
+            && let Some(free) = self.free.get_mut(self.count)
+        {
+            *free = before;
+            self.count += 1;
+        }
         self.read = Some((round, place));
     }
 
-    /// The place of a vector that this member publishes in `round`.
-    pub(super) fn next(&mut self, round: u64) -> Option<Place> {
-        self.settle(round);
+    /// The place of a vector that this member publishes; `None` if it has none.
+    pub(super) fn next(&mut self) -> Option<Place> {
         self.count = self.count.checked_sub(1)?;
         Some(self.free[self.count])
-    }
-
-    /// Frees the place that was read before `round`.
-    fn settle(&mut self, round: u64) {
-        if let Some((_, place)) = self.read.take_if(|(before, _)| *before < round)
-            && let Some(free) = self.free.get_mut(self.count)
-        {
-            *free = place;
-            self.count += 1;
-        }
     }
 }
 

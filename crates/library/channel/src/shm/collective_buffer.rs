@@ -14,11 +14,15 @@
 //!   flag;
 //! - the numbers of rounds only grow, whatever group uses a buffer.
 
+mod published;
+
 use std::cell::Cell;
 use std::sync::Arc;
 
 use datatype::Buffer;
 use datatype::double::{Primitive, spend};
+
+pub use published::Published;
 
 use super::cache_distance::{ASKED, CacheDistance};
 pub use super::collective_area::MOST_BYTES;
@@ -239,7 +243,7 @@ impl CollectiveBuffer {
         let (is_near, own) = (self.reach.is_near(), &self.members[self.me]);
         if self.members.len() == 2
             && is_near
-            && let Some(place) = self.places.get_mut().next(round)
+            && let Some(place) = self.places.get_mut().next()
         {
             // SAFETY: this rank's slot; all members have ended the previous round in it, and none
             // reads it in this round before the flag is set.
@@ -386,8 +390,8 @@ impl Round<'_> {
         let buffer = &mut *self.buffer;
         if len > SHORT {
             let room = buffer.place(round, len);
-            // SAFETY: nobody reads there: places of a pair are read before they are used again, others
-            // are used again only after all rounds in a slot.
+            // SAFETY: nobody reads there: both members of a pair have done so before a place is
+            // free, and other memory is used again only after all rounds in a slot.
             let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
             fill(buffer.reach.stores(), room);
         } else if len > 0 {
@@ -468,50 +472,6 @@ impl Round<'_> {
             Wake::Member(member) => buffer.members[member].ring(),
             Wake::Everybody => buffer.ring_others(),
         }
-    }
-}
-
-/// A vector that a member has published in the current round of this rank.
-pub struct Published<'a> {
-    buffer: &'a CollectiveBuffer,
-    member: usize,
-    round: u64,
-    note: u32,
-}
-
-impl<'a> Published<'a> {
-    /// The note that the member published with its vector.
-    #[inline(always)]
-    pub fn note(&self) -> u32 {
-        self.note
-    }
-
-    /// Copies the vector, of `len` bytes, from byte `at` on to `to`. If the member published another
-    /// number of bytes, their values are arbitrary.
-    #[inline(always)]
-    pub fn copy_to(self, to: &Buffer, at: usize, len: usize) {
-        let reach = &self.buffer.reach;
-        let bytes = &self.bytes(len)[at..];
-        if len <= SHORT {
-            to.unpack(0, bytes);
-        } else {
-            let count = to.len().min(bytes.len());
-            reach.stores().copy_long_out(to, &bytes[..count]);
-        }
-    }
-
-    /// The first `len` bytes of the vector. If the member published another number of bytes, their
-    /// values are arbitrary.
-    #[inline(always)]
-    pub fn bytes(self, len: usize) -> &'a [u8] {
-        let vector = match len {
-            0..=SHORT => self.buffer.members[self.member].short(self.round),
-            _ => self.buffer.long_vector(self.member, self.round, len),
-        };
-        // SAFETY: within an area. The member has set this round's flag, and the memory is written
-        // again only after this rank has ended the round, for which it needs the `Round` that `'a`
-        // borrows.
-        unsafe { std::slice::from_raw_parts(vector, len) }
     }
 }
 

@@ -138,8 +138,8 @@ impl Links {
         }
     }
 
-    /// The longest piece that an idle card may be given on `link`, in bytes: what the horizon of its
-    /// slot holds, and at least the shortest piece.
+    /// The longest piece that an idle card may be given on `link`, in bytes: what the horizon of
+    /// its slot holds, and at least the shortest piece.
     pub(super) fn longest_piece(&self, link: usize) -> u64 {
         let slot = self.all[link].slot;
         let horizon = slot.map_or(u64::MAX, |slot| self.slots[slot].horizon(&self.all));

@@ -194,8 +194,8 @@ impl CallRound<'_> {
         Ok(Some(published.bytes(noted.len)))
     }
 
-    /// Copies the vector of a member, from byte `at` on, to `to`. False: the member has not published
-    /// it yet. An error if it made another call.
+    /// Copies the vector of a member, from byte `at` on, to `to`. False: the member has not
+    /// published it yet. An error if it made another call.
     #[inline(always)]
     pub(super) fn copy(&mut self, member: usize, at: usize, to: &Buffer) -> Result<bool> {
         let noted = self.noted;
