@@ -5,7 +5,7 @@
 //! writer of it. The area holds the last round that the rank has ended, and a few slots that
 //! successive rounds use cyclically. A slot holds a flag, which contains the round's number and a
 //! note, and a vector; vectors too long for a slot have memory of their own
-//! ([`super::collective_area`]). The group and its first round are agreed elsewhere
+//! ([`super::collective_vectors`]). The group and its first round are agreed elsewhere
 //! ([`super::buffer_pool`]).
 //!
 //! Invariants:
@@ -14,19 +14,17 @@
 //!   flag;
 //! - the numbers of rounds only grow, whatever group uses a buffer.
 
-mod published;
-
 use std::cell::Cell;
 use std::sync::Arc;
 
 use datatype::Buffer;
 use datatype::double::{Primitive, spend};
 
-pub use published::Published;
-
 use super::cache_distance::{ASKED, CacheDistance};
 pub use super::collective_area::MOST_BYTES;
-use super::collective_area::{AREA, Member, Place, Places, Positions, SHORT, SLOTS};
+use super::collective_area::{AREA, Member, SHORT, SLOTS};
+pub use super::collective_vectors::Published;
+use super::collective_vectors::Vectors;
 use crate::BodyStores;
 use crate::sync::Ordering;
 
@@ -77,12 +75,8 @@ pub struct CollectiveBuffer {
     unseen: usize,
     /// True if the members have agreed that each of them has a core.
     pub core_each: bool,
-    /// Positions of this rank's long vectors.
-    positions: Positions,
-    /// The places that this rank may write to, if there are two members.
-    places: Cell<Places>,
-    /// The cache distance of the other members, one of which is measured at a time.
-    reach: CacheDistance,
+    /// The memory of the members' vectors.
+    vectors: Vectors,
     /// The latest end of a round that this rank has read in another member's area.
     latest_end: Cell<u64>,
     /// The event that the last unsuccessful step waits for.
@@ -131,11 +125,9 @@ impl CollectiveBuffer {
             all_done: first - 1,
             published: false,
             unseen: members.len(),
-            members,
             core_each: false,
-            positions: Positions::new(),
-            places: Cell::new(Places::of(me)),
-            reach,
+            vectors: Vectors::new(members.clone(), me, reach),
+            members,
             latest_end: Cell::new(first - 1),
             missing: Missing::Nothing,
             looks: Cell::new(0),
@@ -223,7 +215,8 @@ impl CollectiveBuffer {
         let known = self.latest_end.get();
         let (members, latest) = (&self.members, &self.latest_end);
         // A line with a later end than any known was written after the last read of it.
-        self.reach
+        self.vectors
+            .reach
             .check(|| last_end(&members[member], latest) > known);
     }
 
@@ -235,41 +228,6 @@ impl CollectiveBuffer {
                 peer.ring();
             }
         }
-    }
-
-    /// The memory for a long vector of `len` bytes that this rank publishes in `round`.
-    #[inline(never)]
-    fn place(&mut self, round: u64, len: usize) -> *mut u8 {
-        let (is_near, own) = (self.reach.is_near(), &self.members[self.me]);
-        if self.members.len() == 2
-            && is_near
-            && let Some(place) = self.places.get_mut().next()
-        {
-            // SAFETY: this rank's slot; all members have ended the previous round in it, and none
-            // reads it in this round before the flag is set.
-            unsafe { own.set_position(round, place.word()) };
-            return self.members[place.owner()].at(place);
-        }
-        // SAFETY: as above.
-        unsafe { own.place(round, len, (&mut self.positions, is_near)) }
-    }
-
-    /// The memory of the long vector of `len` bytes that a member has published in `round`.
-    #[inline(never)]
-    fn long_vector(&self, member: usize, round: u64, len: usize) -> *mut u8 {
-        assert!(len <= MOST_BYTES);
-        // SAFETY: the caller has seen the flag of this round, which the slot keeps until this rank
-        // has ended the round.
-        let word = unsafe { self.members[member].position(round) };
-        let Some(place) = Place::of(word) else {
-            return self.members[member].published(word, len);
-        };
-        if member != self.me {
-            let mut places = self.places.get();
-            places.read(round, place);
-            self.places.set(places);
-        }
-        self.members[place.owner() % self.members.len()].at(place)
     }
 
     /// True if every other member is known to have published in the current round, and therefore to
@@ -389,11 +347,11 @@ impl Round<'_> {
         self.buffer.published = true;
         let buffer = &mut *self.buffer;
         if len > SHORT {
-            let room = buffer.place(round, len);
+            let room = buffer.vectors.place(round, len);
             // SAFETY: nobody reads there: both members of a pair have done so before a place is
             // free, and other memory is used again only after all rounds in a slot.
             let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
-            fill(buffer.reach.stores(), room);
+            fill(buffer.vectors.reach.stores(), room);
         } else if len > 0 {
             let room = buffer.members[buffer.me].short(round);
             // SAFETY: within the slot, which this rank may write, as above.
@@ -447,7 +405,7 @@ impl Round<'_> {
     #[inline(always)]
     fn seen(&self, member: usize, note: u32) -> Published<'_> {
         Published {
-            buffer: self.buffer,
+            vectors: &self.buffer.vectors,
             member,
             round: self.number(),
             note,

@@ -37,7 +37,8 @@ fn vectors_of_all_lengths_are_read_as_they_were_published() {
     let lengths = [0, 1, 8, SHORT - 1, SHORT, SHORT + 1, 4096, MOST_BYTES];
     for near in [true, false] {
         let mut all = buffers(2);
-        all.iter_mut().for_each(|buffer| buffer.reach = reach(near));
+        all.iter_mut()
+            .for_each(|buffer| buffer.vectors.reach = reach(near));
         for (number, len) in lengths.into_iter().enumerate() {
             let note = NOTES - 1 - number as u32;
             let mut sent: Vec<u8> = (0..len).map(|at| (at % 251 + number) as u8).collect();

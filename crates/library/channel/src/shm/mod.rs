@@ -12,6 +12,7 @@ mod buffer_pool;
 mod cache_distance;
 mod collective_area;
 pub mod collective_buffer;
+mod collective_vectors;
 mod direct_copy;
 mod exposures;
 mod group_buffers;
