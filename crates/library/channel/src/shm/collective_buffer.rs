@@ -336,9 +336,6 @@ impl Round<'_> {
             return true;
         }
         let round = self.number();
-        if len >= ASKED {
-            self.buffer.measure();
-        }
         if round > self.buffer.all_done + ROUNDS_AHEAD && !self.buffer.has_slot(round) {
             return false;
         }
@@ -347,6 +344,9 @@ impl Round<'_> {
         self.buffer.published = true;
         let buffer = &mut *self.buffer;
         if len > SHORT {
+            if len >= ASKED {
+                buffer.measure();
+            }
             let room = buffer.vectors.place(round, len);
             // SAFETY: nobody reads there: both members of a pair have done so before a place is
             // free, and other memory is used again only after all rounds in a slot.
@@ -406,7 +406,8 @@ impl Round<'_> {
     fn seen(&self, member: usize, note: u32) -> Published<'_> {
         Published {
             vectors: &self.buffer.vectors,
-            member,
+            member: &self.buffer.members[member],
+            at: member,
             round: self.number(),
             note,
         }

@@ -72,7 +72,9 @@ impl Vectors {
 /// A vector that a member has published in the current round of this rank.
 pub struct Published<'a> {
     pub(super) vectors: &'a Vectors,
-    pub(super) member: usize,
+    /// The member, and its number.
+    pub(super) member: &'a Member,
+    pub(super) at: usize,
     pub(super) round: u64,
     pub(super) note: u32,
 }
@@ -103,8 +105,8 @@ impl<'a> Published<'a> {
     #[inline(always)]
     pub fn bytes(self, len: usize) -> &'a [u8] {
         let vector = match len {
-            0..=SHORT => self.vectors.members[self.member].short(self.round),
-            _ => self.vectors.long(self.member, self.round, len),
+            0..=SHORT => self.member.short(self.round),
+            _ => self.vectors.long(self.at, self.round, len),
         };
         // SAFETY: within an area. The member has set this round's flag, and the memory is written
         // again only after this rank has ended the round, for which it needs the `Round` that `'a`
