@@ -175,7 +175,7 @@ def report(world):
 
 
 def stuck(world):
-    with start(world, *STAND_IN, "init", "recv=0 tag=9", options=("--report-stuck", "0.2")) as job:
+    with start(world, *STAND_IN, "init", "recv=0 tag=9", options=("--report-stuck", "1")) as job:
         job.wait_for("the report", lambda: re.search(r"no rank made progress for .*\n +0-3: MPI_Recv from 0 tag 9", job.err))
         job.process.terminate()
         expect(job, 143, seconds=3)

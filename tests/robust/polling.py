@@ -77,17 +77,20 @@ static void compute(int amount) {
 }
 int main(int argc, char **argv) {
     int rank, slow = 0;
-    double own = 0, sum, start;
+    double own = 0, sum, start, least = 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int round = 0; round < 4; round++) {
+    for (int round = 0; round < 16; round++) {
         start = MPI_Wtime();
         for (int leg = 0; leg < 2 && rank < 2; leg++) {
             if (leg == rank) MPI_Send(&own, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD);
             else MPI_Recv(&sum, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
-        slow = MPI_Wtime() - start > 8e-6;
+        start = MPI_Wtime() - start;
+        if (start < least) least = start;
     }
+    /* The least of them: a rank may be interrupted in one. */
+    slow = least > 8e-6;
     MPI_Bcast(&slow, 1, MPI_INT, 0, MPI_COMM_WORLD);
     for (int step = 0; step < 30; step++) {
         compute(30000);
