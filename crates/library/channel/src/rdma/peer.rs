@@ -28,8 +28,8 @@ pub(super) struct Connections {
     pub polled: PolledCompletions,
 }
 
-/// What a function needs that handles one peer: the endpoint, and the rank's shared state, borrowed
-/// separately.
+/// The state for functions that handle one peer: its endpoint, and the rank's shared state,
+/// borrowed separately.
 pub(super) struct Peer<'a> {
     pub rank: usize,
     pub endpoint: &'a mut Endpoint,

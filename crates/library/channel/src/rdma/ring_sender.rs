@@ -68,7 +68,7 @@ struct HeadPointer {
     at: usize,
 }
 
-/// What a caller must know of a slot that has just been posted.
+/// A slot that has just been posted, as its caller needs it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PostedSlot {
     /// True if the slot is the last one of its size class.

@@ -26,7 +26,7 @@ pub struct RemoteLeader {
     pub tag: i32,
 }
 
-/// What the leader of a group has learned about the new intercommunicator, for the group's members.
+/// The facts of a new intercommunicator that the leader of a group passes to its members.
 #[derive(Clone, PartialEq, Debug)]
 struct Found {
     context: u64,

@@ -1,4 +1,4 @@
-//! What this rank's own sends of medium length cost it while messages come from others.
+//! The cost of this rank's own sends of medium length while messages arrive from others.
 //!
 //! A message in packets costs its sender a copy. With messages in one direction that copy overlaps
 //! with the receiver's. With messages in both, a rank copies for its own sends what it could
