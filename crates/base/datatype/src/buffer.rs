@@ -7,7 +7,7 @@ mod one;
 mod segments;
 
 use crate::double::{Primitive, has_copied};
-use crate::memcpy::{Direction, LINE, copy, fetch, hand_over, hand_over_by_call, stream};
+use crate::memcpy::{Direction, HandOver, LINE, copy, fetch, hand_over, hand_over_by_call, stream};
 use crate::pack::{Pack, Unpack};
 use crate::spread::Spread;
 use crate::types::Type;
@@ -132,17 +132,17 @@ impl Buffer {
         )
     }
 
-    /// Copies data like [`Buffer::pack`], to memory that another core reads next. `direction`
-    /// applies if the data are copied by vectors.
+    /// Copies data like [`Buffer::pack`], to memory that another core reads next. `how` applies to
+    /// a single run.
     #[inline(always)]
-    pub fn hand_over(&self, direction: Direction, position: usize, out: &mut [u8]) -> usize {
+    pub fn hand_over(&self, how: HandOver, position: usize, out: &mut [u8]) -> usize {
         self.pack_by(
             position,
             out,
             #[inline(always)]
             |from, to, count| {
                 // SAFETY: both have `count` bytes, apart.
-                unsafe { hand_over(direction, from, to, count) }
+                unsafe { hand_over(how, from, to, count) }
             },
         )
     }

@@ -62,7 +62,7 @@ pub use elements::Elements;
 pub use envelope::{Contents, Envelope};
 pub use error::{Error, Result};
 pub use f90::{Kind, UNDEFINED};
-pub use memcpy::{Direction, string_moves_start_fast};
+pub use memcpy::{Direction, HANDED_OVER_BY_VECTORS, HandOver, string_moves_start_fast};
 pub use op::Op;
 pub use predefined::{Class, Predefined};
 pub use runs::RunOrder;

@@ -19,10 +19,9 @@ pub(crate) const LINE: usize = 64;
 #[cfg(any(test, target_arch = "x86_64"))]
 const BY_VECTORS: usize = 32 << 10;
 
-/// The longest run that is written by vectors for another core, in bytes, if string moves start
-/// fast.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-const HANDED_OVER_BY_VECTORS: usize = 2 << 10;
+/// The longest run that is always written by vectors for another core, in bytes. Above it string
+/// moves are an alternative, if the processor starts them fast.
+pub const HANDED_OVER_BY_VECTORS: usize = 2 << 10;
 
 /// The longest run that is fetched by vectors, in bytes, if string moves start fast. (On one core
 /// of an AMD Zen 5, 16 KiB took a quarter less time by vectors than by a string move, and 32 KiB a
@@ -182,20 +181,37 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
     }
 }
 
-/// `copy_nonoverlapping` to memory that another core reads next. `direction` applies if vectors
-/// copy it.
+/// The instructions that write runs to memory that another core reads next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandOver {
+    /// The direction, if vectors copy the run.
+    pub direction: Direction,
+    /// True if a string move copies a run of more than [`HANDED_OVER_BY_VECTORS`] bytes, on
+    /// processors that start it fast.
+    pub by_strings: bool,
+}
+
+impl HandOver {
+    /// Vectors forward for short runs, string moves for long ones.
+    pub const USUAL: HandOver = HandOver {
+        direction: Direction::Forward,
+        by_strings: true,
+    };
+}
+
+/// `copy_nonoverlapping` to memory that another core reads next.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
 #[inline(always)]
-pub(crate) unsafe fn hand_over(direction: Direction, from: *const u8, to: *mut u8, len: usize) {
+pub(crate) unsafe fn hand_over(how: HandOver, from: *const u8, to: *mut u8, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if len > HANDED_OVER_BY_VECTORS && string_moves_start_fast() {
+    if len > HANDED_OVER_BY_VECTORS && how.by_strings && string_moves_start_fast() {
         // SAFETY: as the caller promises.
         return unsafe { move_string(from, to, len) };
     }
     // SAFETY: as the caller promises.
-    unsafe { copy(direction, from, to, len) };
+    unsafe { copy(how.direction, from, to, len) };
 }
 
 /// [`hand_over`] that is not inlined: its caller copies 8 bytes inline, and that code must stay
@@ -206,7 +222,7 @@ pub(crate) unsafe fn hand_over(direction: Direction, from: *const u8, to: *mut u
 #[inline(never)]
 pub(crate) unsafe fn hand_over_by_call(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: as the caller promises.
-    unsafe { hand_over(Direction::Forward, from, to, len) };
+    unsafe { hand_over(HandOver::USUAL, from, to, len) };
 }
 
 /// `copy_nonoverlapping` from memory that another core may have written.
@@ -485,7 +501,7 @@ mod tests {
                     unsafe {
                         match way {
                             Way::Copy(direction) => copy(direction, source, target, len),
-                            Way::HandOver => hand_over(Direction::Forward, source, target, len),
+                            Way::HandOver => hand_over(HandOver::USUAL, source, target, len),
                             Way::Fetch => fetch(source, target, len),
                             Way::Stream => stream(source, target, len),
                         }

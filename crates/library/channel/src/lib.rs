@@ -69,6 +69,8 @@ mod shared_memory;
 mod shm;
 #[cfg(not(loom))]
 mod short_path;
+#[cfg(not(loom))]
+mod string_moves;
 mod stripe_lock;
 #[cfg(not(loom))]
 mod transports;
@@ -87,7 +89,7 @@ mod loom_tests;
 mod suite;
 
 #[cfg(not(loom))]
-pub use body::BodyStores;
+pub use body::{ALIKE_UP_TO, BodyStores};
 #[cfg(not(loom))]
 pub use build::{Peers, RankNode, Settings};
 #[cfg(not(loom))]

@@ -4,7 +4,7 @@
 use crate::body::BodyStores;
 use crate::transports::each;
 use crate::waitable::Waitable;
-use crate::{First, Head, Result, Router};
+use crate::{First, Head, Put, Result, Router};
 
 /// Faster alternatives to operations of [`Transport`](crate::Transport): a caller could do without
 /// each of them.
@@ -25,6 +25,10 @@ pub trait ShortPath {
 
     /// The kind of stores for the next body to `peer`, which has `len` bytes.
     fn stores(&mut self, peer: usize, len: usize) -> BodyStores;
+
+    /// Takes the end of the put of a body to this peer, of this length, which began at the time that
+    /// [`BodyStores::begin`] returned.
+    fn stored(&mut self, to: (usize, usize), begun: Option<u64>, put: Put);
 }
 
 impl ShortPath for Router {
@@ -60,5 +64,23 @@ impl ShortPath for Router {
             Some(shm) => shm.stores(peer, len),
             None => BodyStores::CACHED,
         }
+    }
+
+    #[inline(always)]
+    fn stored(&mut self, to: (usize, usize), begun: Option<u64>, put: Put) {
+        if let Some(begun) = begun
+            && put != Put::Full
+        {
+            compared(self, to, begun);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn compared(router: &mut Router, (peer, len): (usize, usize), begun: u64) {
+    let ns = crate::now().saturating_sub(begun);
+    if let Some(shm) = router.shm_to_mut(peer) {
+        shm.compared(peer, len, ns);
     }
 }

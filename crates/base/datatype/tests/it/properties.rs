@@ -2,7 +2,7 @@
 //! segments, slices, copies, counting of elements.
 
 use crate::reference::{Recipe, Reference, recipe};
-use datatype::{Buffer, Class, Direction, Predefined, Type};
+use datatype::{Buffer, Class, Direction, HandOver, Predefined, Type};
 use proptest::prelude::*;
 
 /// Memory that holds some elements, and the offset in it of each byte of data.
@@ -256,6 +256,11 @@ fn long_lists_from_any_position() {
     }
 }
 
+const BACKWARD: HandOver = HandOver {
+    direction: Direction::Backward,
+    by_strings: true,
+};
+
 /// Packing past the cache or backward copies the same bytes, for every alignment and every length
 /// around the cache lines.
 #[test]
@@ -271,7 +276,7 @@ fn packing_past_the_cache_or_backward_is_packing() {
                 let out = &mut room[start..start + len];
                 let packed = match past_cache {
                     true => buffer.pack_past_cache(position, out),
-                    false => buffer.hand_over(Direction::Backward, position, out),
+                    false => buffer.hand_over(BACKWARD, position, out),
                 };
                 assert_eq!(packed, len);
                 assert_eq!(room[start..start + len], source[position..position + len]);
@@ -291,8 +296,5 @@ fn packing_past_the_cache_or_backward_is_packing() {
         }
     }
     assert_eq!(buffer.pack_past_cache(1990, &mut [0; 100]), 10);
-    assert_eq!(
-        buffer.hand_over(Direction::Backward, 1990, &mut [0; 100]),
-        10
-    );
+    assert_eq!(buffer.hand_over(BACKWARD, 1990, &mut [0; 100]), 10);
 }

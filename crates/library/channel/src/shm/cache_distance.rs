@@ -45,7 +45,8 @@ impl CacheDistance {
     pub(crate) fn new(near: bool, limit: usize) -> CacheDistance {
         CacheDistance {
             near,
-            limit,
+            // An odd number stands for a near peer.
+            limit: limit & !1,
             bodies_until_measured: AGAIN,
             long_until_measured: BETWEEN_LONG,
             otherwise: 0,

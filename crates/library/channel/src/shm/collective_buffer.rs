@@ -351,7 +351,13 @@ impl Round<'_> {
             // SAFETY: nobody reads there: both members of a pair have done so before a place is
             // free, and other memory is used again only after all rounds in a slot.
             let room = unsafe { std::slice::from_raw_parts_mut(room, len) };
-            fill(buffer.vectors.reach.stores(), room);
+            let Vectors { reach, moves, .. } = &mut buffer.vectors;
+            let stores = reach.stores().long(moves.next(len));
+            let begun = stores.begin();
+            fill(stores, room);
+            if let Some(begun) = begun {
+                moves.compared(len, crate::now().saturating_sub(begun));
+            }
         } else if len > 0 {
             let room = buffer.members[buffer.me].short(round);
             // SAFETY: within the slot, which this rank may write, as above.

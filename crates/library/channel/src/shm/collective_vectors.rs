@@ -8,6 +8,7 @@ use datatype::Buffer;
 
 use super::cache_distance::CacheDistance;
 use super::collective_area::{MOST_BYTES, Member, Place, Places, Positions, SHORT};
+use crate::string_moves::StringMoves;
 
 /// The memory of the vectors of a group.
 pub(super) struct Vectors {
@@ -20,6 +21,8 @@ pub(super) struct Vectors {
     places: Cell<Places>,
     /// The cache distance of the other members, one of which is measured at a time.
     pub(super) reach: CacheDistance,
+    /// The kind of copies for long vectors.
+    pub(super) moves: StringMoves,
 }
 
 impl Vectors {
@@ -30,6 +33,7 @@ impl Vectors {
             positions: Positions::new(),
             places: Cell::new(Places::of(me)),
             reach,
+            moves: StringMoves::new(),
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) use shared_ring::SharedRing;
 
 use datatype::double::{Primitive, spend};
 
-use crate::body::BodyStores;
+use crate::body::{ALIKE_UP_TO, BodyStores};
 use crate::cells::{self, Cells};
 use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
@@ -41,6 +41,7 @@ use crate::path_preference::PathPreference;
 use crate::piece_counter::PieceCounter;
 use crate::ring::{Receiver, Sender};
 use crate::run_list::LatestRuns;
+use crate::string_moves::StringMoves;
 use crate::sync::Ordering;
 use crate::waitable::{Waitable, Wakes};
 use crate::{
@@ -212,6 +213,35 @@ impl Shm {
     /// measures the cache distance to the peer.
     #[inline]
     pub(crate) fn stores(&mut self, peer: usize, len: usize) -> BodyStores {
+        match len > ALIKE_UP_TO {
+            true => self.long_stores(peer, len),
+            false => self.short_stores(peer, len),
+        }
+    }
+
+    /// The kind of stores for a body that string moves could write.
+    #[inline(never)]
+    fn long_stores(&mut self, peer: usize, len: usize) -> BodyStores {
+        let stores = self.short_stores(peer, len);
+        match self.outbound.get_mut(peer) {
+            Some(Some(to)) => stores.long(to.moves.next(len)),
+            _ => stores,
+        }
+    }
+
+    /// Takes the nanoseconds in which a body to `peer` was put, which a comparison needs.
+    #[cold]
+    pub(crate) fn compared(&mut self, peer: usize, len: usize, ns: u64) {
+        if let Some(to) = self.outbound(peer)
+            && len > ALIKE_UP_TO
+        {
+            to.moves.compared(len, ns);
+        }
+    }
+
+    /// The kind of stores for a body, in which string moves write long bodies.
+    #[inline]
+    fn short_stores(&mut self, peer: usize, len: usize) -> BodyStores {
         let Some(Some(to)) = self.outbound.get_mut(peer) else {
             let first = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
             return first.stores();
@@ -305,7 +335,12 @@ impl Shm {
         arrivals.fetch_add(1, Ordering::AcqRel);
         let bell = segment.bell(to);
         let reach = CacheDistance::new(self.cores.near, self.cores.non_temporal_from);
-        self.outbound[peer] = Some(Box::new(Outbound { ring, bell, reach }));
+        self.outbound[peer] = Some(Box::new(Outbound {
+            ring,
+            bell,
+            reach,
+            moves: StringMoves::new(),
+        }));
         Ok(())
     }
 }

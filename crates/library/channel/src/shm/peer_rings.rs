@@ -7,6 +7,7 @@ use super::shared_ring::SharedRing;
 use crate::cells::Cells;
 use crate::doorbell::Bell;
 use crate::ring::{Bad, Heard, Receiver, Sender};
+use crate::string_moves::StringMoves;
 use crate::{Error, Head, More, Put, Result};
 
 /// The greatest number of packets that one poll consumes from one ring.
@@ -19,6 +20,8 @@ pub(crate) struct Outbound {
     pub(super) ring: Sender<SharedRing>,
     pub(super) bell: Bell,
     pub(super) reach: CacheDistance,
+    /// The kind of copies for long bodies.
+    pub(super) moves: StringMoves,
 }
 
 impl Outbound {

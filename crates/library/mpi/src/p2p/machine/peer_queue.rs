@@ -260,9 +260,11 @@ fn put_piece(
         0 => in_runs(head, send.runs),
         _ => head,
     };
+    let begun = stores.begin();
     let put = router.put(peer, head, piece, |room| {
         stores.fill(&send.buffer, *position, room)
     })?;
+    router.stored((peer, piece), begun, put);
     let is_last = piece == left;
     if put != Put::Full {
         *position += piece;
@@ -286,9 +288,11 @@ fn put_message(
     let (buffer, envelope) = (&send.buffer, send.envelope);
     let stores = router.stores(peer, buffer.len());
     let head = copied_out(envelope.encode(), stores.copy_out());
+    let begun = stores.begin();
     let put = router.put(peer, head, buffer.len(), |room| {
         stores.fill(buffer, 0, room)
     })?;
+    router.stored((peer, buffer.len()), begun, put);
     if put != Put::Full && envelope.kind == Kind::Eager(Eager::Whole) {
         source.sent(request, put);
     }

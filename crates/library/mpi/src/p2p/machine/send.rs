@@ -1,6 +1,6 @@
 //! The start of sends.
 
-use channel::{Put, Router, ShortPath, Transport};
+use channel::{ALIKE_UP_TO, BodyStores, Put, Router, ShortPath, Transport};
 use datatype::Buffer;
 
 use super::Messages;
@@ -333,7 +333,30 @@ impl Messages {
 /// Puts a whole message of at least [`NOT_SHORT`] bytes.
 #[inline(never)]
 fn put_long(router: &mut Router, key: &Key, buffer: &Buffer, peer: usize) -> Result<Put> {
+    match buffer.len() > ALIKE_UP_TO {
+        true => put_longer(router, key, buffer, peer),
+        false => put_by(router.stores(peer, buffer.len()), router, key, buffer, peer),
+    }
+}
+
+/// Puts a whole message for which several kinds of stores are compared.
+#[inline(never)]
+fn put_longer(router: &mut Router, key: &Key, buffer: &Buffer, peer: usize) -> Result<Put> {
     let stores = router.stores(peer, buffer.len());
+    let begun = stores.begin();
+    let put = put_by(stores, router, key, buffer, peer)?;
+    router.stored((peer, buffer.len()), begun, put);
+    Ok(put)
+}
+
+#[inline(always)]
+fn put_by(
+    stores: BodyStores,
+    router: &mut Router,
+    key: &Key,
+    buffer: &Buffer,
+    peer: usize,
+) -> Result<Put> {
     Ok(router.put(
         peer,
         copied_out(Envelope::whole(key), stores.copy_out()),

@@ -58,9 +58,11 @@ impl Streams {
             let piece = left.min(router.piece(peer));
             let head = Control::about(Rendezvous::Data, stream.receive).encode();
             let stores = router.stores(peer, piece);
+            let begun = stores.begin();
             let put = router.put(peer, head, piece, |room| {
                 stores.fill(&send.buffer, stream.position, room)
             })?;
+            router.stored((peer, piece), begun, put);
             if put == Put::Full {
                 return Ok(());
             }
