@@ -75,12 +75,13 @@ fn main() {
 struct Stages {
     started: Cell<f64>,
     connected: Cell<f64>,
-    /// The number of ranks that have passed the end of the second stage.
+    /// The number of records that have counted for the end of the second stage.
     ranks: Cell<usize>,
 }
 
 impl Stages {
-    /// Records that a rank has done an allreduce or a step. Only the first of each rank counts.
+    /// Records that a rank has done an allreduce or a step. As many records count as there are
+    /// ranks, which stay close together because they all take part in the allreduce.
     fn connected(&self, rank: &Rank) {
         if self.ranks.get() < rank.size() {
             self.ranks.set(self.ranks.get() + 1);
