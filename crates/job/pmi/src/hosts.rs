@@ -5,24 +5,25 @@
 //! order of their first ranks.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::{Error, HOSTS};
 
-/// The placement of a job: the host of each rank.
+/// The placement of a job: the host of each rank. Clones share their memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
-    of: Vec<u32>,
+    of: Arc<Vec<u32>>,
 }
 
 impl Hosts {
     /// Places all ranks on one host.
     pub fn one(ranks: usize) -> Self {
-        Hosts { of: vec![0; ranks] }
+        Hosts::new(vec![0; ranks])
     }
 
     /// The placement with these host numbers, one for each rank.
     pub fn new(of: Vec<u32>) -> Self {
-        Hosts { of }
+        Hosts { of: Arc::new(of) }
     }
 
     /// Places the first `counts[0]` ranks on host 0, the next `counts[1]` on host 1, and so on. No
@@ -33,7 +34,7 @@ impl Hosts {
             .iter()
             .zip(0..)
             .flat_map(|(&count, host)| std::iter::repeat_n(host, count));
-        Hosts { of: runs.collect() }
+        Hosts::new(runs.collect())
     }
 
     /// Parses a placement of `ranks` ranks, in the text form of the job's variable.
@@ -42,7 +43,8 @@ impl Hosts {
             value: text.chars().take(200).collect(),
             why,
         };
-        let mut hosts = Hosts { of: Vec::new() };
+        let mut of = Vec::new();
+        let mut known = 0;
         for word in text.split(',') {
             let (host, count) = word.split_once('*').unwrap_or((word, "1"));
             let (host, count) = match (number(host), number(count)) {
@@ -53,29 +55,29 @@ impl Hosts {
                     )));
                 }
             };
-            let known = hosts.count() as u32;
             if host > known {
                 return Err(wrong(format!("host {host} comes before host {known}")));
             }
-            if count > ranks - hosts.of.len() {
+            known = known.max(host + 1);
+            if count > ranks - of.len() {
                 return Err(wrong(format!(
                     "it places more ranks than the {ranks} of the job"
                 )));
             }
-            hosts.of.extend(std::iter::repeat_n(host, count));
+            of.extend(std::iter::repeat_n(host, count));
         }
-        match hosts.of.len() == ranks {
-            true => Ok(hosts),
+        match of.len() == ranks {
+            true => Ok(Hosts::new(of)),
             false => Err(wrong(format!(
                 "it places {} ranks, and the job has {ranks}",
-                hosts.of.len()
+                of.len()
             ))),
         }
     }
 
     /// Places one more rank, on this host.
     pub fn add(&mut self, host: u32) {
-        self.of.push(host);
+        Arc::make_mut(&mut self.of).push(host);
     }
 
     /// The number of hosts.

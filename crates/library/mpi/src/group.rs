@@ -93,7 +93,7 @@ impl Members {
     }
 
     /// The world ranks of all members, in order.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         (0..self.len()).filter_map(|rank| self.world(rank))
     }
 

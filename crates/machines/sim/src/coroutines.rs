@@ -5,10 +5,10 @@ use std::io;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use crate::memory::{Memory, WorldMemory};
+use crate::stacks::StackPool;
 use crate::turn::{Baton, Turn};
 use crate::world::{Model, World};
 
@@ -48,10 +48,11 @@ pub fn run_then<M: Model + 'static, R: 'static, T>(
     let world_at = NonNull::from(&mut *world);
     let body = Rc::new(body);
     let after = Rc::new(Cell::new(None));
+    let stacks = StackPool::new(plan.ranks as usize, plan.stack)?;
     let mut ranks = Vec::new();
     for rank in 0..plan.ranks {
         let (body, after) = (body.clone(), after.clone());
-        let stack = DefaultStack::new(plan.stack)?;
+        let stack = stacks.stack(rank as usize);
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), u32>, ()| {
             let baton = Switch {
                 yielder: yielder.into(),

@@ -27,10 +27,10 @@ impl<T: Ord + Copy> Heap<T> {
         let mut at = items.len() - 1;
         while at > 0 {
             let parent = (at - 1) / CHILDREN;
-            if items[parent] <= item {
-                break;
+            match item < items[parent] {
+                true => items[at] = items[parent],
+                false => break,
             }
-            items[at] = items[parent];
             at = parent;
         }
         items[at] = item;
@@ -46,14 +46,18 @@ impl<T: Ord + Copy> Heap<T> {
         loop {
             let start = at * CHILDREN + 1;
             let end = (start + CHILDREN).min(items.len());
-            let by_item = |one: &usize, other: &usize| items[*one].cmp(&items[*other]);
-            let Some(least) = (start..end).min_by(by_item) else {
-                break;
-            };
-            if last <= items[least] {
+            if start >= end {
                 break;
             }
-            items[at] = items[least];
+            let less = |one: usize, other: usize| match items[other] < items[one] {
+                true => other,
+                false => one,
+            };
+            let least = (start + 1..end).fold(start, less);
+            match items[least] < last {
+                true => items[at] = items[least],
+                false => break,
+            }
             at = least;
         }
         items[at] = last;

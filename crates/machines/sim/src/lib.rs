@@ -22,6 +22,8 @@ pub mod log;
 pub mod memory;
 pub mod process;
 mod random;
+#[cfg(feature = "coroutines")]
+mod stacks;
 mod turn;
 mod world;
 

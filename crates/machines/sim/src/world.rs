@@ -118,12 +118,28 @@ impl<E> PartialOrd for Due<E> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
+
+    /// As `cmp`, and without a branch that a processor would have to guess: the events of ranks in
+    /// lockstep come in any order.
+    #[inline]
+    fn lt(&self, other: &Self) -> bool {
+        let (own, theirs) = (self.times(), other.times());
+        (own < theirs) | (own == theirs) & (self.order < other.order)
+    }
 }
 
 impl<E> Ord for Due<E> {
     #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.since, self.order).cmp(&(other.at, other.since, other.order))
+        (self.times(), self.order).cmp(&(other.times(), other.order))
+    }
+}
+
+impl<E> Due<E> {
+    /// Both times in one number, the time at which the event is due first.
+    #[inline]
+    fn times(&self) -> u128 {
+        u128::from(self.at) << 64 | u128::from(self.since)
     }
 }
 

@@ -1,14 +1,43 @@
-//! The rails of a message, as the schedule of its endpoint would choose them.
+//! Facts of the transport for the layers above: the capabilities towards a peer, and the rails of a
+//! message, as the schedule of its endpoint would choose them.
 
 use device::LinkLayer;
 
 use super::endpoint::Endpoint;
 use super::local::Local;
+use super::rail::Rail;
 use super::schedule::{Choice, Prediction};
-use crate::RailChoice;
+use crate::{Capabilities, PathCosts, RailChoice, ZeroCopyCapabilities};
+use knobs::RdmaDesign;
+
+/// The capabilities towards peers to which the path has these costs.
+pub(super) fn offer(local: &Local, cost: PathCosts) -> Capabilities {
+    let layers = local.rails_in_use().map(|rail| rail.network().link_layer);
+    let packet = local.layout.max_body();
+    let zero_copy = ZeroCopyCapabilities {
+        read: true,
+        notified_write: true,
+        acknowledged: local.rails_in_use().all(Rail::answered),
+        synchronous: false,
+        scattered: false,
+        unattended: !local.rails_in_use().any(Rail::polled),
+    };
+    Capabilities {
+        transport: transport(layers),
+        longest_packet: packet,
+        piece: packet,
+        pipelined: false,
+        zero_copy: (local.config.design == RdmaDesign::ZeroCopy).then_some(zero_copy),
+        cooperative: false,
+        push: false,
+        settled: true,
+        rails: local.in_use.len(),
+        cost,
+    }
+}
 
 /// The name of the transport over rails with these link layers.
-pub(super) fn transport(mut layers: impl Iterator<Item = LinkLayer>) -> &'static str {
+fn transport(mut layers: impl Iterator<Item = LinkLayer>) -> &'static str {
     let is_tcp = |layer| layer == LinkLayer::Internet;
     let first = layers.next().is_some_and(is_tcp);
     match (first, layers.all(|layer| is_tcp(layer) == first)) {

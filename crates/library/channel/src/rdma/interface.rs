@@ -3,17 +3,15 @@
 use std::ops::Range;
 
 use super::peer::Connections;
-use super::rail::Rail;
 use super::transfer::Direction;
 use super::transfers::Request;
 use super::{BUSY_POLLS, IDLE_POLLS, Rdma, completions, drain, put};
 use crate::zero_copy::Origin;
 use crate::{
     Capabilities, Done, Exposed, Exposure, Family, Fault, Head, More, NotifiedWrite, Put,
-    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy, ZeroCopyCapabilities,
+    RemoteKey, Result, Token, Transfer, Transport, ZeroCopy,
 };
 use datatype::Buffer;
-use knobs::RdmaDesign;
 
 impl Transport for Rdma {
     #[inline]
@@ -22,29 +20,8 @@ impl Transport for Rdma {
     }
 
     fn capabilities(&mut self, peer: usize) -> Capabilities {
-        let local = &mut self.connections.local;
-        let costs = self.paths.to(&mut *local.node, peer);
-        let packet = local.layout.max_body();
-        let zero_copy = ZeroCopyCapabilities {
-            read: true,
-            notified_write: true,
-            acknowledged: local.rails_in_use().all(Rail::answered),
-            synchronous: false,
-            scattered: false,
-            unattended: !local.rails_in_use().any(Rail::polled),
-        };
-        Capabilities {
-            transport: self.transport,
-            longest_packet: packet,
-            piece: packet,
-            pipelined: false,
-            zero_copy: (local.config.design == RdmaDesign::ZeroCopy).then_some(zero_copy),
-            cooperative: false,
-            push: false,
-            settled: true,
-            rails: local.in_use.len(),
-            cost: costs,
-        }
+        let node = &mut *self.connections.local.node;
+        self.offers[usize::from(self.paths.is_within(node, peer))]
     }
 
     fn put(

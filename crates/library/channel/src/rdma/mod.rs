@@ -105,7 +105,7 @@ mod wr_id;
 
 use device::Node;
 
-use crate::{Fault, PathCosts, RailChoice, Result};
+use crate::{Capabilities, Fault, PathCosts, RailChoice, Result};
 use attention::Attention;
 use awaited::AwaitedPeers;
 use bulk::BulkEngine;
@@ -134,8 +134,8 @@ const BUSY_POLLS: u32 = 256;
 
 /// The RDMA transport of one rank.
 pub struct Rdma {
-    /// The name of the rails in use for messages to the user: "RDMA", "TCP", or both.
-    transport: &'static str,
+    /// The capabilities towards peers on other hosts, and towards those of this host.
+    offers: [Capabilities; 2],
     connections: Connections,
     awaited: AwaitedPeers,
     probes: Probes,
@@ -157,14 +157,12 @@ impl Rdma {
         let (node, in_use) = (&mut *local.node, local.in_use);
         let paths = Paths::of(node, (rank, in_use), of);
         let watch = RingWatch::on(node).filter(|_| !local.unordered);
-        let keeps = local.config.keep_registrations;
         let transfers = Transfers {
             bulk: BulkEngine::default(),
-            registrations: Registrations::new(node, in_use, keeps),
+            registrations: Registrations::new(node, in_use, local.config.keep_registrations),
         };
-        let layers = local.rails_in_use().map(|rail| rail.network().link_layer);
         Ok(Rdma {
-            transport: explain::transport(layers),
+            offers: paths.both().map(|cost| explain::offer(&local, cost)),
             connections: Connections {
                 endpoints: Endpoints::new(ranks),
                 early: EarlyMessages::default(),

@@ -43,12 +43,9 @@ impl Paths {
         }
     }
 
-    /// The costs of the path to `peer`.
-    pub(super) fn to(&self, node: &mut dyn Node, peer: usize) -> PathCosts {
-        match self.within {
-            Some(within) if node.store_costs(peer).is_some() => within,
-            _ => self.across,
-        }
+    /// True if processors of this host carry messages to `peer`.
+    pub(super) fn is_within(&self, node: &mut dyn Node, peer: usize) -> bool {
+        self.within.is_some() && node.store_costs(peer).is_some()
     }
 
     /// The costs of the path to another host, and of the path within this host.

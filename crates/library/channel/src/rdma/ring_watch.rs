@@ -3,16 +3,14 @@
 //!
 //! Invariant: a ring that is not due holds no packet that could be taken, and owes no tail.
 
-use std::collections::HashMap;
-
 use device::Node;
 
 /// The rings of a rank, by their keys.
 #[derive(Default)]
 pub(super) struct RingWatch {
-    /// The numbers of the rings behind each remote key: several devices may give the same key to
-    /// different rings.
-    rings: HashMap<u32, Vec<usize>>,
+    /// The remote keys of the rings, each with the number of a ring behind it, in order: several
+    /// devices may give the same key to different rings.
+    rings: Vec<(u32, usize)>,
     /// The numbers of the rings to be polled next.
     due: Vec<usize>,
     /// The keys of memory that peers have written to; kept for its capacity.
@@ -29,7 +27,9 @@ impl RingWatch {
     /// Adds ring `ring`, whose memory has these remote keys. It is due.
     pub(super) fn begin(&mut self, ring: usize, keys: impl Iterator<Item = u32>) {
         for key in keys {
-            self.rings.entry(key).or_default().push(ring);
+            let entry = (key, ring);
+            let place = self.rings.partition_point(|other| *other < entry);
+            self.rings.insert(place, entry);
         }
         self.due.push(ring);
     }
@@ -41,8 +41,12 @@ impl RingWatch {
             self.due.clear();
             return None;
         }
-        let rings = self.keys.iter().filter_map(|key| self.rings.get(key));
-        self.due.extend(rings.flatten());
+        for &key in &self.keys {
+            let first = self.rings.partition_point(|(other, _)| *other < key);
+            let rings = self.rings[first..].iter();
+            let rings = rings.take_while(|(other, _)| *other == key);
+            self.due.extend(rings.map(|(_, ring)| ring));
+        }
         self.due.sort_unstable();
         self.due.dedup();
         Some(std::mem::take(&mut self.due))

@@ -186,7 +186,7 @@ impl Core {
     /// The members by host; `host_of` returns the host of a world rank.
     pub(crate) fn shape(&self, host_of: impl Fn(usize) -> u32) -> &Shape {
         self.shape
-            .get_or_init(|| Shape::of(self.members.iter().map(host_of)))
+            .get_or_init(|| Shape::of(self.members.iter().map(&host_of)))
     }
 
     /// The number of members of this rank's group.

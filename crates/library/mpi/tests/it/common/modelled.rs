@@ -32,6 +32,8 @@ pub(crate) struct Run {
     /// When each rank ended, in nanoseconds.
     pub(crate) times: Vec<u64>,
     pub(crate) events: u64,
+    /// The number of packets on links that do more than acknowledge.
+    pub(crate) packets: u64,
     /// Digest of the activities of all processors, buses and links; 0 unless [`Keep::Digest`].
     pub(crate) digest: u64,
     pub(crate) record: Vec<Span>,
@@ -105,7 +107,7 @@ fn run_ranks(
         seed: scene.seed,
         stack: 512 << 10,
     };
-    let (hosts, known) = (scene.hosts.clone(), known.to_vec());
+    let (hosts, known) = (Hosts::new(scene.hosts.clone()), known.to_vec());
     let net = move |memory| {
         let net = MachineModel::of(memory, &scene);
         match keep {
@@ -125,7 +127,7 @@ fn run_ranks(
                 node: Some(node(ModelNode::new(turn), rank)),
                 ..Peers::new(rank, size)
             },
-            bootstrap: Arc::new(Standalone::new(rank, Hosts::new(hosts[..size].to_vec()))),
+            bootstrap: Arc::new(Standalone::new(rank, first(&hosts, size))),
             work: WorkTimes::default(),
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();
@@ -134,13 +136,27 @@ fn run_ranks(
         program(&rank);
         rank.now()
     };
-    let last = |net: &mut MachineModel| (net.digest(), net.take_record(), net.take_notes());
-    let (times, events, (digest, record, notes)) = run_then(plan, net, body, last).unwrap();
+    let last = |net: &mut MachineModel| {
+        let traffic = net.traffic();
+        let packets = traffic.packets - traffic.acknowledgements;
+        (packets, net.digest(), net.take_record(), net.take_notes())
+    };
+    let (times, events, (packets, digest, record, notes)) =
+        run_then(plan, net, body, last).unwrap();
     Run {
         times,
         events,
+        packets,
         digest,
         record,
         notes,
+    }
+}
+
+/// The placement of the first ranks of a job. That of all ranks shares its memory.
+fn first(hosts: &Hosts, ranks: usize) -> Hosts {
+    match ranks == hosts.ranks() {
+        true => hosts.clone(),
+        false => Hosts::new((0..ranks).map(|rank| hosts.of(rank)).collect()),
     }
 }
