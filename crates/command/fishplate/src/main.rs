@@ -38,6 +38,7 @@ mod output;
 mod pages;
 #[cfg(feature = "whole")]
 mod perf;
+mod record;
 mod run;
 mod scratch;
 mod settings;

@@ -16,6 +16,7 @@ use results::arguments::{self, ANY, whole_number};
 use crate::binding::BindingArguments;
 use crate::explain::ExplainOutput;
 use crate::modelled::{ModelledArguments, ModelledJob, command_line};
+use crate::record::Recording;
 use crate::refuse;
 use crate::scratch::ScratchFolder;
 use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
@@ -85,6 +86,11 @@ pub(crate) struct RunArguments {
 
     #[command(flatten, next_help_heading = "Several hosts")]
     hosts: HostArguments,
+
+    /// Record the calls of all ranks, with what they move and the computing before each, in FILE: a
+    /// trace, from which they can be made again without the program
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
 
     #[command(flatten)]
     binding: BindingArguments,
@@ -217,6 +223,7 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
 struct PreparedJob {
     options: launch::Options,
     modelled: ModelledJob,
+    recording: Option<Recording>,
     summary: WantedSummary,
     /// The temporary folder of the ranks, kept until the job has ended.
     scratch: Option<ScratchFolder>,
@@ -229,6 +236,7 @@ impl PreparedJob {
         let PreparedJob {
             options,
             modelled,
+            recording,
             summary,
             scratch,
         } = self;
@@ -249,6 +257,10 @@ impl PreparedJob {
             modelled.say_missed_faults(end);
         }
         let code = checked(modelled.finish(), code);
+        let recorded = recording
+            .filter(|_| code == 0)
+            .map_or(Ok(()), Recording::finish);
+        let code = checked(recorded, code);
         checked(summary.and_then(|ready| ready.show(code != 0)), code)
     }
 }
@@ -293,6 +305,9 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let of_ranks = of_ranks.concat();
     let mut defaults = modelled_job.defaults(&of_ranks);
     defaults.extend(modelled_job.of_threads(&of_ranks));
+    let recording = arguments.record.as_deref();
+    let recording = recording.map(|file| Recording::begin(file, command.clone(), ranks, &placed));
+    let recording = recording.transpose()?;
     let facts = JobFacts {
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),
@@ -314,6 +329,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         hosts: placed,
         machine: modelled_job.launched.clone(),
         profile: summary.counts(),
+        record: recording.as_ref().map(Recording::parts),
         folder: scratch.as_ref().map(|folder| folder.all().to_owned()),
         timeout: arguments.timeout,
         explain,
@@ -326,6 +342,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     Ok(PreparedJob {
         options,
         modelled: modelled_job,
+        recording,
         summary,
         scratch,
     })

@@ -9,6 +9,7 @@
 use crate::buffer::UserBuffer;
 use crate::call_key::Argument;
 use crate::constants::*;
+use crate::entry::RECORDED;
 use crate::error::Error;
 use crate::making;
 use crate::object::Object;
@@ -164,19 +165,24 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
 
 /// Announces a call that found no rank to the trace, and repeats it. Without a trace, MPI is not
 /// running, which is a fatal error. `uses`: arguments that distinguish the call from other calls of
-/// its procedure. `used`: buffers of the program, each with true if the call writes it.
+/// its procedure. `used`: buffers of the program, each with true if the call writes it. `number`
+/// and `words`: the procedure and its arguments, for a recording.
 #[inline(always)]
 pub fn announced(
-    procedure: &'static str,
+    number: usize,
+    words: &[u64],
     again: impl FnOnce() -> c_int,
     uses: &[Argument],
     used: &[(UserBuffer, bool)],
 ) -> c_int {
+    let procedure = RECORDED[number].name;
     if !LIBRARY.enter(procedure, CallKind::Operation, uses) {
         return not_running(procedure);
     }
     let is_noted = note_use(used);
+    LIBRARY.arguments(number, words);
     let code = again();
+    LIBRARY.results(words, code);
     if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
         rank.lock().notes().returned();
     }
@@ -204,11 +210,14 @@ fn note_use(used: &[(UserBuffer, bool)]) -> bool {
 
 /// Announces a call like [`announced`]; the call may return without a result: a poll.
 #[inline(always)]
-pub fn announced_poll(procedure: &'static str, again: impl FnOnce() -> c_int) -> c_int {
+pub fn announced_poll(number: usize, words: &[u64], again: impl FnOnce() -> c_int) -> c_int {
+    let procedure = RECORDED[number].name;
     if !LIBRARY.enter(procedure, CallKind::Poll, &[]) {
         return not_running(procedure);
     }
+    LIBRARY.arguments(number, words);
     let code = again();
+    LIBRARY.results(words, code);
     LIBRARY.leave(CallKind::Poll);
     code
 }

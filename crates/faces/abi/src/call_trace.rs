@@ -13,6 +13,7 @@ use crate::call_profile::CallProfile;
 use crate::compute_clock::{ComputeClock, processor_time};
 use crate::error::Error;
 use crate::raise;
+use crate::recording::Recorder;
 use crate::state::Rank;
 
 use datatype::local_work::{LocalWork, Meter};
@@ -20,6 +21,7 @@ use fabric::System;
 use model::check_cores;
 use model::compute_trace::{CallKind, Replay};
 use mpi::{CallKey, ProgramCall};
+use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The trace of this rank's calls.
@@ -39,6 +41,8 @@ struct Inner {
     host: Option<ModelledHost>,
     /// The number of threads of the program that has been reported to the user.
     threads_said: usize,
+    /// The recording of the calls, if there is one.
+    recorder: Option<Recorder>,
 }
 
 /// The modelled host of a rank.
@@ -57,6 +61,8 @@ pub enum Time {
     Measured(u64),
     /// Durations recorded in an earlier run.
     Replayed(Box<Replay>),
+    /// The nanoseconds before the next call, from a trace that is replayed without its program.
+    Given(u64),
 }
 
 impl Watch {
@@ -71,7 +77,49 @@ impl Watch {
             called_back: 0,
             host,
             threads_said: 1,
+            recorder: None,
         }))
+    }
+
+    /// The trace, whose calls are recorded too.
+    pub(crate) fn recorded_by(self, recorder: Option<Recorder>) -> Watch {
+        self.lock().recorder = recorder;
+        self
+    }
+
+    /// Sets the computing before the next call.
+    pub(crate) fn give(&self, nanos: u64) {
+        self.lock().time = Time::Given(nanos);
+    }
+
+    /// Passes the arguments of a call that has begun to the recording, if there is one.
+    pub(crate) fn arguments(&self, rank: &Rank, procedure: usize, words: &[u64]) {
+        let mut inner = self.lock();
+        let is_alone = inner.depth == 1;
+        match &mut inner.recorder {
+            // SAFETY: entry points pass their own arguments, as C promises them.
+            Some(recorder) if is_alone => unsafe { recorder.arguments(rank, procedure, words) },
+            Some(recorder) => {
+                let name = crate::entry::RECORDED[procedure].name;
+                recorder.refuse(name, "calls of several threads overlap");
+            }
+            None => (),
+        }
+    }
+
+    /// Passes the results of a call to the recording, if there is one.
+    pub(crate) fn results(&self, rank: &Rank, words: &[u64], code: c_int) {
+        if let Some(recorder) = &mut self.lock().recorder {
+            // SAFETY: entry points pass their own arguments, as C promises them.
+            unsafe { recorder.results(rank, words, code) }
+        }
+    }
+
+    /// Records that the program has slept for `nanos` nanoseconds before a reading of the clock.
+    pub(crate) fn slept(&self, call: &'static str, nanos: u64) {
+        if let Some(recorder) = &mut self.lock().recorder {
+            recorder.slept(call, nanos);
+        }
     }
 
     /// True if computing takes virtual time.
@@ -169,14 +217,17 @@ impl Watch {
 
     /// Records that the rank leaves MPI with the present call.
     pub fn finish(&self, rank: &Rank) {
-        let inner = self.lock();
-        if inner.measured().is_some() {
+        let mut inner = self.lock();
+        if let Some(recorder) = &mut inner.recorder {
+            recorder.finish();
+        }
+        if inner.measured().is_some() && rank.in_virtual_time {
             rank.mpi.keep_local_work(processor_time);
         }
         if let Some(profile) = &inner.profile {
             profile.finish(rank);
             match &inner.time {
-                Time::None => (),
+                Time::None | Time::Given(_) => (),
                 Time::Measured(_) => {
                     let (switches, computed) = inner.clock.interruptions();
                     profile.computed(switches, computed, inner.clock.most_threads());
@@ -210,6 +261,7 @@ impl Inner {
     fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind, uses: &[Argument]) {
         let computed = match &mut self.time {
             Time::None => 0,
+            Time::Given(nanos) => std::mem::take(nanos),
             Time::Measured(scale) => {
                 let time = self.clock.computed() + std::mem::take(&mut self.called_back);
                 (u128::from(time) * u128::from(*scale) / 1000) as u64
@@ -226,6 +278,9 @@ impl Inner {
             },
         };
         self.say_threads(rank, call);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.enter(call, computed);
+        }
         if rank.in_virtual_time {
             rank.mpi.enter(ProgramCall {
                 name: call,
@@ -242,6 +297,9 @@ impl Inner {
         if rank.in_virtual_time {
             rank.mpi.leave(kind == CallKind::Operation);
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.leave();
+        }
         self.begin_steps(rank);
         if let Some(profile) = &self.profile {
             profile.leave(rank);
@@ -254,7 +312,7 @@ impl Inner {
     fn measured(&self) -> Option<u64> {
         match self.time {
             Time::Measured(scale) => Some(scale),
-            Time::None | Time::Replayed(_) => None,
+            Time::None | Time::Replayed(_) | Time::Given(_) => None,
         }
     }
 

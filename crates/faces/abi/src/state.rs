@@ -131,6 +131,36 @@ impl Library {
         Some(true)
     }
 
+    /// Passes the arguments of an announced call to the recording, if there is one. Only entry
+    /// points call this: `words` are the arguments of the procedure with this number.
+    #[cold]
+    pub(crate) fn arguments(&self, procedure: usize, words: &[u64]) {
+        if let Some(rank) = self.rank_in_call()
+            && let Some(watch) = &rank.watch
+        {
+            watch.arguments(rank, procedure, words);
+        }
+    }
+
+    /// Passes the results of an announced call to the recording, if there is one, as
+    /// [`arguments`](Library::arguments) does.
+    #[cold]
+    pub(crate) fn results(&self, words: &[u64], code: c_int) {
+        if let Some(rank) = self.rank_in_call()
+            && let Some(watch) = &rank.watch
+        {
+            watch.results(rank, words, code);
+        }
+    }
+
+    /// Lets the library find this rank, which is one of several in this process. The rank that runs
+    /// calls this before each of its calls.
+    pub(crate) fn seat(&self, rank: &'static Rank) {
+        self.initialised.store(true, Ordering::Relaxed);
+        self.rank
+            .store(ptr::from_ref(rank).cast_mut(), Ordering::Release);
+    }
+
     /// Ends an announced call. This has no effect after MPI_Finalize, which has withdrawn the rank.
     #[cold]
     pub fn leave(&self, kind: CallKind) {

@@ -1,0 +1,148 @@
+//! Ranks of one process: each is a coroutine on a modelled machine that makes the calls of a trace,
+//! without a program. A call goes through the entry point of its procedure, as a program's does.
+//!
+//! Invariant: the library finds the rank that began the last call. A call looks for its rank when it
+//! begins, so several ranks may be inside calls at a time, but only in one thread.
+
+use crate::call_profile::CallProfile;
+use crate::call_trace::{Time, Watch};
+use crate::entry::CALLED;
+pub use crate::entry::RECORDED;
+use crate::error::Error;
+use crate::handle::Datatype;
+use crate::object::Object;
+use crate::state::{LIBRARY, Rank};
+use model::compute_trace::CallKind;
+use profile::RankProfile;
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::call_key::Argument;
+
+/// A rank of this process.
+pub struct Hosted(NonNull<Rank>);
+
+impl Hosted {
+    /// Makes a rank that runs on a modelled machine, and records its profile if there is one.
+    pub fn new(rank: Arc<mpi::Rank>, profile: Option<RankProfile>) -> Hosted {
+        let profile =
+            profile.map(|own| CallProfile::new(Arc::new(own), "MPI_Init", Instant::now()));
+        let rank = Rank {
+            mpi: rank,
+            in_virtual_time: true,
+            modelled_host: None,
+            watch: Some(Watch::new(Time::Given(0), profile, None)),
+            still_clock: None,
+            explains: false,
+            cost_cache: None,
+            raise: returned,
+        };
+        let hosted = Hosted(NonNull::from(Box::leak(Box::new(rank))));
+        hosted.watch().begin(hosted.rank());
+        hosted
+    }
+
+    /// Makes the call of an announced procedure, after `nanos` nanoseconds of computing. Returns the
+    /// code of the call.
+    ///
+    /// # Safety
+    /// The words are arguments of that procedure, with what the standard requires of them.
+    pub unsafe fn call(&self, procedure: usize, words: &[u64], nanos: u64) -> c_int {
+        let recorded = &RECORDED[procedure];
+        let kind = match recorded.is_poll {
+            true => CallKind::Poll,
+            false => CallKind::Operation,
+        };
+        self.enter(recorded.name, kind, recorded.constructs, nanos);
+        // SAFETY: the caller's promise.
+        let code = unsafe { CALLED[procedure](words) };
+        self.watch().leave(self.rank(), kind, || ());
+        code
+    }
+
+    /// Makes a call that moves nothing, after `nanos` nanoseconds of computing. `is_sure` is false
+    /// for a reading of the clock.
+    pub fn pass(&self, name: &'static str, is_sure: bool, nanos: u64) {
+        let kind = match is_sure {
+            true => CallKind::Operation,
+            false => CallKind::Clock,
+        };
+        self.enter(name, kind, false, nanos);
+        self.watch().leave(self.rank(), kind, || ());
+    }
+
+    /// Leaves MPI, after `nanos` nanoseconds of computing.
+    ///
+    /// # Errors
+    /// Progress failed.
+    pub fn finish(&self, nanos: u64) -> Result<(), Error> {
+        const NAME: &str = "MPI_Finalize";
+        self.enter(NAME, CallKind::Operation, false, nanos);
+        self.rank().mpi.finish(NAME)?;
+        self.watch().finish(self.rank());
+        self.rank().mpi.leave_machine();
+        Ok(())
+    }
+
+    /// The rank of crate `mpi`.
+    pub fn mpi(&self) -> &Arc<mpi::Rank> {
+        &self.rank().mpi
+    }
+
+    fn enter(&self, name: &'static str, kind: CallKind, constructs: bool, nanos: u64) {
+        self.watch().give(nanos);
+        let uses: &[Argument] = match constructs {
+            true => &[Argument::Constructs],
+            false => &[],
+        };
+        let rank = self.rank();
+        let seat = || LIBRARY.seat(rank);
+        self.watch().enter(rank, name, kind, uses, seat);
+    }
+
+    fn rank(&self) -> &'static Rank {
+        // SAFETY: `new` has leaked the rank, and only `drop` frees it, after which no call is made.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn watch(&self) -> &'static Watch {
+        let watch = self.rank().watch.as_ref();
+        watch.expect("`new` makes the watch")
+    }
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        LIBRARY.stop();
+        // SAFETY: `new` has leaked the rank, and the library does not find it any more.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// The error handler of hosted ranks: it prints the error, and the call returns its code.
+#[cold]
+fn returned(rank: &mpi::Rank, _: Object, procedure: &str, error: &Error) -> c_int {
+    crate::raise::say(&format!("rank {}: {procedure}: {error}", rank.rank()));
+    error.class.0
+}
+
+/// The reduction operation of a program whose function a replay does not have. It leaves the vector
+/// unchanged: what a replay moves has no meaning.
+pub(crate) unsafe extern "C" fn reduce_nothing(
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_int,
+    _: *mut Datatype,
+) {
+}
+
+/// The operation of [`reduce_nothing`] with counts of type MPI_Count.
+pub(crate) unsafe extern "C" fn reduce_nothing_large(
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut i64,
+    _: *mut Datatype,
+) {
+}

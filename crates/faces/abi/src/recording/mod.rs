@@ -1,0 +1,222 @@
+//! The recording of this rank's calls as its part of a trace (crate `trace`).
+//!
+//! The announcement of a call (`call_guard`) passes the call's arguments as words of memory, before
+//! the call and after it. The table of announced procedures, generated from `procedures.txt`, gives
+//! the kind of each, by which `capture` turns it into a value of the trace. So a procedure needs no
+//! code of its own here.
+//!
+//! Invariants:
+//! - a rank that is not recorded pays nothing: its calls are not announced;
+//! - no call is left out: what cannot be recorded makes the part unusable, with the reason.
+
+mod capture;
+mod handles;
+mod lengths;
+
+use crate::constants::MPI_SUCCESS;
+use crate::entry::RECORDED;
+use capture::View;
+use handles::Handles;
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::fs::File;
+use std::sync::Arc;
+use trace::{RawWriter, Signature, Value};
+
+/// An announced procedure, as a recording and a replay need it.
+pub struct Recorded {
+    /// The name in C.
+    pub name: &'static str,
+    /// The line of the procedure's signature.
+    pub line: &'static str,
+    /// For each parameter whether an element of it has 64 bits, not 32.
+    pub wide: &'static [bool],
+    /// True if the procedure may return without a result.
+    pub is_poll: bool,
+    /// True if the procedure makes or frees a communicator, a window or a file.
+    pub constructs: bool,
+}
+
+/// The recording of one rank.
+pub(crate) struct Recorder {
+    file: File,
+    writer: RawWriter,
+    handles: Handles,
+    signatures: HashMap<usize, Arc<Signature>>,
+    /// The call in progress.
+    current: Option<Current>,
+    /// The reason why the part is unusable.
+    unusable: Option<String>,
+}
+
+/// A call in progress.
+struct Current {
+    name: &'static str,
+    /// The computing before the call, in nanoseconds.
+    nanos: u64,
+    arguments: Option<Arguments>,
+}
+
+/// The arguments of a call as they were when it began.
+struct Arguments {
+    procedure: usize,
+    values: Vec<Value>,
+    /// For each parameter the handles that the call may change.
+    handles: Vec<Vec<usize>>,
+}
+
+impl Recorder {
+    /// The recording of rank number `rank`, which appends its part to `file`.
+    pub(crate) fn new(file: File, rank: usize) -> Recorder {
+        Recorder {
+            file,
+            writer: RawWriter::new(rank as u32),
+            handles: Handles::default(),
+            signatures: HashMap::new(),
+            current: None,
+            unusable: None,
+        }
+    }
+
+    /// Begins a call after `nanos` nanoseconds of computing.
+    pub(crate) fn enter(&mut self, name: &'static str, nanos: u64) {
+        self.current = Some(Current {
+            name,
+            nanos,
+            arguments: None,
+        });
+    }
+
+    /// Keeps the arguments of the call that has begun.
+    ///
+    /// # Safety
+    /// The words are the arguments of the procedure with this number, as C promises them.
+    pub(crate) unsafe fn arguments(&mut self, rank: &mpi::Rank, procedure: usize, words: &[u64]) {
+        let signature = self.signature(procedure);
+        let view = View {
+            rank,
+            signature: &signature,
+            wide: RECORDED[procedure].wide,
+            words,
+        };
+        let all = 0..words.len();
+        // SAFETY: the caller's promise.
+        let values = all
+            .clone()
+            .map(|at| unsafe { view.before(at, &self.handles) });
+        let values: Result<Vec<Value>, String> = values.collect();
+        match values {
+            Ok(values) => {
+                // SAFETY: the caller's promise.
+                let handles = all.map(|at| unsafe { view.changed_handles(at) }).collect();
+                if let Some(current) = &mut self.current {
+                    current.arguments = Some(Arguments {
+                        procedure,
+                        values,
+                        handles,
+                    });
+                }
+            }
+            Err(why) => self.refuse(RECORDED[procedure].name, &why),
+        }
+        // MPI_Finalize ends the recording before it returns.
+        if signature.name == "MPI_Finalize" {
+            self.write();
+        }
+    }
+
+    /// Keeps the results of the call, which has returned this code.
+    ///
+    /// # Safety
+    /// As for [`Recorder::arguments`].
+    pub(crate) unsafe fn results(&mut self, rank: &mpi::Rank, words: &[u64], code: c_int) {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        let (name, Some(arguments)) = (current.name, &mut current.arguments) else {
+            return;
+        };
+        if code != MPI_SUCCESS {
+            return self.refuse(name, &format!("it returned error {code}"));
+        }
+        let procedure = arguments.procedure;
+        let handles = std::mem::take(&mut arguments.handles);
+        let signature = self.signature(procedure);
+        let view = View {
+            rank,
+            signature: &signature,
+            wide: RECORDED[procedure].wide,
+            words,
+        };
+        let results = handles.iter().enumerate().map(|(at, before)| {
+            // SAFETY: the caller's promise.
+            unsafe { view.after(at, before, &mut self.handles) }
+        });
+        let results: Vec<Option<Value>> = results.collect();
+        let arguments = self.current.as_mut().and_then(|one| one.arguments.as_mut());
+        for (value, result) in arguments
+            .into_iter()
+            .flat_map(|all| &mut all.values)
+            .zip(results)
+        {
+            if let Some(result) = result {
+                *value = result;
+            }
+        }
+    }
+
+    /// Ends the call.
+    pub(crate) fn leave(&mut self) {
+        self.write();
+    }
+
+    /// Keeps a call without arguments, after `nanos` nanoseconds of sleep.
+    pub(crate) fn slept(&mut self, name: &'static str, nanos: u64) {
+        let current = self.current.take();
+        self.enter(name, nanos);
+        self.write();
+        self.current = current;
+    }
+
+    /// Makes the part unusable: the recording has missed `what`.
+    pub(crate) fn refuse(&mut self, call: &str, why: &str) {
+        let why = format!("{call} cannot be recorded: {why}");
+        self.unusable.get_or_insert(why);
+    }
+
+    /// Ends the part.
+    pub(crate) fn finish(&mut self) {
+        let why = self.unusable.take().unwrap_or_default();
+        let block = self.writer.end(&why);
+        self.append(&block);
+    }
+
+    fn write(&mut self) {
+        let Some(current) = self.current.take() else {
+            return;
+        };
+        let (line, values) = match current.arguments {
+            Some(arguments) => (RECORDED[arguments.procedure].line, arguments.values),
+            None => (current.name, Vec::new()),
+        };
+        let block = self.writer.call(current.name, line, values, current.nanos);
+        if let Some(block) = block {
+            self.append(&block);
+        }
+    }
+
+    fn append(&mut self, block: &[u8]) {
+        if let Err(why) = memory_file::append(&self.file, block) {
+            // The end of the part is missing too, so the launcher finds it cut off.
+            self.refuse("a call", &why.to_string());
+        }
+    }
+
+    fn signature(&mut self, procedure: usize) -> Arc<Signature> {
+        let signature = self.signatures.entry(procedure).or_insert_with(|| {
+            let parsed = Signature::parse(RECORDED[procedure].line);
+            Arc::new(parsed.expect("a line of the generated table is a signature"))
+        });
+        Arc::clone(signature)
+    }
+}
