@@ -202,6 +202,11 @@ impl ModelledArguments {
         self.scratch
     }
 
+    /// True if an option says what time the program's computing takes.
+    pub(crate) fn times_computing(&self) -> bool {
+        !matches!(self.compute, ComputeOption::None)
+    }
+
     /// The name or file of the modelled machine, if the job runs on one.
     pub(crate) fn fabric(&self) -> Option<&str> {
         self.fabric.as_deref()

@@ -2,6 +2,7 @@
 
 mod environment;
 mod hosts;
+mod traced;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::refuse;
 use crate::scratch::ScratchFolder;
 use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
 use hosts::HostArguments;
+use traced::{TracedJob, trace_of};
 
 /// Start an MPI program on this machine, on several hosts, or on a modelled machine.
 ///
@@ -194,10 +196,14 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
     let prepared = wanted
         .transpose()
         .and_then(|wanted| Ok((wanted, prepare(arguments, further)?)));
-    let (wanted, job) = match prepared {
+    let (wanted, mut job) = match prepared {
         Ok(all) => all,
         Err(why) => return refuse(&why),
     };
+    if let Some(traced) = job.traced.take() {
+        let code = traced.run();
+        return ExitCode::from(job.finish(code));
+    }
     let code = match launch::run(&job.options, signals) {
         Ok(end) => {
             // If the job failed, the launcher has printed a line about that already.
@@ -224,6 +230,8 @@ struct PreparedJob {
     options: launch::Options,
     modelled: ModelledJob,
     recording: Option<Recording>,
+    /// The trace to replay instead of the program.
+    traced: Option<TracedJob>,
     summary: WantedSummary,
     /// The temporary folder of the ranks, kept until the job has ended.
     scratch: Option<ScratchFolder>,
@@ -237,6 +245,7 @@ impl PreparedJob {
             options,
             modelled,
             recording,
+            traced: _,
             summary,
             scratch,
         } = self;
@@ -280,15 +289,26 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         (ranks, true) => ranks,
         (ranks, false) => Some(ranks.unwrap_or(1).saturating_add(others)),
     };
+    let mut first = arguments.program.program(&inherited)?;
+    let trace = match modelled.is_wanted() && further.is_empty() {
+        true => trace_of(&first)?,
+        false => None,
+    };
+    if trace.is_some() && (arguments.record.is_some() || modelled.times_computing()) {
+        return Err("a trace has its computing already: no --compute, no --record".into());
+    }
+    let wanted = wanted.or(trace.as_ref().map(|trace| trace.ranks.len()));
     let binding = arguments.binding.request()?;
     let (ranks, placed) = hosts.place(wanted, modelled.is_wanted(), &binding)?;
-    let mut first = arguments.program.program(&inherited)?;
     first.ranks = ranks - others;
     let mut programs: Vec<launch::Program> = std::iter::once(first).chain(further).collect();
     let scratch = modelled.wants_scratch().then(ScratchFolder::new);
     let scratch = scratch.transpose()?;
     // The command line as the user has written it, which a recording must match.
-    let command = command_line(&programs);
+    let command = match &trace {
+        Some(trace) => trace.program.clone(),
+        None => command_line(&programs),
+    };
     if let Some(folder) = &scratch {
         let here = std::env::current_dir().map_err(|why| format!("--scratch: {why}"))?;
         for program in programs.iter_mut().filter(|one| one.directory.is_none()) {
@@ -312,11 +332,19 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),
         fabric: modelled.fabric().map(str::to_string),
-        real_clocks: modelled_job.real_clocks(&programs),
+        real_clocks: match trace {
+            Some(_) => None,
+            None => modelled_job.real_clocks(&programs),
+        },
         ..JobFacts::default()
     };
     let times = modelled_job.has_port_faults();
     let summary = arguments.summary.prepare(ranks, facts, times)?;
+    let traced = trace.zip(modelled_job.launched.as_ref());
+    let traced = traced.map(|(trace, machine)| {
+        let settings = of_ranks.clone();
+        TracedJob::new(trace, machine, settings, &defaults, summary.counts())
+    });
     let options = launch::Options {
         programs,
         variables: variables.into_iter().chain(defaults).collect(),
@@ -343,6 +371,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         options,
         modelled: modelled_job,
         recording,
+        traced,
         summary,
         scratch,
     })

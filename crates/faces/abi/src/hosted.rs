@@ -6,11 +6,12 @@
 
 use crate::call_profile::CallProfile;
 use crate::call_trace::{Time, Watch};
-use crate::entry::CALLED;
 pub use crate::entry::RECORDED;
+use crate::entry::{CALLED, MPI_Wait};
 use crate::error::Error;
-use crate::handle::Datatype;
+use crate::handle::{Datatype, Request};
 use crate::object::Object;
+use crate::recording;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
 use profile::RankProfile;
@@ -73,17 +74,51 @@ impl Hosted {
         self.watch().leave(self.rank(), kind, || ());
     }
 
-    /// Leaves MPI, after `nanos` nanoseconds of computing.
+    /// The length that the communicator, or another array, gives to the array at `at`; `None` if the
+    /// call does not read it.
+    ///
+    /// # Safety
+    /// As for [`Hosted::call`], but arrays without a parameter for their length may be of any.
+    ///
+    /// # Errors
+    /// The communicator does not fit the call.
+    pub unsafe fn length(
+        &self,
+        procedure: usize,
+        words: &[u64],
+        at: usize,
+    ) -> Result<Option<usize>, String> {
+        // SAFETY: the caller's promise.
+        unsafe { recording::unknown_length(self.mpi(), procedure, words, at) }
+    }
+
+    /// Waits for a request outside a call of the trace. Returns its handle, which is null unless the
+    /// operation is persistent.
+    ///
+    /// # Errors
+    /// The wait failed.
+    pub fn wait(&self, request: usize) -> Result<usize, String> {
+        let mut request = Request(request);
+        LIBRARY.seat(self.rank());
+        // SAFETY: the address of a handle, and a status that is not wanted.
+        match unsafe { MPI_Wait(&mut request, std::ptr::null_mut()) } {
+            0 => Ok(request.0),
+            code => Err(format!("the wait for a request returned error {code}")),
+        }
+    }
+
+    /// Leaves MPI, after `nanos` nanoseconds of computing. Returns the virtual time, in picoseconds.
     ///
     /// # Errors
     /// Progress failed.
-    pub fn finish(&self, nanos: u64) -> Result<(), Error> {
+    pub fn finish(&self, nanos: u64) -> Result<u64, Error> {
         const NAME: &str = "MPI_Finalize";
         self.enter(NAME, CallKind::Operation, false, nanos);
         self.rank().mpi.finish(NAME)?;
         self.watch().finish(self.rank());
-        self.rank().mpi.leave_machine();
-        Ok(())
+        let end = self.mpi().virtual_time().map_or(0, |time| time.now);
+        self.mpi().leave_machine();
+        Ok(end)
     }
 
     /// The rank of crate `mpi`.

@@ -220,3 +220,26 @@ impl Recorder {
         Arc::clone(signature)
     }
 }
+
+/// The length of the array at `at`, which no parameter has; `None` if the call does not read it.
+///
+/// # Safety
+/// The words are arguments of the procedure; arrays without a parameter for their length may be of
+/// any.
+pub(crate) unsafe fn unknown_length(
+    rank: &mpi::Rank,
+    procedure: usize,
+    words: &[u64],
+    at: usize,
+) -> Result<Option<usize>, String> {
+    let signature = Signature::parse(RECORDED[procedure].line);
+    let signature = signature.expect("a line of the generated table is a signature");
+    let view = View {
+        rank,
+        signature: &signature,
+        wide: RECORDED[procedure].wide,
+        words,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { view.unknown_length(&signature.parameters[at].name) }
+}
