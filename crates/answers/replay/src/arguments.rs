@@ -150,9 +150,12 @@ impl FromParts for CString {
     }
 }
 
-/// True if the value is the address of memory of the program, and not a constant such as
-/// MPI_IN_PLACE. NULL, with which a call may not move anything, counts as memory, too: an address is
-/// as good.
-pub(crate) fn is_memory(value: &Value) -> bool {
-    matches!(value, Value::Number(0 | NUMBER_OF_MEMORY))
+/// The number of the buffer of a value, from 0 on. `None`: it is a constant such as MPI_IN_PLACE.
+/// NULL, with which a call may not move anything, counts as a buffer, too.
+pub(crate) fn buffer_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(0) => Some(0),
+        Value::Number(number) => u64::try_from(number - NUMBER_OF_MEMORY).ok(),
+        _ => None,
+    }
 }

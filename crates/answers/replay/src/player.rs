@@ -6,7 +6,7 @@ use mpi_abi::hosted::{Hosted, RECORDED};
 use trace::{Access, Call, Length, Parameter, Signature, Trace, Value};
 
 use crate::Outcome;
-use crate::arguments::{Arguments, is_memory};
+use crate::arguments::{Arguments, buffer_of};
 use crate::bounds::reach;
 use crate::choices::done;
 use crate::handles::Handles;
@@ -105,12 +105,14 @@ impl<'a> Player<'a> {
         match (kind, parameter.access, value) {
             ("info", Access::In, _) => return arguments.info(value),
             ("str", Access::In, Value::Text(text)) => return arguments.text(text),
-            ("in" | "out", ..) if is_memory(value) => {
-                let address = self.scratch.address(self.rank, kind == "out");
-                arguments.word(address as u64);
-            }
-            ("in" | "out", _, Value::Number(1)) => arguments.word(1),
-            ("in" | "out", ..) => return Err("an address that no program has".into()),
+            ("in" | "out", ..) => match (buffer_of(value), value) {
+                (Some(number), _) => {
+                    let address = self.scratch.address(self.rank, kind == "out", number);
+                    arguments.word(address.ok_or("more buffers than a replay can have")?);
+                }
+                (None, Value::Number(1)) => arguments.word(1),
+                _ => return Err("an address that no program has".into()),
+            },
             (_, Access::Out, _) => {
                 let length = named_length(signature, call, parameter).unwrap_or(1);
                 return arguments.result(parameter, length);

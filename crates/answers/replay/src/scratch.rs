@@ -12,6 +12,9 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// The addresses that all ranks together take.
 const ALL: u64 = 1 << 45;
+/// The distance of buffers. They overlap, but each has an address of its own, by which the library
+/// tells one from another.
+const STRIDE: u64 = 16;
 /// The addresses that a rank takes at most.
 const MOST: u64 = 1 << 41;
 
@@ -41,15 +44,18 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// The address of a rank's buffers: of those that it sends, or receives.
-    pub(crate) fn address(&self, rank: usize, receives: bool) -> usize {
-        let eighth = self.length / 8;
-        self.maps[rank] + if receives { 6 * eighth } else { 2 * eighth }
+    /// The address of a buffer of a rank: one of those that it sends, or receives. `None`: there are
+    /// too many buffers.
+    pub(crate) fn address(&self, rank: usize, receives: bool, number: u64) -> Option<u64> {
+        let eighth = self.length as u64 / 8;
+        let start = self.maps[rank] as u64 + if receives { 6 * eighth } else { 2 * eighth };
+        let offset = number.checked_mul(STRIDE)?;
+        (offset <= eighth).then_some(start + offset)
     }
 
     /// The bytes before and behind the address of a buffer that belong to it.
     pub(crate) fn reach(&self) -> u64 {
-        self.length as u64 / 4
+        self.length as u64 / 8
     }
 }
 

@@ -191,7 +191,8 @@ impl RankMaker<'_> {
             for &peer in neighbours.iter().flatten() {
                 let request = FIRST_MADE + requests.len() as i64;
                 requests.push(request);
-                let values = [self.message(peer), vec![Value::Number(request)]].concat();
+                let mut values = [self.message(peer), vec![Value::Number(request)]].concat();
+                values[0] = Value::Number(NUMBER_OF_MEMORY + request - FIRST_MADE);
                 self.call(name, values);
             }
         }

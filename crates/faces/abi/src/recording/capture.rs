@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 use trace::{Access, Length, NUMBER_OF_MEMORY, Parameter, Signature, Value};
 
-use super::handles::Handles;
+use super::handles::{Buffers, Handles};
 
 /// The arguments of a call.
 pub(super) struct View<'a> {
@@ -27,7 +27,12 @@ impl View<'_> {
     ///
     /// # Safety
     /// The words are the arguments of the procedure, as C promises them.
-    pub(super) unsafe fn before(&self, at: usize, handles: &Handles) -> Result<Value, String> {
+    pub(super) unsafe fn before(
+        &self,
+        at: usize,
+        handles: &Handles,
+        buffers: &mut Buffers,
+    ) -> Result<Value, String> {
         let (parameter, word) = (&self.signature.parameters[at], self.words[at]);
         if parameter.access == Access::Out {
             return Ok(Value::Absent);
@@ -35,7 +40,7 @@ impl View<'_> {
         // SAFETY: the caller's promise.
         unsafe {
             match parameter.kind.as_str() {
-                "in" | "out" => Ok(Value::Number((word as i64).min(NUMBER_OF_MEMORY))),
+                "in" | "out" => Ok(Value::Number(buffers.number(word))),
                 "str" => Ok(text(word)),
                 "info" if parameter.length == Length::One => pairs(word),
                 "ptr" | "attr" | "state" | "memory" | "detached" | "status" => Ok(Value::Absent),

@@ -2,7 +2,23 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use trace::FIRST_MADE;
+use trace::{FIRST_MADE, NUMBER_OF_MEMORY};
+
+/// The numbers of the program's buffers, in the order of their first use. Addresses differ from run
+/// to run, but the library can tell one buffer from another.
+#[derive(Default)]
+pub(super) struct Buffers(HashMap<u64, i64>);
+
+impl Buffers {
+    /// The number of the buffer at an address. Constants such as MPI_IN_PLACE are their own.
+    pub(super) fn number(&mut self, address: u64) -> i64 {
+        if address < NUMBER_OF_MEMORY as u64 {
+            return address as i64;
+        }
+        let next = NUMBER_OF_MEMORY + self.0.len() as i64;
+        *self.0.entry(address).or_insert(next)
+    }
+}
 
 /// The handles of all classes.
 #[derive(Default)]

@@ -16,7 +16,7 @@ mod lengths;
 use crate::constants::MPI_SUCCESS;
 use crate::entry::RECORDED;
 use capture::View;
-use handles::Handles;
+use handles::{Buffers, Handles};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fs::File;
@@ -42,6 +42,7 @@ pub(crate) struct Recorder {
     file: File,
     writer: RawWriter,
     handles: Handles,
+    buffers: Buffers,
     signatures: HashMap<usize, Arc<Signature>>,
     /// The call in progress.
     current: Option<Current>,
@@ -72,6 +73,7 @@ impl Recorder {
             file,
             writer: RawWriter::new(rank as u32),
             handles: Handles::default(),
+            buffers: Buffers::default(),
             signatures: HashMap::new(),
             current: None,
             unusable: None,
@@ -103,7 +105,7 @@ impl Recorder {
         // SAFETY: the caller's promise.
         let values = all
             .clone()
-            .map(|at| unsafe { view.before(at, &self.handles) });
+            .map(|at| unsafe { view.before(at, &self.handles, &mut self.buffers) });
         let values: Result<Vec<Value>, String> = values.collect();
         match values {
             Ok(values) => {
