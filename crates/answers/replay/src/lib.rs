@@ -29,6 +29,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use channel::Peers;
+use datatype::{Predefined, Type};
 use knobs::Knobs;
 use model::config::MachineConfig;
 use model::{MachineModel, ModelNode};
@@ -66,6 +67,20 @@ pub struct Outcome {
     pub picos: u64,
     /// The number of choices that time decided in another way than in the recorded run.
     pub other_choices: u64,
+}
+
+/// Checks that the procedures of a trace can be replayed.
+///
+/// # Errors
+/// A procedure that cannot, with the reason.
+pub fn check(trace: &Trace) -> Result<(), String> {
+    Names::of(trace).map(drop)
+}
+
+/// The size in bytes of a datatype with this number, if it is predefined.
+pub fn size_of(datatype: i64) -> Option<u64> {
+    let handle = usize::try_from(datatype).ok()?;
+    Some(Type::Predefined(Predefined::from_handle(handle)?).size() as u64)
 }
 
 /// Replays a trace.
@@ -109,7 +124,11 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
                 let profile = profile.as_ref().map(|file| RankProfile::open(file, number));
                 let profile = profile.transpose().map_err(|why| why.to_string())?;
                 let hosted = Hosted::new(Arc::new(rank), profile);
-                Player::new(&hosted, &trace, &names, &scratch, number).play()
+                let played = Player::new(&hosted, &trace, &names, &scratch, number).play();
+                if played.is_err() {
+                    hosted.abandon();
+                }
+                played
             });
         played.unwrap_or_else(|why| {
             failed

@@ -125,6 +125,13 @@ impl Hosted {
         Ok(end)
     }
 
+    /// Leaves the machine without an end of MPI, after an error. The rank stays in memory: those that
+    /// now wait for it in vain report their errors as its own.
+    pub fn abandon(self) {
+        self.mpi().leave_machine();
+        std::mem::forget(self);
+    }
+
     /// The rank of crate `mpi`.
     pub fn mpi(&self) -> &Arc<mpi::Rank> {
         &self.rank().mpi
@@ -154,7 +161,7 @@ impl Hosted {
 
 impl Drop for Hosted {
     fn drop(&mut self) {
-        LIBRARY.stop();
+        LIBRARY.unseat(self.rank());
         // SAFETY: `new` has leaked the rank, and the library does not find it any more.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
@@ -162,8 +169,8 @@ impl Drop for Hosted {
 
 /// The error handler of hosted ranks: it prints the error, and the call returns its code.
 #[cold]
-fn returned(rank: &mpi::Rank, _: Object, procedure: &str, error: &Error) -> c_int {
-    crate::raise::say(&format!("rank {}: {procedure}: {error}", rank.rank()));
+fn returned(_: &mpi::Rank, _: Object, procedure: &str, error: &Error) -> c_int {
+    crate::raise::say(&format!("{procedure}: {error}"));
     error.class.0
 }
 

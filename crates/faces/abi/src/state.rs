@@ -161,6 +161,15 @@ impl Library {
             .store(ptr::from_ref(rank).cast_mut(), Ordering::Release);
     }
 
+    /// Hides this rank, if the library finds it.
+    pub(crate) fn unseat(&self, rank: &'static Rank) {
+        let own = ptr::from_ref(rank).cast_mut();
+        let (done, as_it_is) = (Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self
+            .rank
+            .compare_exchange(own, ptr::null_mut(), done, as_it_is);
+    }
+
     /// Ends an announced call. This has no effect after MPI_Finalize, which has withdrawn the rank.
     #[cold]
     pub fn leave(&self, kind: CallKind) {
