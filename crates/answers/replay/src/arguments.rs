@@ -60,7 +60,7 @@ impl Arguments {
 
     /// Adds a pointer to memory for a result: an array of `length` elements, or a single one.
     pub(crate) fn result(&mut self, parameter: &Parameter, length: i64) -> Result<(), String> {
-        // The library has a way for a caller that does not want a status.
+        // A caller may want no status.
         if parameter.kind == "status" {
             self.word(0);
             return Ok(());

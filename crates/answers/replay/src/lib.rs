@@ -65,7 +65,7 @@ pub struct Stage {
 pub struct Outcome {
     /// The virtual time at which the last rank ended, in picoseconds.
     pub picos: u64,
-    /// The number of choices that time decided in another way than in the recorded run.
+    /// The number of choices that time decided otherwise than in the recorded run.
     pub other_choices: u64,
 }
 

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use mpi_abi::hosted::RECORDED;
 use trace::{Signature, Trace};
 
-/// The way in which a procedure is replayed.
+/// The method by which a procedure is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Method {
     /// The procedure with this number is called.
     Called(usize),
-    /// Only the time of the call passes: it moves nothing, and makes nothing that a later call uses.
+    /// Only the time of the call passes: it moves nothing, and makes nothing that a later call
+    /// uses.
     Passed(&'static str, bool),
     /// The rank leaves MPI.
     Finished,
@@ -120,25 +121,25 @@ const REFUSED: [(&str, &str); 10] = [
     ("Register_datarep", "files are not replayed yet"),
 ];
 
-/// The ways of all procedures of a trace.
-pub(crate) struct Names(Vec<Way>);
+/// The methods of all procedures of a trace.
+pub(crate) struct Names(Vec<Method>);
 
 impl Names {
-    /// The ways of the procedures of a trace. An error names one that cannot be replayed.
+    /// The methods of the procedures of a trace. An error names one that cannot be replayed.
     pub(crate) fn of(trace: &Trace) -> Result<Names, String> {
         let numbers = RECORDED.iter().enumerate().map(|(at, one)| (one.name, at));
         let numbers: HashMap<&str, usize> = numbers.collect();
-        let ways = trace.signatures.iter().map(|one| way(one, &numbers));
-        Ok(Names(ways.collect::<Result<_, _>>()?))
+        let methods = trace.signatures.iter().map(|one| method(one, &numbers));
+        Ok(Names(methods.collect::<Result<_, _>>()?))
     }
 
-    /// The way of the procedure with this signature.
-    pub(crate) fn way(&self, signature: u32) -> Way {
+    /// The method of the procedure with this signature.
+    pub(crate) fn method(&self, signature: u32) -> Method {
         self.0[signature as usize]
     }
 }
 
-fn way(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Way, String> {
+fn method(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Method, String> {
     let name = signature.name.as_str();
     let Some(&number) = numbers.get(name) else {
         return other(name);
@@ -154,17 +155,17 @@ fn way(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Way, Str
         return Err(format!("{name} cannot be replayed: {why}"));
     }
     if name == "MPI_Finalize" {
-        return Ok(Way::Finished);
+        return Ok(Method::Finished);
     }
     Ok(match PASSED.iter().any(|word| begins(word)) {
-        true => Way::Passed(RECORDED[number].name, true),
-        false => Way::Called(number),
+        true => Method::Passed(RECORDED[number].name, true),
+        false => Method::Called(number),
     })
 }
 
-/// The way of a call that the library does not announce as that of a procedure: a reading of the
+/// The method of a call that the library does not announce as that of a procedure: a reading of the
 /// clock, or a mark.
-fn other(name: &str) -> Result<Way, String> {
+fn other(name: &str) -> Result<Method, String> {
     const CLOCKS: [&str; 8] = [
         "MPI_Wtime",
         "clock_gettime",
@@ -176,9 +177,9 @@ fn other(name: &str) -> Result<Way, String> {
         "sleep",
     ];
     if name == "MPI_Pcontrol" {
-        return Ok(Way::Passed("MPI_Pcontrol", true));
+        return Ok(Method::Passed("MPI_Pcontrol", true));
     }
     let clock = CLOCKS.iter().find(|clock| **clock == name);
     let clock = clock.ok_or_else(|| format!("{name} is no procedure that this library has"))?;
-    Ok(Way::Passed(clock, false))
+    Ok(Method::Passed(clock, false))
 }

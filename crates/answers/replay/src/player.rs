@@ -10,7 +10,7 @@ use crate::arguments::{Arguments, buffer_of};
 use crate::bounds::reach;
 use crate::choices::done;
 use crate::handles::Handles;
-use crate::names::{Names, Way};
+use crate::names::{Method, Names};
 use crate::scratch::Scratch;
 
 /// The addresses below which no program has memory.
@@ -53,14 +53,14 @@ impl<'a> Player<'a> {
     pub(crate) fn play(mut self) -> Result<Outcome, String> {
         for (number, nanos) in self.trace.calls_of(self.rank) {
             let call = &self.trace.calls[number as usize];
-            match self.names.way(call.signature) {
-                Way::Passed(name, is_sure) => self.hosted.pass(name, is_sure, nanos),
-                Way::Called(procedure) => {
+            match self.names.method(call.signature) {
+                Method::Passed(name, is_sure) => self.hosted.pass(name, is_sure, nanos),
+                Method::Called(procedure) => {
                     let name = RECORDED[procedure].name;
                     let called = self.call(procedure, call, nanos);
                     called.map_err(|why| format!("{name}: {why}"))?;
                 }
-                Way::Finished => {
+                Method::Finished => {
                     let end = self.hosted.finish(nanos).map_err(|why| why.to_string())?;
                     return Ok(Outcome {
                         picos: end,

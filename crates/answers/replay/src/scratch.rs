@@ -44,8 +44,8 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// The address of a buffer of a rank: one of those that it sends, or receives. `None`: there are
-    /// too many buffers.
+    /// The address of a buffer of a rank: one of those that it sends, or receives. `None`: there
+    /// are too many buffers.
     pub(crate) fn address(&self, rank: usize, receives: bool, number: u64) -> Option<u64> {
         let eighth = self.length as u64 / 8;
         let start = self.maps[rank] as u64 + if receives { 6 * eighth } else { 2 * eighth };

@@ -1,8 +1,8 @@
 //! Folding of a sequence of calls to loops of loops, without loss.
 //!
 //! Items are appended one by one. If the last items are the body of the loop before them, the loop
-//! has one more turn; if they equal the items before them, both become a loop of two turns. A loop is
-//! an item itself, so loops of loops are found in the same way.
+//! has one more turn; if they equal the items before them, both become a loop of two turns. A loop
+//! is an item itself, so loops of loops are found alike.
 
 use std::collections::HashMap;
 

@@ -1,12 +1,12 @@
 //! Traces: the MPI calls of all ranks of a job, with what they move and with the computing before
 //! each, as a file. A replay makes the calls again without the program and without its data.
 //!
-//! A trace describes itself. Its table of *signatures* has the parameters of each procedure that the
-//! program calls, in the words of the table from which the library's entry points are generated, and
-//! a call is a list of values, one for each parameter ([`Value`]). Handles are numbers of the trace:
-//! a predefined handle has its number in the ABI, any other is [`FIRST_MADE`] and the lowest number
-//! of its class that was free in its rank when the object was made. A buffer has a number, too, not
-//! an address.
+//! A trace describes itself. Its table of *signatures* has the parameters of each procedure that
+//! the program calls, in the words of the table from which the library's entry points are
+//! generated, and a call is a list of values, one for each parameter ([`Value`]). Handles are
+//! numbers of the trace: a predefined handle has its number in the ABI, any other is [`FIRST_MADE`]
+//! and the lowest number of its class that was free in its rank when the object was made. A buffer
+//! has a number, too, not an address.
 //!
 //! What moves is kept apart from times. Equal calls are one entry of a table, the calls of a rank
 //! are loops of loops over them ([`fold`](Folder)), and ranks that do alike share their sequences.

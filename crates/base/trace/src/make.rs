@@ -19,7 +19,8 @@ pub enum Pattern {
     Alltoall,
     /// Each rank sends to its right and receives from its left neighbour.
     Ring,
-    /// A wave over a grid of two dimensions: each rank waits for its western and northern neighbours.
+    /// A wave over a grid of two dimensions: each rank waits for its western and northern
+    /// neighbours.
     Sweep,
     /// Each rank sends to the rank half of all ranks further.
     Shift,
@@ -215,8 +216,8 @@ impl RankMaker<'_> {
     }
 }
 
-/// The rank `by` places further in one dimension of a periodic grid, whose last dimension is that of
-/// neighbouring ranks.
+/// The rank `by` places further in one dimension of a periodic grid, whose last dimension is that
+/// of neighbouring ranks.
 fn moved(rank: usize, grid: &[usize], dimension: usize, by: usize) -> usize {
     let stride: usize = grid[dimension + 1..].iter().product();
     let place = rank / stride % grid[dimension];
@@ -233,7 +234,7 @@ fn grid(ranks: usize, dimensions: usize) -> Vec<usize> {
             side.checked_pow(dimensions as u32)
                 .is_some_and(|all| all <= ranks)
         })
-        .filter(|side| ranks % side == 0)
+        .filter(|side| ranks.is_multiple_of(*side))
         .last()
         .unwrap_or(1);
     let mut sides = grid(ranks / side, rest);

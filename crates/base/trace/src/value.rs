@@ -7,7 +7,8 @@ use crate::signature::{Access, Parameter, Signature};
 /// predefined handles of the standard ABI.
 pub const FIRST_MADE: i64 = 4096;
 /// The number of the first buffer of a rank; further ones are numbered in the order of their first
-/// use. Smaller numbers are addresses that no program has: NULL, and constants such as MPI_IN_PLACE.
+/// use. Smaller numbers are addresses that no program has: NULL, and constants such as
+/// MPI_IN_PLACE.
 pub const NUMBER_OF_MEMORY: i64 = 4096;
 
 /// The value of a parameter.

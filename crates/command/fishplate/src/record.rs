@@ -19,25 +19,28 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Prepares the recording of a job of `ranks` ranks. Reports every error that can be found
-    /// before the job starts.
+    /// Prepares the recording of a job of `ranks` ranks in `file`, if there is one. Reports every
+    /// error that can be found before the job starts.
     pub(crate) fn begin(
-        file: &Path,
-        program: String,
+        file: Option<&Path>,
+        program: &str,
         ranks: usize,
         hosts: &[launch::JobHost],
-    ) -> Result<Recording, String> {
+    ) -> Result<Option<Recording>, String> {
+        let Some(file) = file else {
+            return Ok(None);
+        };
         if !hosts.is_empty() {
             return Err("--record works for jobs on one host, and on modelled machines".into());
         }
         let parts = memory_file::of_length("fishplate-record", 0)
             .map_err(|why| format!("cannot create the memory of the recording: {why}"))?;
-        Ok(Recording {
+        Ok(Some(Recording {
             output: Output::create("--record", file)?,
             parts: Arc::new(parts),
-            program,
+            program: program.into(),
             ranks,
-        })
+        }))
     }
 
     /// The file to which the ranks append their parts.

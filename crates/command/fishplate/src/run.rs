@@ -22,7 +22,6 @@ use crate::refuse;
 use crate::scratch::ScratchFolder;
 use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
 use hosts::HostArguments;
-use traced::{TracedJob, trace_of};
 
 /// Start an MPI program on this machine, on several hosts, or on a modelled machine.
 ///
@@ -172,6 +171,12 @@ struct StreamArguments {
 }
 
 impl StreamArguments {
+    /// The ranks that read standard input, in a job of `ranks` ranks on `hosts` other hosts.
+    fn checked_input(&self, ranks: usize, hosts: usize) -> Result<launch::Input, String> {
+        check_input(self.stdin, ranks, hosts)?;
+        Ok(self.stdin)
+    }
+
     fn output(&self) -> launch::OutputOptions {
         let numbered = self.output_filename.as_deref();
         let numbered = numbered.map(launch::OutputFile::numbered);
@@ -188,6 +193,11 @@ impl StreamArguments {
 pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> ExitCode {
     let wanted = arguments.explain.clone();
     let wanted = wanted.map(|file| ExplainOutput::open(file, arguments.json));
+    match further.is_empty().then(|| traced::trace_of(&arguments)) {
+        Some(Ok(Some(trace))) => return traced::main(&arguments, trace),
+        Some(Err(why)) => return refuse(&why),
+        Some(Ok(None)) | None => (),
+    }
     // Signals are taken before the job has a folder, which a signal would leave behind.
     let signals = match launch::Signals::take() {
         Ok(signals) => signals,
@@ -196,14 +206,10 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
     let prepared = wanted
         .transpose()
         .and_then(|wanted| Ok((wanted, prepare(arguments, further)?)));
-    let (wanted, mut job) = match prepared {
+    let (wanted, job) = match prepared {
         Ok(all) => all,
         Err(why) => return refuse(&why),
     };
-    if let Some(traced) = job.traced.take() {
-        let code = traced.run();
-        return ExitCode::from(job.finish(code));
-    }
     let code = match launch::run(&job.options, signals) {
         Ok(end) => {
             // If the job failed, the launcher has printed a line about that already.
@@ -230,8 +236,6 @@ struct PreparedJob {
     options: launch::Options,
     modelled: ModelledJob,
     recording: Option<Recording>,
-    /// The trace to replay instead of the program.
-    traced: Option<TracedJob>,
     summary: WantedSummary,
     /// The temporary folder of the ranks, kept until the job has ended.
     scratch: Option<ScratchFolder>,
@@ -245,33 +249,43 @@ impl PreparedJob {
             options,
             modelled,
             recording,
-            traced: _,
             summary,
             scratch,
         } = self;
         drop((options, scratch));
-        let checked = |outcome: Result<(), String>, code| match outcome {
-            Ok(()) => code,
-            Err(why) => {
-                eprintln!("fishplate: {}", arguments::shown(&why));
-                if code == 0 { 1 } else { code }
-            }
-        };
-        let summary = summary.sum_up(&modelled);
-        let end = summary
-            .as_ref()
-            .ok()
-            .and_then(ReadySummary::virtual_seconds);
-        if let Some(end) = end.filter(|_| code == 0) {
-            modelled.say_missed_faults(end);
-        }
-        let code = checked(modelled.finish(), code);
-        let recorded = recording
-            .filter(|_| code == 0)
-            .map_or(Ok(()), Recording::finish);
-        let code = checked(recorded, code);
-        checked(summary.and_then(|ready| ready.show(code != 0)), code)
+        end(modelled, recording, summary, code)
     }
+}
+
+/// Writes the files and the summary of a job, which has ended with exit code `code`. Returns the
+/// exit code of this command.
+fn end(
+    modelled: ModelledJob,
+    recording: Option<Recording>,
+    summary: WantedSummary,
+    code: u8,
+) -> u8 {
+    let checked = |outcome: Result<(), String>, code| match outcome {
+        Ok(()) => code,
+        Err(why) => {
+            eprintln!("fishplate: {}", arguments::shown(&why));
+            if code == 0 { 1 } else { code }
+        }
+    };
+    let summary = summary.sum_up(&modelled);
+    let end = summary
+        .as_ref()
+        .ok()
+        .and_then(ReadySummary::virtual_seconds);
+    if let Some(end) = end.filter(|_| code == 0) {
+        modelled.say_missed_faults(end);
+    }
+    let code = checked(modelled.finish(), code);
+    let recorded = recording
+        .filter(|_| code == 0)
+        .map_or(Ok(()), Recording::finish);
+    let code = checked(recorded, code);
+    checked(summary.and_then(|ready| ready.show(code != 0)), code)
 }
 
 fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<PreparedJob, String> {
@@ -289,26 +303,15 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         (ranks, true) => ranks,
         (ranks, false) => Some(ranks.unwrap_or(1).saturating_add(others)),
     };
-    let mut first = arguments.program.program(&inherited)?;
-    let trace = match modelled.is_wanted() && further.is_empty() {
-        true => trace_of(&first)?,
-        false => None,
-    };
-    if trace.is_some() && (arguments.record.is_some() || modelled.times_computing()) {
-        return Err("a trace has its computing already: no --compute, no --record".into());
-    }
-    let wanted = wanted.or(trace.as_ref().map(|trace| trace.ranks.len()));
     let binding = arguments.binding.request()?;
     let (ranks, placed) = hosts.place(wanted, modelled.is_wanted(), &binding)?;
+    let mut first = arguments.program.program(&inherited)?;
     first.ranks = ranks - others;
     let mut programs: Vec<launch::Program> = std::iter::once(first).chain(further).collect();
     let scratch = modelled.wants_scratch().then(ScratchFolder::new);
     let scratch = scratch.transpose()?;
     // The command line as the user has written it, which a recording must match.
-    let command = match &trace {
-        Some(trace) => trace.program.clone(),
-        None => command_line(&programs),
-    };
+    let command = command_line(&programs);
     if let Some(folder) = &scratch {
         let here = std::env::current_dir().map_err(|why| format!("--scratch: {why}"))?;
         for program in programs.iter_mut().filter(|one| one.directory.is_none()) {
@@ -316,8 +319,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
             program.directory = Some(folder.path().to_owned());
         }
     }
-    let input = arguments.streams.stdin;
-    check_input(input, ranks, placed.len())?;
+    let input = arguments.streams.checked_input(ranks, placed.len())?;
     let of_ranks = environment::of_ranks(&programs, &variables);
     let knobs = environment::check(&of_ranks)?;
 
@@ -325,26 +327,16 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let of_ranks = of_ranks.concat();
     let mut defaults = modelled_job.defaults(&of_ranks);
     defaults.extend(modelled_job.of_threads(&of_ranks));
-    let recording = arguments.record.as_deref();
-    let recording = recording.map(|file| Recording::begin(file, command.clone(), ranks, &placed));
-    let recording = recording.transpose()?;
+    let recording = Recording::begin(arguments.record.as_deref(), &command, ranks, &placed)?;
     let facts = JobFacts {
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),
         fabric: modelled.fabric().map(str::to_string),
-        real_clocks: match trace {
-            Some(_) => None,
-            None => modelled_job.real_clocks(&programs),
-        },
+        real_clocks: modelled_job.real_clocks(&programs),
         ..JobFacts::default()
     };
     let times = modelled_job.has_port_faults();
     let summary = arguments.summary.prepare(ranks, facts, times)?;
-    let traced = trace.zip(modelled_job.launched.as_ref());
-    let traced = traced.map(|(trace, machine)| {
-        let settings = of_ranks.clone();
-        TracedJob::new(trace, machine, settings, &defaults, summary.counts())
-    });
     let options = launch::Options {
         programs,
         variables: variables.into_iter().chain(defaults).collect(),
@@ -363,18 +355,20 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         explain,
         heartbeat: knobs.heartbeat(),
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
-        library: std::env::current_exe()
-            .ok()
-            .and_then(|command| launch::library_directory(&command)),
+        library: own_library(),
     };
     Ok(PreparedJob {
         options,
         modelled: modelled_job,
         recording,
-        traced,
         summary,
         scratch,
     })
+}
+
+/// The folder of the library beside this command.
+fn own_library() -> Option<PathBuf> {
+    launch::library_directory(&std::env::current_exe().ok()?)
 }
 
 impl ProgramArguments {

@@ -15,8 +15,8 @@ use crate::refuse;
 
 /// Show and check traces, and make some without a program.
 ///
-/// `fishplate run --record FILE` records the trace of a program, and `fishplate run --fabric MACHINE
-/// FILE` replays it on a modelled machine.
+/// `fishplate run --record FILE` records the trace of a program, and `fishplate run --fabric
+/// MACHINE FILE` replays it on a modelled machine.
 #[derive(Args)]
 pub(crate) struct TraceArguments {
     #[command(subcommand)]

@@ -9,10 +9,10 @@
 use crate::buffer::UserBuffer;
 use crate::call_key::Argument;
 use crate::constants::*;
-use crate::entry::RECORDED;
 use crate::error::Error;
 use crate::making;
 use crate::object::Object;
+use crate::recorded::RECORDED;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
 use pmi::{Notice, unsupported_text};
@@ -167,8 +167,11 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
 /// running, which is a fatal error. `uses`: arguments that distinguish the call from other calls of
 /// its procedure. `used`: buffers of the program, each with true if the call writes it. `number`
 /// and `words`: the procedure and its arguments, for a recording.
+///
+/// # Safety
+/// The words are the arguments of that procedure, as C promises them.
 #[inline(always)]
-pub fn announced(
+pub unsafe fn announced(
     number: usize,
     words: &[u64],
     again: impl FnOnce() -> c_int,
@@ -180,9 +183,11 @@ pub fn announced(
         return not_running(procedure);
     }
     let is_noted = note_use(used);
-    LIBRARY.arguments(number, words);
+    // SAFETY: the caller's promise.
+    unsafe { LIBRARY.arguments(number, words) };
     let code = again();
-    LIBRARY.results(words, code);
+    // SAFETY: the caller's promise.
+    unsafe { LIBRARY.results(words, code) };
     if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
         rank.lock().notes().returned();
     }
@@ -209,15 +214,20 @@ fn note_use(used: &[(UserBuffer, bool)]) -> bool {
 }
 
 /// Announces a call like [`announced`]; the call may return without a result: a poll.
+///
+/// # Safety
+/// As for [`announced`].
 #[inline(always)]
-pub fn announced_poll(number: usize, words: &[u64], again: impl FnOnce() -> c_int) -> c_int {
+pub unsafe fn announced_poll(number: usize, words: &[u64], again: impl FnOnce() -> c_int) -> c_int {
     let procedure = RECORDED[number].name;
     if !LIBRARY.enter(procedure, CallKind::Poll, &[]) {
         return not_running(procedure);
     }
-    LIBRARY.arguments(number, words);
+    // SAFETY: the caller's promise.
+    unsafe { LIBRARY.arguments(number, words) };
     let code = again();
-    LIBRARY.results(words, code);
+    // SAFETY: the caller's promise.
+    unsafe { LIBRARY.results(words, code) };
     LIBRARY.leave(CallKind::Poll);
     code
 }

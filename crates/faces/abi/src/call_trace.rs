@@ -13,7 +13,8 @@ use crate::call_profile::CallProfile;
 use crate::compute_clock::{ComputeClock, processor_time};
 use crate::error::Error;
 use crate::raise;
-use crate::recording::Recorder;
+use crate::recorded::RECORDED;
+use crate::recording::{InfoPairs, Recorder};
 use crate::state::Rank;
 
 use datatype::local_work::{LocalWork, Meter};
@@ -93,14 +94,25 @@ impl Watch {
     }
 
     /// Passes the arguments of a call that has begun to the recording, if there is one.
-    pub(crate) fn arguments(&self, rank: &Rank, procedure: usize, words: &[u64]) {
+    ///
+    /// # Safety
+    /// The words are the arguments of the procedure with this number, as C promises them.
+    pub(crate) unsafe fn arguments(
+        &self,
+        rank: &Rank,
+        infos: &InfoPairs,
+        procedure: usize,
+        words: &[u64],
+    ) {
         let mut inner = self.lock();
         let is_alone = inner.depth == 1;
         match &mut inner.recorder {
-            // SAFETY: entry points pass their own arguments, as C promises them.
-            Some(recorder) if is_alone => unsafe { recorder.arguments(rank, procedure, words) },
+            // SAFETY: the caller's promise.
+            Some(recorder) if is_alone => unsafe {
+                recorder.arguments(rank, infos, procedure, words);
+            },
             Some(recorder) => {
-                let name = crate::entry::RECORDED[procedure].name;
+                let name = RECORDED[procedure].name;
                 recorder.refuse(name, "calls of several threads overlap");
             }
             None => (),
@@ -108,9 +120,12 @@ impl Watch {
     }
 
     /// Passes the results of a call to the recording, if there is one.
-    pub(crate) fn results(&self, rank: &Rank, words: &[u64], code: c_int) {
+    ///
+    /// # Safety
+    /// As for [`Watch::arguments`].
+    pub(crate) unsafe fn results(&self, rank: &Rank, words: &[u64], code: c_int) {
         if let Some(recorder) = &mut self.lock().recorder {
-            // SAFETY: entry points pass their own arguments, as C promises them.
+            // SAFETY: the caller's promise.
             unsafe { recorder.results(rank, words, code) }
         }
     }

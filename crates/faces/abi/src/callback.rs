@@ -106,3 +106,22 @@ pub fn run_operation(number: u32, elements: usize, function: impl FnOnce()) {
         None => function(),
     }
 }
+
+/// The reduction operation of a program whose function a replay does not have. It leaves the vector
+/// unchanged: what a replay moves has no meaning.
+pub(crate) unsafe extern "C" fn reduce_nothing(
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_int,
+    _: *mut Datatype,
+) {
+}
+
+/// The operation of [`reduce_nothing`] with counts of type MPI_Count.
+pub(crate) unsafe extern "C" fn reduce_nothing_large(
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut i64,
+    _: *mut Datatype,
+) {
+}

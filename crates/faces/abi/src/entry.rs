@@ -10,10 +10,8 @@ use crate::call_key::Argument;
 use crate::callback;
 use crate::constants::*;
 use crate::handle::*;
-use crate::hosted;
 use crate::object::Object;
 use crate::procedures;
-use crate::recording::Recorded;
 use crate::status::Status;
 use std::ffi::{c_char, c_int, c_void};
 

@@ -1,21 +1,21 @@
 //! Ranks of one process: each is a coroutine on a modelled machine that makes the calls of a trace,
 //! without a program. A call goes through the entry point of its procedure, as a program's does.
 //!
-//! Invariant: the library finds the rank that began the last call. A call looks for its rank when it
-//! begins, so several ranks may be inside calls at a time, but only in one thread.
+//! Invariant: the library finds the rank that began the last call. A call searches its rank when
+//! it begins, so several ranks may be inside calls at a time, but only in one thread.
 
 use crate::call_profile::CallProfile;
 use crate::call_trace::{Time, Watch};
-pub use crate::entry::RECORDED;
 use crate::entry::{CALLED, MPI_Wait};
 use crate::error::Error;
-use crate::handle::{Datatype, Request};
+use crate::handle::Request;
 use crate::object::Object;
+pub use crate::recorded::RECORDED;
 use crate::recording;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
 use profile::RankProfile;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,8 +45,8 @@ impl Hosted {
         hosted
     }
 
-    /// Makes the call of an announced procedure, after `nanos` nanoseconds of computing. Returns the
-    /// code of the call.
+    /// Makes the call of an announced procedure, after `nanos` nanoseconds of computing. Returns
+    /// the code of the call.
     ///
     /// # Safety
     /// The words are arguments of that procedure, with what the standard requires of them.
@@ -78,8 +78,8 @@ impl Hosted {
         self.watch().leave(self.rank(), kind, || ());
     }
 
-    /// The length that the communicator, or another array, gives to the array at `at`; `None` if the
-    /// call does not read it.
+    /// The length that the communicator, or another array, gives to the array at `at`; `None` if
+    /// the call does not read it.
     ///
     /// # Safety
     /// As for [`Hosted::call`], but arrays without a parameter for their length may be of any.
@@ -96,8 +96,8 @@ impl Hosted {
         unsafe { recording::unknown_length(self.mpi(), procedure, words, at) }
     }
 
-    /// Waits for a request outside a call of the trace. Returns its handle, which is null unless the
-    /// operation is persistent.
+    /// Waits for a request outside a call of the trace. Returns its handle, which is null unless
+    /// the operation is persistent.
     ///
     /// # Errors
     /// The wait failed.
@@ -111,7 +111,8 @@ impl Hosted {
         }
     }
 
-    /// Leaves MPI, after `nanos` nanoseconds of computing. Returns the virtual time, in picoseconds.
+    /// Leaves MPI, after `nanos` nanoseconds of computing. Returns the virtual time, in
+    /// picoseconds.
     ///
     /// # Errors
     /// Progress failed.
@@ -125,8 +126,8 @@ impl Hosted {
         Ok(end)
     }
 
-    /// Leaves the machine without an end of MPI, after an error. The rank stays in memory: those that
-    /// now wait for it in vain report their errors as its own.
+    /// Leaves the machine without an end of MPI, after an error. The rank stays in memory: those
+    /// that now wait for it in vain report their errors as its own.
     pub fn abandon(self) {
         self.mpi().leave_machine();
         std::mem::forget(self);
@@ -172,23 +173,4 @@ impl Drop for Hosted {
 fn returned(_: &mpi::Rank, _: Object, procedure: &str, error: &Error) -> c_int {
     crate::raise::say(&format!("{procedure}: {error}"));
     error.class.0
-}
-
-/// The reduction operation of a program whose function a replay does not have. It leaves the vector
-/// unchanged: what a replay moves has no meaning.
-pub(crate) unsafe extern "C" fn reduce_nothing(
-    _: *mut c_void,
-    _: *mut c_void,
-    _: *mut c_int,
-    _: *mut Datatype,
-) {
-}
-
-/// The operation of [`reduce_nothing`] with counts of type MPI_Count.
-pub(crate) unsafe extern "C" fn reduce_nothing_large(
-    _: *mut c_void,
-    _: *mut c_void,
-    _: *mut i64,
-    _: *mut Datatype,
-) {
 }

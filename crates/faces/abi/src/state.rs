@@ -131,25 +131,33 @@ impl Library {
         Some(true)
     }
 
-    /// Passes the arguments of an announced call to the recording, if there is one. Only entry
-    /// points call this: `words` are the arguments of the procedure with this number.
+    /// Passes the arguments of an announced call to the recording, if there is one.
+    ///
+    /// # Safety
+    /// The words are the arguments of the procedure with this number, as C promises them.
     #[cold]
-    pub(crate) fn arguments(&self, procedure: usize, words: &[u64]) {
+    pub(crate) unsafe fn arguments(&self, procedure: usize, words: &[u64]) {
         if let Some(rank) = self.rank_in_call()
             && let Some(watch) = &rank.watch
         {
-            watch.arguments(rank, procedure, words);
+            let pairs = |info| Ok(LIBRARY.infos().pairs(info)?.to_vec());
+            // SAFETY: the caller's promise.
+            unsafe { watch.arguments(rank, &pairs, procedure, words) };
         }
     }
 
     /// Passes the results of an announced call to the recording, if there is one, as
     /// [`arguments`](Library::arguments) does.
+    ///
+    /// # Safety
+    /// As for [`arguments`](Library::arguments).
     #[cold]
-    pub(crate) fn results(&self, words: &[u64], code: c_int) {
+    pub(crate) unsafe fn results(&self, words: &[u64], code: c_int) {
         if let Some(rank) = self.rank_in_call()
             && let Some(watch) = &rank.watch
         {
-            watch.results(rank, words, code);
+            // SAFETY: the caller's promise.
+            unsafe { watch.results(rank, words, code) };
         }
     }
 

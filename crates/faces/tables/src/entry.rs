@@ -84,7 +84,8 @@ fn write_announced(
         "#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn {body}_announced({signature}) -> c_int {{\n    \
          // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
          let again = move || unsafe {{ {body}({arguments}) }};\n    \
-         call_guard::{guard}({number}, &[{}], again{result})\n}}",
+         // SAFETY: the words are the arguments.\n    \
+         unsafe {{ call_guard::{guard}({number}, &[{}], again{result}) }}\n}}",
         words.join(", ")
     )
     .unwrap();

@@ -17,10 +17,9 @@ fn forms(chapters: &[Chapter]) -> impl Iterator<Item = (&Procedure, bool)> {
     })
 }
 
-/// The source text of the tables of announced procedures, whose entry points are in the module that
-/// includes it.
+/// The source text of the table of announced procedures.
 pub fn generate(chapters: &[Chapter]) -> String {
-    let (mut rows, mut calls) = (String::new(), String::new());
+    let mut rows = String::new();
     for (procedure, large) in forms(chapters) {
         let parameters: Vec<&Parameter> = procedure.parameters(large).collect();
         let words: Vec<String> = parameters.iter().map(|one| word(one)).collect();
@@ -38,6 +37,18 @@ pub fn generate(chapters: &[Chapter]) -> String {
             procedure.constructs()
         )
         .unwrap();
+    }
+    format!(
+        "/// The announced procedures, by their numbers.\n\
+         pub static RECORDED: &[Recorded] = &[\n{rows}];\n"
+    )
+}
+
+/// The source text of the table of calls, which the module of the entry points includes.
+pub fn generate_calls(chapters: &[Chapter]) -> String {
+    let mut calls = String::new();
+    for (procedure, large) in forms(chapters) {
+        let parameters: Vec<&Parameter> = procedure.parameters(large).collect();
         let arguments = parameters.iter().enumerate();
         let arguments: Vec<String> = arguments
             .map(|(at, one)| argument(one, at, large))
@@ -52,9 +63,7 @@ pub fn generate(chapters: &[Chapter]) -> String {
         .unwrap();
     }
     format!(
-        "/// The announced procedures, by their numbers.\n\
-         pub static RECORDED: &[Recorded] = &[\n{rows}];\n\n\
-         /// Calls of the announced procedures with a word for each parameter, by their numbers.\n\
+        "/// Calls of the announced procedures with a word for each parameter, by their numbers.\n\
          pub static CALLED: &[unsafe fn(&[u64]) -> c_int] = &[\n{calls}];\n"
     )
 }
@@ -92,8 +101,8 @@ fn argument(parameter: &Parameter, at: usize, large: bool) -> String {
     let rust = parameter.rust(large);
     match rust.as_str() {
         _ if parameter.kind.word() == "fn_user_function" => match large {
-            true => "Some(hosted::reduce_nothing_large)".into(),
-            false => "Some(hosted::reduce_nothing)".into(),
+            true => "Some(callback::reduce_nothing_large)".into(),
+            false => "Some(callback::reduce_nothing)".into(),
         },
         _ if parameter.kind.class() == Class::Function => "None".into(),
         "c_int" | "i64" | "isize" => format!("words[{at}] as {rust}"),

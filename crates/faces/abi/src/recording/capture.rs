@@ -1,7 +1,8 @@
 //! The arguments of a call as values of a trace.
 
+use crate::error::Error;
 use crate::handle::Info;
-use crate::state::LIBRARY;
+use crate::info::Pair;
 use std::ffi::{CStr, c_char, c_int};
 
 use trace::{Access, Length, NUMBER_OF_MEMORY, Parameter, Signature, Value};
@@ -15,7 +16,12 @@ pub(super) struct View<'a> {
     pub(super) wide: &'a [bool],
     /// The arguments, each as a word.
     pub(super) words: &'a [u64],
+    /// Returns the pairs of an info object.
+    pub(super) infos: &'a InfoPairs,
 }
+
+/// A function that returns the pairs of an info object.
+pub(crate) type InfoPairs = dyn Fn(Info) -> Result<Vec<Pair>, Error>;
 
 impl View<'_> {
     /// The word of the parameter with this name.
@@ -42,7 +48,7 @@ impl View<'_> {
             match parameter.kind.as_str() {
                 "in" | "out" => Ok(Value::Number(buffers.number(word))),
                 "str" => Ok(text(word)),
-                "info" if parameter.length == Length::One => pairs(word),
+                "info" if parameter.length == Length::One => self.pairs(word),
                 "ptr" | "attr" | "state" | "memory" | "detached" | "status" => Ok(Value::Absent),
                 "argv" | "argvs" | "argv_ptr" | "commands" | "info" => Ok(Value::Absent),
                 kind if kind.starts_with("fn_") => Ok(Value::Absent),
@@ -144,6 +150,19 @@ impl View<'_> {
         }
     }
 
+    /// The pairs of an info object.
+    fn pairs(&self, word: u64) -> Result<Value, String> {
+        let pairs = (self.infos)(Info(word as usize));
+        let pairs = pairs.map_err(|error| error.to_string())?;
+        let parts = pairs.iter().flat_map(|(key, value)| [key, value]);
+        let bytes = parts.flat_map(|part| part.iter().copied().chain([0]));
+        let bytes: Vec<u8> = bytes.collect();
+        Ok(match bytes.is_empty() {
+            true => Value::Absent,
+            false => Value::Text(bytes),
+        })
+    }
+
     /// A peer, as its distance from this rank, if the call has a communicator.
     fn peer(&self, peer: i64) -> Value {
         if peer < 0 || self.signature.first_of("comm").is_none() {
@@ -241,18 +260,4 @@ unsafe fn text(word: u64) -> Value {
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(word as usize as *const c_char) };
     Value::Text(text.to_bytes().to_vec())
-}
-
-/// The pairs of an info object.
-fn pairs(word: u64) -> Result<Value, String> {
-    let mut infos = LIBRARY.infos();
-    let pairs = infos.pairs(Info(word as usize));
-    let pairs = pairs.map_err(|error| error.to_string())?;
-    let parts = pairs.iter().flat_map(|(key, value)| [key, value]);
-    let bytes = parts.flat_map(|part| part.iter().copied().chain([0]));
-    let bytes: Vec<u8> = bytes.collect();
-    Ok(match bytes.is_empty() {
-        true => Value::Absent,
-        false => Value::Text(bytes),
-    })
 }

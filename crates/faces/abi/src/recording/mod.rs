@@ -14,7 +14,11 @@ mod handles;
 mod lengths;
 
 use crate::constants::MPI_SUCCESS;
-use crate::entry::RECORDED;
+use crate::error::Error;
+use crate::handle::Info;
+use crate::info::Pair;
+use crate::recorded::RECORDED;
+pub(crate) use capture::InfoPairs;
 use capture::View;
 use handles::{Buffers, Handles};
 use std::collections::HashMap;
@@ -22,20 +26,6 @@ use std::ffi::c_int;
 use std::fs::File;
 use std::sync::Arc;
 use trace::{RawWriter, Signature, Value};
-
-/// An announced procedure, as a recording and a replay need it.
-pub struct Recorded {
-    /// The name in C.
-    pub name: &'static str,
-    /// The line of the procedure's signature.
-    pub line: &'static str,
-    /// For each parameter whether an element of it has 64 bits, not 32.
-    pub wide: &'static [bool],
-    /// True if the procedure may return without a result.
-    pub is_poll: bool,
-    /// True if the procedure makes or frees a communicator, a window or a file.
-    pub constructs: bool,
-}
 
 /// The recording of one rank.
 pub(crate) struct Recorder {
@@ -93,13 +83,20 @@ impl Recorder {
     ///
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
-    pub(crate) unsafe fn arguments(&mut self, rank: &mpi::Rank, procedure: usize, words: &[u64]) {
+    pub(crate) unsafe fn arguments(
+        &mut self,
+        rank: &mpi::Rank,
+        infos: &InfoPairs,
+        procedure: usize,
+        words: &[u64],
+    ) {
         let signature = self.signature(procedure);
         let view = View {
             rank,
             signature: &signature,
             wide: RECORDED[procedure].wide,
             words,
+            infos,
         };
         let all = 0..words.len();
         // SAFETY: the caller's promise.
@@ -149,6 +146,7 @@ impl Recorder {
             signature: &signature,
             wide: RECORDED[procedure].wide,
             words,
+            infos: &no_pairs,
         };
         let results = handles.iter().enumerate().map(|(at, before)| {
             // SAFETY: the caller's promise.
@@ -223,6 +221,11 @@ impl Recorder {
     }
 }
 
+/// The pairs of no info object: results are none.
+fn no_pairs(_: Info) -> Result<Vec<Pair>, Error> {
+    Ok(Vec::new())
+}
+
 /// The length of the array at `at`, which no parameter has; `None` if the call does not read it.
 ///
 /// # Safety
@@ -241,6 +244,7 @@ pub(crate) unsafe fn unknown_length(
         signature: &signature,
         wide: RECORDED[procedure].wide,
         words,
+        infos: &no_pairs,
     };
     // SAFETY: the caller's promise.
     unsafe { view.unknown_length(&signature.parameters[at].name) }
