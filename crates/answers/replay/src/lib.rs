@@ -29,6 +29,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use channel::Peers;
+use datatype::local_work::Rates;
 use datatype::{Predefined, Type};
 use knobs::Knobs;
 use model::config::MachineConfig;
@@ -97,6 +98,11 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
         ));
     }
     let names = Rc::new(Names::of(&trace)?);
+    let mut rates = Rates::none();
+    for line in &trace.work {
+        let read = rates.read(line);
+        read.ok_or_else(|| format!("`{line}` is no time of work inside MPI"))?;
+    }
     let knobs = Knobs::parse(stage.settings.iter().cloned()).map_err(|why| why.to_string())?;
     let scratch = Rc::new(Scratch::new(size).map_err(|why| format!("memory: {why}"))?);
     let plan = Plan {
@@ -116,14 +122,17 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
                 ..Peers::new(number, size)
             },
             bootstrap,
-            work: WorkTimes::default(),
+            work: WorkTimes {
+                rates: rates.clone(),
+                ..WorkTimes::default()
+            },
         };
         let played = Rank::new(Some(wiring), knobs.clone())
             .map_err(|why| why.to_string())
             .and_then(|rank| {
                 let profile = profile.as_ref().map(|file| RankProfile::open(file, number));
                 let profile = profile.transpose().map_err(|why| why.to_string())?;
-                let hosted = Hosted::new(Arc::new(rank), profile);
+                let hosted = Hosted::new(Arc::new(rank), profile, !rates.is_empty());
                 let played = Player::new(&hosted, &trace, &names, &scratch, number).play();
                 if played.is_err() {
                     hosted.abandon();

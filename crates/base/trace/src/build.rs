@@ -12,6 +12,7 @@ use crate::{RankCalls, Trace};
 /// A trace in the making.
 pub struct Builder {
     program: String,
+    work: Vec<String>,
     signatures: Table<Signature>,
     calls: Table<Call>,
     folder: Folder,
@@ -23,11 +24,17 @@ impl Builder {
     pub fn new(program: String) -> Builder {
         Builder {
             program: program.replace(char::is_control, "?"),
+            work: Vec::new(),
             signatures: Table::default(),
             calls: Table::default(),
             folder: Folder::default(),
             ranks: Vec::new(),
         }
+    }
+
+    /// Sets the times of work inside MPI, each a line.
+    pub fn work(&mut self, lines: &str) {
+        self.work = lines.lines().map(str::to_string).collect();
     }
 
     /// The number of a signature.
@@ -50,6 +57,7 @@ impl Builder {
     pub fn finish(self) -> Trace {
         Trace {
             program: self.program,
+            work: self.work,
             signatures: self.signatures.entries,
             calls: self.calls.entries,
             sequences: self.folder.into_sequences(),

@@ -20,6 +20,10 @@ impl Trace {
     pub fn write(&self) -> Vec<u8> {
         let mut to = [MAGIC, VERSION].concat();
         put_bytes(&mut to, self.program.as_bytes());
+        put(&mut to, self.work.len() as u64);
+        for line in &self.work {
+            put_bytes(&mut to, line.as_bytes());
+        }
         put(&mut to, self.signatures.len() as u64);
         for signature in &self.signatures {
             put_bytes(&mut to, signature.line().as_bytes());
@@ -60,6 +64,10 @@ impl Trace {
         };
         let from = &mut Bytes::new(rest);
         let program = from.text()?.to_string();
+        let mut work = Vec::new();
+        for _ in 0..from.count()? {
+            work.push(from.text()?.to_string());
+        }
         let mut signatures = Vec::new();
         for _ in 0..from.count()? {
             match Signature::parse(from.text()?) {
@@ -87,6 +95,7 @@ impl Trace {
         }
         Ok(Trace {
             program,
+            work,
             signatures,
             calls,
             sequences,
@@ -154,6 +163,11 @@ mod tests {
 
     fn built(ranks: &[Calls]) -> Trace {
         let mut builder = Builder::new("./heat 3".into());
+        builder.work(if ranks.len() > 1 {
+            "MPI_SUM:MPI_DOUBLE 1 2\ncopy 3 4"
+        } else {
+            ""
+        });
         for calls in ranks {
             let (mut numbers, mut gaps) = (Vec::new(), Gaps::default());
             for &(procedure, number, nanos) in calls {

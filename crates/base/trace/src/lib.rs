@@ -47,6 +47,9 @@ pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
 pub struct Trace {
     /// The program and its arguments, or the command that made the trace without one.
     pub program: String,
+    /// The times of work inside MPI that the recorded run was given, each a line. Empty if they were
+    /// those of the machine.
+    pub work: Vec<String>,
     /// The procedures that the calls call.
     pub signatures: Vec<Signature>,
     /// The different calls.

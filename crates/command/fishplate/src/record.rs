@@ -15,6 +15,8 @@ pub(crate) struct Recording {
     output: Output,
     parts: Arc<OwnedFd>,
     program: String,
+    /// The times of work inside MPI that the job was given, each a line.
+    work: String,
     ranks: usize,
 }
 
@@ -26,6 +28,7 @@ impl Recording {
         program: &str,
         ranks: usize,
         hosts: &[launch::JobHost],
+        work: &str,
     ) -> Result<Option<Recording>, String> {
         let Some(file) = file else {
             return Ok(None);
@@ -39,6 +42,7 @@ impl Recording {
             output: Output::create("--record", file)?,
             parts: Arc::new(parts),
             program: program.into(),
+            work: work.into(),
             ranks,
         }))
     }
@@ -50,7 +54,9 @@ impl Recording {
 
     /// Writes the trace of the job, which has ended.
     pub(crate) fn finish(self) -> Result<(), String> {
-        let (program, ranks) = (self.program, self.ranks);
+        let mut builder = Builder::new(self.program);
+        builder.work(&self.work);
+        let ranks = self.ranks;
         let read = || -> std::io::Result<Vec<u8>> {
             let file = File::from(self.parts.try_clone()?);
             let mut bytes = vec![0; file.metadata()?.len() as usize];
@@ -59,7 +65,7 @@ impl Recording {
         };
         let bytes = read().map_err(|why| format!("--record: its parts cannot be read: {why}"))?;
         self.output.fill(|to| {
-            let written = written(&bytes, program, ranks).map_err(std::io::Error::other)?;
+            let written = written(&bytes, builder, ranks).map_err(std::io::Error::other)?;
             to.write_all(&written)?;
             Ok(None)
         })
@@ -67,8 +73,7 @@ impl Recording {
 }
 
 /// The contents of the trace of a job whose ranks have written these bytes.
-fn written(bytes: &[u8], program: String, ranks: usize) -> Result<Vec<u8>, String> {
-    let mut builder = Builder::new(program);
+fn written(bytes: &[u8], mut builder: Builder, ranks: usize) -> Result<Vec<u8>, String> {
     for (rank, part) in parts(bytes, ranks)?.iter().enumerate() {
         let added = part.add_to(&mut builder);
         added.map_err(|why| format!("rank {rank}: {why}"))?;

@@ -327,7 +327,8 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let of_ranks = of_ranks.concat();
     let mut defaults = modelled_job.defaults(&of_ranks);
     defaults.extend(modelled_job.of_threads(&of_ranks));
-    let recording = Recording::begin(arguments.record.as_deref(), &command, ranks, &placed)?;
+    let (file, work) = (arguments.record.as_deref(), &modelled_job.work);
+    let recording = Recording::begin(file, &command, ranks, &placed, work)?;
     let facts = JobFacts {
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),

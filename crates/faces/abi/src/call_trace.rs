@@ -62,8 +62,9 @@ pub enum Time {
     Measured(u64),
     /// Durations recorded in an earlier run.
     Replayed(Box<Replay>),
-    /// The nanoseconds before the next call, from a trace that is replayed without its program.
-    Given(u64),
+    /// The nanoseconds before the next call, from a trace that is replayed without its program; and
+    /// true if the times of the program's reductions are known.
+    Given(u64, bool),
 }
 
 impl Watch {
@@ -90,7 +91,9 @@ impl Watch {
 
     /// Sets the computing before the next call.
     pub(crate) fn give(&self, nanos: u64) {
-        self.lock().time = Time::Given(nanos);
+        if let Time::Given(next, _) = &mut self.lock().time {
+            *next = nanos;
+        }
     }
 
     /// Passes the arguments of a call that has begun to the recording, if there is one.
@@ -200,7 +203,10 @@ impl Watch {
     pub fn operation(&self, meter: &Meter, number: u32, elements: usize, function: impl FnOnce()) {
         let (measured, is_replayed) = {
             let inner = self.lock();
-            (inner.measured(), matches!(inner.time, Time::Replayed(_)))
+            (
+                inner.measured(),
+                matches!(inner.time, Time::Replayed(_) | Time::Given(_, true)),
+            )
         };
         let before = measured.map(|_| processor_time());
         function();
@@ -242,7 +248,7 @@ impl Watch {
         if let Some(profile) = &inner.profile {
             profile.finish(rank);
             match &inner.time {
-                Time::None | Time::Given(_) => (),
+                Time::None | Time::Given(..) => (),
                 Time::Measured(_) => {
                     let (switches, computed) = inner.clock.interruptions();
                     profile.computed(switches, computed, inner.clock.most_threads());
@@ -276,7 +282,7 @@ impl Inner {
     fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind, uses: &[Argument]) {
         let computed = match &mut self.time {
             Time::None => 0,
-            Time::Given(nanos) => std::mem::take(nanos),
+            Time::Given(nanos, _) => std::mem::take(nanos),
             Time::Measured(scale) => {
                 let time = self.clock.computed() + std::mem::take(&mut self.called_back);
                 (u128::from(time) * u128::from(*scale) / 1000) as u64
@@ -327,7 +333,7 @@ impl Inner {
     fn measured(&self) -> Option<u64> {
         match self.time {
             Time::Measured(scale) => Some(scale),
-            Time::None | Time::Replayed(_) | Time::Given(_) => None,
+            Time::None | Time::Replayed(_) | Time::Given(..) => None,
         }
     }
 

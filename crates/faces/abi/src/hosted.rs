@@ -27,14 +27,16 @@ pub struct Hosted(NonNull<Rank>);
 
 impl Hosted {
     /// Makes a rank that runs on a modelled machine, and records its profile if there is one.
-    pub fn new(rank: Arc<mpi::Rank>, profile: Option<RankProfile>) -> Hosted {
+    /// `has_rates`: the times of work inside MPI are known, those of the program's reductions among
+    /// them.
+    pub fn new(rank: Arc<mpi::Rank>, profile: Option<RankProfile>, has_rates: bool) -> Hosted {
         let profile =
             profile.map(|own| CallProfile::new(Arc::new(own), "MPI_Init", Instant::now()));
         let rank = Rank {
             mpi: rank,
             in_virtual_time: true,
             modelled_host: None,
-            watch: Some(Watch::new(Time::Given(0), profile, None)),
+            watch: Some(Watch::new(Time::Given(0, has_rates), profile, None)),
             still_clock: None,
             explains: false,
             cost_cache: None,

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::handle::Info;
 use crate::info::Pair;
+use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int};
 
 use trace::{Access, Length, NUMBER_OF_MEMORY, Parameter, Signature, Value};
@@ -72,7 +73,7 @@ impl View<'_> {
         };
         match parameter.kind.as_str() {
             "dest" | "source" => self.peer(number),
-            kind if parameter.is_handle() => known(handles.number(kind, number as usize)),
+            kind if parameter.is_handle() => known(handles.number(kind, number as usize, 0)),
             _ => Value::Number(number),
         }
     }
@@ -96,7 +97,12 @@ impl View<'_> {
         if !parameter.is_handle() {
             return Ok(Value::Numbers(numbers));
         }
-        let of = |handle: &i64| handles.number(&parameter.kind, *handle as usize);
+        let mut seen = HashMap::new();
+        let of = |handle: &i64| {
+            let before = seen.entry(*handle).or_insert(0);
+            *before += 1;
+            handles.number(&parameter.kind, *handle as usize, *before - 1)
+        };
         let numbers: Option<Vec<i64>> = numbers.iter().map(of).collect();
         numbers.map(Value::Numbers).ok_or_else(|| {
             let name = &parameter.name;
@@ -193,7 +199,7 @@ impl View<'_> {
     }
 
     /// The value of a parameter after the call, if the call has set it. `before`: the handles that
-    /// it had.
+    /// it had, and `value` their numbers.
     ///
     /// # Safety
     /// As for [`View::before`], after the call.
@@ -201,6 +207,7 @@ impl View<'_> {
         &self,
         at: usize,
         before: &[usize],
+        value: &Value,
         handles: &mut Handles,
     ) -> Option<Value> {
         let (parameter, kind) = (
@@ -210,7 +217,8 @@ impl View<'_> {
         for (index, &handle) in before.iter().enumerate() {
             // SAFETY: the caller's promise: the array has as many handles as before.
             if unsafe { self.element(at, index) } as usize != handle {
-                handles.gone(kind, handle);
+                let number = value.number().or(value.numbers().get(index).copied());
+                handles.gone(kind, handle, number.unwrap_or(0));
             }
         }
         if parameter.access != Access::Out || self.words[at] == 0 {

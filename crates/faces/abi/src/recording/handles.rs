@@ -27,39 +27,57 @@ pub(super) struct Handles(HashMap<String, Class>);
 /// The handles of one class.
 #[derive(Default)]
 struct Class {
-    numbers: HashMap<usize, i64>,
+    /// The numbers of each handle. Operations that are complete at once may share one handle.
+    numbers: HashMap<usize, Vec<i64>>,
     /// The numbers of objects that are gone. New objects take the lowest, so that equal steps of a
     /// program have equal numbers.
     free: BTreeSet<i64>,
+    /// The number of numbers so far.
+    count: i64,
 }
 
 impl Handles {
-    /// The number of a handle; `None` for one that no call has made.
-    pub(super) fn number(&self, class: &str, handle: usize) -> Option<i64> {
+    /// The number of a handle; `None` for one that no call has made. `before`: the times that the
+    /// handle stands earlier in the same array.
+    pub(super) fn number(&self, class: &str, handle: usize, before: usize) -> Option<i64> {
         match handle as i64 {
             predefined @ 0..FIRST_MADE => Some(predefined),
-            _ => self.0.get(class)?.numbers.get(&handle).copied(),
+            _ => {
+                let numbers = self.0.get(class)?.numbers.get(&handle)?;
+                numbers.get(before).or(numbers.last()).copied()
+            }
         }
     }
 
-    /// The number of a handle that a call has returned. It is new, unless the handle is known.
+    /// The number of a handle that a call has returned. It is new, unless the object is known.
     pub(super) fn returned(&mut self, class: &str, handle: usize) -> i64 {
-        if let Some(number) = self.number(class, handle) {
+        let known = self.number(class, handle, 0);
+        if let Some(number) = known.filter(|number| class != "request" || *number < FIRST_MADE) {
             return number;
         }
         let class = self.0.entry(class.to_string()).or_default();
-        let next = FIRST_MADE + class.numbers.len() as i64;
-        let number = class.free.pop_first().unwrap_or(next);
-        class.numbers.insert(handle, number);
+        let number = class.free.pop_first().unwrap_or_else(|| {
+            class.count += 1;
+            FIRST_MADE + class.count - 1
+        });
+        class.numbers.entry(handle).or_default().push(number);
         number
     }
 
-    /// Forgets a handle whose object is gone.
-    pub(super) fn gone(&mut self, class: &str, handle: usize) {
-        if let Some(class) = self.0.get_mut(class)
-            && let Some(number) = class.numbers.remove(&handle)
-        {
-            class.free.insert(number);
+    /// Forgets an object that is gone, with its handle and its number.
+    pub(super) fn gone(&mut self, class: &str, handle: usize, number: i64) {
+        let Some(class) = self.0.get_mut(class) else {
+            return;
+        };
+        if let Some(numbers) = class.numbers.get_mut(&handle) {
+            let before = numbers.len();
+            numbers.retain(|own| *own != number);
+            if numbers.len() < before {
+                class.free.insert(number);
+            }
+            if numbers.is_empty() {
+                class.numbers.remove(&handle);
+            }
         }
     }
 }

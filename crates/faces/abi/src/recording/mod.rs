@@ -116,7 +116,10 @@ impl Recorder {
                     });
                 }
             }
-            Err(why) => self.refuse(RECORDED[procedure].name, &why),
+            Err(why) => {
+                self.refuse(RECORDED[procedure].name, &why);
+                self.current = None;
+            }
         }
         // MPI_Finalize ends the recording before it returns.
         if signature.name == "MPI_Finalize" {
@@ -136,10 +139,12 @@ impl Recorder {
             return;
         };
         if code != MPI_SUCCESS {
+            self.current = None;
             return self.refuse(name, &format!("it returned error {code}"));
         }
         let procedure = arguments.procedure;
         let handles = std::mem::take(&mut arguments.handles);
+        let values = std::mem::take(&mut arguments.values);
         let signature = self.signature(procedure);
         let view = View {
             rank,
@@ -148,20 +153,16 @@ impl Recorder {
             words,
             infos: &no_pairs,
         };
-        let results = handles.iter().enumerate().map(|(at, before)| {
+        let all = handles.iter().zip(values).enumerate();
+        let results = all.map(|(at, (before, value))| {
             // SAFETY: the caller's promise.
-            unsafe { view.after(at, before, &mut self.handles) }
+            let result = unsafe { view.after(at, before, &value, &mut self.handles) };
+            result.unwrap_or(value)
         });
-        let results: Vec<Option<Value>> = results.collect();
-        let arguments = self.current.as_mut().and_then(|one| one.arguments.as_mut());
-        for (value, result) in arguments
-            .into_iter()
-            .flat_map(|all| &mut all.values)
-            .zip(results)
-        {
-            if let Some(result) = result {
-                *value = result;
-            }
+        let results: Vec<Value> = results.collect();
+        let current = self.current.as_mut();
+        if let Some(arguments) = current.and_then(|current| current.arguments.as_mut()) {
+            arguments.values = results;
         }
     }
 
