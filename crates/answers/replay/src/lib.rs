@@ -132,7 +132,8 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
             .and_then(|rank| {
                 let profile = profile.as_ref().map(|file| RankProfile::open(file, number));
                 let profile = profile.transpose().map_err(|why| why.to_string())?;
-                let hosted = Hosted::new(Arc::new(rank), profile, !rates.is_empty());
+                let functions = trace.ranks[number].functions.runs().to_vec();
+                let hosted = Hosted::new(Arc::new(rank), profile, !rates.is_empty(), functions);
                 let played = Player::new(&hosted, &trace, &names, &scratch, number).play();
                 if played.is_err() {
                     hosted.abandon();

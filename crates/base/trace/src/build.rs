@@ -47,10 +47,15 @@ impl Builder {
         self.calls.number(Call { signature, values })
     }
 
-    /// Adds the next rank, with the numbers of its calls and the computing before each.
-    pub fn rank(&mut self, calls: &[u32], gaps: Gaps) {
+    /// Adds the next rank, with the numbers of its calls, the computing before each, and the times
+    /// of the program's functions.
+    pub fn rank(&mut self, calls: &[u32], gaps: Gaps, functions: Gaps) {
         let sequence = self.folder.fold(calls.iter().copied());
-        self.ranks.push(RankCalls { sequence, gaps });
+        self.ranks.push(RankCalls {
+            sequence,
+            gaps,
+            functions,
+        });
     }
 
     /// The trace.

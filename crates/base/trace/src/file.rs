@@ -47,6 +47,7 @@ impl Trace {
         for rank in &self.ranks {
             put(&mut to, rank.sequence.into());
             rank.gaps.put(&mut to);
+            rank.functions.put(&mut to);
         }
         to
     }
@@ -87,8 +88,16 @@ impl Trace {
         }
         for _ in 0..count {
             let sequence = from.below(sequences.len(), "the sequence")?;
-            let gaps = Gaps::read(from, lengths[sequence as usize])?;
-            ranks.push(RankCalls { sequence, gaps });
+            let length = lengths[sequence as usize];
+            let gaps = Gaps::read(from, length)?;
+            if gaps.count() < length {
+                return from.wrong("times are missing");
+            }
+            ranks.push(RankCalls {
+                sequence,
+                gaps,
+                functions: Gaps::read(from, MOST_CALLS)?,
+            });
         }
         if !from.is_empty() {
             return from.wrong("more follows the last rank");
@@ -169,7 +178,8 @@ mod tests {
             ""
         });
         for calls in ranks {
-            let (mut numbers, mut gaps) = (Vec::new(), Gaps::default());
+            let mut numbers = Vec::new();
+            let [mut gaps, mut functions] = [Gaps::default(), Gaps::default()];
             for &(procedure, number, nanos) in calls {
                 let line = LINES[procedure];
                 let signature = builder.signature(Signature::parse(line).unwrap());
@@ -177,8 +187,9 @@ mod tests {
                 let values = words.map(|word| value(word, number)).collect();
                 numbers.push(builder.call(signature, values));
                 gaps.push(nanos, 1);
+                functions.push(nanos / 2, number.unsigned_abs());
             }
-            builder.rank(&numbers, gaps);
+            builder.rank(&numbers, gaps, functions);
         }
         builder.finish()
     }

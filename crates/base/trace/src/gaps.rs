@@ -38,9 +38,9 @@ impl Gaps {
         }
     }
 
-    /// Reads the times before `calls` calls.
-    pub(crate) fn read(from: &mut Bytes, calls: u64) -> Result<Gaps> {
-        let (mut gaps, mut left) = (Gaps::default(), calls);
+    /// Reads the times of as many calls as there are, but of `most` at most.
+    pub(crate) fn read(from: &mut Bytes, most: u64) -> Result<Gaps> {
+        let (mut gaps, mut left) = (Gaps::default(), most);
         for _ in 0..from.count()? {
             let (nanos, run) = (from.number()?, from.number()?);
             if run == 0 || run > left {
@@ -49,9 +49,11 @@ impl Gaps {
             left -= run;
             gaps.push(nanos, run);
         }
-        match left {
-            0 => Ok(gaps),
-            _ => from.wrong("times are missing"),
-        }
+        Ok(gaps)
+    }
+
+    /// The number of times.
+    pub(crate) fn count(&self) -> u64 {
+        self.runs.iter().map(|(_, run)| run).sum()
     }
 }

@@ -47,8 +47,8 @@ pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
 pub struct Trace {
     /// The program and its arguments, or the command that made the trace without one.
     pub program: String,
-    /// The times of work inside MPI that the recorded run was given, each a line. Empty if they were
-    /// those of the machine.
+    /// The times of work inside MPI that the recorded run was given, each a line. Empty if they
+    /// were those of the machine.
     pub work: Vec<String>,
     /// The procedures that the calls call.
     pub signatures: Vec<Signature>,
@@ -67,6 +67,9 @@ pub struct RankCalls {
     pub sequence: u32,
     /// The computing before each call, in nanoseconds.
     pub gaps: Gaps,
+    /// The measured times of the program's reduction functions, in picoseconds and in the order of
+    /// their calls. Empty if they took none, or took the times in [`Trace::work`].
+    pub functions: Gaps,
 }
 
 impl Trace {

@@ -81,7 +81,7 @@ impl Recipe {
             }
             all.push(end);
             gaps.push(0, 1);
-            builder.rank(&all, gaps);
+            builder.rank(&all, gaps, Gaps::default());
         }
         builder.finish()
     }

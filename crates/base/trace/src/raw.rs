@@ -3,8 +3,8 @@
 //!
 //! All ranks append to one file, in *blocks*: the rank, a length, and bytes. The bytes of a rank's
 //! blocks together are its *part*: signatures and calls, each before its first use, then for each
-//! call its number and the nanoseconds of computing before it, and an end with the reason why the
-//! part is unusable, if it is.
+//! call its number and the nanoseconds of computing before it, the times of the program's reduction
+//! functions, and an end with the reason why the part is unusable, if it is.
 
 use std::collections::HashMap;
 
@@ -17,8 +17,9 @@ use crate::value::{Call, Value};
 const SIGNATURE: u64 = 0;
 const CALL: u64 = 1;
 const END: u64 = 2;
+const FUNCTION: u64 = 3;
 /// The number of a part's first call.
-const FIRST: u64 = 3;
+const FIRST: u64 = 4;
 
 /// The bytes before those of a block: the rank, and the length of the rest.
 pub const BLOCK_HEAD: usize = 8;
@@ -77,6 +78,12 @@ impl RawWriter {
         (self.block.len() >= BLOCK).then(|| self.take())
     }
 
+    /// Adds a call of a reduction function of the program, which took `picos` picoseconds.
+    pub fn function(&mut self, picos: u64) {
+        put(&mut self.block, FUNCTION);
+        put(&mut self.block, picos);
+    }
+
     /// Ends the part, with the reason why it is unusable, or an empty one. Returns the last block.
     pub fn end(&mut self, why: &str) -> Vec<u8> {
         put(&mut self.block, END);
@@ -131,7 +138,8 @@ impl Part {
     pub fn add_to(&self, builder: &mut Builder) -> Result<()> {
         let from = &mut Bytes::new(&self.0);
         let (mut signatures, mut numbers) = (Vec::<Signature>::new(), Vec::new());
-        let (mut known, mut calls, mut gaps) = (Vec::new(), Vec::new(), Gaps::default());
+        let (mut known, mut calls) = (Vec::new(), Vec::new());
+        let [mut gaps, mut functions] = [Gaps::default(), Gaps::default()];
         loop {
             match from.number()? {
                 SIGNATURE => match Signature::parse(from.text()?) {
@@ -150,9 +158,10 @@ impl Part {
                     if !why.is_empty() {
                         return Err(why.into());
                     }
-                    builder.rank(&calls, gaps);
+                    builder.rank(&calls, gaps, functions);
                     return Ok(());
                 }
+                FUNCTION => functions.push(from.number()?, 1),
                 number => {
                     let Some(&call) = known.get((number - FIRST) as usize) else {
                         return from.wrong("a call that does not exist");

@@ -44,6 +44,9 @@ struct Inner {
     threads_said: usize,
     /// The recording of the calls, if there is one.
     recorder: Option<Recorder>,
+    /// The times of the program's reduction functions in a trace that is replayed, in picoseconds,
+    /// each with the number of calls in a row that took it; the next one last.
+    functions: Vec<(u64, u64)>,
 }
 
 /// The modelled host of a rank.
@@ -80,12 +83,21 @@ impl Watch {
             host,
             threads_said: 1,
             recorder: None,
+            functions: Vec::new(),
         }))
     }
 
     /// The trace, whose calls are recorded too.
     pub(crate) fn recorded_by(self, recorder: Option<Recorder>) -> Watch {
         self.lock().recorder = recorder;
+        self
+    }
+
+    /// The trace, in which the program's reduction functions take these times, in picoseconds, each
+    /// with the number of calls in a row that took it.
+    pub(crate) fn with_functions(self, mut functions: Vec<(u64, u64)>) -> Watch {
+        functions.reverse();
+        self.lock().functions = functions;
         self
     }
 
@@ -211,9 +223,15 @@ impl Watch {
         let before = measured.map(|_| processor_time());
         function();
         if let (Some(scale), Some(before)) = (measured, before) {
-            let nanos = self.lock().clock.since(before);
+            let mut inner = self.lock();
             // A thousandth of a nanosecond is a picosecond.
-            meter.add_measured(number, elements, nanos.saturating_mul(scale));
+            let picos = inner.clock.since(before).saturating_mul(scale);
+            if let Some(recorder) = &mut inner.recorder {
+                recorder.function(picos);
+            }
+            meter.add_measured(number, elements, picos);
+        } else if let Some(picos) = self.lock().next_function() {
+            meter.add_measured(number, elements, picos);
         } else if is_replayed {
             meter.add(LocalWork::Function(number), elements, elements);
         }
@@ -335,6 +353,17 @@ impl Inner {
             Time::Measured(scale) => Some(scale),
             Time::None | Time::Replayed(_) | Time::Given(..) => None,
         }
+    }
+
+    /// The time of the next call of a reduction function in a trace that is replayed.
+    fn next_function(&mut self) -> Option<u64> {
+        let (picos, run) = self.functions.last_mut()?;
+        let picos = *picos;
+        *run -= 1;
+        if *run == 0 {
+            self.functions.pop();
+        }
+        Some(picos)
     }
 
     /// Begins the steps that the replayed trace marks at this call.

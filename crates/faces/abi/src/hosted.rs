@@ -28,15 +28,22 @@ pub struct Hosted(NonNull<Rank>);
 impl Hosted {
     /// Makes a rank that runs on a modelled machine, and records its profile if there is one.
     /// `has_rates`: the times of work inside MPI are known, those of the program's reductions among
-    /// them.
-    pub fn new(rank: Arc<mpi::Rank>, profile: Option<RankProfile>, has_rates: bool) -> Hosted {
+    /// them. `functions`: the measured times of those reductions, in picoseconds, each with the
+    /// number of calls in a row that took it.
+    pub fn new(
+        rank: Arc<mpi::Rank>,
+        profile: Option<RankProfile>,
+        has_rates: bool,
+        functions: Vec<(u64, u64)>,
+    ) -> Hosted {
         let profile =
             profile.map(|own| CallProfile::new(Arc::new(own), "MPI_Init", Instant::now()));
+        let watch = Watch::new(Time::Given(0, has_rates), profile, None);
         let rank = Rank {
             mpi: rank,
             in_virtual_time: true,
             modelled_host: None,
-            watch: Some(Watch::new(Time::Given(0, has_rates), profile, None)),
+            watch: Some(watch.with_functions(functions)),
             still_clock: None,
             explains: false,
             cost_cache: None,

@@ -88,11 +88,6 @@ impl ComputeTrace {
         })
     }
 
-    /// The times of work inside MPI on the computer of the recording, each a line.
-    pub fn work(&self) -> String {
-        self.work.lines()
-    }
-
     /// The number of ranks of the trace.
     pub fn ranks(&self) -> usize {
         self.ranks.len()

@@ -179,6 +179,11 @@ impl Recorder {
         self.current = current;
     }
 
+    /// Keeps a call of a reduction function of the program, which took `picos` picoseconds.
+    pub(crate) fn function(&mut self, picos: u64) {
+        self.writer.function(picos);
+    }
+
     /// Makes the part unusable: the recording has missed `what`.
     pub(crate) fn refuse(&mut self, call: &str, why: &str) {
         let why = format!("{call} cannot be recorded: {why}");
