@@ -22,6 +22,8 @@ mod handles;
 mod names;
 mod player;
 mod scratch;
+#[cfg(test)]
+mod tests;
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
