@@ -122,7 +122,7 @@ def other_suites(full: bool) -> list[Step]:
         Step("binaries", python("binaries/run.py", *PREFIX, *short), "programs of PyPI and Debian as they are packaged, built for MPICH and Open MPI",
              (*LIBRARY, *OLD_ABIS), first=True),
         Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else [])), "example programs that check their own results, NAS and HPL among them",
-             ("examples/", *LIBRARY), first=True),
+             ("examples/", "crates/answers/replay/", *LIBRARY), first=True),
         Step("counts", python("counts/run.py", *PREFIX), "instructions of the hot paths",
              (*LIBRARY, *OLD_ABIS, *FORTRAN, "crates/machines/model/", "crates/machines/sim/")),
         *([Step("applications", python("applications/run.py", *PREFIX), "applications of others, which check themselves: FFTW, HYPRE, PT-SCOTCH", LIBRARY)]

@@ -3,8 +3,8 @@
 
     tests/kernels/run.py [--prefix build] [--long] [--only TEXT] [--list]
 
-Class S of each kernel of the NPB and a small system of HPL run over shared memory and on a modelled machine. `--long` adds classes W
-and A, and systems of order 2,000 and 8,000. The last line is `N passed, N failed, N skipped`.
+Class S of each kernel of the NPB and a small system of HPL run over shared memory and on a modelled machine, and so do replays of their
+traces. `--long` adds classes W and A, and systems of order 2,000 and 8,000. The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
@@ -50,6 +50,7 @@ def compile_all(prefix: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda name: compile_kernel(prefix, name, name), [*NPB, "hpl"]))
     compile_kernel(prefix, "cg", "cg-other-matrix", "-DRANDOM_SEED=UINT64_C(314159267)")
+    compile_kernel(prefix, "../heat", "heat")
 
 
 def ended(ran: harness.Outcome, code: int, out: str, err: str = "") -> re.Match:
@@ -144,6 +145,35 @@ def skeleton_time(prefix: Path) -> str:
     return f"{times[0]} s at 10 Gflop/s a rank, {times[2]} s at 0.01"
 
 
+def summary_of(prefix: Path, ranks: int, command: list, *options) -> dict:
+    """The summary of a run on a modelled machine."""
+    file = folder(prefix) / "summary.json"
+    ran = harness.launch(prefix, ranks, command, options=(*options, "--summary", f"json={file}"), seconds=SECONDS)
+    ended(ran, 0, "")
+    return json.loads(file.read_text())
+
+
+def replayed(words: list[str], ranks: int, options: tuple, compute: tuple):
+    """The trace of a run, replayed without the program, takes the time of the run to the picosecond, in the same calls."""
+    def test(prefix: Path) -> str:
+        trace = folder(prefix) / f"{'-'.join(words)}-{ranks}-{len(options)}-{len(compute)}.trace"
+        direct = summary_of(prefix, ranks, [folder(prefix) / words[0], *words[1:]], *options, *compute, "--record", str(trace))
+        again = summary_of(prefix, ranks, [trace], *options)
+        for name in ("virtual_s", "procedures", "messages", "matrix"):
+            if direct[name] != again[name] or not direct[name]:
+                raise Problem(f"{name}: {direct[name]} in the run, {again[name]} in the replay")
+        return f"{direct['virtual_s']} s, {trace.stat().st_size} bytes"
+    return test
+
+
+def traced() -> list[Case]:
+    near, measured = (*MODELLED, "--ppn", "2"), ("--compute", "measured")
+    runs = [([name, "S"], 4, options, compute) for name in NPB for options, compute in ((MODELLED, ()), (near, measured))]
+    runs += [(["hpl", "500", "32", "2", "2"], 4, MODELLED, ()), (["heat", "64", "20"], 8, ("--fabric", "edr"), measured)]
+    return [Case(f"{' '.join(words)} -n {ranks} {' '.join((*options, *compute))}: its trace takes its time",
+                 replayed(words, ranks, options, compute)) for words, ranks, options, compute in runs]
+
+
 def in_a_study(prefix: Path) -> str:
     """`study edr` compiles the skeleton from its own copy of the sources, and judges both statements about HPL."""
     ran = harness.run([str(prefix / "bin/fishplate"), "study", "edr", "--hpl", "2000", "--json"], seconds=LONG)
@@ -175,7 +205,7 @@ def tests() -> list[Case]:
     long += [kernel([name, "A"], 2, "shared memory", False) for name in NPB]
     long += [Case("hpl's skeleton: in a study", in_a_study, False, LONG + 10)]
     long += [kernel(["hpl", *words], 4, "shared memory", False) for words in (["2000", "96", "2", "2"], ["8000", "128", "2", "2"])]
-    return small + others + long
+    return small + others + traced() + long
 
 
 def main() -> int:

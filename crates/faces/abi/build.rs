@@ -7,8 +7,12 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     let out = Path::new(&out);
-    let entries = tables::entry::generate(&tables::all_procedures());
+    let procedures = tables::all_procedures();
+    let entries = tables::entry::generate(&procedures);
+    let entries = entries + &tables::recorded::generate_calls(&procedures);
     write(&out.join("entry.rs"), &entries);
+    let recorded = tables::recorded::generate(&procedures);
+    write(&out.join("recorded.rs"), &recorded);
     let constants = tables::constants::generate(&tables::constants());
     write(&out.join("constants.rs"), &constants);
 

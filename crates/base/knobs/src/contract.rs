@@ -33,6 +33,8 @@ pub const WORLD_FD: &str = "FISHPLATE_WORLD_FD";
 pub const COMPUTED_FD: &str = "FISHPLATE_COMPUTED_FD";
 /// The inherited file descriptor of the profile, in which the ranks of this host record.
 pub const PROFILE_FD: &str = "FISHPLATE_PROFILE_FD";
+/// The inherited file descriptor of the file to which the ranks append their parts of a trace.
+pub const RECORD_FD: &str = "FISHPLATE_RECORD_FD";
 /// The binding of the rank to cores: `hard`, `none`, or `soft:0-3`, chosen by a launcher that may
 /// use these hardware threads.
 pub const BINDING: &str = "FISHPLATE_BINDING";
@@ -106,6 +108,10 @@ pub const CONTRACT: &[ContractVariable] = &[
     ContractVariable {
         env: PROFILE_FD,
         doc: "inherited descriptor of the profile (with --summary or --profile)",
+    },
+    ContractVariable {
+        env: RECORD_FD,
+        doc: "inherited descriptor of the parts of a trace (with --record)",
     },
     ContractVariable {
         env: BINDING,

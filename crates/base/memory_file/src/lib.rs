@@ -13,11 +13,11 @@
 #![forbid(unsafe_code)]
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, ftruncate, memfd_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Makes a file of `len` zero bytes. The descriptor is close-on-exec.
@@ -54,6 +54,19 @@ pub fn set_len(file: impl AsFd, len: u64) -> io::Result<()> {
 /// Those of [`set_len`].
 pub fn write(file: &File, contents: &[u8]) -> io::Result<()> {
     in_spite_of_the_limit(contents.len() as u64, || file.write_all_at(contents, 0))
+}
+
+/// Appends `contents` to a file in memory to which other processes append too, as one piece.
+///
+/// # Errors
+/// Those of [`set_len`].
+pub fn append(file: &File, contents: &[u8]) -> io::Result<()> {
+    let flags = fcntl_getfl(file)?;
+    if !flags.contains(OFlags::APPEND) {
+        fcntl_setfl(file, flags | OFlags::APPEND)?;
+    }
+    let len = file.metadata()?.len().saturating_add(contents.len() as u64);
+    in_spite_of_the_limit(len, || (&*file).write_all(contents))
 }
 
 fn in_spite_of_the_limit(len: u64, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {

@@ -60,6 +60,7 @@ targets![
     rings,
     scenes,
     slots,
+    traces,
     windows,
 ];
 

@@ -38,10 +38,12 @@ mod output;
 mod pages;
 #[cfg(feature = "whole")]
 mod perf;
+mod record;
 mod run;
 mod scratch;
 mod settings;
 mod summary;
+mod trace_command;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -68,6 +70,7 @@ enum Command {
     Compare(compare::CompareArguments),
     #[cfg(feature = "whole")]
     Study(study::StudyArguments),
+    Trace(trace_command::TraceArguments),
     Knobs(settings::KnobsArguments),
     Info(info::InfoArguments),
     #[cfg(feature = "whole")]
@@ -126,6 +129,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::main(arguments),
         #[cfg(feature = "whole")]
         Command::Study(arguments) => study::main(&arguments),
+        Command::Trace(arguments) => trace_command::main(arguments),
         Command::Knobs(arguments) => settings::main(arguments),
         Command::Info(arguments) => info::main(arguments),
         #[cfg(feature = "whole")]

@@ -184,6 +184,8 @@ pub(crate) struct ModelledJob {
     record: Option<(Output, String)>,
     /// True if conflicting accesses to windows are reported.
     checks_windows: bool,
+    /// The times of work inside MPI in the replayed compute trace, each a line.
+    pub(crate) work: String,
     /// True if the replayed compute trace marks the beginnings of steps.
     has_steps: bool,
     ranks: usize,
@@ -200,6 +202,11 @@ impl ModelledArguments {
     /// True if the ranks run in a temporary folder.
     pub(crate) fn wants_scratch(&self) -> bool {
         self.scratch
+    }
+
+    /// True if an option says what time the program's computing takes.
+    pub(crate) fn times_computing(&self) -> bool {
+        !matches!(self.compute, ComputeOption::None)
     }
 
     /// The name or file of the modelled machine, if the job runs on one.
@@ -237,6 +244,7 @@ impl ModelledArguments {
             checked.map_err(|why| format!("--fabric {word}: {why}"))?;
         }
         let (mut computed, mut record, mut has_steps) = (None, None, false);
+        let mut work = String::new();
         scene.compute = match &self.compute {
             ComputeOption::None => Compute::Ignored,
             ComputeOption::Measured(scale) => {
@@ -253,6 +261,7 @@ impl ModelledArguments {
             ComputeOption::Replay(file) => {
                 let trace = replayed(file, &program, ranks)?;
                 has_steps = trace.has_steps();
+                work = trace.work();
                 computed = Some(trace.pack());
                 Compute::Replayed
             }
@@ -281,6 +290,7 @@ impl ModelledArguments {
             trace,
             record,
             checks_windows,
+            work,
             has_steps,
             ranks,
             faults: scene.faults.ports.as_slice().to_vec(),

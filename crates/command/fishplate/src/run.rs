@@ -2,6 +2,7 @@
 
 mod environment;
 mod hosts;
+mod traced;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use results::arguments::{self, ANY, whole_number};
 use crate::binding::BindingArguments;
 use crate::explain::ExplainOutput;
 use crate::modelled::{ModelledArguments, ModelledJob, command_line};
+use crate::record::Recording;
 use crate::refuse;
 use crate::scratch::ScratchFolder;
 use crate::summary::{ReadySummary, SummaryArguments, WantedSummary};
@@ -85,6 +87,11 @@ pub(crate) struct RunArguments {
 
     #[command(flatten, next_help_heading = "Several hosts")]
     hosts: HostArguments,
+
+    /// Record the calls of all ranks, with what they move and the computing before each, in FILE: a
+    /// trace, from which they can be made again without the program
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
 
     #[command(flatten)]
     binding: BindingArguments,
@@ -164,6 +171,12 @@ struct StreamArguments {
 }
 
 impl StreamArguments {
+    /// The ranks that read standard input, in a job of `ranks` ranks on `hosts` other hosts.
+    fn checked_input(&self, ranks: usize, hosts: usize) -> Result<launch::Input, String> {
+        check_input(self.stdin, ranks, hosts)?;
+        Ok(self.stdin)
+    }
+
     fn output(&self) -> launch::OutputOptions {
         let numbered = self.output_filename.as_deref();
         let numbered = numbered.map(launch::OutputFile::numbered);
@@ -180,6 +193,11 @@ impl StreamArguments {
 pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> ExitCode {
     let wanted = arguments.explain.clone();
     let wanted = wanted.map(|file| ExplainOutput::open(file, arguments.json));
+    match further.is_empty().then(|| traced::trace_of(&arguments)) {
+        Some(Ok(Some(trace))) => return traced::main(&arguments, trace),
+        Some(Err(why)) => return refuse(&why),
+        Some(Ok(None)) | None => (),
+    }
     // Signals are taken before the job has a folder, which a signal would leave behind.
     let signals = match launch::Signals::take() {
         Ok(signals) => signals,
@@ -217,6 +235,7 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
 struct PreparedJob {
     options: launch::Options,
     modelled: ModelledJob,
+    recording: Option<Recording>,
     summary: WantedSummary,
     /// The temporary folder of the ranks, kept until the job has ended.
     scratch: Option<ScratchFolder>,
@@ -229,28 +248,44 @@ impl PreparedJob {
         let PreparedJob {
             options,
             modelled,
+            recording,
             summary,
             scratch,
         } = self;
         drop((options, scratch));
-        let checked = |outcome: Result<(), String>, code| match outcome {
-            Ok(()) => code,
-            Err(why) => {
-                eprintln!("fishplate: {}", arguments::shown(&why));
-                if code == 0 { 1 } else { code }
-            }
-        };
-        let summary = summary.sum_up(&modelled);
-        let end = summary
-            .as_ref()
-            .ok()
-            .and_then(ReadySummary::virtual_seconds);
-        if let Some(end) = end.filter(|_| code == 0) {
-            modelled.say_missed_faults(end);
-        }
-        let code = checked(modelled.finish(), code);
-        checked(summary.and_then(|ready| ready.show(code != 0)), code)
+        end(modelled, recording, summary, code)
     }
+}
+
+/// Writes the files and the summary of a job, which has ended with exit code `code`. Returns the
+/// exit code of this command.
+fn end(
+    modelled: ModelledJob,
+    recording: Option<Recording>,
+    summary: WantedSummary,
+    code: u8,
+) -> u8 {
+    let checked = |outcome: Result<(), String>, code| match outcome {
+        Ok(()) => code,
+        Err(why) => {
+            eprintln!("fishplate: {}", arguments::shown(&why));
+            if code == 0 { 1 } else { code }
+        }
+    };
+    let summary = summary.sum_up(&modelled);
+    let end = summary
+        .as_ref()
+        .ok()
+        .and_then(ReadySummary::virtual_seconds);
+    if let Some(end) = end.filter(|_| code == 0) {
+        modelled.say_missed_faults(end);
+    }
+    let code = checked(modelled.finish(), code);
+    let recorded = recording
+        .filter(|_| code == 0)
+        .map_or(Ok(()), Recording::finish);
+    let code = checked(recorded, code);
+    checked(summary.and_then(|ready| ready.show(code != 0)), code)
 }
 
 fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<PreparedJob, String> {
@@ -284,8 +319,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
             program.directory = Some(folder.path().to_owned());
         }
     }
-    let input = arguments.streams.stdin;
-    check_input(input, ranks, placed.len())?;
+    let input = arguments.streams.checked_input(ranks, placed.len())?;
     let of_ranks = environment::of_ranks(&programs, &variables);
     let knobs = environment::check(&of_ranks)?;
 
@@ -293,6 +327,8 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let of_ranks = of_ranks.concat();
     let mut defaults = modelled_job.defaults(&of_ranks);
     defaults.extend(modelled_job.of_threads(&of_ranks));
+    let (file, work) = (arguments.record.as_deref(), &modelled_job.work);
+    let recording = Recording::begin(file, &command, ranks, &placed, work)?;
     let facts = JobFacts {
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),
@@ -314,21 +350,26 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
         hosts: placed,
         machine: modelled_job.launched.clone(),
         profile: summary.counts(),
+        record: recording.as_ref().map(Recording::parts),
         folder: scratch.as_ref().map(|folder| folder.all().to_owned()),
         timeout: arguments.timeout,
         explain,
         heartbeat: knobs.heartbeat(),
         report_stuck: Some(arguments.report_stuck.unwrap_or(knobs.report_stuck.0)),
-        library: std::env::current_exe()
-            .ok()
-            .and_then(|command| launch::library_directory(&command)),
+        library: own_library(),
     };
     Ok(PreparedJob {
         options,
         modelled: modelled_job,
+        recording,
         summary,
         scratch,
     })
+}
+
+/// The folder of the library beside this command.
+fn own_library() -> Option<PathBuf> {
+    launch::library_directory(&std::env::current_exe().ok()?)
 }
 
 impl ProgramArguments {

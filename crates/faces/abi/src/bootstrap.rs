@@ -17,6 +17,7 @@ use sim::process::{LONG, Participant};
 
 use crate::call_profile::CallProfile;
 use crate::call_trace::{ModelledHost, Time, Watch};
+use crate::recording::Recorder;
 use crate::remote;
 
 /// The name of the procedure that starts MPI, and the time of its call.
@@ -64,9 +65,16 @@ fn by_our_launcher(
         Ok::<_, String>(CallProfile::new(Arc::new(own), procedure, called))
     });
     let profile = profile.transpose()?;
+    let record = job.record.take();
+    let recorder = record.map(|file| Recorder::new(file.into(), job.rank()));
     let Some(model) = job.model.take() else {
         let wiring = on_real_hosts(Arc::new(job), knobs)?;
-        let watch = profile.map(|profile| Watch::new(Time::None, Some(profile), None));
+        let time = match recorder {
+            Some(_) => Time::Measured(1000),
+            None => Time::None,
+        };
+        let is_watched = profile.is_some() || recorder.is_some();
+        let watch = is_watched.then(|| Watch::new(time, profile, None).recorded_by(recorder));
         return Ok((wiring, watch));
     };
     let bytes = contents(&File::from(model.scene))
@@ -106,8 +114,11 @@ fn by_our_launcher(
         system: scene.system,
         ranks: Hosts::new(scene.hosts.clone()).beside(job.rank()).count(),
     });
-    let watched =
-        scene.traced || scene.keeps_notes || scene.compute != Compute::Ignored || profile.is_some();
+    let watched = scene.traced
+        || scene.keeps_notes
+        || scene.compute != Compute::Ignored
+        || profile.is_some()
+        || recorder.is_some();
     let turn = sim::process::join(&model.world, place, |memory| {
         MachineModel::of(memory, &scene)
     })
@@ -118,7 +129,8 @@ fn by_our_launcher(
     wiring.peers.local = vec![wiring.peers.rank];
     wiring.work = work;
     wiring.peers.node = Some(Box::new(ModelNode::new(turn)));
-    Ok((wiring, watched.then(|| Watch::new(time, profile, host))))
+    let watch = watched.then(|| Watch::new(time, profile, host).recorded_by(recorder));
+    Ok((wiring, watch))
 }
 
 /// All ranks share the file and its position, so it is read at explicit offsets.

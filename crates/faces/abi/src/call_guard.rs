@@ -12,6 +12,7 @@ use crate::constants::*;
 use crate::error::Error;
 use crate::making;
 use crate::object::Object;
+use crate::recorded::RECORDED;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
 use pmi::{Notice, unsupported_text};
@@ -164,19 +165,29 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
 
 /// Announces a call that found no rank to the trace, and repeats it. Without a trace, MPI is not
 /// running, which is a fatal error. `uses`: arguments that distinguish the call from other calls of
-/// its procedure. `used`: buffers of the program, each with true if the call writes it.
+/// its procedure. `used`: buffers of the program, each with true if the call writes it. `number`
+/// and `words`: the procedure and its arguments, for a recording.
+///
+/// # Safety
+/// The words are the arguments of that procedure, as C promises them.
 #[inline(always)]
-pub fn announced(
-    procedure: &'static str,
+pub unsafe fn announced(
+    number: usize,
+    words: &[u64],
     again: impl FnOnce() -> c_int,
     uses: &[Argument],
     used: &[(UserBuffer, bool)],
 ) -> c_int {
+    let procedure = RECORDED[number].name;
     if !LIBRARY.enter(procedure, CallKind::Operation, uses) {
         return not_running(procedure);
     }
     let is_noted = note_use(used);
+    // SAFETY: the caller's promise.
+    unsafe { LIBRARY.arguments(number, words) };
     let code = again();
+    // SAFETY: the caller's promise.
+    unsafe { LIBRARY.results(words, code) };
     if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
         rank.lock().notes().returned();
     }
@@ -203,12 +214,20 @@ fn note_use(used: &[(UserBuffer, bool)]) -> bool {
 }
 
 /// Announces a call like [`announced`]; the call may return without a result: a poll.
+///
+/// # Safety
+/// As for [`announced`].
 #[inline(always)]
-pub fn announced_poll(procedure: &'static str, again: impl FnOnce() -> c_int) -> c_int {
+pub unsafe fn announced_poll(number: usize, words: &[u64], again: impl FnOnce() -> c_int) -> c_int {
+    let procedure = RECORDED[number].name;
     if !LIBRARY.enter(procedure, CallKind::Poll, &[]) {
         return not_running(procedure);
     }
+    // SAFETY: the caller's promise.
+    unsafe { LIBRARY.arguments(number, words) };
     let code = again();
+    // SAFETY: the caller's promise.
+    unsafe { LIBRARY.results(words, code) };
     LIBRARY.leave(CallKind::Poll);
     code
 }

@@ -13,6 +13,8 @@ use crate::call_profile::CallProfile;
 use crate::compute_clock::{ComputeClock, processor_time};
 use crate::error::Error;
 use crate::raise;
+use crate::recorded::RECORDED;
+use crate::recording::{InfoPairs, Recorder};
 use crate::state::Rank;
 
 use datatype::local_work::{LocalWork, Meter};
@@ -20,6 +22,7 @@ use fabric::System;
 use model::check_cores;
 use model::compute_trace::{CallKind, Replay};
 use mpi::{CallKey, ProgramCall};
+use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The trace of this rank's calls.
@@ -39,6 +42,11 @@ struct Inner {
     host: Option<ModelledHost>,
     /// The number of threads of the program that has been reported to the user.
     threads_said: usize,
+    /// The recording of the calls, if there is one.
+    recorder: Option<Recorder>,
+    /// The times of the program's reduction functions in a trace that is replayed, in picoseconds,
+    /// each with the number of calls in a row that took it; the next one last.
+    functions: Vec<(u64, u64)>,
 }
 
 /// The modelled host of a rank.
@@ -57,6 +65,9 @@ pub enum Time {
     Measured(u64),
     /// Durations recorded in an earlier run.
     Replayed(Box<Replay>),
+    /// The nanoseconds before the next call, from a trace that is replayed without its program; and
+    /// true if the times of the program's reductions are known.
+    Given(u64, bool),
 }
 
 impl Watch {
@@ -71,7 +82,74 @@ impl Watch {
             called_back: 0,
             host,
             threads_said: 1,
+            recorder: None,
+            functions: Vec::new(),
         }))
+    }
+
+    /// The trace, whose calls are recorded too.
+    pub(crate) fn recorded_by(self, recorder: Option<Recorder>) -> Watch {
+        self.lock().recorder = recorder;
+        self
+    }
+
+    /// The trace, in which the program's reduction functions take these times, in picoseconds, each
+    /// with the number of calls in a row that took it.
+    pub(crate) fn with_functions(self, mut functions: Vec<(u64, u64)>) -> Watch {
+        functions.reverse();
+        self.lock().functions = functions;
+        self
+    }
+
+    /// Sets the computing before the next call.
+    pub(crate) fn give(&self, nanos: u64) {
+        if let Time::Given(next, _) = &mut self.lock().time {
+            *next = nanos;
+        }
+    }
+
+    /// Passes the arguments of a call that has begun to the recording, if there is one.
+    ///
+    /// # Safety
+    /// The words are the arguments of the procedure with this number, as C promises them.
+    pub(crate) unsafe fn arguments(
+        &self,
+        rank: &Rank,
+        infos: &InfoPairs,
+        procedure: usize,
+        words: &[u64],
+    ) {
+        let mut inner = self.lock();
+        let is_alone = inner.depth == 1;
+        match &mut inner.recorder {
+            // SAFETY: the caller's promise.
+            Some(recorder) if is_alone => unsafe {
+                recorder.arguments(rank, infos, procedure, words);
+            },
+            Some(recorder) => {
+                let name = RECORDED[procedure].name;
+                recorder.refuse(name, "calls of several threads overlap");
+            }
+            None => (),
+        }
+    }
+
+    /// Passes the results of a call to the recording, if there is one.
+    ///
+    /// # Safety
+    /// As for [`Watch::arguments`].
+    pub(crate) unsafe fn results(&self, rank: &Rank, words: &[u64], code: c_int) {
+        if let Some(recorder) = &mut self.lock().recorder {
+            // SAFETY: the caller's promise.
+            unsafe { recorder.results(rank, words, code) }
+        }
+    }
+
+    /// Records that the program has slept for `nanos` nanoseconds before a reading of the clock.
+    pub(crate) fn slept(&self, call: &'static str, nanos: u64) {
+        if let Some(recorder) = &mut self.lock().recorder {
+            recorder.slept(call, nanos);
+        }
     }
 
     /// True if computing takes virtual time.
@@ -137,14 +215,23 @@ impl Watch {
     pub fn operation(&self, meter: &Meter, number: u32, elements: usize, function: impl FnOnce()) {
         let (measured, is_replayed) = {
             let inner = self.lock();
-            (inner.measured(), matches!(inner.time, Time::Replayed(_)))
+            (
+                inner.measured(),
+                matches!(inner.time, Time::Replayed(_) | Time::Given(_, true)),
+            )
         };
         let before = measured.map(|_| processor_time());
         function();
         if let (Some(scale), Some(before)) = (measured, before) {
-            let nanos = self.lock().clock.since(before);
+            let mut inner = self.lock();
             // A thousandth of a nanosecond is a picosecond.
-            meter.add_measured(number, elements, nanos.saturating_mul(scale));
+            let picos = inner.clock.since(before).saturating_mul(scale);
+            if let Some(recorder) = &mut inner.recorder {
+                recorder.function(picos);
+            }
+            meter.add_measured(number, elements, picos);
+        } else if let Some(picos) = self.lock().next_function() {
+            meter.add_measured(number, elements, picos);
         } else if is_replayed {
             meter.add(LocalWork::Function(number), elements, elements);
         }
@@ -169,14 +256,17 @@ impl Watch {
 
     /// Records that the rank leaves MPI with the present call.
     pub fn finish(&self, rank: &Rank) {
-        let inner = self.lock();
-        if inner.measured().is_some() {
+        let mut inner = self.lock();
+        if let Some(recorder) = &mut inner.recorder {
+            recorder.finish();
+        }
+        if inner.measured().is_some() && rank.in_virtual_time {
             rank.mpi.keep_local_work(processor_time);
         }
         if let Some(profile) = &inner.profile {
             profile.finish(rank);
             match &inner.time {
-                Time::None => (),
+                Time::None | Time::Given(..) => (),
                 Time::Measured(_) => {
                     let (switches, computed) = inner.clock.interruptions();
                     profile.computed(switches, computed, inner.clock.most_threads());
@@ -210,6 +300,7 @@ impl Inner {
     fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind, uses: &[Argument]) {
         let computed = match &mut self.time {
             Time::None => 0,
+            Time::Given(nanos, _) => std::mem::take(nanos),
             Time::Measured(scale) => {
                 let time = self.clock.computed() + std::mem::take(&mut self.called_back);
                 (u128::from(time) * u128::from(*scale) / 1000) as u64
@@ -226,6 +317,9 @@ impl Inner {
             },
         };
         self.say_threads(rank, call);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.enter(call, computed);
+        }
         if rank.in_virtual_time {
             rank.mpi.enter(ProgramCall {
                 name: call,
@@ -242,6 +336,9 @@ impl Inner {
         if rank.in_virtual_time {
             rank.mpi.leave(kind == CallKind::Operation);
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.leave();
+        }
         self.begin_steps(rank);
         if let Some(profile) = &self.profile {
             profile.leave(rank);
@@ -254,8 +351,19 @@ impl Inner {
     fn measured(&self) -> Option<u64> {
         match self.time {
             Time::Measured(scale) => Some(scale),
-            Time::None | Time::Replayed(_) => None,
+            Time::None | Time::Replayed(_) | Time::Given(..) => None,
         }
+    }
+
+    /// The time of the next call of a reduction function in a trace that is replayed.
+    fn next_function(&mut self) -> Option<u64> {
+        let (picos, run) = self.functions.last_mut()?;
+        let picos = *picos;
+        *run -= 1;
+        if *run == 0 {
+            self.functions.pop();
+        }
+        Some(picos)
     }
 
     /// Begins the steps that the replayed trace marks at this call.

@@ -2,7 +2,7 @@
 //! integers (`constants`): compare addresses before a call, and never call them.
 
 use crate::handle::{Comm, Datatype, File, Session, ToolsHandle, Win};
-use crate::state::LIBRARY;
+use crate::state::{LIBRARY, Rank};
 use crate::status::Status;
 use std::ffi::{c_int, c_void};
 
@@ -94,15 +94,30 @@ pub fn run<R>(function: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Runs the program's reduction operation with this number on `elements` elements. If computing
-/// takes virtual time, this is work inside MPI.
-pub fn run_operation(number: u32, elements: usize, function: impl FnOnce()) {
-    let watched = LIBRARY.rank().and_then(|rank| {
-        let (watch, meter) = (rank.watch.as_ref()?, rank.mpi.meter()?);
-        Some((watch, meter))
-    });
-    match watched {
-        Some((watch, meter)) => watch.operation(meter, number, elements, function),
-        None => function(),
+/// Runs the reduction operation with this number of a rank's program on `elements` elements. If
+/// computing takes virtual time, this is work inside MPI.
+pub fn run_operation(rank: &Rank, number: u32, elements: usize, function: impl FnOnce()) {
+    match (&rank.watch, rank.mpi.meter()) {
+        (Some(watch), Some(meter)) => watch.operation(meter, number, elements, function),
+        _ => function(),
     }
+}
+
+/// The reduction operation of a program whose function a replay does not have. It leaves the vector
+/// unchanged: what a replay moves has no meaning.
+pub(crate) unsafe extern "C" fn reduce_nothing(
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_int,
+    _: *mut Datatype,
+) {
+}
+
+/// The operation of [`reduce_nothing`] with counts of type MPI_Count.
+pub(crate) unsafe extern "C" fn reduce_nothing_large(
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut i64,
+    _: *mut Datatype,
+) {
 }

@@ -131,6 +131,53 @@ impl Library {
         Some(true)
     }
 
+    /// Passes the arguments of an announced call to the recording, if there is one.
+    ///
+    /// # Safety
+    /// The words are the arguments of the procedure with this number, as C promises them.
+    #[cold]
+    pub(crate) unsafe fn arguments(&self, procedure: usize, words: &[u64]) {
+        if let Some(rank) = self.rank_in_call()
+            && let Some(watch) = &rank.watch
+        {
+            let pairs = |info| Ok(LIBRARY.infos().pairs(info)?.to_vec());
+            // SAFETY: the caller's promise.
+            unsafe { watch.arguments(rank, &pairs, procedure, words) };
+        }
+    }
+
+    /// Passes the results of an announced call to the recording, if there is one, as
+    /// [`arguments`](Library::arguments) does.
+    ///
+    /// # Safety
+    /// As for [`arguments`](Library::arguments).
+    #[cold]
+    pub(crate) unsafe fn results(&self, words: &[u64], code: c_int) {
+        if let Some(rank) = self.rank_in_call()
+            && let Some(watch) = &rank.watch
+        {
+            // SAFETY: the caller's promise.
+            unsafe { watch.results(rank, words, code) };
+        }
+    }
+
+    /// Lets the library find this rank, which is one of several in this process. The rank that runs
+    /// calls this before each of its calls.
+    pub(crate) fn seat(&self, rank: &'static Rank) {
+        self.initialised.store(true, Ordering::Relaxed);
+        self.rank
+            .store(ptr::from_ref(rank).cast_mut(), Ordering::Release);
+    }
+
+    /// Hides this rank, if the library finds it.
+    pub(crate) fn unseat(&self, rank: &'static Rank) {
+        let own = ptr::from_ref(rank).cast_mut();
+        let (done, as_it_is) = (Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self
+            .rank
+            .compare_exchange(own, ptr::null_mut(), done, as_it_is);
+    }
+
     /// Ends an announced call. This has no effect after MPI_Finalize, which has withdrawn the rank.
     #[cold]
     pub fn leave(&self, kind: CallKind) {

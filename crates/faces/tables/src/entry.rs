@@ -2,6 +2,7 @@
 //! that jump to it with their arguments unchanged. `PMPI_X` never calls `MPI_X`, so a tool that
 //! interposes on `MPI_X` sees only the program's calls, not the library's.
 
+use crate::recorded;
 use crate::table::{Access, Chapter, Length, Parameter, Procedure};
 use std::fmt::Write;
 
@@ -10,13 +11,13 @@ pub fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::new();
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {
         for &large in procedure.forms() {
-            write_entry(&mut text, procedure, large);
+            write_entry(&mut text, chapters, procedure, large);
         }
     }
     text
 }
 
-fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
+fn write_entry(text: &mut String, chapters: &[Chapter], procedure: &Procedure, large: bool) {
     let body = procedure.c_name("", large).to_ascii_lowercase();
     let parameters: Vec<_> = procedure
         .parameters(large)
@@ -43,20 +44,7 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
     )
     .unwrap();
     if procedure.is_announced() {
-        // The arguments are passed on unchanged, so a call that finds its rank pays nothing for
-        // this.
-        let name = procedure.c_name("MPI_", large);
-        let (guard, result) = match procedure.is_poll() {
-            true => ("announced_poll", String::new()),
-            false => ("announced", telling(procedure) + &used_memory(procedure)),
-        };
-        writeln!(
-            text,
-            "#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn {body}_announced({signature}) -> c_int {{\n    \
-             // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
-             call_guard::{guard}(\"{name}\", move || unsafe {{ {body}({arguments}) }}{result})\n}}"
-        )
-        .unwrap();
+        write_announced(text, chapters, procedure, large, &signature, &arguments);
     }
     for prefix in ["MPI_", "PMPI_"] {
         let name = procedure.c_name(prefix, large);
@@ -71,6 +59,36 @@ fn write_entry(text: &mut String, procedure: &Procedure, large: bool) {
         .unwrap();
     }
     text.push('\n');
+}
+
+/// Writes the function that announces a call of the procedure, and repeats it. Arguments are passed
+/// on unchanged, so a call that finds its rank pays nothing for this.
+fn write_announced(
+    text: &mut String,
+    chapters: &[Chapter],
+    procedure: &Procedure,
+    large: bool,
+    signature: &str,
+    arguments: &str,
+) {
+    let body = procedure.c_name("", large).to_ascii_lowercase();
+    let (guard, result) = match procedure.is_poll() {
+        true => ("announced_poll", String::new()),
+        false => ("announced", telling(procedure) + &used_memory(procedure)),
+    };
+    let number = recorded::number(chapters, procedure, large);
+    let words = procedure.parameters(large);
+    let words: Vec<String> = words.map(|one| recorded::as_word(one, large)).collect();
+    writeln!(
+        text,
+        "#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn {body}_announced({signature}) -> c_int {{\n    \
+         // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
+         let again = move || unsafe {{ {body}({arguments}) }};\n    \
+         // SAFETY: the words are the arguments.\n    \
+         unsafe {{ call_guard::{guard}({number}, &[{}], again{result}) }}\n}}",
+        words.join(", ")
+    )
+    .unwrap();
 }
 
 /// The arguments that distinguish a call from other calls of its procedure, as an argument of its

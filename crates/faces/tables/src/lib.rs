@@ -11,6 +11,7 @@ pub mod entry;
 mod fortran_names;
 pub mod header;
 pub mod kinds;
+pub mod recorded;
 pub mod supported;
 pub mod table;
 

@@ -118,6 +118,9 @@ pub struct Options {
     /// The file in which ranks record calls and messages for the job's profile. `None`: they record
     /// nothing.
     pub profile: Option<Arc<OwnedFd>>,
+    /// The file to which ranks append their parts of a trace. `None`: they are not recorded. Only
+    /// for jobs on one host.
+    pub record: Option<Arc<OwnedFd>>,
 }
 
 impl Options {

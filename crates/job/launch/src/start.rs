@@ -405,6 +405,9 @@ fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static 
     if let Some(profile) = &options.profile {
         files.push((pmi::PROFILE_FD, profile.try_clone()?));
     }
+    if let Some(record) = &options.record {
+        files.push((pmi::RECORD_FD, record.try_clone()?));
+    }
     for (_, file) in &files {
         fcntl_setfd(file, FdFlags::CLOEXEC)?;
     }

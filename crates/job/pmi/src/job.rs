@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use knobs::{
-    APPNUM, COMPUTED_FD, CONTROL_FD, HOSTS, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SECRET_FD,
-    SEGMENT_FD, SIZE, WORLD_FD,
+    APPNUM, COMPUTED_FD, CONTROL_FD, HOSTS, MOST_RANKS, PROFILE_FD, RANK, RECORD_FD, SCENE_FD,
+    SECRET_FD, SEGMENT_FD, SIZE, WORLD_FD,
 };
 use secret::Secret;
 
@@ -26,6 +26,8 @@ pub struct Job {
     pub model: Option<ModelFiles>,
     /// The file of the job's profile, if the ranks are to record one.
     pub profile: Option<OwnedFd>,
+    /// The file to which the ranks append their parts of a trace, if they are recorded.
+    pub record: Option<OwnedFd>,
     segment: Mutex<Option<OwnedFd>>,
     secret: Option<Secret>,
     /// The index of this rank's program.
@@ -54,6 +56,7 @@ impl Job {
             hosts,
             model: None,
             profile: None,
+            record: None,
             program: 0,
             segment: Mutex::new(segment),
             secret: None,
@@ -102,6 +105,7 @@ impl Job {
             }
         };
         let profile = find(PROFILE_FD).map(|_| memory(PROFILE_FD)).transpose()?;
+        let record = find(RECORD_FD).map(|_| memory(RECORD_FD)).transpose()?;
         let secret = find(SECRET_FD).map(|_| memory(SECRET_FD)).transpose()?;
         let (control, segment) = (control.take()?, segment.take()?);
         let mut job = Job::new(rank, hosts, control, Some(segment));
@@ -115,6 +119,7 @@ impl Job {
         job.program = program;
         job.secret = secret.map(adopt_secret).transpose()?;
         job.profile = profile.map(Inherited::take).transpose()?;
+        job.record = record.map(Inherited::take).transpose()?;
         Ok(job)
     }
 }

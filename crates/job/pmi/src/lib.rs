@@ -47,7 +47,8 @@ pub use in_process::InProcess;
 pub use job::{Job, ModelFiles, variables};
 pub use knobs::{
     APPNUM, BINDING, COMPUTED_FD, CONTRACT, CONTROL_FD, EXPLAIN, HOSTS, JOB, LOCAL_RANK,
-    LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, SCENE_FD, SECRET_FD, SEGMENT_FD, SIZE, WORLD_FD,
+    LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, RECORD_FD, SCENE_FD, SECRET_FD, SEGMENT_FD, SIZE,
+    WORLD_FD,
 };
 pub use kvs::{KEY_LIMIT, KvsError, VALUE_LIMIT, check_key, check_value, hex, unhex};
 pub use protocol::{FromLauncher, FromRank, LINE_LIMIT};

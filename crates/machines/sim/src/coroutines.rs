@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
@@ -42,7 +43,30 @@ pub fn run_then<M: Model + 'static, R: 'static, T>(
     body: impl Fn(Turn<M>) -> R + 'static,
     then: impl FnOnce(&mut M) -> T,
 ) -> io::Result<(Vec<R>, u64, T)> {
-    let memory = Memory::private()?;
+    run_within(Memory::private()?, plan, model, body, then)
+}
+
+/// Runs `body` once for each rank, like [`run`], in a world in this file of zeros, which keeps what
+/// the model stores there for readers after the run.
+pub fn run_in_file<M: Model + 'static, R: 'static>(
+    file: &OwnedFd,
+    plan: Plan,
+    model: impl FnOnce(WorldMemory) -> M,
+    body: impl Fn(Turn<M>) -> R + 'static,
+) -> io::Result<Vec<R>> {
+    let memory = Memory::open(file)?;
+    memory.shared().prepare();
+    let (answers, _, ()) = run_within(memory, plan, model, body, |_| ())?;
+    Ok(answers)
+}
+
+fn run_within<M: Model + 'static, R: 'static, T>(
+    memory: Memory,
+    plan: Plan,
+    model: impl FnOnce(WorldMemory) -> M,
+    body: impl Fn(Turn<M>) -> R + 'static,
+    then: impl FnOnce(&mut M) -> T,
+) -> io::Result<(Vec<R>, u64, T)> {
     let model = model(memory.shared());
     let mut world = Box::new(World::new(memory.shared(), plan.ranks, plan.seed, model));
     let world_at = NonNull::from(&mut *world);

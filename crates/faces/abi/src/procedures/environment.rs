@@ -96,6 +96,9 @@ pub(crate) fn read_virtual_time(call: &'static str, slept: u64, may_wait: bool) 
         // The sleep ends without a call: the program sleeps in a replay too, so a trace does not
         // count it.
         rank.enter(ProgramCall::after(slept, call));
+        if let Some(watch) = &rank.watch {
+            watch.slept(call, slept);
+        }
     }
     let announced = match (is_announced, may_wait) {
         (true, _) => false,

@@ -17,13 +17,14 @@ use std::ffi::{c_int, c_void};
 /// `user_fn` is a C function of that type, which may be called until the operation is freed and no
 /// reduction uses it any more.
 pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op: Out<Op>) -> Done {
-    let number = call.rank.objects().ops().made();
+    let rank = call.rank;
+    let number = rank.objects().ops().made();
     // SAFETY: C promises that the function keeps to its vectors (MPI 5.0 §6.9.5).
     let function = unsafe {
         match user_fn {
             UserFunction::Small(Some(call)) => {
                 Function::new(move |input, inout, count, ty, handle| {
-                    run_operation(number, count, || {
+                    run_operation(rank, number, count, || {
                         in_pieces(input, inout, count, ty, |input, inout, mut count| {
                             call(input, inout, &mut count, &mut Datatype(handle));
                         });
@@ -33,7 +34,7 @@ pub unsafe fn op_create(call: &Running, user_fn: UserFunction, commute: bool, op
             UserFunction::Large(Some(call)) => {
                 Function::new(move |input, inout, count, _, handle| {
                     let (input, inout) = (input.cast_mut().cast(), inout.cast());
-                    run_operation(number, count, || {
+                    run_operation(rank, number, count, || {
                         call(input, inout, &mut (count as i64), &mut Datatype(handle));
                     });
                 })

@@ -1,0 +1,185 @@
+//! The procedures of a trace: how each is replayed.
+
+use std::collections::HashMap;
+
+use mpi_abi::hosted::RECORDED;
+use trace::{Signature, Trace};
+
+/// The method by which a procedure is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// The procedure with this number is called.
+    Called(usize),
+    /// Only the time of the call passes: it moves nothing, and makes nothing that a later call
+    /// uses.
+    Passed(&'static str, bool),
+    /// The rank leaves MPI.
+    Finished,
+}
+
+/// Procedures that ask or label, by the words that their names begin with. What they return is not
+/// needed: the program's decisions are in the trace.
+const PASSED: [&str; 76] = [
+    "Alloc_mem",
+    "Attr_",
+    "Cart_coords",
+    "Cart_get",
+    "Cart_map",
+    "Cart_rank",
+    "Cart_shift",
+    "Cartdim_get",
+    "Comm_compare",
+    "Comm_create_errhandler",
+    "Comm_create_keyval",
+    "Comm_delete_attr",
+    "Comm_free_keyval",
+    "Comm_get_attr",
+    "Comm_get_errhandler",
+    "Comm_get_info",
+    "Comm_get_name",
+    "Comm_get_parent",
+    "Comm_rank",
+    "Comm_remote_size",
+    "Comm_set_attr",
+    "Comm_set_errhandler",
+    "Comm_set_name",
+    "Comm_size",
+    "Comm_test_inter",
+    "Dims_create",
+    "Dist_graph_neighbors",
+    "Free_mem",
+    "Get_address",
+    "Get_count",
+    "Get_elements",
+    "Get_hw_resource_info",
+    "Get_processor_name",
+    "Graph_get",
+    "Graph_map",
+    "Graph_neighbors",
+    "Graphdims_get",
+    "Group_compare",
+    "Group_rank",
+    "Group_size",
+    "Group_translate_ranks",
+    "Is_thread_main",
+    "Keyval_",
+    "Op_commutative",
+    "Pack_external_size",
+    "Pack_size",
+    "Query_thread",
+    "Status_",
+    "Test_cancelled",
+    "Topo_test",
+    "Type_create_keyval",
+    "Type_delete_attr",
+    "Type_extent",
+    "Type_free_keyval",
+    "Type_get_attr",
+    "Type_get_envelope",
+    "Type_get_extent",
+    "Type_get_name",
+    "Type_get_true_extent",
+    "Type_lb",
+    "Type_set_attr",
+    "Type_set_name",
+    "Type_size",
+    "Type_ub",
+    "Win_create_errhandler",
+    "Win_create_keyval",
+    "Win_delete_attr",
+    "Win_free_keyval",
+    "Win_get_attr",
+    "Win_get_errhandler",
+    "Win_get_info",
+    "Win_get_name",
+    "Win_set_attr",
+    "Win_set_errhandler",
+    "Win_set_name",
+    "Win_shared_query",
+];
+
+/// Procedures that cannot be replayed, by the words that their names begin with, with the reason.
+const REFUSED: [(&str, &str); 10] = [
+    ("Abort", "it ends the job"),
+    ("File_", "files are not replayed yet"),
+    (
+        "Grequest_",
+        "a generalized request completes by the program",
+    ),
+    ("Comm_call_errhandler", "it calls a function of the program"),
+    ("Win_call_errhandler", "it calls a function of the program"),
+    (
+        "Win_create_dynamic",
+        "targets of a dynamic window are addresses of the program",
+    ),
+    (
+        "Type_get_contents",
+        "the program may use any of the datatypes that it returns",
+    ),
+    ("Pack_external", "packed data are not replayed yet"),
+    ("Unpack_external", "packed data are not replayed yet"),
+    ("Register_datarep", "files are not replayed yet"),
+];
+
+/// The methods of all procedures of a trace.
+pub(crate) struct Names(Vec<Method>);
+
+impl Names {
+    /// The methods of the procedures of a trace. An error names one that cannot be replayed.
+    pub(crate) fn of(trace: &Trace) -> Result<Names, String> {
+        let numbers = RECORDED.iter().enumerate().map(|(at, one)| (one.name, at));
+        let numbers: HashMap<&str, usize> = numbers.collect();
+        let methods = trace.signatures.iter().map(|one| method(one, &numbers));
+        Ok(Names(methods.collect::<Result<_, _>>()?))
+    }
+
+    /// The method of the procedure with this signature.
+    pub(crate) fn method(&self, signature: u32) -> Method {
+        self.0[signature as usize]
+    }
+}
+
+fn method(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Method, String> {
+    let name = signature.name.as_str();
+    let Some(&number) = numbers.get(name) else {
+        return other(name);
+    };
+    if RECORDED[number].line != signature.line() {
+        return Err(format!("{name} has other parameters here; record it again"));
+    }
+    let begins = |word: &str| {
+        name.strip_prefix("MPI_")
+            .is_some_and(|own| own.starts_with(word))
+    };
+    if let Some((_, why)) = REFUSED.iter().find(|(word, _)| begins(word)) {
+        return Err(format!("{name} cannot be replayed: {why}"));
+    }
+    if name == "MPI_Finalize" {
+        return Ok(Method::Finished);
+    }
+    Ok(match PASSED.iter().any(|word| begins(word)) {
+        true => Method::Passed(RECORDED[number].name, true),
+        false => Method::Called(number),
+    })
+}
+
+/// The method of a call that the library does not announce as that of a procedure: a reading of the
+/// clock, or a mark.
+fn other(name: &str) -> Result<Method, String> {
+    const CLOCKS: [&str; 8] = [
+        "MPI_Wtime",
+        "clock_gettime",
+        "gettimeofday",
+        "time",
+        "nanosleep",
+        "clock_nanosleep",
+        "usleep",
+        "sleep",
+    ];
+    if name == "MPI_Pcontrol" {
+        return Ok(Method::Passed("MPI_Pcontrol", true));
+    }
+    let clock = CLOCKS.iter().find(|clock| **clock == name);
+    let clock = clock.ok_or_else(|| format!("{name} is no procedure that this library has"))?;
+    Ok(Method::Passed(clock, false))
+}

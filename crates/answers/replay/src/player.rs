@@ -1,0 +1,327 @@
+//! The calls of one rank.
+
+use std::rc::Rc;
+
+use mpi_abi::hosted::{Hosted, RECORDED};
+use trace::{Access, Call, Length, Parameter, Signature, Trace, Value};
+
+use crate::Outcome;
+use crate::arguments::{Arguments, buffer_of};
+use crate::bounds::reach;
+use crate::choices::done;
+use crate::handles::Handles;
+use crate::names::{Method, Names};
+use crate::scratch::Scratch;
+
+/// The addresses below which no program has memory.
+const FIRST_PAGE: isize = 4096;
+/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which stand for an array of weights.
+const WEIGHTS: [i64; 2] = [0xa, 0xb];
+
+/// A rank that makes its calls.
+pub(crate) struct Player<'a> {
+    hosted: &'a Hosted,
+    trace: &'a Trace,
+    names: &'a Rc<Names>,
+    scratch: &'a Scratch,
+    rank: usize,
+    handles: Handles,
+    other_choices: u64,
+}
+
+impl<'a> Player<'a> {
+    /// A rank before its first call.
+    pub(crate) fn new(
+        hosted: &'a Hosted,
+        trace: &'a Trace,
+        names: &'a Rc<Names>,
+        scratch: &'a Scratch,
+        rank: usize,
+    ) -> Player<'a> {
+        Player {
+            hosted,
+            trace,
+            names,
+            scratch,
+            rank,
+            handles: Handles::default(),
+            other_choices: 0,
+        }
+    }
+
+    /// Makes all calls.
+    pub(crate) fn play(mut self) -> Result<Outcome, String> {
+        for (number, nanos) in self.trace.calls_of(self.rank) {
+            let call = &self.trace.calls[number as usize];
+            match self.names.method(call.signature) {
+                Method::Passed(name, is_sure) => self.hosted.pass(name, is_sure, nanos),
+                Method::Called(procedure) => {
+                    let name = RECORDED[procedure].name;
+                    let called = self.call(procedure, call, nanos);
+                    called.map_err(|why| format!("{name}: {why}"))?;
+                }
+                Method::Finished => {
+                    let end = self.hosted.finish(nanos).map_err(|why| why.to_string())?;
+                    return Ok(Outcome {
+                        picos: end,
+                        other_choices: self.other_choices,
+                    });
+                }
+            }
+        }
+        Err("its calls end without MPI_Finalize".into())
+    }
+
+    fn call(&mut self, procedure: usize, call: &Call, nanos: u64) -> Result<(), String> {
+        let signature = &self.trace.signatures[call.signature as usize];
+        let mut arguments = Arguments::new(procedure);
+        for (parameter, value) in signature.parameters.iter().zip(&call.values) {
+            self.add(&mut arguments, signature, call, parameter, value)
+                .map_err(|why| format!("{}: {why}", parameter.name))?;
+        }
+        self.check_lengths(procedure, signature, call, &arguments)?;
+        self.check_memory(signature, call, &arguments)?;
+        // SAFETY: each argument is of its parameter's kind: pointers lead to memory of `arguments`
+        // with the lengths that the call reads, and buffers to memory that is long enough, which
+        // stays until all ranks have ended.
+        let code = unsafe { self.hosted.call(procedure, &arguments.words, nanos) };
+        if code != 0 {
+            return Err(format!("it returned error {code}"));
+        }
+        self.keep_handles(signature, call, &arguments);
+        self.settle(signature, call, &arguments)
+    }
+
+    /// Adds an argument.
+    fn add(
+        &self,
+        arguments: &mut Arguments,
+        signature: &Signature,
+        call: &Call,
+        parameter: &Parameter,
+        value: &Value,
+    ) -> Result<(), String> {
+        let kind = parameter.kind.as_str();
+        match (kind, parameter.access, value) {
+            ("info", Access::In, _) => return arguments.info(value),
+            ("str", Access::In, Value::Text(text)) => return arguments.text(text),
+            ("in" | "out", ..) => match (buffer_of(value), value) {
+                (Some(number), _) => {
+                    let address = self.scratch.address(self.rank, kind == "out", number);
+                    arguments.word(address.ok_or("more buffers than a replay can have")?);
+                }
+                (None, Value::Number(1)) => arguments.word(1),
+                _ => return Err("an address that no program has".into()),
+            },
+            (_, Access::Out, _) => {
+                let length = named_length(signature, call, parameter).unwrap_or(1);
+                return arguments.result(parameter, length);
+            }
+            (_, Access::In, Value::Relative(distance)) => {
+                let own = self.own_rank(signature, call)?;
+                arguments.word(own.wrapping_add(*distance) as u64);
+            }
+            (_, Access::In, Value::Number(number)) if !parameter.is_array() => {
+                let word = match parameter.is_handle() {
+                    true => self.handles.get(kind, *number)? as u64,
+                    false => *number as u64,
+                };
+                arguments.word(word);
+            }
+            ("weight", _, Value::Number(number)) if WEIGHTS.contains(number) => {
+                arguments.word(*number as u64);
+            }
+            (_, _, Value::Number(number)) if parameter.access == Access::InOut => {
+                self.add_numbers(arguments, parameter, &[*number])?;
+            }
+            (_, _, Value::Numbers(numbers)) => {
+                self.add_numbers(arguments, parameter, numbers)?;
+            }
+            (_, _, Value::Absent) => arguments.word(0),
+            _ => return Err("a value that it cannot have".into()),
+        }
+        Ok(())
+    }
+
+    fn add_numbers(
+        &self,
+        arguments: &mut Arguments,
+        parameter: &Parameter,
+        numbers: &[i64],
+    ) -> Result<(), String> {
+        if !parameter.is_handle() {
+            arguments.numbers(parameter, numbers);
+            return Ok(());
+        }
+        let handle = |number: &i64| {
+            let handle = self.handles.get(&parameter.kind, *number)?;
+            Ok::<_, String>(handle as i64)
+        };
+        let handles = numbers
+            .iter()
+            .map(handle)
+            .collect::<Result<Vec<i64>, _>>()?;
+        arguments.numbers(parameter, &handles);
+        Ok(())
+    }
+
+    /// The communicator of a call.
+    fn comm(&self, signature: &Signature, call: &Call) -> Option<u32> {
+        let number = call.values[signature.first_of("comm")?].number()?;
+        let handle = self.handles.get("comm", number).ok()?;
+        u32::try_from(handle).ok()
+    }
+
+    /// The number of this rank in the communicator of a call.
+    fn own_rank(&self, signature: &Signature, call: &Call) -> Result<i64, String> {
+        let comm = self.comm(signature, call);
+        let state = self.hosted.mpi().lock();
+        let found = comm.and_then(|comm| state.objects().comms().get(comm).ok());
+        let found = found.ok_or("a rank of a communicator that does not exist")?;
+        Ok(found.core.rank as i64)
+    }
+
+    /// Checks that arrays have the lengths that the call reads.
+    fn check_lengths(
+        &self,
+        procedure: usize,
+        signature: &Signature,
+        call: &Call,
+        arguments: &Arguments,
+    ) -> Result<(), String> {
+        let arrays = || {
+            let all = signature.parameters.iter().zip(&call.values).enumerate();
+            all.filter(|(_, (parameter, value))| {
+                parameter.access != Access::Out && matches!(value, Value::Numbers(_))
+            })
+        };
+        let wrong = |parameter: &Parameter| format!("{} has another length", parameter.name);
+        for (_, (parameter, value)) in arrays() {
+            let length = named_length(signature, call, parameter);
+            if length.is_some_and(|length| value.numbers().len() as i64 != length) {
+                return Err(wrong(parameter));
+            }
+        }
+        for (at, (parameter, value)) in arrays() {
+            if parameter.length == Length::Unknown {
+                // SAFETY: arrays whose length is a parameter have been checked.
+                let length = unsafe { self.hosted.length(procedure, &arguments.words, at) }?;
+                if length.is_some_and(|length| length > value.numbers().len()) {
+                    return Err(wrong(parameter));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the buffers of the call lie in the memory of the replay.
+    fn check_memory(
+        &self,
+        signature: &Signature,
+        call: &Call,
+        arguments: &Arguments,
+    ) -> Result<(), String> {
+        let is_buffer = |parameter: &Parameter| ["in", "out"].contains(&parameter.kind.as_str());
+        if !signature.parameters.iter().any(is_buffer) {
+            return Ok(());
+        }
+        let mut datatypes = Vec::new();
+        for (at, parameter) in signature.parameters.iter().enumerate() {
+            if parameter.kind == "datatype" && parameter.access == Access::In {
+                let count = call.values[at].numbers().len();
+                let elements = (0..count).filter_map(|index| arguments.element(at, index));
+                datatypes.extend(elements.map(|handle| handle as u32));
+                datatypes.extend((!parameter.is_array()).then_some(arguments.words[at] as u32));
+            }
+        }
+        let state = self.hosted.mpi().lock();
+        let objects = state.objects();
+        let comm = self.comm(signature, call);
+        let mut ranks = 1;
+        if let Some(found) = comm.and_then(|comm| objects.comms().get(comm).ok()) {
+            ranks = found.core.size().max(found.core.peers().len());
+        }
+        if let Some(topology) = comm.and_then(|comm| objects.neighbourhood(comm).ok()) {
+            let neighbours = &topology.neighbours;
+            let most = neighbours
+                .sources()
+                .len()
+                .max(neighbours.destinations().len());
+            ranks = ranks.max(most);
+        }
+        let reach = reach(&state, signature, call, &datatypes, ranks as u64);
+        let begins_late = |datatype: &u32| {
+            let ty = objects.types().get(*datatype);
+            ty.is_ok_and(|ty| ty.true_lb() >= FIRST_PAGE)
+        };
+        let is_in_place = arguments.words.contains(&1) && datatypes.iter().any(begins_late);
+        match reach <= self.scratch.reach().into() && !is_in_place {
+            true => Ok(()),
+            false => {
+                Err("its buffers are absolute addresses, or longer than a replay can have".into())
+            }
+        }
+    }
+
+    /// Keeps the handles that the call has made or changed.
+    fn keep_handles(&mut self, signature: &Signature, call: &Call, arguments: &Arguments) {
+        let all = signature.parameters.iter().zip(&call.values).enumerate();
+        for (at, (parameter, value)) in all {
+            let is_set = matches!(parameter.access, Access::Out | Access::InOut);
+            if !is_set || !parameter.is_handle() {
+                continue;
+            }
+            let single = value.number();
+            let numbers = single.as_slice().iter().chain(value.numbers());
+            for (index, &number) in numbers.enumerate() {
+                if let Some(handle) = arguments.element(at, index) {
+                    self.handles.set(&parameter.kind, number, handle as usize);
+                }
+            }
+        }
+    }
+
+    /// Waits for the requests that the recorded call has found complete, and this one has not.
+    fn settle(
+        &mut self,
+        signature: &Signature,
+        call: &Call,
+        arguments: &Arguments,
+    ) -> Result<(), String> {
+        let Some((before, now)) = done(signature, call, arguments) else {
+            return Ok(());
+        };
+        if before == now {
+            return Ok(());
+        }
+        self.other_choices += 1;
+        let parameters = signature.parameters.iter();
+        let requests = parameters
+            .zip(&call.values)
+            .find(|(one, _)| one.kind == "request");
+        let Some((_, requests)) = requests else {
+            return Ok(());
+        };
+        let single = requests.number();
+        let numbers: Vec<i64> = single.iter().chain(requests.numbers()).copied().collect();
+        for place in before.iter().filter(|place| !now.contains(place)) {
+            let number = *numbers
+                .get(*place)
+                .ok_or("a request that it does not have")?;
+            let handle = self.handles.get("request", number)?;
+            let handle = self.hosted.wait(handle)?;
+            self.handles.set("request", number, handle);
+        }
+        Ok(())
+    }
+}
+
+/// The length of an array by the parameter that has it; `None` if no parameter does.
+fn named_length(signature: &Signature, call: &Call, parameter: &Parameter) -> Option<i64> {
+    let Length::Named(name) = &parameter.length else {
+        return None;
+    };
+    let elements = if parameter.kind == "triple" { 3 } else { 1 };
+    let length = call.values[signature.position(name)?].number().unwrap_or(0);
+    Some(length.max(0).saturating_mul(elements))
+}

@@ -1,0 +1,199 @@
+//! Replays of traces that are made here, good and bad.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fabric::catalogue::Catalogue;
+use model::config::MachineConfig;
+use trace::{Builder, Gaps, Pattern, Recipe, Signature, Trace, Value};
+
+use crate::{Outcome, Stage, check, replay};
+
+/// A process has one world at a time, and one rank that the library finds.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn replayed(trace: Trace, per_host: usize) -> Result<Outcome, String> {
+    let system = Catalogue::builtin().system("edr").unwrap();
+    let scene = MachineConfig::new(&system, trace.ranks.len(), per_host, 1).unwrap();
+    let world = memory_file::of_length("world", sim::memory::Memory::BYTES).unwrap();
+    let stage = Stage {
+        scene: scene.encode(),
+        world: Arc::new(world),
+        profile: None,
+        settings: Vec::new(),
+    };
+    replay(Arc::new(trace), &stage)
+}
+
+fn recipe(pattern: Pattern, ranks: usize) -> Trace {
+    let recipe = Recipe {
+        pattern,
+        ranks,
+        steps: 3,
+        bytes: 20_000,
+        nanos: 1000,
+        sums: true,
+        seed: 1,
+    };
+    recipe.make("make".into())
+}
+
+/// A trace of two ranks that make these calls and end. A call is the line of a signature, and its
+/// values.
+fn of_calls(calls: &[(&str, Vec<Value>)]) -> Trace {
+    let mut builder = Builder::new("test".into());
+    for _ in 0..2 {
+        let end = [("MPI_Finalize", Vec::new())];
+        let (mut numbers, mut gaps) = (Vec::new(), Gaps::default());
+        for (line, values) in calls.iter().chain(&end) {
+            let signature = builder.signature(Signature::parse(line).unwrap());
+            numbers.push(builder.call(signature, values.clone()));
+            gaps.push(0, 1);
+        }
+        builder.rank(&numbers, gaps, Gaps::default());
+    }
+    builder.finish()
+}
+
+/// The values of a call, all of them numbers.
+fn numbers<const N: usize>(numbers: [i64; N]) -> Vec<Value> {
+    numbers.map(Value::Number).to_vec()
+}
+
+const BCAST: &str = "MPI_Bcast buffer:out count:count datatype:datatype root:root comm:comm";
+const WORLD: i64 = 0x101;
+const BYTE: i64 = 0x247;
+
+#[test]
+fn every_pattern_takes_time_and_the_same_each_time() {
+    let _alone = alone();
+    use Pattern::*;
+    for pattern in [
+        Halo3d,
+        Halo2d,
+        Allreduce,
+        Alltoall,
+        Ring,
+        Sweep,
+        Shift,
+        Permutation,
+        Nto1,
+    ] {
+        let first = replayed(recipe(pattern, 6), 2).unwrap();
+        assert!(
+            first.picos > 3_000_000 && first.other_choices == 0,
+            "{pattern:?}: {first:?}"
+        );
+        assert_eq!(replayed(recipe(pattern, 6), 2), Ok(first), "{pattern:?}");
+    }
+}
+
+#[test]
+fn computing_is_added() {
+    let _alone = alone();
+    let barrier = ("MPI_Barrier comm:comm", numbers([WORLD]));
+    let mut trace = of_calls(&[barrier]);
+    let quick = replayed(trace.clone(), 1).unwrap().picos;
+    for rank in &mut trace.ranks {
+        rank.gaps = Gaps::default();
+        rank.gaps.push(700, 2);
+    }
+    assert_eq!(replayed(trace, 1).unwrap().picos, quick + 2 * 700_000);
+}
+
+#[test]
+fn no_trace_reaches_other_memory_than_the_replay_has() {
+    let _alone = alone();
+    assert!(replayed(of_calls(&[(BCAST, numbers([4096, 9, BYTE, 0, WORLD]))]), 1).is_ok());
+    let far = "MPI_Type_create_hindexed count:count array_of_blocklengths:count[count] \
+               array_of_displacements:extent[count] oldtype:datatype newtype:>datatype";
+    let commit = "MPI_Type_commit datatype:<>datatype";
+    let of = |displacement: i64| {
+        let one = |number| Value::Numbers(vec![number]);
+        let made = [
+            Value::Number(1),
+            one(1),
+            one(displacement),
+            Value::Number(BYTE),
+        ];
+        let made = [&made[..], &numbers([4096])].concat();
+        let used = numbers([4096, 1, 4096, 0, WORLD]);
+        of_calls(&[(far, made), (commit, numbers([4096])), (BCAST, used)])
+    };
+    assert!(replayed(of(64), 1).is_ok());
+    let why = replayed(of(1 << 46), 1).unwrap_err();
+    assert!(
+        why.contains("MPI_Bcast: its buffers are absolute addresses"),
+        "{why}"
+    );
+    let address = of_calls(&[(BCAST, numbers([77, 9, BYTE, 0, WORLD]))]);
+    let why = replayed(address, 1).unwrap_err();
+    assert!(
+        why.contains("buffer: an address that no program has"),
+        "{why}"
+    );
+}
+
+#[test]
+fn what_cannot_be_replayed_is_named_before_anything_runs() {
+    let file = "MPI_File_sync fh:file";
+    let why = check(&of_calls(&[(file, numbers([4096]))])).unwrap_err();
+    assert!(
+        why.contains("MPI_File_sync cannot be replayed: files"),
+        "{why}"
+    );
+    let other = of_calls(&[("MPI_Barrier comm:comm flag:flag", numbers([WORLD, 0]))]);
+    assert!(
+        check(&other)
+            .unwrap_err()
+            .contains("has other parameters here")
+    );
+    let unknown = of_calls(&[("MPI_Levitate", Vec::new())]);
+    assert!(
+        check(&unknown)
+            .unwrap_err()
+            .contains("MPI_Levitate is no procedure")
+    );
+}
+
+#[test]
+fn arrays_have_the_lengths_that_calls_read() {
+    let _alone = alone();
+    let line =
+        "MPI_Waitall count:n array_of_requests:<>request[count] array_of_statuses:>status[count]";
+    let values = |count, requests| vec![Value::Number(count), requests, Value::Absent];
+    let null = Value::Numbers(vec![0x180; 2]);
+    assert!(replayed(of_calls(&[(line, values(2, null.clone()))]), 1).is_ok());
+    let why = replayed(of_calls(&[(line, values(3, null))]), 1).unwrap_err();
+    assert!(
+        why.contains("array_of_requests has another length"),
+        "{why}"
+    );
+    let gather = "MPI_Allgatherv sendbuf:in sendcount:count sendtype:datatype recvbuf:out \
+                  recvcounts:count[*] displs:displ[*] recvtype:datatype comm:comm";
+    let of = |counts: Vec<i64>| {
+        let displs = Value::Numbers(vec![0, 1]);
+        let middle = [Value::Number(4096), Value::Numbers(counts), displs];
+        let ends = [numbers([4096, 1, BYTE]), numbers([BYTE, WORLD])];
+        of_calls(&[(gather, [&ends[0][..], &middle, &ends[1]].concat())])
+    };
+    assert!(replayed(of(vec![1, 1]), 1).is_ok());
+    let why = replayed(of(vec![1]), 1).unwrap_err();
+    assert!(why.contains("recvcounts has another length"), "{why}");
+}
+
+#[test]
+fn a_trace_that_does_not_end_is_refused() {
+    let _alone = alone();
+    let mut trace = of_calls(&[]);
+    trace.sequences[0].clear();
+    trace
+        .ranks
+        .iter_mut()
+        .for_each(|rank| rank.gaps = Gaps::default());
+    let why = replayed(trace, 1).unwrap_err();
+    assert!(why.contains("without MPI_Finalize"), "{why}");
+}

@@ -1,0 +1,99 @@
+//! The making of a trace, rank by rank.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::fold::Folder;
+use crate::gaps::Gaps;
+use crate::signature::Signature;
+use crate::value::{Call, Value};
+use crate::{RankCalls, Trace};
+
+/// A trace in the making.
+pub struct Builder {
+    program: String,
+    work: Vec<String>,
+    signatures: Table<Signature>,
+    calls: Table<Call>,
+    folder: Folder,
+    ranks: Vec<RankCalls>,
+}
+
+impl Builder {
+    /// A trace without ranks.
+    pub fn new(program: String) -> Builder {
+        Builder {
+            program: program.replace(char::is_control, "?"),
+            work: Vec::new(),
+            signatures: Table::default(),
+            calls: Table::default(),
+            folder: Folder::default(),
+            ranks: Vec::new(),
+        }
+    }
+
+    /// Sets the times of work inside MPI, each a line.
+    pub fn work(&mut self, lines: &str) {
+        self.work = lines.lines().map(str::to_string).collect();
+    }
+
+    /// The number of a signature.
+    pub fn signature(&mut self, signature: Signature) -> u32 {
+        self.signatures.number(signature)
+    }
+
+    /// The number of a call.
+    pub fn call(&mut self, signature: u32, values: Vec<Value>) -> u32 {
+        self.calls.number(Call { signature, values })
+    }
+
+    /// Adds the next rank, with the numbers of its calls, the computing before each, and the times
+    /// of the program's functions.
+    pub fn rank(&mut self, calls: &[u32], gaps: Gaps, functions: Gaps) {
+        let sequence = self.folder.fold(calls.iter().copied());
+        self.ranks.push(RankCalls {
+            sequence,
+            gaps,
+            functions,
+        });
+    }
+
+    /// The trace.
+    pub fn finish(self) -> Trace {
+        Trace {
+            program: self.program,
+            work: self.work,
+            signatures: self.signatures.entries,
+            calls: self.calls.entries,
+            sequences: self.folder.into_sequences(),
+            ranks: self.ranks,
+        }
+    }
+}
+
+/// Entries, each of them once.
+struct Table<T> {
+    entries: Vec<T>,
+    numbers: HashMap<T, u32>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Table {
+            entries: Vec::new(),
+            numbers: HashMap::new(),
+        }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Table<T> {
+    fn number(&mut self, entry: T) -> u32 {
+        if let Some(&number) = self.numbers.get(&entry) {
+            return number;
+        }
+        let number = self.entries.len() as u32;
+        self.entries.push(entry.clone());
+        self.numbers.insert(entry, number);
+        number
+    }
+}

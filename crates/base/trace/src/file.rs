@@ -1,0 +1,259 @@
+//! The file of a trace: a line with its version, the tables, the parts of the ranks.
+
+use crate::bytes::{Bytes, Result, put, put_bytes};
+use crate::fold::Item;
+use crate::gaps::Gaps;
+use crate::signature::Signature;
+use crate::value::Call;
+use crate::{RankCalls, Trace};
+
+/// The beginning of the file of each version.
+pub const MAGIC: &[u8] = b"fishplate trace ";
+const VERSION: &[u8] = b"1\n";
+/// The most ranks of a trace.
+const MOST_RANKS: usize = 1 << 20;
+/// The most calls of a rank.
+const MOST_CALLS: u64 = 1 << 40;
+
+impl Trace {
+    /// The contents of the trace's file.
+    pub fn write(&self) -> Vec<u8> {
+        let mut to = [MAGIC, VERSION].concat();
+        put_bytes(&mut to, self.program.as_bytes());
+        put(&mut to, self.work.len() as u64);
+        for line in &self.work {
+            put_bytes(&mut to, line.as_bytes());
+        }
+        put(&mut to, self.signatures.len() as u64);
+        for signature in &self.signatures {
+            put_bytes(&mut to, signature.line().as_bytes());
+        }
+        put(&mut to, self.calls.len() as u64);
+        self.calls.iter().for_each(|call| call.put(&mut to));
+        put(&mut to, self.sequences.len() as u64);
+        for sequence in &self.sequences {
+            put(&mut to, sequence.len() as u64);
+            for item in sequence {
+                match *item {
+                    Item::Call(call) => put(&mut to, u64::from(call) << 1),
+                    Item::Loop(turns, body) => {
+                        put(&mut to, u64::from(body) << 1 | 1);
+                        put(&mut to, turns);
+                    }
+                }
+            }
+        }
+        put(&mut to, self.ranks.len() as u64);
+        for rank in &self.ranks {
+            put(&mut to, rank.sequence.into());
+            rank.gaps.put(&mut to);
+            rank.functions.put(&mut to);
+        }
+        to
+    }
+
+    /// Reads the contents of a file.
+    ///
+    /// # Errors
+    /// The byte at which the file is not a trace, and the reason.
+    pub fn read(bytes: &[u8]) -> Result<Trace> {
+        let Some(rest) = bytes.strip_prefix(MAGIC) else {
+            return Err("it is no trace: it does not begin with `fishplate trace`".into());
+        };
+        let Some(rest) = rest.strip_prefix(VERSION) else {
+            return Err("it is of another version than 1; record it again".into());
+        };
+        let from = &mut Bytes::new(rest);
+        let program = from.text()?.to_string();
+        let mut work = Vec::new();
+        for _ in 0..from.count()? {
+            work.push(from.text()?.to_string());
+        }
+        let mut signatures = Vec::new();
+        for _ in 0..from.count()? {
+            match Signature::parse(from.text()?) {
+                Some(signature) => signatures.push(signature),
+                None => return from.wrong("a signature that is none"),
+            }
+        }
+        let mut calls = Vec::new();
+        for _ in 0..from.count()? {
+            calls.push(Call::read(from, &signatures)?);
+        }
+        let (sequences, lengths) = sequences(from, calls.len())?;
+        let mut ranks = Vec::new();
+        let count = from.count()?;
+        if count > MOST_RANKS {
+            return from.wrong(&format!("{count} ranks; the most are {MOST_RANKS}"));
+        }
+        for _ in 0..count {
+            let sequence = from.below(sequences.len(), "the sequence")?;
+            let length = lengths[sequence as usize];
+            let gaps = Gaps::read(from, length)?;
+            if gaps.count() < length {
+                return from.wrong("times are missing");
+            }
+            ranks.push(RankCalls {
+                sequence,
+                gaps,
+                functions: Gaps::read(from, MOST_CALLS)?,
+            });
+        }
+        if !from.is_empty() {
+            return from.wrong("more follows the last rank");
+        }
+        Ok(Trace {
+            program,
+            work,
+            signatures,
+            calls,
+            sequences,
+            ranks,
+        })
+    }
+}
+
+/// Reads the sequences, and returns with them the number of calls of each.
+fn sequences(from: &mut Bytes, calls: usize) -> Result<(Vec<Vec<Item>>, Vec<u64>)> {
+    let (mut sequences, mut lengths) = (Vec::new(), Vec::<u64>::new());
+    for _ in 0..from.count()? {
+        let (mut items, mut length) = (Vec::new(), 0u64);
+        for _ in 0..from.count()? {
+            let number = from.number()?;
+            let (item, more) = match number & 1 {
+                0 if number >> 1 < calls as u64 => (Item::Call((number >> 1) as u32), Some(1)),
+                1 if number >> 1 < lengths.len() as u64 => {
+                    let (turns, body) = (from.number()?, (number >> 1) as u32);
+                    let inside = lengths[body as usize];
+                    let more = turns.checked_mul(inside).filter(|more| *more > 0);
+                    (Item::Loop(turns, body), more)
+                }
+                _ => return from.wrong("a call or a sequence that does not exist"),
+            };
+            let sum = more.and_then(|more| length.checked_add(more));
+            match sum.filter(|sum| *sum <= MOST_CALLS) {
+                Some(sum) => length = sum,
+                None => return from.wrong("a loop without calls, or with too many"),
+            }
+            items.push(item);
+        }
+        sequences.push(items);
+        lengths.push(length);
+    }
+    Ok((sequences, lengths))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, Value};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    const LINES: [&str; 3] = [
+        "MPI_Send buf:in count:count datatype:datatype dest:dest tag:tag comm:comm",
+        "MPI_Waitall count:n array_of_requests:<>request[count] array_of_statuses:>status[count]",
+        "MPI_Info_get info:info key:str counts:count[*]",
+    ];
+
+    fn value(word: &str, number: i64) -> Value {
+        let parameter = word.split_once(':').unwrap().1;
+        match parameter {
+            "dest" if number % 3 == 0 => Value::Relative(number),
+            "str" | "info" => Value::Text(number.to_string().into_bytes()),
+            _ if number % 5 == 0 => Value::Absent,
+            _ if parameter.contains('[') => Value::Numbers(vec![number; 4]),
+            _ => Value::Number(number),
+        }
+    }
+
+    /// The calls of a rank: a procedure, a number from which the values follow, and a time.
+    type Calls = Vec<(usize, i64, u64)>;
+
+    fn built(ranks: &[Calls]) -> Trace {
+        let mut builder = Builder::new("./heat 3".into());
+        builder.work(if ranks.len() > 1 {
+            "MPI_SUM:MPI_DOUBLE 1 2\ncopy 3 4"
+        } else {
+            ""
+        });
+        for calls in ranks {
+            let mut numbers = Vec::new();
+            let [mut gaps, mut functions] = [Gaps::default(), Gaps::default()];
+            for &(procedure, number, nanos) in calls {
+                let line = LINES[procedure];
+                let signature = builder.signature(Signature::parse(line).unwrap());
+                let words = line.split(' ').skip(1);
+                let values = words.map(|word| value(word, number)).collect();
+                numbers.push(builder.call(signature, values));
+                gaps.push(nanos, 1);
+                functions.push(nanos / 2, number.unsigned_abs());
+            }
+            builder.rank(&numbers, gaps, functions);
+        }
+        builder.finish()
+    }
+
+    fn ranks() -> impl Strategy<Value = Vec<Calls>> {
+        let call = (0usize..3, -3i64..3, prop_oneof![Just(0u64), any::<u64>()]);
+        let calls = (vec(call, 0..6), 1usize..5).prop_map(|(calls, turns)| calls.repeat(turns));
+        vec(calls, 0..4)
+    }
+
+    proptest! {
+        #[test]
+        fn a_file_gives_back_each_call_of_each_rank(ranks in ranks()) {
+            let trace = built(&ranks);
+            let bytes = trace.write();
+            let read = Trace::read(&bytes).unwrap();
+            prop_assert_eq!(&read, &trace);
+            for (rank, calls) in ranks.iter().enumerate() {
+                let wanted = calls.iter().map(|&(procedure, number, nanos)| {
+                    let words = LINES[procedure].split(' ').skip(1);
+                    let values: Vec<Value> = words.map(|word| value(word, number)).collect();
+                    (LINES[procedure].to_string(), values, nanos)
+                });
+                let found = read.calls_of(rank).map(|(call, nanos)| {
+                    let values = read.calls[call as usize].values.clone();
+                    (read.signature(call).line(), values, nanos)
+                });
+                prop_assert!(found.eq(wanted));
+            }
+        }
+
+        #[test]
+        fn no_beginning_of_a_file_is_a_file(ranks in ranks(), cut in any::<prop::sample::Index>()) {
+            let bytes = built(&ranks).write();
+            prop_assert!(Trace::read(&bytes[..cut.index(bytes.len())]).is_err());
+        }
+
+        #[test]
+        fn a_changed_file_is_read_or_refused(ranks in ranks(), at in any::<prop::sample::Index>(), byte: u8) {
+            let mut bytes = built(&ranks).write();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            if let Ok(trace) = Trace::read(&bytes) {
+                prop_assert_eq!(Trace::read(&trace.write()), Ok(trace));
+            }
+        }
+    }
+
+    #[test]
+    fn loops_that_never_end_and_other_versions_are_refused() {
+        let mut trace = built(&[vec![(0, 1, 5); 9]]);
+        assert_eq!(trace.sequences.len(), 2);
+        trace.sequences[0].clear();
+        let why = Trace::read(&trace.write()).unwrap_err();
+        assert!(why.contains("a loop without calls"), "{why}");
+        let other = [MAGIC, b"2\n"].concat();
+        assert!(Trace::read(&other).unwrap_err().contains("record it again"));
+        assert!(Trace::read(b"#!/bin/sh").unwrap_err().contains("no trace"));
+    }
+
+    #[test]
+    fn a_long_run_of_equal_steps_takes_few_bytes() {
+        let step = [(0, 1, 0), (0, -1, 0), (1, 1, 0)];
+        let ranks = vec![step.repeat(10_000); 64];
+        assert!(built(&ranks).write().len() < 1000);
+    }
+}

@@ -1,0 +1,59 @@
+//! The computing before each call of a rank, in nanoseconds, as runs of equal times.
+
+use crate::bytes::{Bytes, Result, put};
+
+/// The times before the calls of a rank.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gaps {
+    /// Each time with the number of calls in a row that have it.
+    runs: Vec<(u64, u64)>,
+}
+
+impl Gaps {
+    /// Adds the time before the next `calls` calls.
+    pub fn push(&mut self, nanos: u64, calls: u64) {
+        match self.runs.last_mut() {
+            Some((last, run)) if *last == nanos => *run += calls,
+            _ if calls > 0 => self.runs.push((nanos, calls)),
+            _ => (),
+        }
+    }
+
+    /// The times in order.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        let times = self.runs.iter();
+        times.flat_map(|&(nanos, run)| (0..run).map(move |_| nanos))
+    }
+
+    /// The times with the numbers of calls that have them.
+    pub fn runs(&self) -> &[(u64, u64)] {
+        &self.runs
+    }
+
+    pub(crate) fn put(&self, to: &mut Vec<u8>) {
+        put(to, self.runs.len() as u64);
+        for &(nanos, run) in &self.runs {
+            put(to, nanos);
+            put(to, run);
+        }
+    }
+
+    /// Reads the times of as many calls as there are, but of `most` at most.
+    pub(crate) fn read(from: &mut Bytes, most: u64) -> Result<Gaps> {
+        let (mut gaps, mut left) = (Gaps::default(), most);
+        for _ in 0..from.count()? {
+            let (nanos, run) = (from.number()?, from.number()?);
+            if run == 0 || run > left {
+                return from.wrong("times of other calls than the rank makes");
+            }
+            left -= run;
+            gaps.push(nanos, run);
+        }
+        Ok(gaps)
+    }
+
+    /// The number of times.
+    pub(crate) fn count(&self) -> u64 {
+        self.runs.iter().map(|(_, run)| run).sum()
+    }
+}

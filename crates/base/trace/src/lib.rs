@@ -1,0 +1,89 @@
+//! Traces: the MPI calls of all ranks of a job, with what they move and with the computing before
+//! each, as a file. A replay makes the calls again without the program and without its data.
+//!
+//! A trace describes itself. Its table of *signatures* has the parameters of each procedure that
+//! the program calls, in the words of the table from which the library's entry points are
+//! generated, and a call is a list of values, one for each parameter ([`Value`]). Handles are
+//! numbers of the trace: a predefined handle has its number in the ABI, any other is [`FIRST_MADE`]
+//! and the lowest number of its class that was free in its rank when the object was made. A buffer
+//! has a number, too, not an address.
+//!
+//! What moves is kept apart from times. Equal calls are one entry of a table, the calls of a rank
+//! are loops of loops over them ([`fold`](Folder)), and ranks that do alike share their sequences.
+//! The computing before each call is a stream of nanoseconds beside it.
+//!
+//! Invariants:
+//! - nothing is lost: a trace gives back each call of each rank, in order, with its computing;
+//! - a reader trusts nothing: each length is compared with what the file still has, references lead
+//!   backwards only, and the sizes of what is expanded are bounded.
+//!
+//! Never here: handles, ranks of the library, virtual time.
+
+#![forbid(unsafe_code)]
+
+mod build;
+mod bytes;
+mod expand;
+mod file;
+mod fold;
+mod gaps;
+mod make;
+mod raw;
+mod signature;
+mod value;
+
+pub use build::Builder;
+pub use expand::Calls;
+pub use file::MAGIC;
+pub use fold::{Folder, Item};
+pub use gaps::Gaps;
+pub use make::{Pattern, Recipe};
+pub use raw::{BLOCK_HEAD, Part, RawWriter, parts};
+pub use signature::{Access, Length, Parameter, Signature};
+pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
+
+/// A trace: the calls of all ranks of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// The program and its arguments, or the command that made the trace without one.
+    pub program: String,
+    /// The times of work inside MPI that the recorded run was given, each a line. Empty if they
+    /// were those of the machine.
+    pub work: Vec<String>,
+    /// The procedures that the calls call.
+    pub signatures: Vec<Signature>,
+    /// The different calls.
+    pub calls: Vec<Call>,
+    /// The sequences of calls and loops. A loop has a sequence before its own.
+    pub sequences: Vec<Vec<Item>>,
+    /// For each rank its part.
+    pub ranks: Vec<RankCalls>,
+}
+
+/// The calls of one rank.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankCalls {
+    /// The number of the rank's sequence.
+    pub sequence: u32,
+    /// The computing before each call, in nanoseconds.
+    pub gaps: Gaps,
+    /// The measured times of the program's reduction functions, in picoseconds and in the order of
+    /// their calls. Empty if they took none, or took the times in [`Trace::work`].
+    pub functions: Gaps,
+}
+
+impl Trace {
+    /// The calls of a rank in order, each as its number in the table of calls, with the nanoseconds
+    /// of computing before it. Empty for a rank that does not exist.
+    pub fn calls_of(&self, rank: usize) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let part = self.ranks.get(rank);
+        let calls = part.map(|part| Calls::new(&self.sequences, part.sequence));
+        let gaps = part.map(|part| part.gaps.iter());
+        calls.into_iter().flatten().zip(gaps.into_iter().flatten())
+    }
+
+    /// The signature of a call.
+    pub fn signature(&self, call: u32) -> &Signature {
+        &self.signatures[self.calls[call as usize].signature as usize]
+    }
+}

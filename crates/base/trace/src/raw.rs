@@ -1,0 +1,175 @@
+//! The calls of a rank as the rank writes them while it runs, and the reading of the parts of all
+//! ranks after the job.
+//!
+//! All ranks append to one file, in *blocks*: the rank, a length, and bytes. The bytes of a rank's
+//! blocks together are its *part*: signatures and calls, each before its first use, then for each
+//! call its number and the nanoseconds of computing before it, the times of the program's reduction
+//! functions, and an end with the reason why the part is unusable, if it is.
+
+use std::collections::HashMap;
+
+use crate::build::Builder;
+use crate::bytes::{Bytes, Result, put, put_bytes};
+use crate::gaps::Gaps;
+use crate::signature::Signature;
+use crate::value::{Call, Value};
+
+const SIGNATURE: u64 = 0;
+const CALL: u64 = 1;
+const END: u64 = 2;
+const FUNCTION: u64 = 3;
+/// The number of a part's first call.
+const FIRST: u64 = 4;
+
+/// The bytes before those of a block: the rank, and the length of the rest.
+pub const BLOCK_HEAD: usize = 8;
+/// The length at which a block is complete.
+const BLOCK: usize = 1 << 16;
+
+/// The part of a rank while the rank runs.
+pub struct RawWriter {
+    rank: u32,
+    block: Vec<u8>,
+    /// The numbers of signatures, by the names of procedures.
+    signatures: HashMap<&'static str, u32>,
+    calls: HashMap<Vec<u8>, u64>,
+}
+
+impl RawWriter {
+    /// The empty part of a rank.
+    pub fn new(rank: u32) -> RawWriter {
+        RawWriter {
+            rank,
+            block: vec![0; BLOCK_HEAD],
+            signatures: HashMap::new(),
+            calls: HashMap::new(),
+        }
+    }
+
+    /// Adds a call with `nanos` of computing before it. `line` is the line of the procedure's
+    /// signature. Returns a block if one is complete.
+    pub fn call(
+        &mut self,
+        procedure: &'static str,
+        line: &str,
+        values: Vec<Value>,
+        nanos: u64,
+    ) -> Option<Vec<u8>> {
+        let next = self.signatures.len() as u32;
+        let signature = *self.signatures.entry(procedure).or_insert_with(|| {
+            put(&mut self.block, SIGNATURE);
+            put_bytes(&mut self.block, line.as_bytes());
+            next
+        });
+        let mut bytes = Vec::new();
+        Call { signature, values }.put(&mut bytes);
+        let next = FIRST + self.calls.len() as u64;
+        let number = match self.calls.get(&bytes) {
+            Some(number) => *number,
+            None => {
+                put(&mut self.block, CALL);
+                self.block.extend(&bytes);
+                self.calls.insert(bytes, next);
+                next
+            }
+        };
+        put(&mut self.block, number);
+        put(&mut self.block, nanos);
+        (self.block.len() >= BLOCK).then(|| self.take())
+    }
+
+    /// Adds a call of a reduction function of the program, which took `picos` picoseconds.
+    pub fn function(&mut self, picos: u64) {
+        put(&mut self.block, FUNCTION);
+        put(&mut self.block, picos);
+    }
+
+    /// Ends the part, with the reason why it is unusable, or an empty one. Returns the last block.
+    pub fn end(&mut self, why: &str) -> Vec<u8> {
+        put(&mut self.block, END);
+        put_bytes(
+            &mut self.block,
+            why.replace(char::is_control, "?").as_bytes(),
+        );
+        self.take()
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        let mut block = std::mem::replace(&mut self.block, vec![0; BLOCK_HEAD]);
+        let length = (block.len() - BLOCK_HEAD) as u32;
+        block[..4].copy_from_slice(&self.rank.to_le_bytes());
+        block[4..BLOCK_HEAD].copy_from_slice(&length.to_le_bytes());
+        block
+    }
+}
+
+/// The bytes that a rank has written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part(Vec<u8>);
+
+/// The parts of `ranks` ranks in the file that they have written.
+///
+/// # Errors
+/// The file is cut off, or it has blocks of other ranks.
+pub fn parts(file: &[u8], ranks: usize) -> Result<Vec<Part>> {
+    let mut parts = vec![Part::default(); ranks];
+    let from = &mut Bytes::new(file);
+    while !from.is_empty() {
+        let word = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |sum, byte| sum << 8 | *byte as usize)
+        };
+        let (rank, length) = (word(from.take(4)?), word(from.take(4)?));
+        match parts.get_mut(rank) {
+            Some(part) => part.0.extend(from.take(length)?),
+            None => return from.wrong(&format!("a block of rank {rank}, of {ranks}")),
+        }
+    }
+    Ok(parts)
+}
+
+impl Part {
+    /// Adds the part to a trace as that of the next rank.
+    ///
+    /// # Errors
+    /// The reason why the part is unusable.
+    pub fn add_to(&self, builder: &mut Builder) -> Result<()> {
+        let from = &mut Bytes::new(&self.0);
+        let (mut signatures, mut numbers) = (Vec::<Signature>::new(), Vec::new());
+        let (mut known, mut calls) = (Vec::new(), Vec::new());
+        let [mut gaps, mut functions] = [Gaps::default(), Gaps::default()];
+        loop {
+            match from.number()? {
+                SIGNATURE => match Signature::parse(from.text()?) {
+                    Some(signature) => {
+                        numbers.push(builder.signature(signature.clone()));
+                        signatures.push(signature);
+                    }
+                    None => return from.wrong("a signature that is none"),
+                },
+                CALL => {
+                    let call = Call::read(from, &signatures)?;
+                    known.push(builder.call(numbers[call.signature as usize], call.values));
+                }
+                END => {
+                    let why = from.text()?;
+                    if !why.is_empty() {
+                        return Err(why.into());
+                    }
+                    builder.rank(&calls, gaps, functions);
+                    return Ok(());
+                }
+                FUNCTION => functions.push(from.number()?, 1),
+                number => {
+                    let Some(&call) = known.get((number - FIRST) as usize) else {
+                        return from.wrong("a call that does not exist");
+                    };
+                    calls.push(call);
+                    gaps.push(from.number()?, 1);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `--record FILE`: the trace of a job, written after it from the parts of its ranks.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use trace::{Builder, parts};
+
+use crate::output::Output;
+
+/// The recording of a job.
+pub(crate) struct Recording {
+    output: Output,
+    parts: Arc<OwnedFd>,
+    program: String,
+    /// The times of work inside MPI that the job was given, each a line.
+    work: String,
+    ranks: usize,
+}
+
+impl Recording {
+    /// Prepares the recording of a job of `ranks` ranks in `file`, if there is one. Reports every
+    /// error that can be found before the job starts.
+    pub(crate) fn begin(
+        file: Option<&Path>,
+        program: &str,
+        ranks: usize,
+        hosts: &[launch::JobHost],
+        work: &str,
+    ) -> Result<Option<Recording>, String> {
+        let Some(file) = file else {
+            return Ok(None);
+        };
+        if !hosts.is_empty() {
+            return Err("--record works for jobs on one host, and on modelled machines".into());
+        }
+        let parts = memory_file::of_length("fishplate-record", 0)
+            .map_err(|why| format!("cannot create the memory of the recording: {why}"))?;
+        Ok(Some(Recording {
+            output: Output::create("--record", file)?,
+            parts: Arc::new(parts),
+            program: program.into(),
+            work: work.into(),
+            ranks,
+        }))
+    }
+
+    /// The file to which the ranks append their parts.
+    pub(crate) fn parts(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.parts)
+    }
+
+    /// Writes the trace of the job, which has ended.
+    pub(crate) fn finish(self) -> Result<(), String> {
+        let mut builder = Builder::new(self.program);
+        builder.work(&self.work);
+        let ranks = self.ranks;
+        let read = || -> std::io::Result<Vec<u8>> {
+            let file = File::from(self.parts.try_clone()?);
+            let mut bytes = vec![0; file.metadata()?.len() as usize];
+            file.read_exact_at(&mut bytes, 0)?;
+            Ok(bytes)
+        };
+        let bytes = read().map_err(|why| format!("--record: its parts cannot be read: {why}"))?;
+        self.output.fill(|to| {
+            let written = written(&bytes, builder, ranks).map_err(std::io::Error::other)?;
+            to.write_all(&written)?;
+            Ok(None)
+        })
+    }
+}
+
+/// The contents of the trace of a job whose ranks have written these bytes.
+fn written(bytes: &[u8], mut builder: Builder, ranks: usize) -> Result<Vec<u8>, String> {
+    for (rank, part) in parts(bytes, ranks)?.iter().enumerate() {
+        let added = part.add_to(&mut builder);
+        added.map_err(|why| format!("rank {rank}: {why}"))?;
+    }
+    Ok(builder.finish().write())
+}

@@ -1,0 +1,106 @@
+//! `fishplate run --fabric MACHINE TRACE`: a trace in place of a program.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use profile::JobFacts;
+use replay::{Stage, replay};
+use trace::{MAGIC, Trace};
+
+use super::{RunArguments, end, environment};
+use crate::modelled::ModelledJob;
+use crate::refuse;
+use crate::summary::WantedSummary;
+
+/// Reads the trace that stands in place of a program. `None`: another file does.
+pub(super) fn trace_of(arguments: &RunArguments) -> Result<Option<Arc<Trace>>, String> {
+    let words = &arguments.program.program;
+    let path = Path::new(words.first().ok_or("no program given")?);
+    let mut start = [0; MAGIC.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    if read.is_err() || start != *MAGIC {
+        return Ok(None);
+    }
+    let wrong = |why: &str| format!("{}: {why}", path.display());
+    if words.len() > 1 {
+        return Err(wrong("a trace has no arguments"));
+    }
+    if !arguments.modelled.is_wanted() {
+        return Err(wrong(
+            "a trace is replayed on a modelled machine: --fabric MACHINE",
+        ));
+    }
+    if arguments.record.is_some() || arguments.modelled.times_computing() {
+        return Err(wrong(
+            "a trace has its computing already: no --compute, no --record",
+        ));
+    }
+    let bytes = std::fs::read(path).map_err(|why| wrong(&why.to_string()))?;
+    let trace = Trace::read(&bytes).map_err(|why| wrong(&why))?;
+    Ok(Some(Arc::new(trace)))
+}
+
+/// Replays a trace, and shows the summary.
+pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
+    let (modelled, summary, stage) = match prepare(arguments, &trace) {
+        Ok(prepared) => prepared,
+        Err(why) => return refuse(&why),
+    };
+    let code = match replay(trace, &stage) {
+        Ok(outcome) => {
+            if outcome.other_choices > 0 {
+                eprintln!(
+                    "fishplate: {} tests and waits found other requests complete than in the recorded run, and waited for \
+                     the recorded ones",
+                    outcome.other_choices
+                );
+            }
+            0
+        }
+        Err(why) => {
+            eprintln!("fishplate: {}", terminal_text::lines(&why));
+            1
+        }
+    };
+    ExitCode::from(end(modelled, None, summary, code))
+}
+
+fn prepare(
+    arguments: &RunArguments,
+    trace: &Trace,
+) -> Result<(ModelledJob, WantedSummary, Stage), String> {
+    let ranks = trace.ranks.len();
+    if let Some(wanted) = arguments.program.ranks.filter(|wanted| *wanted != ranks) {
+        return Err(format!("-n {wanted}: the trace is of {ranks} ranks"));
+    }
+    let per_host = arguments.hosts.ppn.unwrap_or(1);
+    let variables = [
+        environment::variables("--genv", &arguments.genv)?,
+        environment::variables("-x", &arguments.program.variables)?,
+    ];
+    let own = std::env::vars_os().chain(variables.concat());
+    let mut settings: Vec<(String, String)> = knobs::decode(own).collect();
+    environment::check(std::slice::from_ref(&settings))?;
+    let modelled = (arguments.modelled).prepare(ranks, per_host, trace.program.clone())?;
+    let defaults = modelled.defaults(&settings);
+    settings.extend(knobs::decode(defaults.into_iter()));
+    let facts = JobFacts {
+        program: trace.program.clone(),
+        ranks_per_host: per_host.min(ranks),
+        fabric: arguments.modelled.fabric().map(str::to_string),
+        ..JobFacts::default()
+    };
+    let summary = (arguments.summary).prepare(ranks, facts, modelled.has_port_faults())?;
+    let machine = modelled.launched.as_ref();
+    let machine = machine.ok_or("a trace is replayed on a modelled machine")?;
+    let stage = Stage {
+        scene: machine.scene.clone(),
+        world: machine.world.clone(),
+        profile: summary.counts(),
+        settings,
+    };
+    Ok((modelled, summary, stage))
+}

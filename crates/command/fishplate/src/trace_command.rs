@@ -1,0 +1,255 @@
+//! `fishplate trace`: what a trace has, and traces without a program.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use results::arguments::{ANY, whole_number};
+use trace::{Item, Pattern, Recipe, Trace, Value};
+
+use crate::output::Output;
+use crate::refuse;
+
+/// Show and check traces, and make some without a program.
+///
+/// `fishplate run --record FILE` records the trace of a program, and `fishplate run --fabric
+/// MACHINE FILE` replays it on a modelled machine.
+#[derive(Args)]
+pub(crate) struct TraceArguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Show the ranks, calls, bytes and computing of a trace
+    Show {
+        /// The trace
+        file: PathBuf,
+    },
+    /// Check that a file is a whole trace whose calls can be replayed
+    Check {
+        /// The trace
+        file: PathBuf,
+    },
+    /// Make a trace of a well-known pattern of communication
+    Make(MakeArguments),
+}
+
+#[derive(Args)]
+struct MakeArguments {
+    /// The pattern of each step
+    #[arg(value_enum)]
+    pattern: PatternName,
+
+    /// Number of ranks
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = |word: &str| whole_number::<usize>(word, 1..=1 << 20))]
+    ranks: usize,
+
+    /// Number of steps
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = |word: &str| whole_number::<u64>(word, 1..=10_000_000))]
+    steps: u64,
+
+    /// Bytes of each message, or of each rank's vector
+    #[arg(long, value_name = "BYTES", default_value_t = 8192, value_parser = |word: &str| whole_number::<u64>(word, 0..=1 << 30))]
+    size: u64,
+
+    /// Computing of each rank in each step, in nanoseconds
+    #[arg(long, value_name = "NANOSECONDS", default_value_t = 0, value_parser = |word: &str| whole_number::<u64>(word, ANY))]
+    compute: u64,
+
+    /// End each step with a sum of 8 bytes over all ranks
+    #[arg(long)]
+    sum: bool,
+
+    /// Seed of `permutation`
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = |word: &str| whole_number::<u64>(word, ANY))]
+    seed: u64,
+
+    /// The file to write
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PatternName {
+    /// Faces of a periodic grid of three dimensions
+    Halo3d,
+    /// Edges of a periodic grid of two dimensions
+    Halo2d,
+    /// A sum over all ranks
+    Allreduce,
+    /// A block from each rank to each
+    Alltoall,
+    /// To the right, from the left
+    Ring,
+    /// A wave over a grid of two dimensions
+    Sweep,
+    /// To the rank half of all ranks further
+    Shift,
+    /// To one other rank, chosen at random
+    Permutation,
+    /// From all ranks to rank 0
+    Nto1,
+}
+
+impl From<PatternName> for Pattern {
+    fn from(name: PatternName) -> Pattern {
+        match name {
+            PatternName::Halo3d => Pattern::Halo3d,
+            PatternName::Halo2d => Pattern::Halo2d,
+            PatternName::Allreduce => Pattern::Allreduce,
+            PatternName::Alltoall => Pattern::Alltoall,
+            PatternName::Ring => Pattern::Ring,
+            PatternName::Sweep => Pattern::Sweep,
+            PatternName::Shift => Pattern::Shift,
+            PatternName::Permutation => Pattern::Permutation,
+            PatternName::Nto1 => Pattern::Nto1,
+        }
+    }
+}
+
+pub(crate) fn main(arguments: TraceArguments) -> ExitCode {
+    let done = match arguments.action {
+        Action::Show { file } => read(&file).map(|trace| shown(&trace)),
+        Action::Check { file } => read(&file).and_then(|trace| checked(&file, &trace)),
+        Action::Make(arguments) => make(&arguments).map(|()| String::new()),
+    };
+    match done {
+        Ok(text) => {
+            // It is no error if the reader has closed the pipe.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(why) => refuse(&why),
+    }
+}
+
+fn read(file: &Path) -> Result<Trace, String> {
+    let wrong = |why: String| format!("{}: {why}", file.display());
+    let bytes = std::fs::read(file).map_err(|why| wrong(why.to_string()))?;
+    Trace::read(&bytes).map_err(wrong)
+}
+
+fn checked(file: &Path, trace: &Trace) -> Result<String, String> {
+    replay::check(trace).map_err(|why| format!("{}: {why}", file.display()))?;
+    let (ranks, counts) = (trace.ranks.len(), Counts::of(trace));
+    Ok(format!(
+        "{ranks} ranks, {} calls: they can be replayed\n",
+        counts.calls()
+    ))
+}
+
+fn make(arguments: &MakeArguments) -> Result<(), String> {
+    let output = Output::create("--output", &arguments.output)?;
+    let recipe = Recipe {
+        pattern: arguments.pattern.into(),
+        ranks: arguments.ranks,
+        steps: arguments.steps,
+        bytes: arguments.size,
+        nanos: arguments.compute,
+        sums: arguments.sum,
+        seed: arguments.seed,
+    };
+    let name = arguments.pattern.to_possible_value();
+    let name = name.as_ref().map_or("", |value| value.get_name());
+    let trace = recipe.make(format!("trace make {name}"));
+    output.fill(|to| to.write_all(&trace.write()).map(|()| None))
+}
+
+/// The calls of a trace, counted.
+#[derive(Default)]
+struct Counts {
+    /// For each procedure its calls, and the bytes that they send.
+    procedures: BTreeMap<String, (u64, u128)>,
+    /// The computing of all ranks together, in nanoseconds.
+    nanos: u128,
+}
+
+impl Counts {
+    fn of(trace: &Trace) -> Counts {
+        let mut counts = Counts::default();
+        let mut times = vec![0u64; trace.sequences.len()];
+        for rank in &trace.ranks {
+            times[rank.sequence as usize] += 1;
+            let runs = rank.gaps.runs().iter();
+            counts.nanos += runs
+                .map(|&(nanos, run)| u128::from(nanos) * u128::from(run))
+                .sum::<u128>();
+        }
+        // A sequence refers to earlier ones only, so all its turns are known when it is reached.
+        for (number, items) in trace.sequences.iter().enumerate().rev() {
+            for item in items {
+                match *item {
+                    Item::Call(call) => counts.add(trace, call, times[number]),
+                    Item::Loop(turns, body) => {
+                        let more = times[number].saturating_mul(turns);
+                        let all = &mut times[body as usize];
+                        *all = all.saturating_add(more);
+                    }
+                }
+            }
+        }
+        counts
+    }
+
+    fn add(&mut self, trace: &Trace, call: u32, times: u64) {
+        let name = trace.signature(call).name.clone();
+        let own = self.procedures.entry(name).or_default();
+        own.0 = own.0.saturating_add(times);
+        own.1 += u128::from(times) * u128::from(sent(trace, call));
+    }
+
+    fn calls(&self) -> u64 {
+        let all = self.procedures.values().map(|own| own.0);
+        all.fold(0, u64::saturating_add)
+    }
+}
+
+/// The bytes of the first buffer of a call, if its datatype is predefined.
+fn sent(trace: &Trace, call: u32) -> u64 {
+    let (signature, values) = (trace.signature(call), &trace.calls[call as usize].values);
+    let pair = signature
+        .parameters
+        .windows(2)
+        .position(|two| two[0].kind == "count" && two[1].kind == "datatype");
+    let Some(at) = pair else { return 0 };
+    match (&values[at], &values[at + 1]) {
+        (Value::Number(count), Value::Number(datatype)) => {
+            let size = replay::size_of(*datatype).unwrap_or(0);
+            u64::try_from(*count).unwrap_or(0).saturating_mul(size)
+        }
+        _ => 0,
+    }
+}
+
+fn shown(trace: &Trace) -> String {
+    let counts = Counts::of(trace);
+    let ranks = trace.ranks.len();
+    let mut text = format!("{} on {ranks} ranks\n", terminal_text::line(&trace.program));
+    let _ = writeln!(
+        text,
+        "  computing      {} a rank",
+        crate::summary::duration(counts.nanos as f64 * 1e-9 / ranks.max(1) as f64)
+    );
+    let _ = writeln!(
+        text,
+        "  calls          {}, {} of them different, in {} sequences",
+        counts.calls(),
+        trace.calls.len(),
+        trace.sequences.len()
+    );
+    let mut procedures: Vec<_> = counts.procedures.iter().collect();
+    procedures.sort_by_key(|(name, own)| (std::cmp::Reverse(own.0), (*name).clone()));
+    for (name, (calls, bytes)) in procedures {
+        let bytes = match bytes {
+            0 => String::new(),
+            bytes => format!("  {bytes} B"),
+        };
+        let _ = writeln!(text, "    {name:<28} {calls:>12}{bytes}");
+    }
+    text
+}

@@ -1,0 +1,257 @@
+//! The recording of this rank's calls as its part of a trace (crate `trace`).
+//!
+//! The announcement of a call (`call_guard`) passes the call's arguments as words of memory, before
+//! the call and after it. The table of announced procedures, generated from `procedures.txt`, gives
+//! the kind of each, by which `capture` turns it into a value of the trace. So a procedure needs no
+//! code of its own here.
+//!
+//! Invariants:
+//! - a rank that is not recorded pays nothing: its calls are not announced;
+//! - no call is left out: what cannot be recorded makes the part unusable, with the reason.
+
+mod capture;
+mod handles;
+mod lengths;
+
+use crate::constants::MPI_SUCCESS;
+use crate::error::Error;
+use crate::handle::Info;
+use crate::info::Pair;
+use crate::recorded::RECORDED;
+pub(crate) use capture::InfoPairs;
+use capture::View;
+use handles::{Buffers, Handles};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::fs::File;
+use std::sync::Arc;
+use trace::{RawWriter, Signature, Value};
+
+/// The recording of one rank.
+pub(crate) struct Recorder {
+    file: File,
+    writer: RawWriter,
+    handles: Handles,
+    buffers: Buffers,
+    signatures: HashMap<usize, Arc<Signature>>,
+    /// The call in progress.
+    current: Option<Current>,
+    /// The reason why the part is unusable.
+    unusable: Option<String>,
+}
+
+/// A call in progress.
+struct Current {
+    name: &'static str,
+    /// The computing before the call, in nanoseconds.
+    nanos: u64,
+    arguments: Option<Arguments>,
+}
+
+/// The arguments of a call as they were when it began.
+struct Arguments {
+    procedure: usize,
+    values: Vec<Value>,
+    /// For each parameter the handles that the call may change.
+    handles: Vec<Vec<usize>>,
+}
+
+impl Recorder {
+    /// The recording of rank number `rank`, which appends its part to `file`.
+    pub(crate) fn new(file: File, rank: usize) -> Recorder {
+        Recorder {
+            file,
+            writer: RawWriter::new(rank as u32),
+            handles: Handles::default(),
+            buffers: Buffers::default(),
+            signatures: HashMap::new(),
+            current: None,
+            unusable: None,
+        }
+    }
+
+    /// Begins a call after `nanos` nanoseconds of computing.
+    pub(crate) fn enter(&mut self, name: &'static str, nanos: u64) {
+        self.current = Some(Current {
+            name,
+            nanos,
+            arguments: None,
+        });
+    }
+
+    /// Keeps the arguments of the call that has begun.
+    ///
+    /// # Safety
+    /// The words are the arguments of the procedure with this number, as C promises them.
+    pub(crate) unsafe fn arguments(
+        &mut self,
+        rank: &mpi::Rank,
+        infos: &InfoPairs,
+        procedure: usize,
+        words: &[u64],
+    ) {
+        let signature = self.signature(procedure);
+        let view = View {
+            rank,
+            signature: &signature,
+            wide: RECORDED[procedure].wide,
+            words,
+            infos,
+        };
+        let all = 0..words.len();
+        // SAFETY: the caller's promise.
+        let values = all
+            .clone()
+            .map(|at| unsafe { view.before(at, &self.handles, &mut self.buffers) });
+        let values: Result<Vec<Value>, String> = values.collect();
+        match values {
+            Ok(values) => {
+                // SAFETY: the caller's promise.
+                let handles = all.map(|at| unsafe { view.changed_handles(at) }).collect();
+                if let Some(current) = &mut self.current {
+                    current.arguments = Some(Arguments {
+                        procedure,
+                        values,
+                        handles,
+                    });
+                }
+            }
+            Err(why) => {
+                self.refuse(RECORDED[procedure].name, &why);
+                self.current = None;
+            }
+        }
+        // MPI_Finalize ends the recording before it returns.
+        if signature.name == "MPI_Finalize" {
+            self.write();
+        }
+    }
+
+    /// Keeps the results of the call, which has returned this code.
+    ///
+    /// # Safety
+    /// As for [`Recorder::arguments`].
+    pub(crate) unsafe fn results(&mut self, rank: &mpi::Rank, words: &[u64], code: c_int) {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        let (name, Some(arguments)) = (current.name, &mut current.arguments) else {
+            return;
+        };
+        if code != MPI_SUCCESS {
+            self.current = None;
+            return self.refuse(name, &format!("it returned error {code}"));
+        }
+        let procedure = arguments.procedure;
+        let handles = std::mem::take(&mut arguments.handles);
+        let values = std::mem::take(&mut arguments.values);
+        let signature = self.signature(procedure);
+        let view = View {
+            rank,
+            signature: &signature,
+            wide: RECORDED[procedure].wide,
+            words,
+            infos: &no_pairs,
+        };
+        let all = handles.iter().zip(values).enumerate();
+        let results = all.map(|(at, (before, value))| {
+            // SAFETY: the caller's promise.
+            let result = unsafe { view.after(at, before, &value, &mut self.handles) };
+            result.unwrap_or(value)
+        });
+        let results: Vec<Value> = results.collect();
+        let current = self.current.as_mut();
+        if let Some(arguments) = current.and_then(|current| current.arguments.as_mut()) {
+            arguments.values = results;
+        }
+    }
+
+    /// Ends the call.
+    pub(crate) fn leave(&mut self) {
+        self.write();
+    }
+
+    /// Keeps a call without arguments, after `nanos` nanoseconds of sleep.
+    pub(crate) fn slept(&mut self, name: &'static str, nanos: u64) {
+        let current = self.current.take();
+        self.enter(name, nanos);
+        self.write();
+        self.current = current;
+    }
+
+    /// Keeps a call of a reduction function of the program, which took `picos` picoseconds.
+    pub(crate) fn function(&mut self, picos: u64) {
+        self.writer.function(picos);
+    }
+
+    /// Makes the part unusable: the recording has missed `what`.
+    pub(crate) fn refuse(&mut self, call: &str, why: &str) {
+        let why = format!("{call} cannot be recorded: {why}");
+        self.unusable.get_or_insert(why);
+    }
+
+    /// Ends the part.
+    pub(crate) fn finish(&mut self) {
+        let why = self.unusable.take().unwrap_or_default();
+        let block = self.writer.end(&why);
+        self.append(&block);
+    }
+
+    fn write(&mut self) {
+        let Some(current) = self.current.take() else {
+            return;
+        };
+        let (line, values) = match current.arguments {
+            Some(arguments) => (RECORDED[arguments.procedure].line, arguments.values),
+            None => (current.name, Vec::new()),
+        };
+        let block = self.writer.call(current.name, line, values, current.nanos);
+        if let Some(block) = block {
+            self.append(&block);
+        }
+    }
+
+    fn append(&mut self, block: &[u8]) {
+        if let Err(why) = memory_file::append(&self.file, block) {
+            // The end of the part is missing too, so the launcher finds it cut off.
+            self.refuse("a call", &why.to_string());
+        }
+    }
+
+    fn signature(&mut self, procedure: usize) -> Arc<Signature> {
+        let signature = self.signatures.entry(procedure).or_insert_with(|| {
+            let parsed = Signature::parse(RECORDED[procedure].line);
+            Arc::new(parsed.expect("a line of the generated table is a signature"))
+        });
+        Arc::clone(signature)
+    }
+}
+
+/// The pairs of no info object: results are none.
+fn no_pairs(_: Info) -> Result<Vec<Pair>, Error> {
+    Ok(Vec::new())
+}
+
+/// The length of the array at `at`, which no parameter has; `None` if the call does not read it.
+///
+/// # Safety
+/// The words are arguments of the procedure; arrays without a parameter for their length may be of
+/// any.
+pub(crate) unsafe fn unknown_length(
+    rank: &mpi::Rank,
+    procedure: usize,
+    words: &[u64],
+    at: usize,
+) -> Result<Option<usize>, String> {
+    let signature = Signature::parse(RECORDED[procedure].line);
+    let signature = signature.expect("a line of the generated table is a signature");
+    let view = View {
+        rank,
+        signature: &signature,
+        wide: RECORDED[procedure].wide,
+        words,
+        infos: &no_pairs,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { view.unknown_length(&signature.parameters[at].name) }
+}
