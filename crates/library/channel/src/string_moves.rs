@@ -15,9 +15,9 @@ const CLASSES: usize = 5;
 const EACH: u32 = 6;
 const AT_LEAST: u32 = 2;
 const CLEAR: u64 = 3;
-/// Number of bodies of a class until its first comparison: the first messages of a job are not to
-/// pay for it.
-const FIRST: u32 = 256;
+/// Number of bodies of a class until its first comparison: the memory of the first ones is new.
+/// Learners of paths take the costs of the chosen kind for granted, so it is chosen before theirs.
+const FIRST: u32 = 16;
 /// Number of bodies of a class from one comparison to the next: at first, and at last.
 const PAUSE: u32 = 256;
 const PAUSE_AT_MOST: u32 = 8192;
