@@ -6,8 +6,9 @@
 mod one;
 mod segments;
 
+use crate::copy_kind::{Direction, HandOver};
 use crate::double::{Primitive, has_copied};
-use crate::memcpy::{Direction, HandOver, LINE, copy, fetch, hand_over, hand_over_by_call, stream};
+use crate::memcpy::{LINE, copy, fetch, hand_over, hand_over_by_call, stream};
 use crate::pack::{Pack, Unpack};
 use crate::spread::Spread;
 use crate::types::Type;

@@ -12,16 +12,13 @@
 
 use std::ptr;
 
+use crate::copy_kind::{Direction, HANDED_OVER_BY_VECTORS, HandOver};
 use crate::double::{Primitive, has_copied};
 
 pub(crate) const LINE: usize = 64;
 /// The longest run that is copied by vectors, in bytes, if the processor has AVX.
 #[cfg(any(test, target_arch = "x86_64"))]
 const BY_VECTORS: usize = 32 << 10;
-
-/// The longest run that is always written by vectors for another core, in bytes. Above it string
-/// moves are an alternative, if the processor starts them fast.
-pub const HANDED_OVER_BY_VECTORS: usize = 2 << 10;
 
 /// The longest run that is fetched by vectors, in bytes, if string moves start fast. (On one core
 /// of an AMD Zen 5, 16 KiB took a quarter less time by vectors than by a string move, and 32 KiB a
@@ -33,15 +30,6 @@ const FETCHED_BY_VECTORS: usize = 16 << 10;
 /// ones.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const FETCHED_BY_LINES: usize = 1 << 10;
-
-/// The direction in which a run is copied by vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the first byte to the last.
-    Forward,
-    /// From the last byte to the first.
-    Backward,
-}
 
 /// `copy_nonoverlapping`. A short run is copied as its first and last bytes: two moves that overlap
 /// in the middle cover every length between a power of two and the next.
@@ -179,24 +167,6 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
             }
         }
     }
-}
-
-/// The instructions that write runs to memory that another core reads next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandOver {
-    /// The direction, if vectors copy the run.
-    pub direction: Direction,
-    /// True if a string move copies a run of more than [`HANDED_OVER_BY_VECTORS`] bytes, on
-    /// processors that start it fast.
-    pub by_strings: bool,
-}
-
-impl HandOver {
-    /// Vectors forward for short runs, string moves for long ones.
-    pub const USUAL: HandOver = HandOver {
-        direction: Direction::Forward,
-        by_strings: true,
-    };
 }
 
 /// `copy_nonoverlapping` to memory that another core reads next.

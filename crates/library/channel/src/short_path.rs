@@ -26,8 +26,8 @@ pub trait ShortPath {
     /// The kind of stores for the next body to `peer`, which has `len` bytes.
     fn stores(&mut self, peer: usize, len: usize) -> BodyStores;
 
-    /// Takes the end of the put of a body to this peer, of this length, which began at the time that
-    /// [`BodyStores::begin`] returned.
+    /// Takes the end of the put of a body to this peer, of this length. The put began at the time
+    /// that [`BodyStores::begin`] returned.
     fn stored(&mut self, to: (usize, usize), begun: Option<u64>, put: Put);
 }
 

@@ -22,8 +22,8 @@ const FIRST: u32 = 16;
 const PAUSE: u32 = 256;
 const PAUSE_AT_MOST: u32 = 8192;
 /// A kind replaces the chosen one if it takes less than 2 / 3 of the other's time: the loss of the
-/// reader is not seen here. (On threads of one core of an AMD EPYC, bodies of 16 KiB by vectors took
-/// their sender a tenth less time, and the pair 1.1 to 1.2 times as long.)
+/// reader is not seen here. (On threads of one core of an AMD EPYC, bodies of 16 KiB by vectors
+/// took their sender a tenth less time, and the pair 1.1 to 1.2 times as long.)
 const FASTER: (u64, u64) = (3, 2);
 
 /// The kind of copies for long bodies to a peer, by length.

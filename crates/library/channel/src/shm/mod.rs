@@ -232,9 +232,7 @@ impl Shm {
     /// Takes the nanoseconds in which a body to `peer` was put, which a comparison needs.
     #[cold]
     pub(crate) fn compared(&mut self, peer: usize, len: usize, ns: u64) {
-        if let Some(to) = self.outbound(peer)
-            && len > ALIKE_UP_TO
-        {
+        if let Some(to) = self.outbound(peer) {
             to.moves.compared(len, ns);
         }
     }
@@ -490,11 +488,8 @@ impl Shm {
     /// Index of the cold ring to be polled now; the next call returns the one behind it.
     fn next_cold(&mut self) -> usize {
         let at = self.next_cold;
-        self.next_cold = if at + 1 < self.inbound.len() {
-            at + 1
-        } else {
-            HOT
-        };
+        let next = at + 1;
+        self.next_cold = if next < self.inbound.len() { next } else { HOT };
         at
     }
 }

@@ -6,7 +6,7 @@ use crate::shape::Spread;
 /// Published vectors shorter than this, in bytes, always use a collective buffer if members have
 /// one. (With contests from 1 KiB on, blocks of 1 to 4 KiB took two near ranks 1.2 to 1.4 times as
 /// long in bcast and alltoall on an AMD EPYC, and a gather of four ranks on two cores chose
-/// messages that took up to ten times as long: senders that run ahead look fast.)
+/// messages that took up to ten times as long: senders that run ahead seem fast.)
 pub(super) const ALWAYS_SHARED: usize = 8 << 10;
 
 /// The facts of a call that decide on its algorithm.
