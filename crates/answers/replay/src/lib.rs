@@ -36,6 +36,7 @@ use datatype::{Predefined, Type};
 use knobs::Knobs;
 use model::config::MachineConfig;
 use model::{MachineModel, ModelNode};
+use mpi::algorithms::SharedChoices;
 use mpi::{Rank, Wiring, WorkTimes};
 use mpi_abi::hosted::Hosted;
 use pmi::{Hosts, Standalone};
@@ -115,6 +116,7 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
     let hosts = Hosts::new(scene.hosts.clone());
     let failed = Rc::new(RefCell::new(None));
     let (profile, first) = (stage.profile.clone(), failed.clone());
+    let choices = SharedChoices::default();
     let body = move |turn: Turn<MachineModel>| -> Outcome {
         let number = turn.rank() as usize;
         let bootstrap = Arc::new(Standalone::new(number, hosts.clone()));
@@ -128,6 +130,7 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
                 rates: rates.clone(),
                 ..WorkTimes::default()
             },
+            choices: Some(choices.clone()),
         };
         let played = Rank::new(Some(wiring), knobs.clone())
             .map_err(|why| why.to_string())

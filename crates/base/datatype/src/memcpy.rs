@@ -12,7 +12,7 @@
 
 use std::ptr;
 
-use crate::copy_kind::{Direction, HANDED_OVER_BY_VECTORS, HandOver};
+use crate::copy_kind::{Direction, HandOver};
 use crate::double::{Primitive, has_copied};
 
 pub(crate) const LINE: usize = 64;
@@ -176,7 +176,8 @@ unsafe fn copy_by_avx(direction: Direction, from: *const u8, to: *mut u8, len: u
 #[inline(always)]
 pub(crate) unsafe fn hand_over(how: HandOver, from: *const u8, to: *mut u8, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if len > HANDED_OVER_BY_VECTORS && how.by_strings && string_moves_start_fast() {
+    if len > crate::copy_kind::HANDED_OVER_BY_VECTORS && how.by_strings && string_moves_start_fast()
+    {
         // SAFETY: as the caller promises.
         return unsafe { move_string(from, to, len) };
     }

@@ -28,7 +28,7 @@ const ANNOUNCEMENT: u64 = 48;
 const ANSWER: u64 = 64;
 
 /// The costs of the path to a peer, in nanoseconds, or picoseconds per byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PathCosts {
     /// Processor time to send a packet, without the post, in nanoseconds.
     pub send_ns: u64,

@@ -28,6 +28,7 @@ mod pattern_costs;
 mod pieces;
 pub(crate) mod recent;
 mod rooted;
+mod shared_choices;
 mod trees;
 
 use knobs::{AlgorithmChoices, TreeArity};
@@ -39,6 +40,7 @@ pub use names::{Algorithm, Collective};
 pub use network::Network;
 pub use order::Order;
 pub(crate) use pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
+pub use shared_choices::SharedChoices;
 
 use crate::{Class, Error, Result};
 
@@ -381,6 +383,8 @@ struct Override {
 pub struct AlgorithmTable {
     overrides: Vec<Override>,
     arity: TreeArity,
+    /// The choices by costs of the ranks of this process, if it has many.
+    shared: Option<SharedChoices>,
 }
 
 impl AlgorithmTable {
@@ -429,7 +433,13 @@ impl AlgorithmTable {
         Ok(AlgorithmTable {
             overrides: wanted,
             arity,
+            shared: None,
         })
+    }
+
+    /// The table of a rank whose process has others with these choices.
+    pub(crate) fn sharing(self, shared: Option<SharedChoices>) -> AlgorithmTable {
+        AlgorithmTable { shared, ..self }
     }
 
     /// The number of branches in k-ary trees that the user has set, if any.
@@ -447,7 +457,10 @@ impl AlgorithmTable {
         }
         let best = match case.is_in_memory() {
             true => measured(collective, &case),
-            false => cheapest(collective, &case),
+            false => match &self.shared {
+                Some(shared) => shared.get_or((collective, case), || cheapest(collective, &case)),
+                None => cheapest(collective, &case),
+            },
         };
         best.expect("a collective has a row for everything")
     }

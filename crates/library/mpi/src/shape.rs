@@ -20,7 +20,7 @@ pub struct Shape {
 }
 
 /// The facts of a shape on which the cost of an algorithm depends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spread {
     /// Number of hosts.
     pub hosts: usize,

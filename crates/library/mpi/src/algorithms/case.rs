@@ -10,7 +10,7 @@ use crate::shape::Spread;
 pub(super) const ALWAYS_SHARED: usize = 8 << 10;
 
 /// The facts of a call that decide on its algorithm.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Case {
     /// The number of bytes: of the vector (bcast, reductions), of one rank's block (gather,
     /// scatter, alltoall), of all blocks together (allgather).

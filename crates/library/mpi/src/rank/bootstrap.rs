@@ -8,6 +8,7 @@ use datatype::local_work::{Meter, Rates};
 use knobs::{CostSource, Knobs, ReadyToReceive, Rendezvous, SingleCopyMode};
 use pmi::{Bootstrap, Standalone};
 
+use crate::algorithms::SharedChoices;
 use crate::p2p::protocol::{CopyCostSource, Limits, Protocol};
 
 /// A rank's connections to its job.
@@ -18,6 +19,8 @@ pub struct Wiring {
     pub peers: Peers,
     /// The times of work on the rank's own memory.
     pub work: WorkTimes,
+    /// The choices by costs that the ranks of this process share. `None`: it has this rank alone.
+    pub choices: Option<SharedChoices>,
 }
 
 /// The times of work on a rank's own memory, on a modelled machine.
@@ -61,6 +64,7 @@ impl Wiring {
                 .sharing(bootstrap.hosts().beside(rank), bootstrap.take_segment()),
             bootstrap,
             work: WorkTimes::default(),
+            choices: None,
         }
     }
 

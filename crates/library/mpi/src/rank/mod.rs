@@ -69,6 +69,7 @@ impl Rank {
             bootstrap,
             mut peers,
             work,
+            choices,
         } = job.unwrap_or_else(Wiring::alone);
         let hosts = bootstrap.hosts().clone();
         let (rank, size) = (peers.rank, peers.size);
@@ -84,6 +85,7 @@ impl Rank {
         let messages = Messages::new(&mut router, size, limits);
         let waiter = Waiter::new(&mut router, &settings.wait);
         let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity)?;
+        let algorithms = algorithms.sharing(choices);
         let world = Core::new(0, Members::All(size), rank);
         let alone = Core::new((rank as u64) << 32 | 1, vec![rank as u32].into(), 0);
         let predefined = (

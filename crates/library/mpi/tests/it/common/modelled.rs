@@ -9,6 +9,7 @@ use fabric::catalogue::Catalogue;
 use model::config::MachineConfig;
 use model::trace::Span;
 use model::{MachineModel, ModelNode};
+use mpi::algorithms::SharedChoices;
 use mpi::{Rank, Wiring, WorkTimes};
 use pmi::{Hosts, Standalone};
 use sim::Turn;
@@ -116,6 +117,7 @@ fn run_ranks(
             Keep::Record => net.recording(),
         }
     };
+    let choices = SharedChoices::default();
     let body = move |turn: Turn<MachineModel>| {
         let rank = turn.rank() as usize;
         let size = known[rank];
@@ -129,6 +131,7 @@ fn run_ranks(
             },
             bootstrap: Arc::new(Standalone::new(rank, first(&hosts, size))),
             work: WorkTimes::default(),
+            choices: Some(choices.clone()),
         };
         let knobs = knobs::Knobs::parse(settings).unwrap();
         let rank = Rank::new(Some(wiring), knobs).unwrap();

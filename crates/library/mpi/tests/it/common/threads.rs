@@ -176,6 +176,7 @@ fn run_over(
                 },
                 bootstrap: Arc::new(Standalone::new(rank, hosts)),
                 work: WorkTimes::default(),
+                choices: None,
             };
             let state = Arc::new(Rank::new(Some(wiring), knobs).unwrap());
             let ended = catch_unwind(AssertUnwindSafe(|| {

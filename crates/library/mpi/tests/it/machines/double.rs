@@ -201,6 +201,7 @@ pub(super) fn run<R: 'static>(
             peers: Peers::new(me, size).sharing(hosts.beside(me), memory),
             bootstrap: Arc::new(Standalone::new(me, hosts)),
             work: WorkTimes::default(),
+            choices: None,
         };
         let knobs = knobs::Knobs::parse(settings.iter().cloned()).unwrap();
         let rank = Arc::new(Rank::new(Some(wiring), knobs).unwrap());
