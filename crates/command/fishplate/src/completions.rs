@@ -55,7 +55,8 @@ fn with_machines(mut command: Command, names: &[&'static str]) -> Command {
             command = command.mut_arg(id, |option| option.value_parser(values()));
         }
     }
-    if SHOWN.contains(&command.get_name()) {
+    let is_of_machine = command.get_arguments().any(|own| own.get_id() == "name");
+    if is_of_machine && SHOWN.contains(&command.get_name()) {
         command = command.mut_arg("name", |argument| argument.value_parser(values()));
     }
     command.mut_subcommands(|inner| with_machines(inner, names))

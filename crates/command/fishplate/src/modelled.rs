@@ -261,7 +261,7 @@ impl ModelledArguments {
             ComputeOption::Replay(file) => {
                 let trace = replayed(file, &program, ranks)?;
                 has_steps = trace.has_steps();
-                work = trace.work();
+                work = trace.work.lines();
                 computed = Some(trace.pack());
                 Compute::Replayed
             }

@@ -54,7 +54,7 @@ pub struct ComputeTrace {
     /// For each rank its lines, each of which is an [`Entry`] or a mark.
     ranks: Vec<String>,
     /// The times of work inside MPI on the computer of the recording.
-    work: Rates,
+    pub work: Rates,
 }
 
 impl ComputeTrace {

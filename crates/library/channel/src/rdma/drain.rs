@@ -37,17 +37,9 @@ fn watched(
     let due = due.unwrap_or_else(|| (0..all.endpoints.ringed().len()).collect());
     for &ring in &due {
         let from = all.endpoints.ringed()[ring];
-        let mut is_enough = false;
-        let mut noting = |from: usize, head: Head, body: &[u8]| {
-            let more = handler(from, head, body);
-            is_enough = more == More::Enough;
-            more
-        };
-        let taken = one(all, from, &mut noting)?;
+        let taken = one(all, from, handler)?;
         packets += taken;
-        // Otherwise the last poll of the ring found nothing.
-        let may_hold_more =
-            is_enough || taken >= BATCH || all.endpoints.of(from).receiver.tail_due();
+        let may_hold_more = taken > 0 || all.endpoints.of(from).receiver.tail_due();
         if let Some(watch) = &mut all.watch
             && may_hold_more
         {

@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Algorithm, Case, Collective};
+use super::case::Case;
+use super::names::{Algorithm, Collective};
 
 /// The greatest number of stored choices. Beyond it all are computed anew.
 const MOST: usize = 1 << 12;

@@ -18,7 +18,6 @@ use std::os::unix::fs::FileExt;
 
 use datatype::local_work::Rates;
 
-use super::ComputeTrace;
 use super::entry::{Entry, STEP, is_question, is_wait};
 use super::other_calls::{Differences, Other, SureCalls, passed};
 
@@ -67,13 +66,6 @@ pub struct Replay {
     recorded: Option<SureCalls>,
     /// The offsets of later lines that have been replayed already.
     taken: HashSet<usize>,
-}
-
-impl ComputeTrace {
-    /// The times of work inside MPI on the computer of the recording, each a line.
-    pub fn work(&self) -> String {
-        self.work.lines()
-    }
 }
 
 /// Reads the times of work inside MPI from the packed trace of `ranks` ranks.
