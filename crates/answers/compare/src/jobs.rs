@@ -331,9 +331,9 @@ impl Runner {
                 let trace = work::played(trace, played.is_distributed, &request.wanted);
                 let marks = of.marks(played.without, &request.wanted);
                 let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
+                let computing = trace.scaled(played.scale).with_steps(&marks);
                 let file = MemoryFile::new()?;
-                let text = trace.scaled(played.scale).with_steps(&marks).text();
-                let written = (&file.0).write_all(text.as_bytes());
+                let written = (&file.0).write_all(&request.played(&computing, played.scale));
                 written.context("cannot write a record for the replays")?;
                 place.insert(file);
             }
@@ -392,9 +392,12 @@ impl Jobs<'_> {
         if task.is_free {
             run.arg("--free-start");
         }
-        run.arg("--compute");
-        run.arg(word("replay:", &trace.path()));
-        run.arg("--").args(&self.request.program);
+        if self.request.trace.is_some() {
+            run.arg("--").arg(trace.path());
+        } else {
+            run.arg("--compute").arg(word("replay:", &trace.path()));
+            run.arg("--").args(&self.request.program);
+        }
         let ended = run.output().context("cannot start a replay")?;
         if !ended.status.success() {
             return Ok(Err(last_words(&ended)));
@@ -434,9 +437,10 @@ impl Jobs<'_> {
         for change in of_network.chain(of_hosts).chain(changes) {
             run.args(["--set", &change.to_string()]);
         }
-        match &request.folder {
-            RunFolder::Scratch => run.arg("--scratch"),
-            RunFolder::Here(folder) => run.arg("--wdir").arg(folder),
+        match (&request.trace, &request.folder) {
+            (Some(_), _) => &mut run,
+            (None, RunFolder::Scratch) => run.arg("--scratch"),
+            (None, RunFolder::Here(folder)) => run.arg("--wdir").arg(folder),
         };
         Ok(run)
     }

@@ -1,5 +1,6 @@
 //! A comparison of modelled machines for one program. The program runs for each number of ranks,
-//! and its computing is recorded; then it runs again on each machine with the recorded times.
+//! and its computing is recorded; then it runs again on each machine with the recorded times. A
+//! trace may stand in place of the program: it is a recording, and it is replayed.
 //!
 //! All runs are jobs of `fishplate run`. Further runs with idealised machines show the bound of the
 //! program ([`bounds`]), and runs with changed assumptions show how sure the answer is
@@ -30,6 +31,7 @@ mod page;
 mod plan;
 pub mod prediction;
 pub mod record;
+mod recording;
 mod remarks;
 pub mod report;
 pub mod row;
@@ -41,10 +43,11 @@ pub mod work;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use ::trace::Trace;
+use anyhow::{Context, Result, bail};
 use profile::Summary;
-use results::output::OutputFile;
 
 use advice::Advice;
 use bounds::{Bounds, Replays};
@@ -57,7 +60,8 @@ pub use machine::Machine;
 use main_loop::NoLoop;
 pub use page::{page, picture};
 pub use plan::Divided;
-use record::{Collection, Record, Recordings};
+use record::{Record, Recordings};
+use recording::{first_values, record};
 pub use report::Comparison;
 use report::{LoopFacts, Recorded};
 use row::{Outcome, Row};
@@ -76,8 +80,10 @@ pub struct Request {
     pub per_host: usize,
     /// Further arguments for `fishplate run`, such as `-x NAME=VALUE`.
     pub options: Vec<OsString>,
-    /// The program and its arguments.
+    /// The program and its arguments, or the file of a trace.
     pub program: Vec<OsString>,
+    /// The trace that is replayed in place of a program, if one is.
+    pub trace: Option<Arc<Trace>>,
     /// The file to which the record is written; `None`: it is not kept.
     pub keep: Option<PathBuf>,
     /// The file from which a record of an earlier comparison is read. `None`: the program is
@@ -111,24 +117,25 @@ const AT_ONCE: usize = 2;
 const FIRST: usize = 3;
 /// The most recordings with one number of ranks.
 pub const MOST_RECORDINGS: usize = 9;
-/// Recordings are enough if leaving out any one of them changes the time by at most this share.
-const SETTLED: f64 = 0.02;
 
 /// Runs a comparison. `runner` starts the jobs.
 pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     let before = FolderState::of(Path::new("."));
-    runner.read_input()?;
+    if request.trace.is_none() {
+        runner.read_input()?;
+    }
     let mut record = record(request, runner)?;
     let mut rows = replay(request, &record, runner)?;
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
     let advice = advise(request, &record, runner, &rows, measure)?;
-    if request.folder == RunFolder::Scratch {
+    if request.folder == RunFolder::Scratch && request.trace.is_none() {
         say_changed(request, &before, runner);
     }
     Ok(Comparison {
         program: record::words(&request.program),
+        trace: request.trace.as_ref().map(|trace| trace.program.clone()),
         per_host: request.per_host,
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,
@@ -169,123 +176,6 @@ fn recorded(of: &Recordings) -> Recorded {
         found,
         unevenness: work.and_then(|work| work.unevenness),
     }
-}
-
-/// Reads the record of the program's computing from a file, or makes it on the first machine.
-fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
-    // An output file that cannot be written is refused before minutes of recording.
-    let kept = request.keep.as_deref();
-    let kept = kept.map(|file| OutputFile::open("--record", file));
-    let kept = kept.transpose().map_err(|why| anyhow!(why))?;
-    let mut record = match &request.reuse {
-        Some(file) => {
-            let record = Record::read(file, &request.program, &request.ranks)?;
-            runner.announce(&request.announced(Some(&record)));
-            record
-        }
-        None => {
-            runner.announce(&request.announced(None));
-            make_record(request, runner)?
-        }
-    };
-    if let Some(file) = kept {
-        record.write(file.path())?;
-        file.written();
-    }
-    for of in &mut record.counts {
-        of.find_work(&request.wanted)?;
-    }
-    for of in &record.counts {
-        for machine in &request.machines {
-            machine.check_threads(of.ranks.min(request.per_host), of.threads)?;
-        }
-    }
-    Ok(record)
-}
-
-/// Records the program's computing on the first machine. Disturbed recordings are repeated, and
-/// further ones are made while they differ.
-fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
-    let first = &request.machines[0];
-    let (least, most) = request.recordings();
-    let phase = format!("recording on {}", first.name);
-    runner.phase(&phase, Some(least * request.ranks.len()));
-    let mut collections = Vec::new();
-    let mut record = Record::default();
-    for ranks in &request.ranks {
-        let mut made = Collection::default();
-        made.fill(least, most, || runner.record(request, first, *ranks))?;
-        record.counts.push(made.of(*ranks));
-        collections.push(made);
-    }
-    let find_work = |record: &mut Record| {
-        let mut counts = record.counts.iter_mut();
-        counts.all(|of| of.find_work(&request.wanted).is_ok())
-    };
-    if !find_work(&mut record) {
-        // Return, so that the recordings are written to the file before the error is reported.
-        return Ok(record);
-    }
-    let far = spread::far(request, &record, runner)?;
-    for (at, made) in collections.iter_mut().enumerate() {
-        let ranks = record.counts[at].ranks;
-        let is_far = far.contains(&ranks);
-        while !is_far && made.made() < most && is_unsettled(request, &record, at, runner)? {
-            let phase = format!("recording {ranks} ranks again, because recordings differ");
-            runner.phase(&phase, Some(2));
-            let wanted = made.traces.len() + 2;
-            made.fill(wanted, most, || runner.record(request, first, ranks))?;
-            record.counts[at] = made.of(ranks);
-            runner.forget(ranks);
-            find_work(&mut record);
-        }
-        if let Some(remark) = made.remark(ranks) {
-            runner.say(&remark);
-        }
-    }
-    Ok(record)
-}
-
-/// True if the time on the first machine depends much on a single recording. A program that cannot
-/// be replayed there is reported later.
-fn is_unsettled(
-    request: &Request,
-    record: &Record,
-    at: usize,
-    runner: &mut Runner,
-) -> Result<bool> {
-    let Recordings { ranks, traces, .. } = &record.counts[at];
-    let mut tasks = vec![Task::plain(0, *ranks)];
-    tasks.extend((0..traces.len()).map(|recording| Task::without(0, *ranks, recording)));
-    let phase = format!("replaying each recording of {ranks} ranks left out in turn");
-    runner.phase(&phase, Some(tasks.len()));
-    let times = first_values(request, record, runner, &tasks)?.into_iter();
-    let Some(times) = times.collect::<Option<Vec<f64>>>() else {
-        return Ok(false);
-    };
-    let spread = row::spread(&times[1..], times[0]);
-    Ok(spread.is_some_and(|spread| spread > SETTLED))
-}
-
-/// The compared times of replays on the first machine, in seconds, with a start of 0 because it is
-/// not known yet. `None`: the program cannot be replayed there.
-fn first_values(
-    request: &Request,
-    record: &Record,
-    runner: &mut Runner,
-    tasks: &[Task],
-) -> Result<Vec<Option<f64>>> {
-    let outcomes = runner.replay(request, record, tasks)?;
-    let value = |(task, outcome): (&Task, jobs::Outcome)| {
-        let marks = record.of(task.ranks)?.marks(task.without, &request.wanted);
-        let seconds = |measure: Measure, summary| measure.seconds(marks.as_ref(), summary, 0.0);
-        let summary = outcome.ok()?;
-        let measures = [Measure::Loop, Measure::WholeLoop, Measure::Rest];
-        measures
-            .into_iter()
-            .find_map(|measure| seconds(measure, &summary))
-    };
-    Ok(tasks.iter().zip(outcomes).map(value).collect())
 }
 
 /// Replays the recorded computing on every machine, with each number of ranks.

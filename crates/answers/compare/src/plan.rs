@@ -68,9 +68,7 @@ impl Request {
 
     /// A line about the number of runs, for a user who wants to know it before any is made.
     pub fn dry_run(&self) -> Result<String> {
-        let record = self.reuse.as_deref();
-        let record = record.map(|file| Record::read(file, &self.program, &self.ranks));
-        let record = record.transpose()?;
+        let record = self.known_record()?;
         let (first, most) = self.recordings();
         let mut more = String::new();
         if self.has_search() {
@@ -99,6 +97,9 @@ impl Request {
         let program = record::words(&self.program[..1]);
         let runs = self.runs(recorded);
         let runs = runs.recordings + runs.replays;
+        if self.trace.is_some() {
+            return format!("{program} is replayed {runs} times{more}");
+        }
         let files = match &self.folder {
             RunFolder::Scratch => {
                 "each run has a folder of its own, which is removed (--in)".into()
@@ -161,6 +162,7 @@ pub(crate) mod tests {
             per_host: 1,
             options: Vec::new(),
             program: vec!["./a".into(), "100".into()],
+            trace: None,
             keep: None,
             reuse: None,
             wanted: Wanted::default(),

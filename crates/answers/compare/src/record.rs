@@ -212,6 +212,13 @@ impl Recordings {
 }
 
 impl Record {
+    /// The record that has this recording alone.
+    pub(crate) fn single(trace: ComputeTrace) -> Record {
+        let mut record = Record::default();
+        record.add(trace);
+        record
+    }
+
     /// Reads a record from a file. An error if the file lacks one of the numbers of ranks, or is of
     /// another program.
     pub fn read(file: &Path, program: &[OsString], ranks: &[usize]) -> Result<Record> {

@@ -5,6 +5,19 @@ use profile::LeftOut;
 
 use crate::report::Comparison;
 
+/// The sentence about what a trace cannot tell.
+pub(crate) fn of_trace(comparison: &Comparison) -> &'static str {
+    let computes = comparison.recorded.iter().any(|of| of.computing > 0.0);
+    match computes {
+        true => {
+            "A trace is one recording, which shows no spread: a disturbed one cannot be told from the program."
+        }
+        false => {
+            "The trace has no computing, so all of the time is communication, and speeds of processors change nothing."
+        }
+    }
+}
+
 /// A sentence about each part that is left out, with its greatest amount in any row.
 pub(crate) fn left_out(comparison: &Comparison) -> Vec<String> {
     let summaries = comparison.rows.iter().filter_map(|row| row.summary());

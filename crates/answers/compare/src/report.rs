@@ -12,6 +12,9 @@ use crate::work::Measure;
 pub struct Comparison {
     /// The program and its arguments.
     pub program: String,
+    /// The program whose trace has been replayed, or the command that has made the trace; `None`:
+    /// the program itself has run.
+    pub trace: Option<String>,
     /// The number of ranks on each host.
     pub per_host: usize,
     /// The machines, in the user's order.

@@ -46,6 +46,9 @@ pub fn text(comparison: &Comparison) -> String {
 
 /// The clause about the number of recordings.
 fn recordings(comparison: &Comparison) -> String {
+    if let Some(program) = &comparison.trace {
+        return format!("a trace of `{program}`");
+    }
     let numbers = comparison.recorded.iter().map(|of| of.recordings);
     let numbers = results::table::distinct(numbers);
     match numbers.as_slice() {
@@ -74,7 +77,9 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
             unaligned.join(" and of ")
         ));
     }
-    if comparison.recorded.iter().any(|of| of.recordings == 1) {
+    if comparison.trace.is_some() {
+        remarks.push(crate::remarks::of_trace(comparison).into());
+    } else if comparison.recorded.iter().any(|of| of.recordings == 1) {
         remarks.push(
             "One recording shows no spread: a disturbed one cannot be told from the program."
                 .into(),

@@ -18,6 +18,7 @@
 mod arguments;
 mod bounds;
 mod choices;
+mod computing;
 mod handles;
 mod names;
 mod player;
@@ -45,6 +46,7 @@ use sim::Turn;
 use sim::coroutines::{Plan, run_in_file};
 use trace::Trace;
 
+pub use computing::{computing, with_computing};
 use names::Names;
 use player::Player;
 use scratch::Scratch;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mpi_abi::hosted::RECORDED;
-use trace::{Signature, Trace};
+use trace::{STEP, Signature, Trace};
 
 /// The method by which a procedure is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(crate) enum Method {
     /// Only the time of the call passes: it moves nothing, and makes nothing that a later call
     /// uses.
     Passed(&'static str, bool),
+    /// A step of the program begins.
+    Step,
     /// The rank leaves MPI.
     Finished,
 }
@@ -176,6 +178,9 @@ fn other(name: &str) -> Result<Method, String> {
         "usleep",
         "sleep",
     ];
+    if name == STEP {
+        return Ok(Method::Step);
+    }
     if name == "MPI_Pcontrol" {
         return Ok(Method::Passed("MPI_Pcontrol", true));
     }

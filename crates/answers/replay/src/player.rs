@@ -54,6 +54,7 @@ impl<'a> Player<'a> {
         for (number, nanos) in self.trace.calls_of(self.rank) {
             let call = &self.trace.calls[number as usize];
             match self.names.method(call.signature) {
+                Method::Step => self.hosted.mpi().begin_step(),
                 Method::Passed(name, is_sure) => self.hosted.pass(name, is_sure, nanos),
                 Method::Called(procedure) => {
                     let name = RECORDED[procedure].name;

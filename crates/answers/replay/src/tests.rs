@@ -6,7 +6,7 @@ use fabric::catalogue::Catalogue;
 use model::config::MachineConfig;
 use trace::{Builder, Gaps, Pattern, Recipe, Signature, Trace, Value};
 
-use crate::{Outcome, Stage, check, replay};
+use crate::{Outcome, Stage, check, computing, replay, with_computing};
 
 /// A process has one world at a time, and one rank that the library finds.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -196,4 +196,25 @@ fn a_trace_that_does_not_end_is_refused() {
         .for_each(|rank| rank.gaps = Gaps::default());
     let why = replayed(trace, 1).unwrap_err();
     assert!(why.contains("without MPI_Finalize"), "{why}");
+}
+
+#[test]
+fn computing_is_named_by_calls_and_can_be_replaced() {
+    let _alone = alone();
+    let trace = recipe(Pattern::Ring, 4);
+    let found = computing(&trace).unwrap();
+    let (name, key, nanos) = found.calls(1).next().unwrap();
+    assert_eq!((name, nanos), ("MPI_Sendrecv", 1000));
+    let peer = (key.comm, key.peer, key.constructs);
+    assert_eq!(peer, (Some(0x101), Some(1), false));
+    assert_eq!(found.number_of_calls(), 4 * (3 * 2 + 1));
+    assert_eq!(with_computing(&trace, &found, 1000), trace);
+    let before = replayed(trace.clone(), 1).unwrap().picos;
+    let steps = vec![vec![2, 4, 6]; 4];
+    let marked = with_computing(&trace, &found.with_steps(&steps), 1000);
+    assert!(marked.has_steps() && !trace.has_steps());
+    // Marks take no time, and more computing takes that much.
+    assert_eq!(replayed(marked, 1).unwrap().picos, before);
+    let slower = with_computing(&trace, &found.scaled(3000), 3000);
+    assert_eq!(replayed(slower, 1).unwrap().picos, before + 3 * 2_000_000);
 }

@@ -42,6 +42,10 @@ pub use raw::{BLOCK_HEAD, Part, RawWriter, parts};
 pub use signature::{Access, Length, Parameter, Signature};
 pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
+/// The name of the signature without parameters that is no call: it marks where a step of the
+/// program begins, whose time a replay then records.
+pub const STEP: &str = "step";
+
 /// A trace: the calls of all ranks of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
@@ -80,6 +84,11 @@ impl Trace {
         let calls = part.map(|part| Calls::new(&self.sequences, part.sequence));
         let gaps = part.map(|part| part.gaps.iter());
         calls.into_iter().flatten().zip(gaps.into_iter().flatten())
+    }
+
+    /// True if the trace marks the beginnings of steps.
+    pub fn has_steps(&self) -> bool {
+        self.signatures.iter().any(|one| one.name == STEP)
     }
 
     /// The signature of a call.

@@ -1,6 +1,7 @@
 //! `fishplate compare`: one program on several modelled machines.
 
 mod machines;
+mod traced;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,16 +21,17 @@ use machines::MachineArguments;
 /// bounds it, price times time, and which machine to take.
 ///
 /// The program runs three times or more for each number of ranks, which records its computing on
-/// this computer. Then it runs on each machine, in virtual time, with the recorded computing.
+/// this computer. Then it runs on each machine, in virtual time, with the recorded computing. A
+/// trace (`run --record`, `trace make`) may stand in place of the program: it is a recording.
 #[derive(Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct CompareArguments {
     #[command(flatten)]
     machines: MachineArguments,
 
-    /// Numbers of ranks, such as 8,16,32
+    /// Numbers of ranks, such as 8,16,32 [default: 2, or that of the trace]
     #[arg(short = 'n', long = "ranks", visible_alias = "np", value_name = "COUNT,...",
-        value_delimiter = ',', default_value = "2",
+        value_delimiter = ',',
         value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
     ranks: Vec<usize>,
 
@@ -105,8 +107,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     plot: Option<PathBuf>,
 
-    /// The program and its arguments
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    /// The program and its arguments, or the file of a trace
+    #[arg(value_name = "PROGRAM|TRACE", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
 }
 
@@ -116,7 +118,8 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,fdr -n 16 --replay heat.computing --json ./heat
   fishplate compare --fabrics qdr,edr -n 16 --iterations 100000 ./heat 512 100
   fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt
-  fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S";
+  fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S
+  fishplate compare --fabrics qdr,edr --ppn 4 heat.trace";
 
 /// Parses the value of `--after`.
 fn after(word: &str) -> Result<(String, usize), String> {
@@ -187,8 +190,9 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
         let uncertain = machines.map(|one| (one.name.clone(), one.sheet.uncertain()));
         let uncertain: Vec<_> = uncertain.collect();
         let mut page = ::compare::page(&comparison, &uncertain);
-        if let (None, Some(made)) = (&request.reuse, &mut page.made) {
-            // With kept recordings, the page is the same on every computer, so it names none.
+        let has_recorded = request.reuse.is_none() && request.trace.is_none();
+        if let (true, Some(made)) = (has_recorded, &mut page.made) {
+            // With kept recordings or a trace, the page is the same on every computer, so it names none.
             let computer = conditions::Machine::now();
             made.machine = format!("recorded on {}, {}", computer.cpu, computer.kernel);
             made.date = Some(computer.date);
@@ -203,10 +207,14 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
 }
 
 fn request(arguments: CompareArguments) -> Result<Request, String> {
-    let machines = arguments
-        .machines
-        .machines(&arguments.ranks, arguments.ppn)?;
+    let trace = traced::of(&arguments)?;
     let mut ranks = arguments.ranks.clone();
+    match &trace {
+        Some(trace) => ranks = vec![trace.ranks.len()],
+        None if ranks.is_empty() => ranks.push(2),
+        None => (),
+    }
+    let machines = arguments.machines.machines(&ranks, arguments.ppn)?;
     ranks.sort_unstable();
     ranks.dedup();
     let options = arguments.variables.iter();
@@ -220,6 +228,7 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
             .chain(real_clocks)
             .collect(),
         program: arguments.program,
+        trace,
         keep: arguments.record,
         reuse: arguments.replay,
         wanted: Wanted {

@@ -44,6 +44,7 @@ mod scratch;
 mod settings;
 mod summary;
 mod trace_command;
+mod trace_file;
 
 use std::ffi::OsString;
 use std::path::Path;

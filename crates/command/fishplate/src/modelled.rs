@@ -186,8 +186,8 @@ pub(crate) struct ModelledJob {
     checks_windows: bool,
     /// The times of work inside MPI in the replayed compute trace, each a line.
     pub(crate) work: String,
-    /// True if the replayed compute trace marks the beginnings of steps.
-    has_steps: bool,
+    /// True if the replayed trace marks the beginnings of steps.
+    pub(crate) has_steps: bool,
     ranks: usize,
     /// The faults of ports that the user has requested.
     faults: Vec<PortFault>,

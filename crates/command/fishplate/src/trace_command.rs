@@ -12,6 +12,7 @@ use trace::{Item, Pattern, Recipe, Trace, Value};
 
 use crate::output::Output;
 use crate::refuse;
+use crate::trace_file::read;
 
 /// Show and check traces, and make some without a program.
 ///
@@ -126,12 +127,6 @@ pub(crate) fn main(arguments: TraceArguments) -> ExitCode {
         }
         Err(why) => refuse(&why),
     }
-}
-
-fn read(file: &Path) -> Result<Trace, String> {
-    let wrong = |why: String| format!("{}: {why}", file.display());
-    let bytes = std::fs::read(file).map_err(|why| wrong(why.to_string()))?;
-    Trace::read(&bytes).map_err(wrong)
 }
 
 fn checked(file: &Path, trace: &Trace) -> Result<String, String> {

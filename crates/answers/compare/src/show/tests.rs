@@ -53,6 +53,7 @@ fn sweep(seconds: f64, computing: f64) -> Comparison {
     let rows = vec![row(8, 2.0), row(16, seconds)];
     Comparison {
         program: "./a".into(),
+        trace: None,
         per_host: 1,
         machines: Vec::new(),
         advice: crate::advice::Advice::of(&rows, &[]),
@@ -86,4 +87,25 @@ fn running_text_is_wrapped_between_words() {
     let lines = wrapped(text.trim_end());
     assert!(lines.lines().all(|line| line.chars().count() <= WIDE));
     assert_eq!(lines.replace('\n', " "), text.trim_end());
+}
+
+#[test]
+fn a_trace_is_named_with_what_it_cannot_tell() {
+    let mut comparison = sweep(1.0, 10.0);
+    for of in &mut comparison.recorded {
+        of.recordings = 1;
+    }
+    assert_eq!(
+        recordings(&comparison),
+        "recorded once for each number of ranks"
+    );
+    comparison.trace = Some("./heat 256".into());
+    assert_eq!(recordings(&comparison), "a trace of `./heat 256`");
+    let says = remarks(&comparison).join(" ");
+    assert!(says.contains("A trace is one recording"), "{says}");
+    for of in &mut comparison.recorded {
+        of.computing = 0.0;
+    }
+    let says = remarks(&comparison).join(" ");
+    assert!(says.contains("The trace has no computing"), "{says}");
 }

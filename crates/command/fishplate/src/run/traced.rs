@@ -1,33 +1,26 @@
 //! `fishplate run --fabric MACHINE TRACE`: a trace in place of a program.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use profile::JobFacts;
 use replay::{Stage, replay};
-use trace::{MAGIC, Trace};
+use trace::Trace;
 
 use super::{RunArguments, end, environment};
 use crate::modelled::ModelledJob;
 use crate::refuse;
 use crate::summary::WantedSummary;
+use crate::trace_file;
 
 /// Reads the trace that stands in place of a program. `None`: another file does.
 pub(super) fn trace_of(arguments: &RunArguments) -> Result<Option<Arc<Trace>>, String> {
     let words = &arguments.program.program;
-    let path = Path::new(words.first().ok_or("no program given")?);
-    let mut start = [0; MAGIC.len()];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    if read.is_err() || start != *MAGIC {
+    let Some(trace) = trace_file::in_place_of_program(words)? else {
         return Ok(None);
-    }
-    let wrong = |why: &str| format!("{}: {why}", path.display());
-    if words.len() > 1 {
-        return Err(wrong("a trace has no arguments"));
-    }
+    };
+    let wrong = |why: &str| format!("{}: {why}", Path::new(&words[0]).display());
     if !arguments.modelled.is_wanted() {
         return Err(wrong(
             "a trace is replayed on a modelled machine: --fabric MACHINE",
@@ -38,8 +31,6 @@ pub(super) fn trace_of(arguments: &RunArguments) -> Result<Option<Arc<Trace>>, S
             "a trace has its computing already: no --compute, no --record",
         ));
     }
-    let bytes = std::fs::read(path).map_err(|why| wrong(&why.to_string()))?;
-    let trace = Trace::read(&bytes).map_err(|why| wrong(&why))?;
     Ok(Some(Arc::new(trace)))
 }
 
@@ -84,7 +75,8 @@ fn prepare(
     let own = std::env::vars_os().chain(variables.concat());
     let mut settings: Vec<(String, String)> = knobs::decode(own).collect();
     environment::check(std::slice::from_ref(&settings))?;
-    let modelled = (arguments.modelled).prepare(ranks, per_host, trace.program.clone())?;
+    let mut modelled = (arguments.modelled).prepare(ranks, per_host, trace.program.clone())?;
+    modelled.has_steps = trace.has_steps();
     let defaults = modelled.defaults(&settings);
     settings.extend(knobs::decode(defaults.into_iter()));
     let facts = JobFacts {

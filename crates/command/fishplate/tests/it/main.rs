@@ -19,5 +19,6 @@ mod space;
 mod streams;
 mod summary;
 mod terminal;
+mod traces;
 mod width;
 mod wrappers;
