@@ -2,7 +2,8 @@
 //! changed, and the trace with other computing.
 
 use datatype::local_work::Rates;
-use model::compute_trace::{CallKey, ComputeTrace, MadeCall};
+use model::compute_trace::made::{MadeCall, add_rank, begin, lines};
+use model::compute_trace::{CallKey, ComputeTrace};
 use mpi_abi::hosted::RECORDED;
 use trace::{Builder, Call, Gaps, STEP, Signature, Trace, Value};
 
@@ -38,12 +39,15 @@ pub fn computing(trace: &Trace) -> Result<ComputeTrace, String> {
         }
     };
     let calls: Vec<MadeCall> = trace.calls.iter().map(described).collect();
-    let mut made = ComputeTrace::begin(trace.program.clone(), rates);
+    let mut made = begin(trace.program.clone(), rates);
     for rank in 0..trace.ranks.len() {
-        made.add_rank(trace.calls_of(rank).map(|(call, nanos)| MadeCall {
-            nanos,
-            ..calls[call as usize]
-        }));
+        add_rank(
+            &mut made,
+            trace.calls_of(rank).map(|(call, nanos)| MadeCall {
+                nanos,
+                ..calls[call as usize]
+            }),
+        );
     }
     Ok(made)
 }
@@ -89,7 +93,7 @@ fn key_of(method: Method, signature: &Signature, call: &Call) -> CallKey {
 /// 1000 of their time.
 pub fn with_computing(trace: &Trace, computing: &ComputeTrace, thousandths: u64) -> Trace {
     let mut builder = Builder::new(trace.program.clone());
-    builder.work(&computing.work());
+    builder.work(&computing.work.lines());
     let numbers: Vec<u32> = trace
         .signatures
         .iter()
@@ -104,7 +108,7 @@ pub fn with_computing(trace: &Trace, computing: &ComputeTrace, thousandths: u64)
     for (rank, part) in trace.ranks.iter().enumerate() {
         let (mut own, mut gaps) = (Vec::new(), Gaps::default());
         let mut recorded = trace.calls_of(rank);
-        for line in computing.lines(rank) {
+        for line in lines(computing, rank) {
             let (call, nanos) = match line {
                 Some(nanos) => match recorded.next() {
                     Some((call, _)) => (calls[call as usize], nanos),

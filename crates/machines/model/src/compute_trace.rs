@@ -16,7 +16,7 @@
 
 mod entry;
 mod key;
-mod made;
+pub mod made;
 mod median;
 mod other_calls;
 mod replay;
@@ -28,7 +28,6 @@ pub use device::CallKey;
 
 use crate::run_log::{computed, local_work};
 use entry::{Entry, STEP};
-pub use made::MadeCall;
 pub use other_calls::Differences;
 pub use replay::{CallKind, Replay, rates};
 

@@ -18,36 +18,34 @@ pub struct MadeCall<'a> {
     pub key: CallKey,
 }
 
-impl ComputeTrace {
-    /// A trace without ranks.
-    pub fn begin(program: String, work: Rates) -> ComputeTrace {
-        ComputeTrace {
-            program,
-            ranks: Vec::new(),
-            work,
-        }
+/// A trace without ranks.
+pub fn begin(program: String, work: Rates) -> ComputeTrace {
+    ComputeTrace {
+        program,
+        ranks: Vec::new(),
+        work,
     }
+}
 
-    /// Adds the next rank with its calls. Each of them has a line of its own.
-    pub fn add_rank<'a>(&mut self, calls: impl Iterator<Item = MadeCall<'a>>) {
-        let mut lines = String::new();
-        for call in calls {
-            let entry = Entry {
-                name: call.name,
-                nanos: call.nanos,
-                times: u64::from(call.is_aside),
-                key: &key::text(call.key),
-            };
-            entry.write(&mut lines);
-        }
-        self.ranks.push(lines);
+/// Adds the next rank of a trace with its calls. Each of them has a line of its own.
+pub fn add_rank<'a>(trace: &mut ComputeTrace, calls: impl Iterator<Item = MadeCall<'a>>) {
+    let mut lines = String::new();
+    for call in calls {
+        let entry = Entry {
+            name: call.name,
+            nanos: call.nanos,
+            times: u64::from(call.is_aside),
+            key: &key::text(call.key),
+        };
+        entry.write(&mut lines);
     }
+    trace.ranks.push(lines);
+}
 
-    /// The lines of a rank: the nanoseconds before a call, or `None` where a step begins.
-    pub fn lines(&self, rank: usize) -> impl Iterator<Item = Option<u64>> + '_ {
-        let lines = self.ranks.get(rank).map_or("", String::as_str).lines();
-        lines.map(|line| Entry::read(line).map(|entry| entry.nanos))
-    }
+/// The lines of a rank: the nanoseconds before a call, or `None` where a step begins.
+pub fn lines(trace: &ComputeTrace, rank: usize) -> impl Iterator<Item = Option<u64>> + '_ {
+    let lines = trace.ranks.get(rank).map_or("", String::as_str).lines();
+    lines.map(|line| Entry::read(line).map(|entry| entry.nanos))
 }
 
 #[cfg(test)]
@@ -70,17 +68,17 @@ mod tests {
             call("MPI_Wtime", 7, true),
             call("MPI_Recv", 1, false),
         ];
-        let mut trace = ComputeTrace::begin("./a".into(), Rates::none());
-        trace.add_rank(calls.into_iter());
-        trace.add_rank([].into_iter());
+        let mut trace = begin("./a".into(), Rates::none());
+        add_rank(&mut trace, calls.into_iter());
+        add_rank(&mut trace, [].into_iter());
         assert_eq!(ComputeTrace::parse(&trace.text()), Ok(trace.clone()));
         let names: Vec<_> = trace
             .calls(0)
             .map(|(name, _, nanos)| (name, nanos))
             .collect();
         assert_eq!(names, [("MPI_Send", 5), ("MPI_Recv", 8)]);
-        let lines: Vec<_> = trace.with_steps(&[vec![1]]).lines(0).collect();
-        assert_eq!(lines, [Some(5), None, Some(7), Some(1)]);
-        assert_eq!(trace.lines(1).count(), 0);
+        let first: Vec<_> = lines(&trace.with_steps(&[vec![1]]), 0).collect();
+        assert_eq!(first, [Some(5), None, Some(7), Some(1)]);
+        assert_eq!(lines(&trace, 1).count(), 0);
     }
 }
