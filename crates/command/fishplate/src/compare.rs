@@ -192,7 +192,7 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
         let mut page = ::compare::page(&comparison, &uncertain);
         let has_recorded = request.reuse.is_none() && request.trace.is_none();
         if let (true, Some(made)) = (has_recorded, &mut page.made) {
-            // With kept recordings or a trace, the page is the same everywhere and names no computer.
+            // With kept recordings or a trace, the page is the same everywhere: no computer.
             let computer = conditions::Machine::now();
             made.machine = format!("recorded on {}, {}", computer.cpu, computer.kernel);
             made.date = Some(computer.date);
