@@ -4,7 +4,8 @@
 //! All ranks append to one file, in *blocks*: the rank, a length, and bytes. The bytes of a rank's
 //! blocks together are its *part*: signatures and calls, each before its first use, then for each
 //! call its number and the nanoseconds of computing before it, the times of the program's reduction
-//! functions, the sources that earlier receives from any source have met, and an end with the reason why the part is unusable, if it is.
+//! functions, the sources that earlier receives from any source have met, and an end with the
+//! reason why the part is unusable, if it is.
 
 use std::collections::HashMap;
 
