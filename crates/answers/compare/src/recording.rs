@@ -28,7 +28,7 @@ impl Request {
     /// time.
     pub(crate) fn played(&self, computing: &ComputeTrace, thousandths: u64) -> Vec<u8> {
         match &self.trace {
-            Some(trace) => replay::with_computing(trace, computing, thousandths).write(),
+            Some(trace) => replay::with_computing(&trace.frozen(), computing, thousandths).write(),
             None => computing.text().into_bytes(),
         }
     }

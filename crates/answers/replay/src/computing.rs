@@ -8,6 +8,7 @@ use mpi_abi::hosted::RECORDED;
 use trace::{Builder, Call, Gaps, STEP, Signature, Trace, Value};
 
 use crate::names::{Method, Names};
+use crate::player::ANY_SOURCE;
 use crate::size_of;
 
 /// The distance from which the keys of peers count that are no ranks, such as MPI_ANY_SOURCE. They
@@ -77,6 +78,7 @@ fn key_of(method: Method, signature: &Signature, call: &Call) -> CallKey {
             ("dest" | "source" | "root", value) if key.peer.is_none() => {
                 let peer = match value {
                     Value::Relative(distance) => Some(*distance),
+                    Value::Met(_) => Some(ANY_SOURCE - NO_RANK),
                     Value::Number(number) if *number < 0 => Some(number - NO_RANK),
                     other => other.number(),
                 };

@@ -11,7 +11,7 @@
 //!
 //! Choices that depend on time (Waitany, Waitsome, tests) are the recorded ones: if another request
 //! completes first, the rank also waits for the recorded one, and the difference is counted. A
-//! receive from any source takes the message that comes first.
+//! receive from any source takes the message that comes first, unless the trace is frozen.
 //!
 //! Never here: what a call does, the printing of results.
 

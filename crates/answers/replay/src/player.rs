@@ -15,6 +15,8 @@ use crate::scratch::Scratch;
 
 /// The addresses below which no program has memory.
 const FIRST_PAGE: isize = 4096;
+/// MPI_ANY_SOURCE.
+pub(crate) const ANY_SOURCE: i64 = -1;
 /// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which stand for an array of weights.
 const WEIGHTS: [i64; 2] = [0xa, 0xb];
 
@@ -122,6 +124,7 @@ impl<'a> Player<'a> {
                 let own = self.own_rank(signature, call)?;
                 arguments.word(own.wrapping_add(*distance) as u64);
             }
+            (_, Access::In, Value::Met(_)) => arguments.word(ANY_SOURCE as u64),
             (_, Access::In, Value::Number(number)) if !parameter.is_array() => {
                 let word = match parameter.is_handle() {
                     true => self.handles.get(kind, *number)? as u64,

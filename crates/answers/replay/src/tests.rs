@@ -218,3 +218,42 @@ fn computing_is_named_by_calls_and_can_be_replaced() {
     let slower = with_computing(&trace, &found.scaled(3000), 3000);
     assert_eq!(replayed(slower, 1).unwrap().picos, before + 3 * 2_000_000);
 }
+
+#[test]
+fn a_receive_from_any_source_meets_the_recorded_one_if_it_is_frozen() {
+    let _alone = alone();
+    const RECV: &str = "MPI_Recv buf:out count:count datatype:datatype source:source tag:tag_any \
+                        comm:comm status:>status";
+    const SEND: &str = "MPI_Send buf:in count:count datatype:datatype dest:dest tag:tag comm:comm";
+    const MILLISECOND: u64 = 1_000_000;
+    let mut builder = Builder::new("test".into());
+    let end = builder.signature(Signature::parse("MPI_Finalize").unwrap());
+    let end = builder.call(end, Vec::new());
+    let before = |peer| [&numbers([4096, 4, BYTE])[..], &[peer], &numbers([0, WORLD])].concat();
+    let mut rank = |line: &str, calls: &[(Value, u64)], last| {
+        let signature = builder.signature(Signature::parse(line).unwrap());
+        let (mut own, mut gaps) = (Vec::new(), Gaps::default());
+        for (peer, nanos) in calls {
+            let mut values = before(peer.clone());
+            values.extend((line == RECV).then_some(Value::Absent));
+            own.push(builder.call(signature, values));
+            gaps.push(*nanos, 1);
+        }
+        own.push(end);
+        gaps.push(last, 1);
+        builder.rank(&own, gaps, Gaps::default());
+    };
+    // Rank 2 sends late: a rank that waits for it first computes late.
+    rank(RECV, &[(Value::Met(2), 0), (Value::Met(1), MILLISECOND)], 0);
+    rank(SEND, &[(Value::Relative(-1), 0)], 0);
+    rank(SEND, &[(Value::Relative(-2), MILLISECOND)], 0);
+    let trace = builder.finish();
+    assert!(trace.has_wildcards() && !trace.frozen().has_wildcards());
+    let frozen = replayed(trace.frozen(), 1).unwrap().picos;
+    let free = replayed(trace, 1).unwrap().picos;
+    let apart = frozen.abs_diff(free) as f64 / (MILLISECOND * 1000) as f64;
+    assert!(
+        frozen > free && (0.8..1.1).contains(&apart),
+        "{frozen} {free}"
+    );
+}

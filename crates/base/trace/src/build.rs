@@ -42,6 +42,11 @@ impl Builder {
         self.signatures.number(signature)
     }
 
+    /// The signatures so far.
+    pub(crate) fn signatures(&self) -> &[Signature] {
+        &self.signatures.entries
+    }
+
     /// The number of a call.
     pub fn call(&mut self, signature: u32, values: Vec<Value>) -> u32 {
         self.calls.number(Call { signature, values })

@@ -9,7 +9,8 @@ use crate::{RankCalls, Trace};
 
 /// The beginning of the file of each version.
 pub const MAGIC: &[u8] = b"fishplate trace ";
-const VERSION: &[u8] = b"1\n";
+const VERSION: &[u8] = b"2\n";
+const OLD_VERSION: &[u8] = b"1\n";
 /// The most ranks of a trace.
 const MOST_RANKS: usize = 1 << 20;
 /// The most calls of a rank.
@@ -60,8 +61,13 @@ impl Trace {
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
             return Err("it is no trace: it does not begin with `fishplate trace`".into());
         };
+        if rest.starts_with(OLD_VERSION) {
+            return Err(
+                "it is of version 1, which does not say whom receives from any source met; record it again".into(),
+            );
+        }
         let Some(rest) = rest.strip_prefix(VERSION) else {
-            return Err("it is of another version than 1; record it again".into());
+            return Err("it is of another version than 2; record it again".into());
         };
         let from = &mut Bytes::new(rest);
         let program = from.text()?.to_string();
@@ -150,10 +156,11 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    const LINES: [&str; 3] = [
+    const LINES: [&str; 4] = [
         "MPI_Send buf:in count:count datatype:datatype dest:dest tag:tag comm:comm",
         "MPI_Waitall count:n array_of_requests:<>request[count] array_of_statuses:>status[count]",
         "MPI_Info_get info:info key:str counts:count[*]",
+        "MPI_Probe source:source",
     ];
 
     fn value(word: &str, number: i64) -> Value {
@@ -161,6 +168,7 @@ mod tests {
         match parameter {
             "dest" if number % 3 == 0 => Value::Relative(number),
             "str" | "info" => Value::Text(number.to_string().into_bytes()),
+            "source" => Value::Met(number),
             _ if number % 5 == 0 => Value::Absent,
             _ if parameter.contains('[') => Value::Numbers(vec![number; 4]),
             _ => Value::Number(number),
@@ -195,9 +203,23 @@ mod tests {
     }
 
     fn ranks() -> impl Strategy<Value = Vec<Calls>> {
-        let call = (0usize..3, -3i64..3, prop_oneof![Just(0u64), any::<u64>()]);
+        let call = (0usize..4, -3i64..3, prop_oneof![Just(0u64), any::<u64>()]);
         let calls = (vec(call, 0..6), 1usize..5).prop_map(|(calls, turns)| calls.repeat(turns));
         vec(calls, 0..4)
+    }
+
+    #[test]
+    fn the_version_before_is_refused_with_the_remedy() {
+        let mut bytes = built(&[Vec::new()]).write();
+        bytes[MAGIC.len()] = b'1';
+        let why = Trace::read(&bytes).unwrap_err();
+        assert!(
+            why.contains("version 1") && why.ends_with("record it again"),
+            "{why}"
+        );
+        bytes[MAGIC.len()] = b'3';
+        let why = Trace::read(&bytes).unwrap_err();
+        assert!(why.contains("another version than 2"), "{why}");
     }
 
     proptest! {
@@ -245,7 +267,7 @@ mod tests {
         trace.sequences[0].clear();
         let why = Trace::read(&trace.write()).unwrap_err();
         assert!(why.contains("a loop without calls"), "{why}");
-        let other = [MAGIC, b"2\n"].concat();
+        let other = [MAGIC, b"3\n"].concat();
         assert!(Trace::read(&other).unwrap_err().contains("record it again"));
         assert!(Trace::read(b"#!/bin/sh").unwrap_err().contains("no trace"));
     }

@@ -86,6 +86,20 @@ impl Trace {
         calls.into_iter().flatten().zip(gaps.into_iter().flatten())
     }
 
+    /// True if the trace has receives from any source, with the sources that they met.
+    pub fn has_wildcards(&self) -> bool {
+        let mut values = self.calls.iter().flat_map(|call| &call.values);
+        values.any(|value| matches!(value, Value::Met(_)))
+    }
+
+    /// The trace in which receives from any source are receives from the sources that they met.
+    pub fn frozen(&self) -> Trace {
+        Trace {
+            calls: self.calls.iter().map(Call::frozen).collect(),
+            ..self.clone()
+        }
+    }
+
     /// True if the trace marks the beginnings of steps.
     pub fn has_steps(&self) -> bool {
         self.signatures.iter().any(|one| one.name == STEP)

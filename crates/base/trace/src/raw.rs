@@ -4,12 +4,13 @@
 //! All ranks append to one file, in *blocks*: the rank, a length, and bytes. The bytes of a rank's
 //! blocks together are its *part*: signatures and calls, each before its first use, then for each
 //! call its number and the nanoseconds of computing before it, the times of the program's reduction
-//! functions, and an end with the reason why the part is unusable, if it is.
+//! functions, the sources that earlier receives from any source have met, and an end with the
+//! reason why the part is unusable, if it is.
 
 use std::collections::HashMap;
 
 use crate::build::Builder;
-use crate::bytes::{Bytes, Result, put, put_bytes};
+use crate::bytes::{Bytes, Result, put, put_bytes, put_signed};
 use crate::gaps::Gaps;
 use crate::signature::Signature;
 use crate::value::{Call, Value};
@@ -18,8 +19,9 @@ const SIGNATURE: u64 = 0;
 const CALL: u64 = 1;
 const END: u64 = 2;
 const FUNCTION: u64 = 3;
+const MET: u64 = 4;
 /// The number of a part's first call.
-const FIRST: u64 = 4;
+const FIRST: u64 = 5;
 
 /// The bytes before those of a block: the rank, and the length of the rest.
 pub const BLOCK_HEAD: usize = 8;
@@ -33,6 +35,8 @@ pub struct RawWriter {
     /// The numbers of signatures, by the names of procedures.
     signatures: HashMap<&'static str, u32>,
     calls: HashMap<Vec<u8>, u64>,
+    /// The number of calls so far.
+    count: u64,
 }
 
 impl RawWriter {
@@ -43,6 +47,7 @@ impl RawWriter {
             block: vec![0; BLOCK_HEAD],
             signatures: HashMap::new(),
             calls: HashMap::new(),
+            count: 0,
         }
     }
 
@@ -75,7 +80,20 @@ impl RawWriter {
         };
         put(&mut self.block, number);
         put(&mut self.block, nanos);
+        self.count += 1;
         (self.block.len() >= BLOCK).then(|| self.take())
+    }
+
+    /// The number of calls so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Adds the distance of the source that call number `call`, a receive from any source, has met.
+    pub fn met(&mut self, call: u64, distance: i64) {
+        put(&mut self.block, MET);
+        put(&mut self.block, call);
+        put_signed(&mut self.block, distance);
     }
 
     /// Adds a call of a reduction function of the program, which took `picos` picoseconds.
@@ -138,7 +156,8 @@ impl Part {
     pub fn add_to(&self, builder: &mut Builder) -> Result<()> {
         let from = &mut Bytes::new(&self.0);
         let (mut signatures, mut numbers) = (Vec::<Signature>::new(), Vec::new());
-        let (mut known, mut calls) = (Vec::new(), Vec::new());
+        let (mut known, mut calls) = (Vec::<Call>::new(), Vec::<u32>::new());
+        let mut met = HashMap::new();
         let [mut gaps, mut functions] = [Gaps::default(), Gaps::default()];
         loop {
             match from.number()? {
@@ -151,25 +170,93 @@ impl Part {
                 },
                 CALL => {
                     let call = Call::read(from, &signatures)?;
-                    known.push(builder.call(numbers[call.signature as usize], call.values));
+                    let signature = numbers[call.signature as usize];
+                    known.push(Call { signature, ..call });
                 }
                 END => {
                     let why = from.text()?;
                     if !why.is_empty() {
                         return Err(why.into());
                     }
+                    let calls = numbered(builder, &known, &calls, &met);
                     builder.rank(&calls, gaps, functions);
                     return Ok(());
                 }
+                MET => {
+                    let call = from.below(calls.len(), "the call")?;
+                    met.insert(call as usize, from.signed()?);
+                }
                 FUNCTION => functions.push(from.number()?, 1),
                 number => {
-                    let Some(&call) = known.get((number - FIRST) as usize) else {
+                    if number - FIRST >= known.len() as u64 {
                         return from.wrong("a call that does not exist");
-                    };
-                    calls.push(call);
+                    }
+                    calls.push((number - FIRST) as u32);
                     gaps.push(from.number()?, 1);
                 }
             }
         }
+    }
+}
+
+/// The numbers of a rank's calls in a trace. `known`: its different calls. `met`: the distances of
+/// the sources that receives from any source have met, by the numbers of the calls.
+fn numbered(
+    builder: &mut Builder,
+    known: &[Call],
+    calls: &[u32],
+    met: &HashMap<usize, i64>,
+) -> Vec<u32> {
+    let mut numbers = vec![None; known.len()];
+    let numbered = calls.iter().enumerate().map(|(at, &own)| {
+        let call = &known[own as usize];
+        match met.get(&at) {
+            Some(distance) => {
+                let values = call.met(&builder.signatures()[call.signature as usize], *distance);
+                builder.call(call.signature, values)
+            }
+            None => *numbers[own as usize]
+                .get_or_insert_with(|| builder.call(call.signature, call.values.clone())),
+        }
+    });
+    numbered.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Trace;
+
+    #[test]
+    fn a_receive_from_any_source_gets_the_source_that_a_later_call_tells() {
+        const LINE: &str = "MPI_Irecv source:source request:>request";
+        let begun = || vec![Value::Number(-1), Value::Number(4096)];
+        let mut writer = RawWriter::new(0);
+        for _ in 0..3 {
+            assert_eq!(writer.call("MPI_Irecv", LINE, begun(), 0), None);
+        }
+        assert_eq!(writer.count(), 3);
+        writer.met(1, -2);
+        let of = |block: &[u8]| {
+            let mut builder = Builder::new("test".into());
+            let added = parts(block, 1).unwrap()[0].add_to(&mut builder);
+            added.map(|()| builder.finish())
+        };
+        let trace = of(&writer.end("")).unwrap();
+        let read = Trace::read(&trace.write()).unwrap();
+        assert_eq!(read, trace);
+        let sources: Vec<Value> = read
+            .calls_of(0)
+            .map(|(call, _)| read.calls[call as usize].values[0].clone())
+            .collect();
+        let any = Value::Number(-1);
+        assert_eq!(sources, [any.clone(), Value::Met(-2), any]);
+        let mut writer = RawWriter::new(0);
+        writer.met(0, 1);
+        assert!(
+            of(&writer.end(""))
+                .unwrap_err()
+                .contains("the call 0, of 0")
+        );
     }
 }

@@ -21,6 +21,8 @@ pub enum Value {
     /// A rank, as its distance from the calling rank in the communicator of the call. Ranks of a
     /// regular program have equal distances to their peers.
     Relative(i64),
+    /// Any source, which was the rank at this distance in the recorded run.
+    Met(i64),
     /// An array.
     Numbers(Vec<i64>),
     /// A text, or the pairs of an info object, each part of which ends with a zero byte.
@@ -64,6 +66,10 @@ impl Value {
                 to.push(2);
                 put_signed(to, *distance);
             }
+            Value::Met(distance) => {
+                to.push(5);
+                put_signed(to, *distance);
+            }
             Value::Numbers(numbers) => {
                 to.push(3);
                 let runs = numbers.chunk_by(|a, b| a == b);
@@ -98,6 +104,7 @@ impl Value {
                 Value::Numbers(numbers)
             }
             4 => Value::Text(from.bytes()?.to_vec()),
+            5 => Value::Met(from.signed()?),
             _ => return from.wrong("a value of an unknown form"),
         })
     }
@@ -109,12 +116,34 @@ impl Value {
             Value::Text(_) => ["str", "info"].contains(&parameter.kind.as_str()),
             Value::Numbers(_) => parameter.is_array(),
             Value::Relative(_) => ["dest", "source"].contains(&parameter.kind.as_str()),
+            Value::Met(_) => parameter.kind == "source",
             Value::Number(_) => !parameter.is_array() || parameter.access == Access::In,
         }
     }
 }
 
 impl Call {
+    /// The values of a receive from any source that has met the rank at this distance.
+    pub(crate) fn met(&self, signature: &Signature, distance: i64) -> Vec<Value> {
+        let mut values = self.values.clone();
+        if let Some(at) = signature.first_of("source") {
+            values[at] = Value::Met(distance);
+        }
+        values
+    }
+
+    /// The call that receives from the source that the recorded run met, if that was any source.
+    pub(crate) fn frozen(&self) -> Call {
+        let frozen = |value: &Value| match value {
+            Value::Met(distance) => Value::Relative(*distance),
+            other => other.clone(),
+        };
+        Call {
+            signature: self.signature,
+            values: self.values.iter().map(frozen).collect(),
+        }
+    }
+
     /// Appends the values. Their number follows from the signature.
     pub(crate) fn put(&self, to: &mut Vec<u8>) {
         put(to, self.signature.into());

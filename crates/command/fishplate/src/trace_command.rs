@@ -36,6 +36,19 @@ enum Action {
         /// The trace
         file: PathBuf,
     },
+    /// Write a trace whose computing takes FACTOR times as long
+    Scale {
+        /// The trace
+        file: PathBuf,
+
+        /// The time of computing, as a multiple of that in the trace
+        #[arg(long, value_name = "FACTOR", value_parser = factor)]
+        computing: u64,
+
+        /// The file to write
+        #[arg(short = 'o', long, value_name = "FILE")]
+        output: PathBuf,
+    },
     /// Make a trace of a well-known pattern of communication
     Make(MakeArguments),
 }
@@ -117,6 +130,11 @@ pub(crate) fn main(arguments: TraceArguments) -> ExitCode {
     let done = match arguments.action {
         Action::Show { file } => read(&file).map(|trace| shown(&trace)),
         Action::Check { file } => read(&file).and_then(|trace| checked(&file, &trace)),
+        Action::Scale {
+            file,
+            computing,
+            output,
+        } => scale(&file, computing, &output).map(|()| String::new()),
         Action::Make(arguments) => make(&arguments).map(|()| String::new()),
     };
     match done {
@@ -136,6 +154,23 @@ fn checked(file: &Path, trace: &Trace) -> Result<String, String> {
         "{ranks} ranks, {} calls: they can be replayed\n",
         counts.calls()
     ))
+}
+
+/// Parses a factor, into thousandths.
+fn factor(word: &str) -> Result<u64, String> {
+    match word.parse::<f64>() {
+        Ok(number) if (0.001..=1000.0).contains(&number) => Ok((number * 1000.0).round() as u64),
+        _ => Err("valid are 0.001 to 1000".into()),
+    }
+}
+
+fn scale(file: &Path, thousandths: u64, output: &Path) -> Result<(), String> {
+    let trace = read(file)?;
+    let computing = replay::computing(&trace);
+    let computing = computing.map_err(|why| format!("{}: {why}", file.display()))?;
+    let scaled = replay::with_computing(&trace, &computing.scaled(thousandths), thousandths);
+    let output = Output::create("--output", output)?;
+    output.fill(|to| to.write_all(&scaled.write()).map(|()| None))
 }
 
 fn make(arguments: &MakeArguments) -> Result<(), String> {

@@ -9,6 +9,7 @@
 use crate::buffer::UserBuffer;
 use crate::call_key::Argument;
 use crate::constants::*;
+use crate::entry::CALLED;
 use crate::error::Error;
 use crate::making;
 use crate::object::Object;
@@ -184,15 +185,30 @@ pub unsafe fn announced(
     }
     let is_noted = note_use(used);
     // SAFETY: the caller's promise.
-    unsafe { LIBRARY.arguments(number, words) };
-    let code = again();
-    // SAFETY: the caller's promise.
-    unsafe { LIBRARY.results(words, code) };
+    let code = unsafe { recorded(number, words, again) };
     if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
         rank.lock().notes().returned();
     }
     LIBRARY.leave(CallKind::Operation);
     code
+}
+
+/// Makes an announced call, and passes its arguments and results to a recording, if there is one.
+///
+/// # Safety
+/// As for [`announced`].
+#[inline(always)]
+unsafe fn recorded(number: usize, words: &[u64], again: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: the caller's promise; other arguments differ by valid memory for statuses.
+    unsafe {
+        let others = LIBRARY.arguments(number, words);
+        let code = match &others {
+            Some(words) => CALLED[number](words),
+            None => again(),
+        };
+        LIBRARY.results(others.as_deref().unwrap_or(words), code);
+        code
+    }
 }
 
 /// If accesses to windows are checked, notes the use of memory that belongs to windows. Returns
@@ -224,10 +240,7 @@ pub unsafe fn announced_poll(number: usize, words: &[u64], again: impl FnOnce() 
         return not_running(procedure);
     }
     // SAFETY: the caller's promise.
-    unsafe { LIBRARY.arguments(number, words) };
-    let code = again();
-    // SAFETY: the caller's promise.
-    unsafe { LIBRARY.results(words, code) };
+    let code = unsafe { recorded(number, words, again) };
     LIBRARY.leave(CallKind::Poll);
     code
 }

@@ -108,7 +108,8 @@ impl Watch {
         }
     }
 
-    /// Passes the arguments of a call that has begun to the recording, if there is one.
+    /// Passes the arguments of a call that has begun to the recording, if there is one. Returns
+    /// other arguments if the recording needs some.
     ///
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
@@ -118,19 +119,20 @@ impl Watch {
         infos: &InfoPairs,
         procedure: usize,
         words: &[u64],
-    ) {
+    ) -> Option<Vec<u64>> {
         let mut inner = self.lock();
         let is_alone = inner.depth == 1;
         match &mut inner.recorder {
             // SAFETY: the caller's promise.
             Some(recorder) if is_alone => unsafe {
-                recorder.arguments(rank, infos, procedure, words);
+                recorder.arguments(rank, infos, procedure, words)
             },
             Some(recorder) => {
                 let name = RECORDED[procedure].name;
                 recorder.refuse(name, "calls of several threads overlap");
+                None
             }
-            None => (),
+            None => None,
         }
     }
 

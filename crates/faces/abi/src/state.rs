@@ -136,14 +136,12 @@ impl Library {
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
     #[cold]
-    pub(crate) unsafe fn arguments(&self, procedure: usize, words: &[u64]) {
-        if let Some(rank) = self.rank_in_call()
-            && let Some(watch) = &rank.watch
-        {
-            let pairs = |info| Ok(LIBRARY.infos().pairs(info)?.to_vec());
-            // SAFETY: the caller's promise.
-            unsafe { watch.arguments(rank, &pairs, procedure, words) };
-        }
+    pub(crate) unsafe fn arguments(&self, procedure: usize, words: &[u64]) -> Option<Vec<u64>> {
+        let rank = self.rank_in_call()?;
+        let watch = rank.watch.as_ref()?;
+        let pairs = |info| Ok(LIBRARY.infos().pairs(info)?.to_vec());
+        // SAFETY: the caller's promise.
+        unsafe { watch.arguments(rank, &pairs, procedure, words) }
     }
 
     /// Passes the results of an announced call to the recording, if there is one, as

@@ -40,8 +40,15 @@ pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
         Ok(prepared) => prepared,
         Err(why) => return refuse(&why),
     };
-    let code = match replay(trace, &stage) {
+    let frozen = match trace.has_wildcards() {
+        true => Arc::new(trace.frozen()),
+        false => Arc::clone(&trace),
+    };
+    let code = match replay(frozen, &stage) {
         Ok(outcome) => {
+            if trace.has_wildcards() {
+                say_wildcards(trace, stage, outcome.picos);
+            }
             if outcome.other_choices > 0 {
                 eprintln!(
                     "fishplate: {} tests and waits found other requests complete than in the recorded run, and waited for \
@@ -57,6 +64,33 @@ pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
         }
     };
     ExitCode::from(end(modelled, None, summary, code))
+}
+
+/// Replays a trace once more, in which receives from any source take the message that comes first,
+/// and prints the difference from the replay with the recorded sources, which took `picos`
+/// picoseconds.
+fn say_wildcards(trace: Arc<Trace>, stage: Stage, picos: u64) {
+    let world = memory_file::of_length("fishplate-world", sim::memory::Memory::BYTES);
+    let free = world.map_err(|why| why.to_string()).and_then(|world| {
+        let stage = Stage {
+            world: Arc::new(world),
+            profile: None,
+            ..stage
+        };
+        replay(trace, &stage)
+    });
+    let known = "receives from any source took the messages of the recorded sources";
+    match free {
+        Ok(free) => eprintln!(
+            "fishplate: {known}; with those that come first the run takes {}, {:+.2} %",
+            crate::summary::duration(free.picos as f64 * 1e-12),
+            (free.picos as f64 / picos.max(1) as f64 - 1.0) * 100.0
+        ),
+        Err(why) => eprintln!(
+            "fishplate: {known}; with those that come first the run fails: {}",
+            terminal_text::lines(&why)
+        ),
+    }
 }
 
 fn prepare(

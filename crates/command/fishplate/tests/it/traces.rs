@@ -88,3 +88,32 @@ fn options_of_programs_are_refused_for_a_trace() {
     assert!(why(&["--recordings", "3", "ring.trace"]).contains("--recordings is for programs"));
     assert!(why(&["ring.trace", "7"]).contains("a trace has no arguments"));
 }
+
+#[test]
+fn computing_can_be_scaled() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    said(folder, &MAKE);
+    let scaled = [
+        "trace",
+        "scale",
+        "ring.trace",
+        "--computing",
+        "0.5",
+        "-o",
+        "fast.trace",
+    ];
+    said(folder, &scaled);
+    assert!(said(folder, &["trace", "show", "ring.trace"]).contains("computing      600 µs"));
+    assert!(said(folder, &["trace", "show", "fast.trace"]).contains("computing      300 µs"));
+    let wrong = [
+        "trace",
+        "scale",
+        "ring.trace",
+        "--computing",
+        "0",
+        "-o",
+        "x",
+    ];
+    assert!(refusal(folder, &wrong).contains("valid are 0.001 to 1000"));
+}

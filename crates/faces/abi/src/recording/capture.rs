@@ -30,6 +30,13 @@ impl View<'_> {
         Some(self.words[self.signature.position(name)?])
     }
 
+    /// The rank's own number in the communicator of the call.
+    pub(super) fn own_rank(&self) -> i64 {
+        let state = self.rank.lock();
+        let comm = state.objects().comms().get(self.comm().id());
+        comm.map_or(0, |comm| comm.core.rank as i64)
+    }
+
     /// The value of a parameter before the call.
     ///
     /// # Safety

@@ -12,6 +12,7 @@
 mod capture;
 mod handles;
 mod lengths;
+mod wildcards;
 
 use crate::constants::MPI_SUCCESS;
 use crate::error::Error;
@@ -26,6 +27,7 @@ use std::ffi::c_int;
 use std::fs::File;
 use std::sync::Arc;
 use trace::{RawWriter, Signature, Value};
+use wildcards::{Asked, Wildcards, made};
 
 /// The recording of one rank.
 pub(crate) struct Recorder {
@@ -34,6 +36,7 @@ pub(crate) struct Recorder {
     handles: Handles,
     buffers: Buffers,
     signatures: HashMap<usize, Arc<Signature>>,
+    wildcards: Wildcards,
     /// The call in progress.
     current: Option<Current>,
     /// The reason why the part is unusable.
@@ -54,6 +57,11 @@ struct Arguments {
     values: Vec<Value>,
     /// For each parameter the handles that the call may change.
     handles: Vec<Vec<usize>>,
+    /// What the call is to tell about receives from any source.
+    asked: Option<Asked>,
+    /// The request of a receive from any source that the call has begun, and the rank's own number
+    /// in the communicator.
+    begun: Option<(i64, i64)>,
 }
 
 impl Recorder {
@@ -65,6 +73,7 @@ impl Recorder {
             handles: Handles::default(),
             buffers: Buffers::default(),
             signatures: HashMap::new(),
+            wildcards: Wildcards::default(),
             current: None,
             unusable: None,
         }
@@ -79,7 +88,9 @@ impl Recorder {
         });
     }
 
-    /// Keeps the arguments of the call that has begun.
+    /// Keeps the arguments of the call that has begun. Returns other arguments for it, with memory
+    /// for statuses that the recording needs and the program does not want. They are valid until
+    /// the results are passed.
     ///
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
@@ -89,7 +100,7 @@ impl Recorder {
         infos: &InfoPairs,
         procedure: usize,
         words: &[u64],
-    ) {
+    ) -> Option<Vec<u64>> {
         let signature = self.signature(procedure);
         let view = View {
             rank,
@@ -104,8 +115,11 @@ impl Recorder {
             .clone()
             .map(|at| unsafe { view.before(at, &self.handles, &mut self.buffers) });
         let values: Result<Vec<Value>, String> = values.collect();
+        let mut replaced = None;
         match values {
             Ok(values) => {
+                let (asked, words) = self.wildcards.ask(&view, &values).unzip();
+                replaced = words;
                 // SAFETY: the caller's promise.
                 let handles = all.map(|at| unsafe { view.changed_handles(at) }).collect();
                 if let Some(current) = &mut self.current {
@@ -113,6 +127,8 @@ impl Recorder {
                         procedure,
                         values,
                         handles,
+                        asked,
+                        begun: None,
                     });
                 }
             }
@@ -125,6 +141,7 @@ impl Recorder {
         if signature.name == "MPI_Finalize" {
             self.write();
         }
+        replaced
     }
 
     /// Keeps the results of the call, which has returned this code.
@@ -145,6 +162,7 @@ impl Recorder {
         let procedure = arguments.procedure;
         let handles = std::mem::take(&mut arguments.handles);
         let values = std::mem::take(&mut arguments.values);
+        let asked = arguments.asked.take();
         let signature = self.signature(procedure);
         let view = View {
             rank,
@@ -159,10 +177,26 @@ impl Recorder {
             let result = unsafe { view.after(at, before, &value, &mut self.handles) };
             result.unwrap_or(value)
         });
-        let results: Vec<Value> = results.collect();
+        let mut results: Vec<Value> = results.collect();
+        if let Some(number) = made(&signature).and_then(|at| results[at].number()) {
+            self.wildcards.forget(number);
+        }
+        let mut begun = None;
+        if let Some(asked) = asked {
+            // SAFETY: the caller's promise, and `ask` has given memory for missing statuses.
+            let told = unsafe { self.wildcards.tell(&view, &asked, &results) };
+            if let (Some(distance), Some(at)) = (told.own, signature.first_of("source")) {
+                results[at] = Value::Met(distance);
+            }
+            for (call, distance) in told.earlier {
+                self.writer.met(call, distance);
+            }
+            begun = told.begun;
+        }
         let current = self.current.as_mut();
         if let Some(arguments) = current.and_then(|current| current.arguments.as_mut()) {
             arguments.values = results;
+            arguments.begun = begun;
         }
     }
 
@@ -202,7 +236,12 @@ impl Recorder {
             return;
         };
         let (line, values) = match current.arguments {
-            Some(arguments) => (RECORDED[arguments.procedure].line, arguments.values),
+            Some(arguments) => {
+                if let Some(begun) = arguments.begun {
+                    self.wildcards.begin(begun, self.writer.count());
+                }
+                (RECORDED[arguments.procedure].line, arguments.values)
+            }
             None => (current.name, Vec::new()),
         };
         let block = self.writer.call(current.name, line, values, current.nanos);

@@ -1,0 +1,157 @@
+//! Receives from any source: the source that each has met, which the status of its completion has.
+//!
+//! A program may want no status. Then the call gets memory of the recording for it.
+
+use std::collections::HashMap;
+
+use crate::constants::MPI_ANY_SOURCE;
+use crate::status::Status;
+use trace::{Access, Signature, Value};
+
+use super::capture::View;
+
+/// A receive from any source that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    /// The rank's own number in the communicator.
+    own: i64,
+    /// The number of the call among those of the rank.
+    call: u64,
+}
+
+/// The receives from any source that have begun, by the numbers of their requests.
+#[derive(Default)]
+pub(super) struct Wildcards(HashMap<i64, Open>);
+
+/// A call that may say which source a receive has met.
+pub(super) struct Asked {
+    /// The memory of the statuses, if the program has none. The arguments point to it.
+    _memory: Vec<Status>,
+    /// The rank's own number in the communicator, if the call itself receives from any source.
+    own: Option<i64>,
+}
+
+/// What a call has told about receives from any source.
+#[derive(Default)]
+pub(super) struct Told {
+    /// The distance of the source that the call itself has met.
+    pub(super) own: Option<i64>,
+    /// For calls that began earlier, their numbers and the distances of their sources.
+    pub(super) earlier: Vec<(u64, i64)>,
+    /// The request of the receive that the call has begun, and the rank's own number.
+    pub(super) begun: Option<(i64, i64)>,
+}
+
+impl Wildcards {
+    /// Prepares a call for the statuses that it will have. `values`: those of its parameters.
+    /// `None`: it has nothing to tell.
+    pub(super) fn ask(&self, view: &View, values: &[Value]) -> Option<(Asked, Vec<u64>)> {
+        let signature = view.signature;
+        let own = is_any(signature, values).then(|| view.own_rank());
+        let completes = !self.0.is_empty() && requests(signature).is_some();
+        let status = signature.parameters.iter().position(is_status);
+        if own.is_none() && !(completes && status.is_some()) {
+            return None;
+        }
+        let mut words = view.words.to_vec();
+        let mut memory = Vec::new();
+        if let Some(at) = status.filter(|at| view.words[*at] == 0) {
+            let requests = requests(signature).map_or(1, |at| values[at].numbers().len().max(1));
+            memory = vec![Status::empty(); requests];
+            words[at] = memory.as_mut_ptr().expose_provenance() as u64;
+        }
+        let asked = Asked {
+            _memory: memory,
+            own,
+        };
+        Some((asked, words))
+    }
+
+    /// The sources in the statuses of a call that has returned.
+    ///
+    /// # Safety
+    /// The words are the arguments of the call, with memory for its statuses.
+    pub(super) unsafe fn tell(&mut self, view: &View, asked: &Asked, values: &[Value]) -> Told {
+        let signature = view.signature;
+        let mut told = Told::default();
+        let Some(status) = signature.parameters.iter().position(is_status) else {
+            told.begun = begun(signature, values).zip(asked.own);
+            return told;
+        };
+        let result = |name: &str| values[signature.position(name)?].number();
+        let has_found = signature.position("flag").is_none() || result("flag") == Some(1);
+        let statuses = view.words[status] as usize as *const Status;
+        // SAFETY: the caller's promise: there is a status for each completed request.
+        let source = |at: usize| unsafe { i64::from((*statuses.add(at)).source) };
+        if !has_found {
+            return told;
+        }
+        if let Some(own) = asked.own {
+            told.own = Some(source(0)).filter(|met| *met >= 0).map(|met| met - own);
+            return told;
+        }
+        let Some(at) = requests(signature) else {
+            return told;
+        };
+        let single = values[at].number();
+        let numbers: Vec<i64> = single.iter().chain(values[at].numbers()).copied().collect();
+        let places: Vec<usize> = match (result("indx"), signature.position("array_of_indices")) {
+            (Some(index), _) => usize::try_from(index).into_iter().collect(),
+            (None, Some(indices)) => {
+                let all = values[indices].numbers().iter();
+                all.filter_map(|index| usize::try_from(*index).ok())
+                    .collect()
+            }
+            (None, None) => (0..numbers.len()).collect(),
+        };
+        let is_one = result("indx").is_some();
+        for (place, request) in places.iter().enumerate() {
+            let open = numbers
+                .get(*request)
+                .and_then(|number| self.0.remove(number));
+            let met = source(if is_one { 0 } else { place });
+            if let Some(open) = open.filter(|_| met >= 0) {
+                told.earlier.push((open.call, met - open.own));
+            }
+        }
+        told
+    }
+
+    /// Keeps a receive that has begun with call number `call`.
+    pub(super) fn begin(&mut self, (request, own): (i64, i64), call: u64) {
+        self.0.insert(request, Open { own, call });
+    }
+
+    /// Forgets a request whose number another one has now.
+    pub(super) fn forget(&mut self, request: i64) {
+        self.0.remove(&request);
+    }
+}
+
+fn is_status(parameter: &trace::Parameter) -> bool {
+    parameter.kind == "status" && parameter.access == Access::Out
+}
+
+/// True if a call receives from any source.
+fn is_any(signature: &Signature, values: &[Value]) -> bool {
+    let source = signature.first_of("source").map(|at| &values[at]);
+    // A persistent receive may meet another source each time.
+    source == Some(&Value::Number(MPI_ANY_SOURCE.into())) && !signature.name.contains("_init")
+}
+
+/// The requests that a call may complete.
+fn requests(signature: &Signature) -> Option<usize> {
+    let mut parameters = signature.parameters.iter();
+    parameters.position(|one| one.kind == "request" && one.access == Access::InOut)
+}
+
+/// The number of the request that a call has made.
+fn begun(signature: &Signature, values: &[Value]) -> Option<i64> {
+    values[made(signature)?].number()
+}
+
+/// The parameter for the request that a call makes.
+pub(super) fn made(signature: &Signature) -> Option<usize> {
+    let mut parameters = signature.parameters.iter();
+    parameters.position(|one| one.kind == "request" && one.access == Access::Out)
+}
