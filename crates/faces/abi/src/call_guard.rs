@@ -9,7 +9,6 @@
 use crate::buffer::UserBuffer;
 use crate::call_key::Argument;
 use crate::constants::*;
-use crate::entry::CALLED;
 use crate::error::Error;
 use crate::making;
 use crate::object::Object;
@@ -164,10 +163,13 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
     raise(procedure, object, &error)
 }
 
+/// The call of a procedure whose arguments are words.
+pub type ByWords = unsafe fn(&[u64]) -> c_int;
+
 /// Announces a call that found no rank to the trace, and repeats it. Without a trace, MPI is not
 /// running, which is a fatal error. `uses`: arguments that distinguish the call from other calls of
-/// its procedure. `used`: buffers of the program, each with true if the call writes it. `number`
-/// and `words`: the procedure and its arguments, for a recording.
+/// its procedure. `used`: buffers of the program, each with true if the call writes it. `number`,
+/// `words` and `by_words`: the procedure, its arguments, and its call with others, for a recording.
 ///
 /// # Safety
 /// The words are the arguments of that procedure, as C promises them.
@@ -175,6 +177,7 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
 pub unsafe fn announced(
     number: usize,
     words: &[u64],
+    by_words: ByWords,
     again: impl FnOnce() -> c_int,
     uses: &[Argument],
     used: &[(UserBuffer, bool)],
@@ -185,7 +188,7 @@ pub unsafe fn announced(
     }
     let is_noted = note_use(used);
     // SAFETY: the caller's promise.
-    let code = unsafe { recorded(number, words, again) };
+    let code = unsafe { recorded(number, words, by_words, again) };
     if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
         rank.lock().notes().returned();
     }
@@ -198,12 +201,17 @@ pub unsafe fn announced(
 /// # Safety
 /// As for [`announced`].
 #[inline(always)]
-unsafe fn recorded(number: usize, words: &[u64], again: impl FnOnce() -> c_int) -> c_int {
+unsafe fn recorded(
+    number: usize,
+    words: &[u64],
+    by_words: ByWords,
+    again: impl FnOnce() -> c_int,
+) -> c_int {
     // SAFETY: the caller's promise; other arguments differ by valid memory for statuses.
     unsafe {
         let others = LIBRARY.arguments(number, words);
         let code = match &others {
-            Some(words) => CALLED[number](words),
+            Some(words) => by_words(words),
             None => again(),
         };
         LIBRARY.results(others.as_deref().unwrap_or(words), code);
@@ -234,13 +242,18 @@ fn note_use(used: &[(UserBuffer, bool)]) -> bool {
 /// # Safety
 /// As for [`announced`].
 #[inline(always)]
-pub unsafe fn announced_poll(number: usize, words: &[u64], again: impl FnOnce() -> c_int) -> c_int {
+pub unsafe fn announced_poll(
+    number: usize,
+    words: &[u64],
+    by_words: ByWords,
+    again: impl FnOnce() -> c_int,
+) -> c_int {
     let procedure = RECORDED[number].name;
     if !LIBRARY.enter(procedure, CallKind::Poll, &[]) {
         return not_running(procedure);
     }
     // SAFETY: the caller's promise.
-    let code = unsafe { recorded(number, words, again) };
+    let code = unsafe { recorded(number, words, by_words, again) };
     LIBRARY.leave(CallKind::Poll);
     code
 }

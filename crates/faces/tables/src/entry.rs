@@ -85,7 +85,7 @@ fn write_announced(
          // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
          let again = move || unsafe {{ {body}({arguments}) }};\n    \
          // SAFETY: the words are the arguments.\n    \
-         unsafe {{ call_guard::{guard}({number}, &[{}], again{result}) }}\n}}",
+         unsafe {{ call_guard::{guard}({number}, &[{}], CALLED[{number}], again{result}) }}\n}}",
         words.join(", ")
     )
     .unwrap();

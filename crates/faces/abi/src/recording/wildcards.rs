@@ -31,7 +31,7 @@ pub(super) struct Asked {
     own: Option<i64>,
 }
 
-/// What a call has told about receives from any source.
+/// The sources of receives from any source that a call has reported.
 #[derive(Default)]
 pub(super) struct Told {
     /// The distance of the source that the call itself has met.
