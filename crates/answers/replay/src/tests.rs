@@ -70,18 +70,7 @@ const BYTE: i64 = 0x247;
 #[test]
 fn every_pattern_takes_time_and_the_same_each_time() {
     let _alone = alone();
-    use Pattern::*;
-    for pattern in [
-        Halo3d,
-        Halo2d,
-        Allreduce,
-        Alltoall,
-        Ring,
-        Sweep,
-        Shift,
-        Permutation,
-        Nto1,
-    ] {
+    for (pattern, ..) in Pattern::ALL {
         let first = replayed(recipe(pattern, 6), 2).unwrap();
         assert!(
             first.picos > 3_000_000 && first.other_choices == 0,

@@ -8,7 +8,7 @@
 //! and the lowest number of its class that was free in its rank when the object was made. A buffer
 //! has a number, too, not an address.
 //!
-//! What moves is kept apart from times. Equal calls are one entry of a table, the calls of a rank
+//! Calls are kept apart from times. Equal calls are one entry of a table, the calls of a rank
 //! are loops of loops over them ([`fold`](Folder)), and ranks that do alike share their sequences.
 //! The computing before each call is a stream of nanoseconds beside it.
 //!

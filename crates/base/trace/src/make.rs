@@ -30,6 +30,52 @@ pub enum Pattern {
     Nto1,
 }
 
+impl Pattern {
+    /// All patterns, each with its name and a short description.
+    pub const ALL: [(Pattern, &str, &str); 9] = [
+        (
+            Pattern::Halo3d,
+            "halo3d",
+            "Faces of a periodic grid of three dimensions",
+        ),
+        (
+            Pattern::Halo2d,
+            "halo2d",
+            "Edges of a periodic grid of two dimensions",
+        ),
+        (Pattern::Allreduce, "allreduce", "A sum over all ranks"),
+        (
+            Pattern::Alltoall,
+            "alltoall",
+            "A block from each rank to each",
+        ),
+        (Pattern::Ring, "ring", "To the right, from the left"),
+        (
+            Pattern::Sweep,
+            "sweep",
+            "A wave over a grid of two dimensions",
+        ),
+        (
+            Pattern::Shift,
+            "shift",
+            "To the rank half of all ranks further",
+        ),
+        (
+            Pattern::Permutation,
+            "permutation",
+            "To one other rank, chosen at random",
+        ),
+        (Pattern::Nto1, "nto1", "From all ranks to rank 0"),
+    ];
+
+    /// The name of the pattern.
+    pub fn name(self) -> &'static str {
+        let mut all = Pattern::ALL.iter();
+        all.find(|(pattern, ..)| *pattern == self)
+            .map_or("", |(_, name, _)| name)
+    }
+}
+
 /// A trace to make.
 #[derive(Clone, Debug)]
 pub struct Recipe {

@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use results::arguments::{ANY, whole_number};
 use trace::{Item, Pattern, Recipe, Trace, Value};
 
@@ -56,8 +57,8 @@ enum Action {
 #[derive(Args)]
 struct MakeArguments {
     /// The pattern of each step
-    #[arg(value_enum)]
-    pattern: PatternName,
+    #[arg(value_parser = patterns())]
+    pattern: Pattern,
 
     /// Number of ranks
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = |word: &str| whole_number::<usize>(word, 1..=1 << 20))]
@@ -88,42 +89,14 @@ struct MakeArguments {
     output: PathBuf,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum PatternName {
-    /// Faces of a periodic grid of three dimensions
-    Halo3d,
-    /// Edges of a periodic grid of two dimensions
-    Halo2d,
-    /// A sum over all ranks
-    Allreduce,
-    /// A block from each rank to each
-    Alltoall,
-    /// To the right, from the left
-    Ring,
-    /// A wave over a grid of two dimensions
-    Sweep,
-    /// To the rank half of all ranks further
-    Shift,
-    /// To one other rank, chosen at random
-    Permutation,
-    /// From all ranks to rank 0
-    Nto1,
-}
-
-impl From<PatternName> for Pattern {
-    fn from(name: PatternName) -> Pattern {
-        match name {
-            PatternName::Halo3d => Pattern::Halo3d,
-            PatternName::Halo2d => Pattern::Halo2d,
-            PatternName::Allreduce => Pattern::Allreduce,
-            PatternName::Alltoall => Pattern::Alltoall,
-            PatternName::Ring => Pattern::Ring,
-            PatternName::Sweep => Pattern::Sweep,
-            PatternName::Shift => Pattern::Shift,
-            PatternName::Permutation => Pattern::Permutation,
-            PatternName::Nto1 => Pattern::Nto1,
-        }
-    }
+/// The parser of the name of a pattern.
+fn patterns() -> impl TypedValueParser<Value = Pattern> {
+    let names = Pattern::ALL.map(|(_, name, about)| PossibleValue::new(name).help(about));
+    PossibleValuesParser::new(names).map(|word| {
+        let mut all = Pattern::ALL.into_iter().map(|(pattern, ..)| pattern);
+        let found = all.find(|pattern| pattern.name() == word);
+        found.expect("one of the possible values")
+    })
 }
 
 pub(crate) fn main(arguments: TraceArguments) -> ExitCode {
@@ -176,7 +149,7 @@ fn scale(file: &Path, thousandths: u64, output: &Path) -> Result<(), String> {
 fn make(arguments: &MakeArguments) -> Result<(), String> {
     let output = Output::create("--output", &arguments.output)?;
     let recipe = Recipe {
-        pattern: arguments.pattern.into(),
+        pattern: arguments.pattern,
         ranks: arguments.ranks,
         steps: arguments.steps,
         bytes: arguments.size,
@@ -184,8 +157,7 @@ fn make(arguments: &MakeArguments) -> Result<(), String> {
         sums: arguments.sum,
         seed: arguments.seed,
     };
-    let name = arguments.pattern.to_possible_value();
-    let name = name.as_ref().map_or("", |value| value.get_name());
+    let name = arguments.pattern.name();
     let trace = recipe.make(format!("trace make {name}"));
     output.fill(|to| to.write_all(&trace.write()).map(|()| None))
 }

@@ -48,7 +48,7 @@ impl BodyStores {
         BodyStores { non_temporal_from }
     }
 
-    /// The same kind for a long body. Non-temporal stores are no alternative to string moves.
+    /// The stores of a long body, with string moves or vectors unless they are non-temporal.
     pub(crate) fn long(self, next: Next) -> BodyStores {
         if self.non_temporal_from < THROUGH_CACHE {
             return self;

@@ -57,7 +57,7 @@ struct Arguments {
     values: Vec<Value>,
     /// For each parameter the handles that the call may change.
     handles: Vec<Vec<usize>>,
-    /// What the call is to tell about receives from any source.
+    /// The statuses that name the sources of receives from any source.
     asked: Option<Asked>,
     /// The request of a receive from any source that the call has begun, and the rank's own number
     /// in the communicator.
