@@ -438,7 +438,7 @@ impl AlgorithmTable {
     }
 
     /// The table of a rank whose process has others with these choices.
-    pub(crate) fn sharing(self, shared: Option<SharedChoices>) -> AlgorithmTable {
+    pub fn sharing(self, shared: Option<SharedChoices>) -> AlgorithmTable {
         AlgorithmTable { shared, ..self }
     }
 

@@ -13,7 +13,7 @@ pub(super) async fn flat(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) -
         return Ok(());
     }
     if let Some(ours) = ours {
-        call.copied(ours.copy_to(&all.part(call.me())));
+        call.copy(ours, &all.part(call.me()));
     }
     run(call, choose(call, all), all).await
 }
@@ -104,7 +104,7 @@ async fn bruck(call: &Call<'_>, all: &Blocks) -> Result<()> {
             .map(|step| all.len(call.after(step)))
             .sum()
     };
-    call.copied(all.part(call.me()).copy_to(&room));
+    call.copy(&all.part(call.me()), &room);
     let (mut have, mut end) = (1, all.len(call.me()));
     while have < size {
         let count = have.min(size - have);
@@ -123,7 +123,7 @@ async fn bruck(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let mut at = all.len(call.me());
     for from in (1..size).map(|step| call.after(step)) {
         let len = all.len(from);
-        call.copied(room.slice(at, len).copy_to(&all.part(from)));
+        call.copy(&room.slice(at, len), &all.part(from));
         at += len;
     }
     Ok(())

@@ -38,7 +38,7 @@ pub(super) async fn run(
     let Some(give) = give else {
         return in_place(call, take).await;
     };
-    call.copied(give.part(call.me()).copy_to(&take.part(call.me())));
+    call.copy(&give.part(call.me()), &take.part(call.me()));
     match algorithm {
         Algorithm::Bruck => bruck(call, give, take).await,
         _ => {
@@ -122,7 +122,7 @@ async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
     let (out, into) = (call.bytes(half)?, call.bytes(half)?);
     let place = |step: usize| room.slice(step * each, each);
     for step in 0..size {
-        call.copied(give.part(call.after(step)).copy_to(&place(step)));
+        call.copy(&give.part(call.after(step)), &place(step));
     }
     let mut distance = 1;
     while distance < size {
@@ -132,7 +132,7 @@ async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
                 .enumerate()
         };
         for (at, step) in travel() {
-            call.copied(place(step).copy_to(&out.slice(at * each, each)));
+            call.copy(&place(step), &out.slice(at * each, each));
         }
         let len = travel().count() * each;
         call.exchange(
@@ -143,12 +143,12 @@ async fn bruck(call: &Call<'_>, give: &Blocks, take: &Blocks) -> Result<()> {
         )
         .await?;
         for (at, step) in travel() {
-            call.copied(into.slice(at * each, each).copy_to(&place(step)));
+            call.copy(&into.slice(at * each, each), &place(step));
         }
         distance *= 2;
     }
     for step in 1..size {
-        call.copied(place(step).copy_to(&take.part(call.before(step))));
+        call.copy(&place(step), &take.part(call.before(step)));
     }
     Ok(())
 }
@@ -163,7 +163,7 @@ pub(super) async fn in_place(call: &Call<'_>, all: &Blocks) -> Result<()> {
             continue;
         }
         let copy = call.bytes(part.len())?;
-        call.copied(part.copy_to(&copy));
+        call.copy(&part, &copy);
         call.exchange(partner, copy, partner, part).await?;
     }
     Ok(())

@@ -317,13 +317,13 @@ impl Between<'_> {
         }
         if call.me() == 0 {
             for (place, block) in &places {
-                call.copied(block.copy_to(place));
+                call.copy(block, place);
             }
         }
         bcast::flat(&call, &room, 0).await?;
         if call.me() > 0 {
             for (place, block) in &places {
-                call.copied(place.copy_to(block));
+                call.copy(place, block);
             }
         }
         Ok(())

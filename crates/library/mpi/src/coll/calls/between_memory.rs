@@ -251,7 +251,7 @@ impl Rank {
             }
         }
         let among = Some(begun.groups.context);
-        let agreed = self.block_on(waiting, among, agree_on_buffers(&call, it.buffers()))?;
+        let agreed = self.block_on(waiting, among, agree_on_buffers(self, &call, it.buffers()))?;
         let State { engine, objects } = &mut *self.lock();
         let shared = objects.comms.get_mut(comm)?.shared_between(it.around);
         let mut buffers = agreed.buffers.into_iter();

@@ -37,7 +37,7 @@ impl Blocks {
     /// already.
     pub(super) fn with_own(&self, call: &Call<'_>, own: Option<&Buffer>) -> &Blocks {
         if let Some(own) = own {
-            call.copied(own.copy_to(&self.part(call.me())));
+            call.copy(own, &self.part(call.me()));
         }
         self
     }

@@ -43,7 +43,7 @@ impl Rank {
             }
         }
         let among = Some(call.core.context);
-        let agreed = self.block_on(waiting, among, agree_on_buffers(call, 2))?;
+        let agreed = self.block_on(waiting, among, agree_on_buffers(self, call, 2))?;
         let State { engine, objects } = &mut *self.lock();
         let entry = objects.comms.get_mut(comm)?;
         let mut buffers = agreed.buffers.into_iter();
@@ -76,25 +76,26 @@ impl Drop for Offer<'_> {
 }
 
 /// Makes the members agree on at most `wanted` buffers, and returns those.
-pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<Agreed> {
+pub(super) async fn agree_on_buffers(
+    rank: &Rank,
+    call: &Call<'_>,
+    wanted: usize,
+) -> Result<Agreed> {
     let members = call.worlds();
     let offer = {
-        let Engine { router, lanes, .. } = &mut call.rank.lock().engine;
+        let Engine { router, lanes, .. } = &mut rank.lock().engine;
         lanes.sweep();
         router.offer_buffers(members.iter().copied())
     };
-    let offer = Offer {
-        rank: call.rank,
-        offer,
-    };
+    let offer = Offer { rank, offer };
     let mut agreed = agree(call, offer.offer).await?;
     let (mut direct, mut core_each, mut contests) = (false, false, None);
     if agreed.free != 0 {
         // All members have joined the memory by now.
-        let copies = copies_directly(call.rank, members.iter().copied());
-        let knows = call.rank.lock().engine.messages.knows_kept_costs();
-        let has_core = !call.rank.waiter.is_crowded();
-        let own = [copies, call.rank.learns(), knows, has_core];
+        let copies = copies_directly(rank, members.iter().copied());
+        let knows = rank.lock().engine.messages.knows_kept_costs();
+        let has_core = !rank.waiter.is_crowded();
+        let own = [copies, rank.learns(), knows, has_core];
         let own = own
             .iter()
             .rev()
@@ -104,13 +105,13 @@ pub(super) async fn agree_on_buffers(call: &Call<'_>, wanted: usize) -> Result<A
         (direct, core_each) = (copy, cores);
         contests = learn.then(Contests::default);
         if let (true, Some(contests)) = (know, &mut contests) {
-            let messages = &call.rank.lock().engine.messages;
+            let messages = &rank.lock().engine.messages;
             contests.begin_with(messages.kept_ways(members.len() == 2));
         }
     }
     let mut buffers = Vec::new();
     while agreed.free != 0 && buffers.len() < wanted {
-        let router = &mut call.rank.lock().engine.router;
+        let router = &mut rank.lock().engine.router;
         let mut buffer = router.collective_buffer(agreed, members.iter().copied())?;
         if let Some(buffer) = &mut buffer {
             buffer.core_each = core_each;

@@ -3,8 +3,11 @@
 use datatype::local_work::LocalWork;
 use datatype::{Buffer, Elements, Predefined, Type};
 
+use super::carrier::By;
+#[cfg(feature = "carriers")]
+use super::carrier::Carrier;
 use super::pending::Pending;
-use crate::algorithms::{Algorithm, CACHED_PIECE, Case, Collective, Network};
+use crate::algorithms::{Algorithm, AlgorithmTable, CACHED_PIECE, Case, Collective, Network};
 use crate::comm::{self, COLLECTIVE, Core, PERSISTENT};
 use crate::matching::Key;
 use crate::op::Operation;
@@ -23,7 +26,7 @@ const OTHER_PART: u64 = 3;
 
 /// A collective operation in flight, from the view of this rank.
 pub(super) struct Call<'a> {
-    pub(super) rank: &'a Rank,
+    by: By<'a>,
     pub(super) core: &'a Core,
     /// The context of the operation's messages.
     context: u64,
@@ -44,8 +47,14 @@ impl<'a> Call<'a> {
     /// The operation with the tag `tag`.
     #[inline(always)]
     pub(super) fn new(rank: &'a Rank, core: &'a Core, tag: i32) -> Call<'a> {
+        Call::carried(By::Rank(rank), core, tag)
+    }
+
+    /// The operation with the tag `tag`, whose messages `by` carries.
+    #[inline(always)]
+    pub(super) fn carried(by: By<'a>, core: &'a Core, tag: i32) -> Call<'a> {
         Call {
-            rank,
+            by,
             core,
             context: core.context | COLLECTIVE,
             tag,
@@ -158,7 +167,7 @@ impl<'a> Call<'a> {
 
     /// The distribution over hosts of the communicator's members.
     pub(super) fn shape(&self) -> &'a Shape {
-        self.core.shape(|world| self.rank.host_of(world))
+        self.core.shape(|world| self.by.host_of(world))
     }
 
     /// The facts by which the table chooses the algorithm of this call, if it has `bytes` bytes,
@@ -171,8 +180,46 @@ impl<'a> Call<'a> {
         Case {
             spread,
             network: self.network(),
-            arity: self.rank.algorithms.arity(),
+            arity: self.algorithms().arity(),
             ..Case::usual(bytes, self.size)
+        }
+    }
+
+    /// The table that chooses algorithms.
+    fn algorithms(&self) -> &'a AlgorithmTable {
+        match self.by {
+            By::Rank(rank) => &rank.algorithms,
+            #[cfg(feature = "carriers")]
+            By::Carrier(carrier) => carrier.algorithms(),
+        }
+    }
+
+    /// The network according to this rank's own devices.
+    pub(super) fn own_network(&self) -> Network {
+        match self.by {
+            By::Rank(rank) => rank.own_network(),
+            #[cfg(feature = "carriers")]
+            By::Carrier(carrier) => carrier.network(),
+        }
+    }
+
+    /// The network on which the members have agreed. A carrier's messages have no contents, and all
+    /// its ranks have one network.
+    pub(super) fn agreed(&self, agreed: Network) -> Network {
+        match self.by {
+            By::Rank(_) => agreed,
+            #[cfg(feature = "carriers")]
+            By::Carrier(carrier) => carrier.network(),
+        }
+    }
+
+    /// Lets operations go on that wait for what this one has found.
+    pub(super) fn notify(&self) {
+        match self.by {
+            // Operations that wait are polled when this count changes.
+            By::Rank(rank) => rank.lock().engine.messages.requests.completions += 1,
+            #[cfg(feature = "carriers")]
+            By::Carrier(_) => (),
         }
     }
 
@@ -184,7 +231,7 @@ impl<'a> Call<'a> {
 
     /// The algorithm that the table chooses for this call.
     pub(super) fn choose(&self, collective: Collective, case: Case) -> Algorithm {
-        let choose = || self.rank.algorithms.algorithm(collective, case);
+        let choose = || self.algorithms().algorithm(collective, case);
         if case.is_in_memory() || !self.keeps_choices {
             return choose();
         }
@@ -216,14 +263,22 @@ impl<'a> Call<'a> {
     /// Starts a send. The buffer must not change until the returned message is complete.
     #[inline]
     pub(super) fn send(&self, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
-        self.start_send(&mut self.rank.lock().engine, to, buffer)
+        match self.by {
+            By::Rank(rank) => self.start_send(rank, &mut rank.lock().engine, to, buffer),
+            #[cfg(feature = "carriers")]
+            By::Carrier(carrier) => self.carry_send(carrier, to, &buffer),
+        }
     }
 
     /// Starts a receive of exactly the buffer's length. Messages of one member match in the order
     /// of sending.
     #[inline]
     pub(super) fn receive(&self, from: usize, buffer: Buffer) -> Result<Pending<'a>> {
-        self.start_receive(&mut self.rank.lock().engine, from, buffer)
+        match self.by {
+            By::Rank(rank) => self.start_receive(rank, &mut rank.lock().engine, from, buffer),
+            #[cfg(feature = "carriers")]
+            By::Carrier(carrier) => self.carry_receive(carrier, from, &buffer),
+        }
     }
 
     /// Sends to one member and receives from another.
@@ -235,12 +290,16 @@ impl<'a> Call<'a> {
         from: usize,
         into: Buffer,
     ) -> Result<()> {
-        let (receiving, sending) = {
-            let mut state = self.rank.lock();
-            (
-                self.start_receive(&mut state.engine, from, into)?,
-                self.start_send(&mut state.engine, to, out)?,
-            )
+        let (receiving, sending) = match self.by {
+            By::Rank(rank) => {
+                let mut state = rank.lock();
+                (
+                    self.start_receive(rank, &mut state.engine, from, into)?,
+                    self.start_send(rank, &mut state.engine, to, out)?,
+                )
+            }
+            #[cfg(feature = "carriers")]
+            By::Carrier(_) => (self.receive(from, into)?, self.send(to, out)?),
         };
         receiving.await?;
         sending.await
@@ -276,7 +335,13 @@ impl<'a> Call<'a> {
     }
 
     #[inline(always)]
-    fn start_send(&self, engine: &mut Engine, to: usize, buffer: Buffer) -> Result<Pending<'a>> {
+    fn start_send(
+        &self,
+        rank: &'a Rank,
+        engine: &mut Engine,
+        to: usize,
+        buffer: Buffer,
+    ) -> Result<Pending<'a>> {
         let to = self.member(to);
         let peer = self.world(to)?;
         let Engine {
@@ -285,17 +350,13 @@ impl<'a> Call<'a> {
         let key = self.key(self.core.rank);
         let id = messages.send(router, Mode::Standard, &buffer, peer, key)?;
         let request = (id != messages.requests.done()).then_some(id);
-        Ok(Pending {
-            rank: self.rank,
-            request,
-            expected: None,
-            peer: to,
-        })
+        Ok(Pending::of_rank(rank, request, None, to))
     }
 
     #[inline(always)]
     fn start_receive(
         &self,
+        rank: &'a Rank,
         engine: &mut Engine,
         from: usize,
         buffer: Buffer,
@@ -307,12 +368,31 @@ impl<'a> Call<'a> {
         } = engine;
         let id = messages.receive(buffer, self.key(from))?;
         messages.flush(router)?;
-        Ok(Pending {
-            rank: self.rank,
-            request: Some(id),
-            expected,
-            peer: from,
-        })
+        Ok(Pending::of_rank(rank, Some(id), expected, from))
+    }
+
+    #[cfg(feature = "carriers")]
+    fn carry_send(
+        &self,
+        carrier: &'a dyn Carrier,
+        to: usize,
+        buffer: &Buffer,
+    ) -> Result<Pending<'a>> {
+        let peer = self.world(self.member(to))?;
+        let message = carrier.send(peer, self.key(self.core.rank), buffer.len());
+        Ok(Pending::of_carrier(carrier, message))
+    }
+
+    #[cfg(feature = "carriers")]
+    fn carry_receive(
+        &self,
+        carrier: &'a dyn Carrier,
+        from: usize,
+        buffer: &Buffer,
+    ) -> Result<Pending<'a>> {
+        let from = self.member(from);
+        let message = carrier.receive(self.key(from), buffer.len());
+        Ok(Pending::of_carrier(carrier, message))
     }
 
     #[inline(always)]
@@ -339,13 +419,27 @@ impl<'a> Call<'a> {
 
     /// Temporary memory for `count` elements.
     pub(super) fn elements(&self, count: usize, ty: &Type) -> Result<Elements> {
-        Ok(self.rank.lock().engine.scratch.elements(count, ty)?)
+        match self.by {
+            By::Rank(rank) => Ok(rank.lock().engine.scratch.elements(count, ty)?),
+            #[cfg(feature = "carriers")]
+            By::Carrier(carrier) => carrier.elements(count, ty),
+        }
     }
 
-    /// Counts a copy of `bytes` bytes within this rank's memory.
+    /// Copies bytes within this rank's memory, as many as both buffers have.
     #[inline(always)]
-    pub(super) fn copied(&self, bytes: usize) {
-        self.rank.worked(LocalWork::Copy, bytes, bytes);
+    pub(super) fn copy(&self, from: &Buffer, to: &Buffer) {
+        match self.by {
+            By::Rank(rank) => {
+                let bytes = from.copy_to(to);
+                rank.worked(LocalWork::Copy, bytes, bytes);
+            }
+            #[cfg(feature = "carriers")]
+            By::Carrier(carrier) => {
+                let bytes = from.len().min(to.len());
+                carrier.worked(LocalWork::Copy, bytes, bytes);
+            }
+        }
     }
 
     /// Combines elements: `inout[i] = input[i] op inout[i]`.
@@ -364,7 +458,16 @@ impl<'a> Call<'a> {
         inout: &Elements,
         whole: usize,
     ) -> Result<()> {
-        self.rank.combine(op, input, inout, whole)
+        match self.by {
+            By::Rank(rank) => rank.combine(op, input, inout, whole),
+            #[cfg(feature = "carriers")]
+            By::Carrier(carrier) => {
+                if let Some(work) = op.local_work(inout.ty()) {
+                    carrier.worked(work, inout.bytes().min(input.bytes()), whole);
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Sends `give` to one member, and combines elements from another into `keep`, piece by piece.
@@ -413,7 +516,7 @@ impl<'a> Call<'a> {
                 self.combine_part(op, &theirs, &ours, keep.bytes())?;
             } else {
                 self.combine_part(op, &ours, &theirs, keep.bytes())?;
-                self.copied(theirs.buffer().copy_to(&ours.buffer()));
+                self.copy(&theirs.buffer(), &ours.buffer());
             }
             if let Some(sending) = sending {
                 sending.await?;

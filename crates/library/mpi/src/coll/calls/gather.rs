@@ -71,7 +71,7 @@ pub(super) async fn gather_linear(
                 .map(|from| call.receive(from, all.part(from)))
                 .collect();
             if let Some(ours) = ours {
-                call.copied(ours.copy_to(&all.part(root)));
+                call.copy(ours, &all.part(root));
             }
             for receiving in receives? {
                 receiving.await?;
@@ -101,9 +101,9 @@ async fn gather_at_root(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) ->
                 let room = call.bytes(count * each)?;
                 call.receive(from, room.clone())?.await?;
                 for step in 0..count {
-                    call.copied(
-                        room.slice(step * each, each)
-                            .copy_to(&all.part(call.after(distance + step))),
+                    call.copy(
+                        &room.slice(step * each, each),
+                        &all.part(call.after(distance + step)),
                     );
                 }
             }
@@ -111,7 +111,7 @@ async fn gather_at_root(call: &Call<'_>, ours: Option<&Buffer>, all: &Blocks) ->
         distance *= 2;
     }
     if let Some(ours) = ours {
-        call.copied(ours.copy_to(&all.part(call.me())));
+        call.copy(ours, &all.part(call.me()));
     }
     Ok(())
 }
@@ -124,7 +124,7 @@ async fn gather_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()>
         return call.send(call.before(parent), ours.clone())?.await;
     }
     let room = call.bytes(count * each)?;
-    call.copied(ours.copy_to(&room));
+    call.copy(ours, &room);
     let mut distance = 1;
     while distance < count {
         let below = room.slice(distance * each, distance * each);
@@ -184,7 +184,7 @@ pub(super) async fn scatter_linear(
                 .map(|to| call.send(to, all.part(to)))
                 .collect();
             if let Some(ours) = ours {
-                call.copied(all.part(root).copy_to(ours));
+                call.copy(&all.part(root), ours);
             }
             for sending in sends? {
                 sending.await?;
@@ -210,9 +210,9 @@ async fn scatter_from_root(call: &Call<'_>, all: &Blocks, ours: Option<&Buffer>)
             _ => {
                 let room = call.bytes(count * each)?;
                 for step in 0..count {
-                    call.copied(
-                        all.part(call.after(distance + step))
-                            .copy_to(&room.slice(step * each, each)),
+                    call.copy(
+                        &all.part(call.after(distance + step)),
+                        &room.slice(step * each, each),
                     );
                 }
                 room
@@ -221,7 +221,7 @@ async fn scatter_from_root(call: &Call<'_>, all: &Blocks, ours: Option<&Buffer>)
         call.send(to, block)?.await?;
     }
     if let Some(ours) = ours {
-        call.copied(all.part(call.me()).copy_to(ours));
+        call.copy(&all.part(call.me()), ours);
     }
     Ok(())
 }
@@ -246,6 +246,6 @@ async fn scatter_below(call: &Call<'_>, ours: &Buffer, root: usize) -> Result<()
             .await?;
         }
     }
-    call.copied(room.copy_to(ours));
+    call.copy(&room, ours);
     Ok(())
 }

@@ -100,7 +100,7 @@ pub(super) async fn parts(call: &Call<'_>, work: &Reduction, counts: &Counts) ->
         sending.await?;
     }
     if let (Some(sum), Some(place)) = (sum, place(work, own.count())) {
-        call.copied(sum.buffer().copy_to(&place.buffer()));
+        call.copy(&sum.buffer(), &place.buffer());
     }
     Ok(())
 }
@@ -116,6 +116,6 @@ pub(super) fn place(work: &Reduction, count: usize) -> Option<Elements> {
 
 pub(super) fn copy_of(call: &Call<'_>, elements: &Elements) -> Result<Elements> {
     let copy = call.elements(elements.count(), elements.ty())?;
-    call.copied(elements.buffer().copy_to(&copy.buffer()));
+    call.copy(&elements.buffer(), &copy.buffer());
     Ok(copy)
 }

@@ -43,6 +43,7 @@ mod both;
 mod buffer_agreement;
 mod buffer_round;
 mod call;
+mod carrier;
 mod check;
 mod combining_steps;
 mod direct;
@@ -78,6 +79,8 @@ use datatype::Buffer;
 
 pub use blocks::Blocks;
 use call::Call;
+#[cfg(feature = "carriers")]
+pub use carrier::{Carrier, Key, Member, Operation};
 pub use reduction::{Counts, Reduction};
 use signature::Data::{Each, Nothing, One};
 use signature::{Part, SharedFacts, Signature};
@@ -85,6 +88,7 @@ use signature::{Part, SharedFacts, Signature};
 use crate::Result;
 use crate::algorithms::{Algorithm, Collective};
 use crate::comm::Core;
+use crate::rank::Rank;
 use crate::request::Waiting;
 use crate::topology::Topology;
 
@@ -294,13 +298,14 @@ macro_rules! operations {
             /// largest.
             fn run_blocking(
                 &self,
+                rank: &Rank,
                 waiting: &Waiting,
                 $call: &Call<'_>,
                 $algorithm: Algorithm,
             ) -> Result<()> {
                 let among = Some($call.core.context);
                 match self {
-                    $($kind => $call.rank.block_on(waiting, among, async {
+                    $($kind => rank.block_on(waiting, among, async {
                         match $algorithm {
                             $(Algorithm::$levels => Box::pin($composed).await,)*
                             _ => $flat.await,

@@ -23,7 +23,7 @@ use crate::rank::Rank;
 
 impl Rank {
     /// The properties of the network according to this rank's devices.
-    pub(crate) fn own_network(&self) -> Network {
+    pub fn own_network(&self) -> Network {
         let own = self.lock().engine.router.report().network();
         let Some(paths) = own.device else {
             return Network::MEMORY;
@@ -60,7 +60,7 @@ pub(super) async fn settle(call: &Call<'_>, begins: bool) -> Result<()> {
 async fn find(call: &Call<'_>, begins: bool) -> Result<()> {
     let agreed = &call.core.network.agreed;
     if call.shape().spread().hosts <= 1 {
-        agreed.get_or_init(|| call.rank.own_network());
+        agreed.get_or_init(|| call.own_network());
         return Ok(());
     }
     if !begins {
@@ -72,9 +72,8 @@ async fn find(call: &Call<'_>, begins: bool) -> Result<()> {
         return Ok(());
     }
     let network = agree(&call.on_stage(STAGES - 1)).await?;
-    agreed.get_or_init(|| network);
-    // Operations that wait for the agreement are polled when this count changes.
-    call.rank.lock().engine.messages.requests.completions += 1;
+    agreed.get_or_init(|| call.agreed(network));
+    call.notify();
     Ok(())
 }
 
@@ -83,7 +82,7 @@ const NUMBERS: usize = 2 * PathCosts::COUNT + 1;
 
 /// The worst values of all members.
 async fn agree(call: &Call<'_>) -> Result<Network> {
-    let own = call.rank.own_network();
+    let own = call.own_network();
     let alone = call.shape().beside(call.core.rank).len() == 1;
     let paths = [own.across.words(), own.inside.words()];
     let mine = paths.into_iter().flatten();

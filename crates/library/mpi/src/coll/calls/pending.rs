@@ -4,18 +4,53 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+#[cfg(feature = "carriers")]
+use super::carrier::Carrier;
 use crate::rank::Rank;
 use crate::request::RequestId;
 use crate::{Class, Error, Result};
 
 /// A send or receive in progress. A receive that is dropped before its end is cancelled.
-pub(crate) struct Pending<'a> {
-    pub(super) rank: &'a Rank,
+pub(crate) enum Pending<'a> {
+    /// The message of a rank.
+    Rank(OfRank<'a>),
+    /// The message with this number of a carrier.
+    #[cfg(feature = "carriers")]
+    Carrier(&'a dyn Carrier, u64),
+}
+
+impl<'a> Pending<'a> {
+    /// The message of a rank with this request; `None` if it is complete.
+    #[inline(always)]
+    pub(super) fn of_rank(
+        rank: &'a Rank,
+        request: Option<RequestId>,
+        expected: Option<u64>,
+        peer: usize,
+    ) -> Pending<'a> {
+        Pending::Rank(OfRank {
+            rank,
+            request,
+            expected,
+            peer,
+        })
+    }
+
+    /// The message with this number of a carrier.
+    #[cfg(feature = "carriers")]
+    pub(super) fn of_carrier(carrier: &'a dyn Carrier, message: u64) -> Pending<'a> {
+        Pending::Carrier(carrier, message)
+    }
+}
+
+/// The message of a rank.
+pub(crate) struct OfRank<'a> {
+    rank: &'a Rank,
     /// The request of the message; `None` once it is complete.
-    pub(super) request: Option<RequestId>,
+    request: Option<RequestId>,
     /// The number of bytes that a receive must get; `None` for a send.
-    pub(super) expected: Option<u64>,
-    pub(super) peer: usize,
+    expected: Option<u64>,
+    peer: usize,
 }
 
 impl Future for Pending<'_> {
@@ -23,6 +58,20 @@ impl Future for Pending<'_> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        match &mut *self {
+            Pending::Rank(message) => message.poll(),
+            #[cfg(feature = "carriers")]
+            Pending::Carrier(carrier, message) => match carrier.is_done(*message) {
+                true => Poll::Ready(Ok(())),
+                false => Poll::Pending,
+            },
+        }
+    }
+}
+
+impl OfRank<'_> {
+    #[inline(always)]
+    fn poll(&mut self) -> Poll<Result<()>> {
         let Some(id) = self.request else {
             return Poll::Ready(Ok(()));
         };
@@ -40,7 +89,7 @@ impl Future for Pending<'_> {
     }
 }
 
-impl Pending<'_> {
+impl OfRank<'_> {
     #[cold]
     fn mismatch(&self, status: crate::Status) -> Error {
         let sent = match status.error {
@@ -72,7 +121,7 @@ fn mismatch(member: usize, sent: &str, expected: u64) -> Error {
     Error::new(Class::TRUNCATE, detail)
 }
 
-impl Drop for Pending<'_> {
+impl Drop for OfRank<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.request {
             self.abandon(id);
@@ -80,7 +129,7 @@ impl Drop for Pending<'_> {
     }
 }
 
-impl Pending<'_> {
+impl OfRank<'_> {
     /// Gives up the request of an operation that failed: nobody will wait for it.
     #[cold]
     fn abandon(&self, id: RequestId) {

@@ -107,11 +107,11 @@ impl PersistentCollective for Collective {
             let call = Call::persistent(&owner, plan.core.joint(), plan.tag);
             match lane {
                 Some((ticket, shared, direct)) => {
-                    by_lane(&call, ticket, &shared, direct, &plan.work).await
+                    by_lane(&owner, &call, ticket, &shared, direct, &plan.work).await
                 }
                 None => {
                     if plan.trials.load(Relaxed) > 0 {
-                        plan.settle(&call).await?;
+                        plan.settle(&owner, &call).await?;
                     }
                     network::settle(&call, false).await?;
                     match plan.core.is_inter() {
@@ -126,9 +126,9 @@ impl PersistentCollective for Collective {
 
 impl Plan {
     /// Tries to agree on a buffer for later instances.
-    async fn settle(&self, call: &Call<'_>) -> Result<()> {
-        let agreed = agree_on_buffers(call, 1).await?;
-        let planned = planned(call.rank, &self.core, &self.work, agreed.direct);
+    async fn settle(&self, rank: &Rank, call: &Call<'_>) -> Result<()> {
+        let agreed = agree_on_buffers(rank, call, 1).await?;
+        let planned = planned(rank, &self.core, &self.work, agreed.direct);
         let Some((shared, algorithm)) = planned else {
             self.trials.store(0, Relaxed);
             return Ok(());
@@ -138,7 +138,7 @@ impl Plan {
             return Ok(());
         };
         self.trials.store(0, Relaxed);
-        let lane = call.rank.lock().engine.lanes.add(buffer, agreed.direct);
+        let lane = rank.lock().engine.lanes.add(buffer, agreed.direct);
         let round = match algorithm {
             Algorithm::Shared => as_round(lane.clone(), &self.core, &shared, &self.work),
             _ => None,

@@ -69,7 +69,7 @@ async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -
     };
     // The contribution must not change, even in place: only the result's part may be written.
     let sum = call.elements(ours.count(), ours.ty())?;
-    call.copied(ours.buffer().copy_to(&sum.buffer()));
+    call.copy(&ours.buffer(), &sum.buffer());
     let halves = Halves::of(call);
     let place = place(work, counts.of(call.me())).unwrap_or_else(|| sum.part(0, 0));
     if !halves.fold(call, &sum, &work.op).await? {
@@ -107,10 +107,9 @@ async fn recursive_halving(call: &Call<'_>, work: &Reduction, counts: &Counts) -
         )?
         .await?;
     }
-    call.copied(
-        part(&sum, counts.elements(call.me()..call.me() + 1))
-            .buffer()
-            .copy_to(&place.buffer()),
+    call.copy(
+        &part(&sum, counts.elements(call.me()..call.me() + 1)).buffer(),
+        &place.buffer(),
     );
     Ok(())
 }
@@ -129,7 +128,7 @@ async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Resu
             .await?;
     }
     if let Some(place) = place(work, counts.of(call.me())) {
-        call.copied(of(call.me()).buffer().copy_to(&place.buffer()));
+        call.copy(&of(call.me()).buffer(), &place.buffer());
     }
     Ok(())
 }
@@ -148,7 +147,7 @@ async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<
         call.elements(place.count(), place.ty())?
     };
     if !sum.is(&of(call.me())) {
-        call.copied(of(call.me()).buffer().copy_to(&sum.buffer()));
+        call.copy(&of(call.me()).buffer(), &sum.buffer());
     }
     for step in 1..call.size() {
         let (to, from) = (call.after(step), call.before(step));
@@ -156,7 +155,7 @@ async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<
             .await?;
     }
     if !sum.is(&place) {
-        call.copied(sum.buffer().copy_to(&place.buffer()));
+        call.copy(&sum.buffer(), &place.buffer());
     }
     Ok(())
 }

@@ -122,7 +122,7 @@ impl<'a> Part<'a> {
             } else if let Some(result) = result {
                 let place = result.part(number * self.each, self.each);
                 if !place.is(&sum) {
-                    self.call.copied(sum.buffer().copy_to(&place.buffer()));
+                    self.call.copy(&sum.buffer(), &place.buffer());
                 }
             }
         }

@@ -49,7 +49,7 @@ impl Reduction {
             (None, None) => call.elements(0, &datatype::Predefined::BYTE.into())?,
         };
         if let Some(send) = &self.send {
-            call.copied(send.buffer().copy_to(&into.buffer()));
+            call.copy(&send.buffer(), &into.buffer());
         }
         Ok(into)
     }
@@ -59,7 +59,7 @@ impl Reduction {
         if let Some(receive) = &self.receive
             && !receive.is(result)
         {
-            call.copied(result.buffer().copy_to(&receive.buffer()));
+            call.copy(&result.buffer(), &receive.buffer());
         }
     }
 }

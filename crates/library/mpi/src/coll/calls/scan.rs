@@ -35,7 +35,7 @@ pub(super) async fn run(
 
 pub(super) fn copy(call: &Call<'_>, of: &Elements) -> Result<Elements> {
     let copy = call.elements(of.count(), of.ty())?;
-    call.copied(of.buffer().copy_to(&copy.buffer()));
+    call.copy(&of.buffer(), &copy.buffer());
     Ok(copy)
 }
 
@@ -53,7 +53,7 @@ async fn recursive_doubling(
     // True once `receive` has a sum of earlier ranks.
     let mut begun = !exclusive;
     if begun && !receive.is(ours) {
-        call.copied(ours.buffer().copy_to(&receive.buffer()));
+        call.copy(&ours.buffer(), &receive.buffer());
     }
     let mut distance = 1;
     while distance < call.size() {
@@ -65,7 +65,7 @@ async fn recursive_doubling(
                 if begun {
                     call.combine(&work.op, &theirs, receive)?;
                 } else {
-                    call.copied(theirs.buffer().copy_to(&receive.buffer()));
+                    call.copy(&theirs.buffer(), &receive.buffer());
                     begun = true;
                 }
                 call.combine(&work.op, &theirs, &block)?;
@@ -90,7 +90,7 @@ async fn chain(
     let (first, last) = (call.me() == 0, call.me() + 1 == call.size());
     if !exclusive {
         if !receive.is(ours) {
-            call.copied(ours.buffer().copy_to(&receive.buffer()));
+            call.copy(&ours.buffer(), &receive.buffer());
         }
         if !first {
             let before = call.elements(ours.count(), ours.ty())?;

@@ -117,7 +117,7 @@ impl Rank {
                 drop(state);
                 let call = Call::new(self, &core, 0);
                 let among = Some(core.context);
-                let turn = by_lane(&call, ticket, &facts, direct, work);
+                let turn = by_lane(self, &call, ticket, &facts, direct, work);
                 return self.block_on(waiting, among, turn);
             }
             RunBy::Agreement => {
@@ -149,7 +149,7 @@ impl Rank {
             self.block_on(waiting, among, network::settle(&call, begins))?;
         }
         match work.algorithm(&call) {
-            Some(algorithm) => work.run_blocking(waiting, &call, algorithm),
+            Some(algorithm) => work.run_blocking(self, waiting, &call, algorithm),
             None => Ok(()),
         }
     }
@@ -279,7 +279,7 @@ impl Rank {
             drop(state);
             return self.spawn(Some(core.context), async move {
                 let call = Call::new(&rank, &core, 0);
-                by_lane(&call, ticket, &facts, direct, &work).await
+                by_lane(&rank, &call, ticket, &facts, direct, &work).await
             });
         }
         let (tag, begins) = (entry.collective_tag(), core.network.begin());
@@ -339,13 +339,14 @@ fn turn(
 /// Runs an operation when its turn in a lane comes. The members publish remote keys of their memory
 /// if `direct`, otherwise their vectors.
 pub(super) async fn by_lane(
+    rank: &Rank,
     call: &Call<'_>,
     ticket: Ticket,
     facts: &SharedFacts,
     direct: bool,
     work: &Work,
 ) -> Result<()> {
-    let turn = LaneTurn::new(call.rank, ticket, facts.noted(direct));
+    let turn = LaneTurn::new(rank, ticket, facts.noted(direct));
     let Some(signature) = work.signature() else {
         return Ok(());
     };

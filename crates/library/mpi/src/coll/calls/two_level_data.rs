@@ -123,7 +123,7 @@ impl Packed {
     /// Copies the blocks of all members but `except` to their positions in `all`.
     fn unpack(&self, call: &Call<'_>, all: &Blocks, except: Option<usize>) {
         for member in (0..self.places.len()).filter(|&member| Some(member) != except) {
-            call.copied(self.block(member).copy_to(&all.part(member)));
+            call.copy(&self.block(member), &all.part(member));
         }
     }
 }
@@ -188,7 +188,7 @@ pub(super) async fn scatter(
     {
         let packed = Packed::new(call, &levels, all, None)?;
         for member in 0..call.size() {
-            call.copied(all.part(member).copy_to(&packed.block(member)));
+            call.copy(&all.part(member), &packed.block(member));
         }
         let of_hosts = packed.of_hosts(&levels);
         let here = Blocks::even(of_hosts.part(levels.host), inside.size());
@@ -248,10 +248,7 @@ pub(super) async fn allgather_parts(call: &Call<'_>, all: &Blocks) -> Result<()>
     let room = call.bytes(all.total())?;
     let columns = Blocks::even(room, parts);
     let own = Blocks::even(columns.part(inside.me()), hosts.len());
-    call.copied(
-        all.part(call.me())
-            .copy_to(&own.part(shape.host_of(call.me()))),
-    );
+    call.copy(&all.part(call.me()), &own.part(shape.host_of(call.me())));
     if let Some(column) = Column::of(call, parts) {
         allgather::flat(&column.across(call), None, &own).await?;
     }
@@ -260,7 +257,7 @@ pub(super) async fn allgather_parts(call: &Call<'_>, all: &Blocks) -> Result<()>
         for (place, &member) in host.iter().enumerate() {
             if member as usize != call.me() {
                 let block = columns.part(place).slice(number * each, each);
-                call.copied(block.copy_to(&all.part(member as usize)));
+                call.copy(&block, &all.part(member as usize));
             }
         }
     }
@@ -307,7 +304,7 @@ pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Bloc
                 .part(sender)
                 .slice(receiver as usize * each, each);
             let number = sender * members.len() + place;
-            call.copied(block.copy_to(&leaving.part(host).slice(number * each, each)));
+            call.copy(&block, &leaving.part(host).slice(number * each, each));
         }
     }
     alltoall::flat(&across, &leaving, &arriving).await?;
@@ -319,12 +316,11 @@ pub(super) async fn alltoall(call: &Call<'_>, give: Option<&Blocks>, take: &Bloc
             let block = arriving
                 .part(host)
                 .slice((place * here + receiver) * each, each);
-            call.copied(
-                block.copy_to(
-                    &for_members
-                        .part(receiver)
-                        .slice(sender as usize * each, each),
-                ),
+            call.copy(
+                &block,
+                &for_members
+                    .part(receiver)
+                    .slice(sender as usize * each, each),
             );
         }
     }

@@ -274,7 +274,7 @@ pub(super) async fn scan(call: &Call<'_>, work: &Reduction, exclusive: bool) -> 
     }
     bcast::flat(&inside, &before.buffer(), levels.leader()).await?;
     if exclusive && inside.me() == 0 {
-        call.copied(before.buffer().copy_to(&result.buffer()));
+        call.copy(&before.buffer(), &result.buffer());
         return Ok(());
     }
     call.combine(&work.op, &before, result)

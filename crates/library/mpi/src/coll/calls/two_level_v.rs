@@ -148,7 +148,7 @@ async fn take_all(
         }
     }
     if let Some(ours) = ours {
-        call.copied(ours.copy_to(&all.part(me)));
+        call.copy(ours, &all.part(me));
     }
     for (members, bundle, receiving) in bundles {
         receiving.await?;
@@ -158,7 +158,7 @@ async fn take_all(
                 return Err(wrong_length(member, sent, part.len()));
             }
             if let Some(block) = bundle.block(place) {
-                call.copied(block.copy_to(&part));
+                call.copy(&block, &part);
             }
         }
     }
@@ -218,7 +218,7 @@ async fn collect(call: &Call<'_>, inside: &Call<'_>, ours: &Buffer) -> Result<Bu
         .map(|(place, block)| inside.receive(place, block))
         .collect();
     if let Some(own) = bundle.block(inside.me()) {
-        call.copied(ours.copy_to(&own));
+        call.copy(ours, &own);
     }
     for receiving in blocks? {
         receiving.await?;
@@ -267,7 +267,7 @@ async fn give_all(
             for ((place, member), bytes) in members.clone().enumerate().zip(lengths) {
                 set_length(&announced.slice(place * LENGTH, LENGTH), bytes);
                 if let Some(block) = filled.block(place) {
-                    call.copied(all.part(member).copy_to(&block));
+                    call.copy(&all.part(member), &block);
                 }
             }
             sending.push(across.send(host, announced)?);
@@ -282,7 +282,7 @@ async fn give_all(
         }
     }
     if let Some(ours) = ours {
-        call.copied(all.part(me).copy_to(ours));
+        call.copy(&all.part(me), ours);
     }
     for one in sending {
         one.await?;
@@ -330,7 +330,7 @@ async fn take_own(call: &Call<'_>, levels: &Levels<'_>, ours: &Buffer, root: usi
     match own_way {
         Some(receiving) => receiving.await,
         None => {
-            call.copied(record.slice(LENGTH, usize::MAX).copy_to(ours));
+            call.copy(&record.slice(LENGTH, usize::MAX), ours);
             Ok(())
         }
     }

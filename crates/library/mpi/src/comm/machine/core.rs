@@ -29,7 +29,7 @@ pub struct Core {
     /// The members of both groups of an intercommunicator, as a communicator of one group.
     joint: Option<Arc<Core>>,
     /// The members by host, once a collective operation has needed them.
-    shape: OnceLock<Shape>,
+    shape: OnceLock<Arc<Shape>>,
     /// The network between the members.
     pub(crate) network: Arc<AgreedNetwork>,
     /// A cache of the algorithms that costs have chosen recently.
@@ -186,7 +186,14 @@ impl Core {
     /// The members by host; `host_of` returns the host of a world rank.
     pub(crate) fn shape(&self, host_of: impl Fn(usize) -> u32) -> &Shape {
         self.shape
-            .get_or_init(|| Shape::of(self.members.iter().map(&host_of)))
+            .get_or_init(|| Arc::new(Shape::of(self.members.iter().map(&host_of))))
+    }
+
+    /// This core with this shape, which another member has computed.
+    #[cfg(feature = "carriers")]
+    pub fn shaped(self, shape: Arc<Shape>) -> Core {
+        let _ = self.shape.set(shape);
+        self
     }
 
     /// The number of members of this rank's group.

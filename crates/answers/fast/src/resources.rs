@@ -1,0 +1,335 @@
+//! The resources of a machine that messages occupy: for each rail of each host the engine, the bus
+//! to and from the HCA, the link out and in; and the links between switches. Each serves one
+//! message at a time, in the order in which messages reach it.
+//!
+//! A message goes through its resources one after the other, and its first byte does not wait for
+//! its last: a resource that is busy moves the whole rest of its path. What a message waits is added
+//! to the time of its line. A message of one packet does not wait for all of a long one, because an
+//! HCA reads the packets of different peers in turns: it waits for what an HCA holds at most.
+
+use fabric::packet::{PLAIN, RETH, packets};
+use fabric::{Bytes, Costs, GbPerSec, Network, System};
+
+/// A resource that serves one message at a time: the time from which on it is free.
+type Free = u64;
+
+/// The bytes of packets that an HCA holds, which a message of one packet waits for at most.
+const HELD: u64 = 32 << 10;
+
+/// The shortest piece of a long message, in bytes. Long messages to different peers are sent piece
+/// by piece in turns, as an HCA sends their packets.
+const PIECE: u64 = 16 << 10;
+/// The most pieces of a message.
+const MOST_PIECES: u64 = 16;
+
+/// The resources of one rail of a host.
+#[derive(Clone, Copy, Default)]
+struct Port {
+    chip: Free,
+    down: Free,
+    up: Free,
+    out: Free,
+    into: Free,
+}
+
+/// The times for which a message occupies the resources of a rail, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Busy {
+    chip: u64,
+    down: u64,
+    link: u64,
+    up: u64,
+    /// On the links between switches.
+    inner: u64,
+    /// The longest wait for one link or bus.
+    most: u64,
+}
+
+/// A rail of the system.
+struct Rail {
+    costs: Costs,
+    half_duplex: bool,
+    /// The first rail on the same card, whose engine and bus it uses.
+    card: usize,
+    network: Option<Network>,
+    inner: Vec<Free>,
+    inner_rate: GbPerSec,
+    /// The latency of cable and switches for each number of switches.
+    hop: u64,
+    /// The times of messages by length, of the last length.
+    last: (u64, Busy),
+}
+
+/// The resources of all hosts.
+pub(crate) struct Resources {
+    rails: Vec<Rail>,
+    ports: Vec<Port>,
+    system: System,
+    /// The shortest transfer that is cut into shares of all rails, in bytes.
+    striped: u64,
+}
+
+/// A message between two hosts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    pub from: u32,
+    pub to: u32,
+    pub bytes: u64,
+}
+
+/// What a piece of a message has reserved at its sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Left {
+    /// The time that it has waited so far.
+    pub waited: u64,
+    /// The time at which its first byte reaches the last link.
+    pub reaches: u64,
+    /// The time at which the next piece may follow it.
+    pub next: u64,
+    /// The time from its first byte to the next piece where nothing waits.
+    pub time: u64,
+    /// The rail; `u32::MAX`: shares of all rails.
+    rail: u32,
+}
+
+/// Shares of all rails.
+const ALL: u32 = u32::MAX;
+
+impl Resources {
+    pub(crate) fn new(system: &System, striped: u64) -> Resources {
+        let count = system.rails.count();
+        let rails = (0..count).map(|number| {
+            let costs = Costs::of(system, number);
+            let rail = *costs.rail();
+            let network = system.network(&rail);
+            let network = network.filter(|network| network.has_inner_links());
+            let links = network.map_or(0, |network| network.links() as usize);
+            Rail {
+                half_duplex: costs.half_duplex(),
+                card: first_on(system, number) as usize,
+                network,
+                inner: vec![0; links],
+                inner_rate: rail.switch.link.data() * rail.switch.width,
+                hop: rail.flight(1).saturating_sub(rail.flight(0)).picos(),
+                last: (u64::MAX, Busy::default()),
+                costs,
+            }
+        });
+        Resources {
+            rails: rails.collect(),
+            ports: vec![Port::default(); system.nodes as usize * count as usize],
+            system: *system,
+            striped,
+        }
+    }
+
+    /// The time for which a message occupies the engine of its connection.
+    pub(crate) fn engine(&self) -> u64 {
+        self.rails[0].costs.engine().picos()
+    }
+
+    /// The time by which a message between two hosts flies longer than one between hosts 0 and 1.
+    pub(crate) fn farther(&self, from: u32, to: u32) -> i64 {
+        let rail = &self.rails[0];
+        let own = rail.costs.rail();
+        let hops = |from, to| i64::from(self.system.hops_on(own, from, to));
+        (hops(from, to) - hops(0, 1)) * rail.hop as i64
+    }
+
+    /// The bytes of the next piece of a message of `bytes` bytes.
+    pub(crate) fn piece(bytes: u64) -> u64 {
+        PIECE.max(bytes.div_ceil(MOST_PIECES))
+    }
+
+    /// Reserves the resources of the sending host for a piece whose first byte is there at `at`.
+    pub(crate) fn leave(&mut self, path: Path, at: u64) -> Left {
+        if path.bytes >= self.striped && self.rails.len() > 1 {
+            let share = path.bytes.div_ceil(self.rails.len() as u64);
+            let shares = (0..self.rails.len()).map(|rail| {
+                let path = Path {
+                    bytes: share,
+                    ..path
+                };
+                self.leave_by(path, rail, at)
+            });
+            let last = shares.max_by_key(|left| left.reaches).unwrap_or_default();
+            return Left { rail: ALL, ..last };
+        }
+        let first = path.from as usize * self.rails.len();
+        let rails = 0..self.rails.len();
+        let rail = rails.min_by_key(|rail| self.ports[first + rail].out.max(at));
+        self.leave_by(path, rail.unwrap_or(0), at)
+    }
+
+    fn leave_by(&mut self, path: Path, rail: usize, at: u64) -> Left {
+        let busy = self.rails[rail].busy(path.bytes);
+        let (half_duplex, card) = (self.rails[rail].half_duplex, self.rails[rail].card);
+        let first = path.from as usize * self.rails.len();
+        let slot = &mut self.ports[first + card];
+        let mut now = take(&mut slot.chip, at, busy.chip);
+        let bus = match half_duplex {
+            true => &mut slot.up,
+            false => &mut slot.down,
+        };
+        now = busy.take(bus, now, busy.down);
+        now = busy.take(&mut self.ports[first + rail].out, now, busy.link);
+        let next = now + busy.link;
+        now += self.rails[rail].cross(path, now, busy);
+        let own = self.rails[rail].costs.rail();
+        let hops = self.system.hops_on(own, path.from, path.to);
+        Left {
+            waited: now - at,
+            next,
+            time: busy.link,
+            reaches: now + own.flight(hops).picos(),
+            rail: rail as u32,
+        }
+    }
+
+    /// Reserves the resources of the receiving host; returns the time that the message waits there.
+    pub(crate) fn arrive(&mut self, path: Path, left: Left) -> u64 {
+        if left.rail != ALL {
+            return self.arrive_by(path, left.rail as usize, left.reaches);
+        }
+        let share = path.bytes.div_ceil(self.rails.len() as u64);
+        let path = Path {
+            bytes: share,
+            ..path
+        };
+        let waits = (0..self.rails.len()).map(|rail| self.arrive_by(path, rail, left.reaches));
+        waits.max().unwrap_or(0)
+    }
+
+    fn arrive_by(&mut self, path: Path, rail: usize, at: u64) -> u64 {
+        let (busy, card) = (self.rails[rail].busy(path.bytes), self.rails[rail].card);
+        let first = path.to as usize * self.rails.len();
+        let now = busy.take(&mut self.ports[first + rail].into, at, busy.link);
+        busy.take(&mut self.ports[first + card].up, now, busy.up) - at
+    }
+}
+
+/// The first rail on the card of a rail.
+fn first_on(system: &System, rail: u32) -> u32 {
+    let card = |number: u32| system.rail(number).card;
+    let first = (0..rail).find(|other| card(*other) == card(rail));
+    first.unwrap_or(rail)
+}
+
+impl Busy {
+    /// Reserves a link or a bus for `time` from `at` on; returns the start.
+    fn take(&self, free: &mut Free, at: u64, time: u64) -> u64 {
+        take(free, at, time).min(at.saturating_add(self.most))
+    }
+}
+
+/// Reserves a resource for `busy` from `at` on; returns the start of the reservation.
+fn take(free: &mut Free, at: u64, busy: u64) -> u64 {
+    let start = at.max(*free);
+    *free = start + busy;
+    start
+}
+
+impl Rail {
+    /// The times for which a message of `bytes` bytes occupies the resources.
+    fn busy(&mut self, bytes: u64) -> Busy {
+        if self.last.0 == bytes {
+            return self.last.1;
+        }
+        let (costs, payload) = (&self.costs, Bytes(bytes));
+        let wire = |piece: Bytes| costs.wire(piece.0.next_multiple_of(4) + PLAIN);
+        let count = packets(payload, costs.mtu()).max(1);
+        let first = costs.wire(PLAIN + RETH).saturating_sub(costs.wire(PLAIN));
+        let on_link = match bytes {
+            0 => costs.wire(PLAIN + RETH),
+            _ => costs.pieces(payload, wire) + first,
+        };
+        let headers = count * PLAIN + RETH;
+        let busy = Busy {
+            chip: costs.chip().picos(),
+            down: match costs.fits_inline(payload) {
+                true => 0,
+                false => costs.pieces(payload, |piece| costs.read(piece)).picos(),
+            },
+            link: on_link.picos(),
+            up: costs.pieces(payload, |piece| costs.write(piece)).picos(),
+            inner: self.inner_rate.time(bytes + headers).picos(),
+            most: match count {
+                1 => costs.wire(HELD).picos(),
+                _ => u64::MAX,
+            },
+        };
+        self.last = (bytes, busy);
+        busy
+    }
+
+    /// Reserves the links between the switches of the path; returns the time that the message waits
+    /// for them.
+    fn cross(&mut self, path: Path, at: u64, busy: Busy) -> u64 {
+        let Some(network) = self.network else {
+            return 0;
+        };
+        let (mut waited, mut passed) = (0, 0);
+        let (hop, links) = (self.hop, &mut self.inner);
+        network.inner_links(path.from, path.to, |link| {
+            passed += hop;
+            let first = at + passed + waited;
+            waited += busy.take(&mut links[link as usize], first, busy.inner) - first;
+        });
+        waited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::catalogue::Catalogue;
+
+    fn resources(machine: &str) -> Resources {
+        let system = Catalogue::builtin().system(machine).unwrap();
+        Resources::new(&system.with_nodes(4).unwrap(), 16 << 10)
+    }
+
+    #[test]
+    fn a_message_alone_waits_for_nothing() {
+        let mut all = resources("edr");
+        let path = Path {
+            from: 0,
+            to: 1,
+            bytes: 1 << 20,
+        };
+        let left = all.leave(path, 5_000);
+        assert_eq!((left.waited, all.arrive(path, left)), (0, 0));
+    }
+
+    #[test]
+    fn two_messages_to_one_host_share_its_link() {
+        let mut all = resources("edr");
+        let path = |from| Path {
+            from,
+            to: 0,
+            bytes: 1 << 20,
+        };
+        let (one, two) = (all.leave(path(1), 0), all.leave(path(2), 0));
+        assert_eq!((one.waited, two.waited), (0, 0));
+        let waits = [all.arrive(path(1), one), all.arrive(path(2), two)];
+        assert_eq!(waits[0], 0);
+        let link = all.rails[0].busy(1 << 20).link;
+        assert!(
+            waits[1] > link * 9 / 10 && waits[1] < link * 11 / 10,
+            "{waits:?} {link}"
+        );
+    }
+
+    #[test]
+    fn long_messages_use_all_rails() {
+        let mut all = resources("2xqdr");
+        let path = Path {
+            from: 0,
+            to: 1,
+            bytes: 1 << 20,
+        };
+        all.leave(path, 0);
+        assert_eq!(all.leave(path, 0).rail, ALL);
+        assert!(all.ports[0].out > 0 && all.ports[1].out > 0);
+    }
+}
