@@ -9,7 +9,7 @@
 //! first, and its sender could know, the message moves at once.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use mpi::coll::Key;
 
@@ -124,7 +124,7 @@ struct Rank {
     /// Messages and announcements that no receive has taken.
     unexpected: VecDeque<u32>,
     /// The ranks with which connections exist or are being made.
-    peers: HashMap<u32, Connection>,
+    peers: BTreeMap<u32, Connection>,
     /// The number of connected ranks that have ended.
     ended: usize,
 }
@@ -172,7 +172,7 @@ impl Engine {
             polled: 0,
             posted: Vec::new(),
             unexpected: VecDeque::new(),
-            peers: HashMap::new(),
+            peers: BTreeMap::new(),
             ended: 0,
         };
         let ranks = hosts.iter().map(|_| rank()).collect();
@@ -205,9 +205,14 @@ impl Engine {
         self.ranks[rank as usize].clock += time;
     }
 
+    /// True if two ranks are on one host.
+    fn are_beside(&self, one: u32, other: u32) -> bool {
+        self.hosts[one as usize] == self.hosts[other as usize]
+    }
+
     /// The lines between two ranks.
     fn lines(&self, one: u32, other: u32) -> &Lines {
-        match self.hosts[one as usize] == self.hosts[other as usize] {
+        match self.are_beside(one, other) {
             true => &self.lines.inside,
             false => &self.lines.across,
         }
@@ -481,6 +486,15 @@ impl Engine {
         let moving = line.taken.saturating_sub(announcement);
         self.messages[message].receive = receive;
         let release = line.released.saturating_sub(line.taken);
+        if self.are_beside(from, rank) {
+            // The receiver's processor copies the body.
+            self.spend(rank, moving);
+            self.operations[receive] = true;
+            let send = self.messages[message].send;
+            self.messages.remove(message);
+            let done = self.clock(rank);
+            return self.tell(from, done + release, News::Sent(send));
+        }
         let from_now = self.clock(rank);
         self.move_body(message, from_now, moving, release);
     }
@@ -500,7 +514,7 @@ impl Engine {
         let Message {
             from, to, visible, ..
         } = self.messages[message];
-        if self.hosts[from as usize] == self.hosts[to as usize] {
+        if self.are_beside(from, to) {
             return self.lands(message, visible);
         }
         let begins = self.engine_of(from, to, at);
@@ -626,7 +640,10 @@ impl Engine {
             return self.launch(message, begun + line.sent);
         }
         self.spend(from, line.started);
-        if !waits && let Some(receive) = self.known_receive(from, to, &key, begun) {
+        if !waits
+            && !self.are_beside(from, to)
+            && let Some(receive) = self.known_receive(from, to, &key, begun)
+        {
             self.messages[message].receive = receive;
             let release = line.sent.saturating_sub(line.received);
             return self.move_body(message, begun, line.received, release);

@@ -21,6 +21,8 @@ mod player;
 mod program;
 mod resources;
 mod slab;
+#[cfg(test)]
+mod tests;
 mod world;
 
 use std::future::Future;

@@ -1,6 +1,6 @@
 //! The calls of one rank, as a future that the schedule continues.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,10 +113,12 @@ struct Communicator {
 /// A rank that makes its calls.
 pub(crate) struct Player {
     own: Arc<Own>,
-    comms: HashMap<Handle, Communicator>,
-    types: HashMap<Handle, u64>,
-    ops: HashMap<Handle, bool>,
-    requests: HashMap<Handle, Request>,
+    comms: BTreeMap<Handle, Communicator>,
+    types: BTreeMap<Handle, u64>,
+    ops: BTreeMap<Handle, bool>,
+    requests: BTreeMap<Handle, Request>,
+    /// The number of collective operations in progress.
+    tasks: usize,
 }
 
 /// Makes all calls of a rank.
@@ -157,9 +159,10 @@ impl Player {
         };
         Player {
             comms: [(WORLD, communicator(all)), (SELF, communicator(alone))].into(),
-            types: HashMap::new(),
-            ops: HashMap::new(),
-            requests: HashMap::new(),
+            types: BTreeMap::new(),
+            ops: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            tasks: 0,
             own,
         }
     }
@@ -351,11 +354,15 @@ impl Player {
 
     /// Continues the collective operations in progress.
     fn progress(&mut self, context: &mut Context<'_>) -> Result<()> {
+        if self.tasks == 0 {
+            return Ok(());
+        }
         for request in self.requests.values_mut() {
             if let Request::Task(task) = request
                 && let Poll::Ready(done) = task.as_mut().poll(context)
             {
                 *request = Request::Done;
+                self.tasks -= 1;
                 done.map_err(|why| why.to_string())?;
             }
         }
@@ -409,6 +416,7 @@ impl Player {
         let task = Box::pin(async move { operation.run(&*own, &work).await });
         match request {
             Some(request) => {
+                self.tasks += 1;
                 self.requests.insert(request, Request::Task(task));
                 poll_fn(|context| Poll::Ready(self.progress(context))).await
             }

@@ -51,10 +51,15 @@ struct Rail {
     half_duplex: bool,
     /// The first rail on the same card, whose engine and bus it uses.
     card: usize,
+    /// The network; `None`: the number of switches between hosts is fixed.
     network: Option<Network>,
+    /// The number of switches between two hosts, if it is fixed.
+    hops: u32,
+    /// The links between switches; none if the network has no such links.
     inner: Vec<Free>,
     inner_rate: GbPerSec,
-    /// The latency of cable and switches for each number of switches.
+    /// The latency of a cable, and that of a switch with another.
+    cable: u64,
     hop: u64,
     /// The times of messages by length, of the last length.
     last: (u64, Busy),
@@ -64,7 +69,6 @@ struct Rail {
 pub(crate) struct Resources {
     rails: Vec<Rail>,
     ports: Vec<Port>,
-    system: System,
     /// The shortest transfer that is cut into shares of all rails, in bytes.
     striped: u64,
 }
@@ -102,14 +106,16 @@ impl Resources {
             let costs = Costs::of(system, number);
             let rail = *costs.rail();
             let network = system.network(&rail);
-            let network = network.filter(|network| network.has_inner_links());
-            let links = network.map_or(0, |network| network.links() as usize);
+            let inner = network.filter(|network| network.has_inner_links());
+            let links = inner.map_or(0, |network| network.links() as usize);
             Rail {
                 half_duplex: costs.half_duplex(),
                 card: first_on(system, number) as usize,
                 network,
+                hops: rail.hops.unwrap_or(0),
                 inner: vec![0; links],
                 inner_rate: rail.switch.link.data() * rail.switch.width,
+                cable: rail.flight(0).picos(),
                 hop: rail.flight(1).saturating_sub(rail.flight(0)).picos(),
                 last: (u64::MAX, Busy::default()),
                 costs,
@@ -118,7 +124,6 @@ impl Resources {
         Resources {
             rails: rails.collect(),
             ports: vec![Port::default(); system.nodes as usize * count as usize],
-            system: *system,
             striped,
         }
     }
@@ -131,8 +136,7 @@ impl Resources {
     /// The time by which a message between two hosts flies longer than one between hosts 0 and 1.
     pub(crate) fn farther(&self, from: u32, to: u32) -> i64 {
         let rail = &self.rails[0];
-        let own = rail.costs.rail();
-        let hops = |from, to| i64::from(self.system.hops_on(own, from, to));
+        let hops = |from, to| i64::from(rail.hops(from, to));
         (hops(from, to) - hops(0, 1)) * rail.hop as i64
     }
 
@@ -175,13 +179,13 @@ impl Resources {
         now = busy.take(&mut self.ports[first + rail].out, now, busy.link);
         let next = now + busy.link;
         now += self.rails[rail].cross(path, now, busy);
-        let own = self.rails[rail].costs.rail();
-        let hops = self.system.hops_on(own, path.from, path.to);
+        let own = &self.rails[rail];
+        let hops = u64::from(own.hops(path.from, path.to));
         Left {
             waited: now - at,
             next,
             time: busy.link,
-            reaches: now + own.flight(hops).picos(),
+            reaches: now + own.cable + hops * own.hop,
             rail: rail as u32,
         }
     }
@@ -230,6 +234,14 @@ fn take(free: &mut Free, at: u64, busy: u64) -> u64 {
 }
 
 impl Rail {
+    /// The number of switches between two hosts.
+    fn hops(&self, from: u32, to: u32) -> u32 {
+        match self.network {
+            Some(network) => network.hops(from, to),
+            None => self.hops,
+        }
+    }
+
     /// The times for which a message of `bytes` bytes occupies the resources.
     fn busy(&mut self, bytes: u64) -> Busy {
         if self.last.0 == bytes {
@@ -265,7 +277,7 @@ impl Rail {
     /// Reserves the links between the switches of the path; returns the time that the message waits
     /// for them.
     fn cross(&mut self, path: Path, at: u64, busy: Busy) -> u64 {
-        let Some(network) = self.network else {
+        let Some(network) = self.network.filter(|_| !self.inner.is_empty()) else {
             return 0;
         };
         let (mut waited, mut passed) = (0, 0);

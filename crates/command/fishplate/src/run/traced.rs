@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
+use model::config::MachineConfig;
 use profile::JobFacts;
 use replay::{Stage, replay};
 use trace::Trace;
@@ -11,7 +13,7 @@ use trace::Trace;
 use super::{RunArguments, end, environment};
 use crate::modelled::ModelledJob;
 use crate::refuse;
-use crate::summary::WantedSummary;
+use crate::summary::{WantedSummary, duration};
 use crate::trace_file;
 
 /// Reads the trace that stands in place of a program. `None`: another file does.
@@ -40,6 +42,9 @@ pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
         Ok(prepared) => prepared,
         Err(why) => return refuse(&why),
     };
+    if arguments.fast {
+        return fast_way(arguments, &trace, &stage);
+    }
     let frozen = match trace.has_wildcards() {
         true => Arc::new(trace.frozen()),
         false => Arc::clone(&trace),
@@ -66,6 +71,32 @@ pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
     ExitCode::from(end(modelled, None, summary, code))
 }
 
+/// Replays a trace the fast way, and shows its time and its messages.
+fn fast_way(arguments: &RunArguments, trace: &Arc<Trace>, stage: &Stage) -> ExitCode {
+    let begun = Instant::now();
+    let scene = MachineConfig::decode(&stage.scene).map_err(|why| why.to_string());
+    let outcome = scene.and_then(|scene| fast::replay(trace.clone(), &scene, &stage.settings));
+    match outcome {
+        Ok(outcome) => {
+            let (ranks, per_host) = (trace.ranks.len(), arguments.hosts.ppn.unwrap_or(1));
+            let fabric = arguments.modelled.fabric().unwrap_or("a machine");
+            let time = duration(outcome.picos as f64 * 1e-12);
+            let wall = duration(begun.elapsed().as_secs_f64());
+            eprintln!(
+                "fishplate: {ranks} ranks on {fabric}, {per_host} a host, the fast way: messages by cost lines, no protocols\n\
+                 \x20 time           {time} of virtual time, computed in {wall}\n\
+                 \x20 messages       {}, {} bytes",
+                outcome.messages, outcome.bytes
+            );
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("fishplate: {}", terminal_text::lines(&why));
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Replays a trace once more, in which receives from any source take the message that comes first,
 /// and prints the difference from the replay with the recorded sources, which took `picos`
 /// picoseconds.
@@ -83,7 +114,7 @@ fn say_wildcards(trace: Arc<Trace>, stage: Stage, picos: u64) {
     match free {
         Ok(free) => eprintln!(
             "fishplate: {known}; with those that come first the run takes {}, {:+.2} %",
-            crate::summary::duration(free.picos as f64 * 1e-12),
+            duration(free.picos as f64 * 1e-12),
             (free.picos as f64 / picos.max(1) as f64 - 1.0) * 100.0
         ),
         Err(why) => eprintln!(
