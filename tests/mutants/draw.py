@@ -4,7 +4,7 @@
     tests/mutants/draw.py [--count 10] [--seed N] [--seconds N] [--list] [FILE...]
 
 A file is drawn with a weight of its lines, or from FILE; then one of its lines that an operator fits: a comparison, a limit or a sign turned
-over, a condition negated, a statement left out. The fault is planted in a copy of the tree (build/mutants), and tests/affected.py runs there for the file: what
+over, a condition negated, a constant one too high, nothing returned, a statement left out. The fault is planted in a copy of the tree (build/mutants), and tests/affected.py runs there for the file: what
 `make test-for` would find. A change that does not compile is drawn again. The seed that is printed repeats the series; --list
 shows its changes alone.
 """
@@ -28,7 +28,8 @@ TARGET = harness.ROOT / "build/mutants-target"
 OPERATORS = [
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "), (r" != ", " == "), (r" && ", " || "), (r" \|\| ", " && "),
     (r" \+ 1\b", ""), (r" - 1\b", ""), (r" \+ ", " - "), (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"\bif (?!let\b)(.*) \{$", r"if !(\1) {"),
-    (r"\.min\(", ".max("), (r"\.max\(", ".min("), (r"^(\s+)self\.[^=]*\);$", r"\1;"), (r"0\.\.", "1.."),
+    (r"\.min\(", ".max("), (r"\.max\(", ".min("), (r"(?<![\w.])([1-9]\d*)(?![\w.])", lambda number: str(int(number[1]) + 1)),
+    (r"^(\s+)(return )?Some\(.*\)(;?)$", r"\1\2None\3"), (r"^(\s+)self\.[^=]*\);$", r"\1;"), (r"0\.\.", "1.."),
 ]
 # The library is built anew for most faults: for what it does, not for how fast.
 FAST = {"CARGO_PROFILE_LIB_LTO": "off", "CARGO_PROFILE_LIB_CODEGEN_UNITS": "8", "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_DEV_DEBUG": "0",
