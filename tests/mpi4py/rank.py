@@ -1,6 +1,6 @@
-"""One rank of a run of mpi4py's own suite: runs the tests of modules and writes one JSON line per event.
+"""One rank of a run of mpi4py's own suite: runs a module's tests and writes one JSON line per event.
 
-    PYTHONPATH=TESTS python -P rank.py RESULTS_FOLDER MODULE[,MODULE…] PLAN
+    PYTHONPATH=TESTS python -P rank.py RESULTS_FOLDER MODULE PLAN
 
 Each rank writes RESULTS_FOLDER/RANK.jsonl, flushed line by line, so that what was done before a
 crash is known. PLAN is a JSON file with the names `done`, to leave out, and `alone`, the one name to
@@ -96,7 +96,7 @@ def flat(suite):
             yield item
 
 
-def main(results_folder, modules, plan_file):
+def main(results_folder, module, plan_file):
     with open(plan_file) as file:
         plan = json.load(file)
     done, alone = set(plan["done"]), plan["alone"]
@@ -107,18 +107,14 @@ def main(results_folder, modules, plan_file):
         def write(**event):
             results.write(json.dumps(event) + "\n")
 
-        tests, names, broken = [], [], {}
-        for module in modules.split(","):
-            try:
-                found = list(flat(unittest.defaultTestLoader.loadTestsFromName(module)))
-            except Exception:
-                broken[f"{module}.load"] = told(*sys.exc_info())
-                continue
-            tests += found
-            names += [test.id() for test in found]
-        write(all=[*broken, *names])
-        for name, why in broken.items():
-            write(end=name, state="fail", why=why)
+        try:
+            tests = list(flat(unittest.defaultTestLoader.loadTestsFromName(module)))
+        except Exception:
+            write(all=[f"{module}.load"])
+            write(end=f"{module}.load", state="fail", why=told(*sys.exc_info()))
+            write(done=True)
+            return
+        write(all=[test.id() for test in tests])
         chosen = unittest.TestSuite(test for test in tests
                                     if (test.id() == alone if alone else test.id() not in done))
         chosen.run(Recorder(write))

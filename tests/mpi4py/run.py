@@ -13,8 +13,7 @@ uses Python's own arrays.
 With --wheel PyPI's wheel runs over our libmpi.so.12, MPICH's ABI, as the launcher chooses it, or with --wheel openmpi over our libmpi.so.40,
 Open MPI's; nothing is built.
 
-Every test module is a run of its own, but with --subset, where modules share one: a third of the time goes into starting Python.
-A test has failed if it failed on any rank. After a test that
+Every test module is a run of its own. A test has failed if it failed on any rank. After a test that
 ended differently on different ranks (which may be out of step from then on) the run is started
 again without the tests that are done. After a crash or a hang, the first test that was not done on
 all ranks is the culprit if no rank was further on; else it is run alone, and then the rest: so one
@@ -51,8 +50,6 @@ SHA256 = "56860286dc45f20e8821e93cb06669e30462348bf866f685553fa4b712d58d02"
 SLOW = {"test_comm_inter", "test_dynproc", "test_ulfm"}
 ONCE = {"test_address", "test_ctypes", "test_datatype", "test_doc", "test_mpiapi", "test_package",
         "test_pack", "test_pickle", "test_toplevel", "test_util_dtlib", "test_util_pool"}
-# Modules that share a run with --subset.
-TOGETHER = 12
 # A run in which a rank has just met an unsupported procedure is given up sooner: others may wait for that rank.
 IMPATIENT = 0.3  # of --stall
 
@@ -170,8 +167,8 @@ def combine(events: list[list[dict]]):
     return results, None, all(any("done" in e for e in mine) for mine in events)
 
 
-def run_modules(context, modules: list[str], ranks: int):
-    """Yields (name, state, why) of every test of the modules, however many runs that takes."""
+def run_module(context, module: str, ranks: int):
+    """Yields (name, state, why) of every test of a module, however many runs that takes."""
     prefix, python, tests, options = context
     environment = {"PYTHONPATH": str(tests)}
     if options.wheel:
@@ -193,7 +190,7 @@ def run_modules(context, modules: list[str], ranks: int):
                 return options.stall * (IMPATIENT if any(SIGN in text for text in latest) else 1)
 
             ran = harness.launch(
-                prefix, ranks, [python, "-P", HERE / "rank.py", work, ",".join(modules), plan],
+                prefix, ranks, [python, "-P", HERE / "rank.py", work, module, plan],
                 env=environment, seconds=patience, progress=progress, cwd=folder,
                 options=shlex.split(options.mpiexec_options), mpiexec=tuple(shlex.split(options.mpiexec)))
             events = read_events(folder, ranks)
@@ -213,7 +210,7 @@ def run_modules(context, modules: list[str], ranks: int):
             alone = None
         elif complete:
             if ran.code != 0:
-                yield f"{modules[0]}.exit", "fail", f"{what_ended} after all tests: {tail(ran.err)}"
+                yield f"{module}.exit", "fail", f"{what_ended} after all tests: {tail(ran.err)}"
             break
         elif open_test:
             alone = open_test[0]
@@ -221,12 +218,12 @@ def run_modules(context, modules: list[str], ranks: int):
         if everything and all(name in known for name in everything):
             break
         if not fresh:  # nothing can be learnt by another try
-            yield f"{modules[0]}.start", "fail", f"{what_ended}, no test ran: {tail(ran.err)}"
+            yield f"{module}.start", "fail", f"{what_ended}, no test ran: {tail(ran.err)}"
             break
     # Tests of a fixture that failed or was skipped have no result themselves.
     for name in everything:
         if name not in known:
-            fixtures = (f"{name.rpartition('.')[0]}.setUpClass", f"{name.partition('.')[0]}.setUpModule")
+            fixtures = (f"{name.rpartition('.')[0]}.setUpClass", f"{module}.setUpModule")
             owner = next((known[fixture] for fixture in fixtures if fixture in known), None)
             yield (name, *(owner or ("fail", "not reached")))
 
@@ -275,15 +272,15 @@ def main() -> int:
     listed = options.expected if str(options.expected) not in ("", ".") else None
     tally = Judge(Expectations.read(listed), Table())
     for turn, ranks in enumerate(map(int, options.ranks.split(","))):
-        chosen = [module for module in modules if not (options.subset and turn > 0 and module in ONCE)]
-        size = TOGETHER if options.subset else 1
-        for group in (chosen[at:at + size] for at in range(0, len(chosen), size)):
+        for module in modules:
+            if options.subset and turn > 0 and module in ONCE:
+                continue
             began, before = time.monotonic(), len(tally.wrong)
-            for name, state, why in run_modules((prefix, python, tests, options), group, ranks):
+            for name, state, why in run_module((prefix, python, tests, options), module, ranks):
                 tally.add(name, ranks, state, why)
-            tally.times.append({"name": f"{','.join(group)} -n {ranks}", "seconds": round(time.monotonic() - began, 2)})
+            tally.times.append({"name": f"{module} -n {ranks}", "seconds": round(time.monotonic() - began, 2)})
             if options.verbose:
-                print(f"{', '.join(group)} on {ranks}: {time.monotonic() - began:.1f} s", flush=True)
+                print(f"{module} on {ranks}: {time.monotonic() - began:.1f} s", flush=True)
             for line in tally.wrong[before:]:
                 print(line, flush=True)
     stale = tally.stale() if complete else []
