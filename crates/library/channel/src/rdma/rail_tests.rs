@@ -4,7 +4,7 @@
 use knobs::{QueuePairs, RailPolicy};
 use testdevice::strict::{self, Setup};
 
-use super::tests::{put, setups};
+use super::tests::{every_other, put, setups};
 use super::*;
 use crate::{Put, Transport, suite};
 
