@@ -69,8 +69,9 @@ first-library:
 	$(CARGO) rustc --profile lib -p abi --crate-type cdylib
 	$(CARGO) build --profile lib -p clocks
 
+# COMMAND_OPTIONS: more options of cargo, as for a command that is compiled for one run of the suites (.ci/run).
 command:
-	$(CARGO) build --profile command -p fishplate
+	$(CARGO) build --profile command -p fishplate $(COMMAND_OPTIONS)
 
 # The command with `compare` and without its feature `whole`. Cargo is told of the packages that it leaves out, because theirs are
 # features of shared crates: then `command` compiles none of these again.

@@ -109,7 +109,8 @@ foreign-all: stage
 	@python3 tests/all.py --all mpi4py mpich mpich-gfortran mpich-flang-new-19
 
 # Clippy reads the code for the other kind of processor, so that one pass shows that it compiles there and finds what is wrong with it
-# anywhere; a second pass reads the crates with code for this kind alone. Without the other standard library one pass reads all for this one.
+# anywhere; a second pass reads the libraries with code for this kind alone, and the tests are compiled for this kind anyway. Without the
+# other standard library one pass reads all for this one.
 X86_64_ALONE := -p clocks -p datatype
 
 lint: begin
@@ -118,7 +119,7 @@ lint: begin
 	$(CARGO) fmt --check
 	@if $(std_aarch64); then \
 	  set -x; $(CARGO) clippy --workspace --all-targets --quiet --target $(AARCH64) -- -D warnings && \
-	  $(CARGO) clippy $(X86_64_ALONE) --all-targets --quiet -- -D warnings; \
+	  $(CARGO) clippy $(X86_64_ALONE) --lib --quiet -- -D warnings; \
 	else $(call not_run,lint for aarch64,no standard library for $(AARCH64) here and rustup could not fetch it); \
 	  $(CARGO) clippy --workspace --all-targets --quiet -- -D warnings; fi
 

@@ -12,6 +12,7 @@ import atexit
 import functools
 import json
 import os
+import resource
 import secrets
 import signal
 import subprocess
@@ -75,17 +76,19 @@ class Case:
 
 @dataclass
 class Tally:
-    """Counts of a suite, and the result and the seconds of each case."""
+    """Counts of a suite, and the result and the seconds of each case; the processor seconds, too, where cases run alone."""
 
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     cases: list = field(default_factory=list)
 
-    def add(self, name: str, result: str, seconds: float, reason: str = "") -> None:
+    def add(self, name: str, result: str, seconds: float, reason: str = "", processor: float | None = None) -> None:
         """`result` is passed, failed or skipped."""
         setattr(self, result, getattr(self, result) + 1)
         case = {"name": name, "result": result, "seconds": round(seconds, 2)}
+        if processor is not None:
+            case["processor_seconds"] = round(processor, 2)
         self.cases.append(case if result == "passed" else case | {"reason": reason})
 
     def merge(self, other: "Tally") -> None:
@@ -102,7 +105,9 @@ def run_cases(cases: list[Case], world=None, *, jobs: int = 1, after: Callable |
     tally = Tally()
     if jobs == 1:
         for case in cases:
-            show(case, *judged(case, world, after, alarm=True), tally)
+            before = processor_seconds()
+            outcome = judged(case, world, after, alarm=True)
+            show(case, *outcome, tally, processor_seconds() - before)
     else:
         with ThreadPoolExecutor(jobs) as pool:
             running = [(case, pool.submit(judged, case, world, after, alarm=False)) for case in cases]
@@ -152,8 +157,13 @@ class limit:
             signal.signal(signal.SIGALRM, self.before)
 
 
-def show(case: Case, result: str, reason: str, seconds: float, tally: Tally) -> None:
-    tally.add(case.name, result, seconds, reason)
+def processor_seconds() -> float:
+    """What this process and all that it has waited for have used."""
+    return sum(sum(resource.getrusage(of)[:2]) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def show(case: Case, result: str, reason: str, seconds: float, tally: Tally, processor: float | None = None) -> None:
+    tally.add(case.name, result, seconds, reason, processor)
     if result == "skipped":
         print(f"skip {case.name}: {reason}", flush=True)
         return

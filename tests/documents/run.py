@@ -26,11 +26,16 @@ from harness import Case, Problem, Skip  # noqa: E402
 
 MACHINE = "scripts/verbs-vm -- "
 ELSEWHERE = ("make demo", "make stage", "make test", MACHINE)
-# Half a minute of work and more: with --long only. Shorter commands beside them have the same options.
-LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --from examples/measured/osu.txt",
+# Ten seconds of work and more, with --long only: commands whose options a shorter command or another suite (robust, scores, kernels) tries, too.
+LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --from examples/measured/",
         "build/bin/fishplate bench allreduce -n 8 -m 8:64K --fabric qdr --ppn 4 --every-choice",
         "build/bin/fishplate bench latency -m 8:4M --fabric qdr --every-choice",
-        "build/bin/fishplate compare --fabrics qdr,fdr,edr --host haswell -n 8 build/cg S")
+        "build/bin/fishplate bench latency -m 4K:64K --every-choice --rounds 3 --seconds 0.1",
+        "build/bin/fishplate compare --fabrics qdr,fdr,edr --host haswell -n 8 build/cg S",
+        "build/bin/fishplate compare --fabrics qdr,edr -n 8 build/cg S",
+        "build/bin/fishplate compare --fabrics qdr,edr -n 8 build/heat-fortran",
+        "build/bin/fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 --record build/heat.computing",
+        "build/bin/fishplate compare --fabrics qdr,edr -n 16 --replay build/heat.computing")
 # Documents whose sentences are measured: what a newcomer reads first.
 PLAIN = ("README.md",)
 # The time of a check, written by hand. tests/README.md has it, which is generated.

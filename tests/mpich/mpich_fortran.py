@@ -57,7 +57,7 @@ class FortranBuilder(Builder):
         self.mpifort = [str(prefix / "bin/mpifort"), f"-fc={compiler}"]
         super().__init__(tests, prefix, cache)
         self.flags += MANGLED
-        self.fortran_flags = ["-g", "-O1", *next((flags for name, flags in FLAGS.items() if name in compiler), [])]
+        self.fortran_flags = [*next((flags for name, flags in FLAGS.items() if name in compiler), [])]
 
     def key(self, prefix: Path) -> list[str]:
         """What the programs depend on: also the compiler and the sources of the modules."""

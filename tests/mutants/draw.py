@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Draws faults: one changed line of production code each, and says which test finds it.
 
-    tests/mutants/draw.py [--count 10] [--seed N] [--seconds N] [--list] [FILE...]
+    tests/mutants/draw.py [--count 10 | --each-suite] [--seed N] [--seconds N] [--list] [FILE...]
 
-A file is drawn with a weight of its lines, or from FILE; then one of its lines that an operator fits: a comparison, a limit or a sign turned
-over, a condition negated, a statement left out. The fault is planted in a copy of the tree (build/mutants), and tests/affected.py runs there for the file: what
-`make test-for` would find. A change that does not compile is drawn again. The seed that is printed repeats the series; --list
-shows its changes alone.
+A file is drawn with a weight of its lines, or from FILE; with --each-suite, one from the files that each suite of `make test-ci` protects.
+Then one of its lines is drawn that an operator fits: a comparison, a limit or a sign turned over, a condition negated, a constant one too
+high, nothing returned, a statement left out. The fault is planted in a copy of the tree (build/mutants), and tests/affected.py runs there
+for the file: what `make test-for` would find. A change that does not compile is drawn again. The seed that is printed repeats the series;
+--list shows its changes alone.
 """
 
 import argparse
@@ -22,13 +23,15 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import harness  # noqa: E402
 from run import TREE, copy_tree  # noqa: E402
+from suite_table import other_suites, preparation, rust_suites  # noqa: E402
 
 TARGET = harness.ROOT / "build/mutants-target"
 # What is turned over, and its replacement.
 OPERATORS = [
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "), (r" != ", " == "), (r" && ", " || "), (r" \|\| ", " && "),
     (r" \+ 1\b", ""), (r" - 1\b", ""), (r" \+ ", " - "), (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"\bif (?!let\b)(.*) \{$", r"if !(\1) {"),
-    (r"\.min\(", ".max("), (r"\.max\(", ".min("), (r"^(\s+)self\.[^=]*\);$", r"\1;"), (r"0\.\.", "1.."),
+    (r"\.min\(", ".max("), (r"\.max\(", ".min("), (r"(?<![\w.])([1-9]\d*)(?![\w.])", lambda number: str(int(number[1]) + 1)),
+    (r"^(\s+)(return )?Some\(.*\)(;?)$", r"\1\2None\3"), (r"^(\s+)self\.[^=]*\);$", r"\1;"), (r"0\.\.", "1.."),
 ]
 # The library is built anew for most faults: for what it does, not for how fast.
 FAST = {"CARGO_PROFILE_LIB_LTO": "off", "CARGO_PROFILE_LIB_CODEGEN_UNITS": "8", "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_DEV_DEBUG": "0",
@@ -46,6 +49,13 @@ def sources() -> list[Path]:
     files = sorted(harness.ROOT.glob("crates/*/*/src/**/*.rs"))
     names = ("tests", "suite", "fuzz", "checks", "loom_tests.rs", "test_device.rs")
     return [file for file in files if not any(part.startswith(names) or part.endswith("tests.rs") for part in file.relative_to(harness.ROOT).parts)]
+
+
+def of_suites(files: list[Path]) -> list[list[Path]]:
+    """The files of production code that each suite of `make test-ci` protects, where it protects any."""
+    steps = [step for step in [*preparation(False), *rust_suites(), *other_suites(False)] if step.is_suite and not step.long]
+    protected = [[file for file in files if str(file.relative_to(harness.ROOT)).startswith(step.protects)] for step in steps]
+    return [chosen for chosen in protected if chosen]
 
 
 def changes(file: Path) -> list[tuple[int, str]]:
@@ -87,7 +97,9 @@ def finds(file: str, seconds: float) -> str | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=10)
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument("--count", type=int, default=10)
+    extent.add_argument("--each-suite", action="store_true", help="one fault for each suite, in a file that it protects")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--seconds", type=float, default=3600, help="the longest time of one fault; beyond it, the fault is undecided")
     parser.add_argument("--list", action="store_true", help="show the changes and try none")
@@ -98,9 +110,10 @@ def main() -> int:
     if not options.list:
         copy_tree()
     missed = undecided = 0
-    for number in range(options.count):
+    series = of_suites(files) if options.each_suite else [files] * options.count
+    for number, among in enumerate(series):
         for _ in range(TRIES):
-            file, line, replacement = drawn(chance, files)
+            file, line, replacement = drawn(chance, among)
             name, text = str(file.relative_to(harness.ROOT)), file.read_text()
             lines = text.splitlines(keepends=True)
             shown = f"{name}:{line + 1}: {lines[line].strip()} -> {replacement.strip()}"
@@ -119,7 +132,7 @@ def main() -> int:
             print(f"{number + 1:3} {found or 'NOT FOUND':30} {time.monotonic() - began:5.0f} s  {shown}", flush=True)
             break
     if not options.list:
-        print(f"{missed} of {options.count} faults were not found, {undecided} undecided")
+        print(f"{missed} of {len(series)} faults were not found, {undecided} undecided")
     return min(missed, 1)
 
 

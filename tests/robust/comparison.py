@@ -324,7 +324,7 @@ def one_call_more(world):
 def another_program(world):
     """Other calls than the recorded ones are refused where nothing depends on time, with rank, call and both names."""
     file = world.work / "sure.computing"
-    compare(world, "--fabrics", "qdr", "-n", 2, "--recordings", 1, "--record", file)
+    compare(world, "--fabrics", "qdr", "-n", 2, "--quick", "--record", file)
     text = re.sub(r"^(MPI_Wtime|clock_gettime) .*\n", "", file.read_text(), flags=re.M)
     text = re.sub(r"calls \d+\n((?:(?!rank|end).*\n)*)", lambda found: f"calls {found[1].count(chr(10))}\n{found[1]}", text)
     file.write_text(text.replace("MPI_Allreduce", "MPI_Bcast"))
@@ -348,7 +348,7 @@ def hosts_and_networks(world):
 
     # From which iteration on times count depends on the times themselves, and a busy computer records some that are long.
     # So each call of the record has one computing time in all iterations.
-    compared("--fabrics", "qdr,edr", source="--record")
+    compared("--fabrics", "qdr", "--quick", source="--record")
     file.write_text(re.sub(r"^(MPI_\w+) [0-9]+", lambda call: f"{call[1]} {2400 if call[1] == 'MPI_Allreduce' else 100}", file.read_text(), flags=re.M))
     found, own = compared("--fabrics", "qdr,edr")
     advice = found["advice"]
@@ -389,7 +389,7 @@ def refused(what, *words, says, code=2, **how):
 def other_records(world):
     """Records of another program, of other numbers of ranks, and none at all."""
     file = world.work / "other.computing"
-    compare(world, "--fabrics", "qdr", "-n", 2, "--record", file)
+    compare(world, "--fabrics", "qdr", "-n", 2, "--quick", "--record", file)
     for words, how, says in (
         (("-n", 2, "--replay", file), {"arguments": (96, 7)}, "it is of `.*heat 96 6`, and this is `.*heat 96 7`"),
         (("-n", "2,4", "--replay", file), {}, "no record of 4 ranks, but of 2"),

@@ -66,7 +66,7 @@ def output_once(world):
             raise Problem(f"{line!r} is not there once: {said}")
     if not re.search(r"^fishplate: this takes about \d+ (second|minute)s?", said, re.M):
         raise Problem(f"no estimate of time: {said}")
-    _, said = compare(world, *words, program=program, arguments=(20,))
+    _, said = compare(world, *words[:4], "--quick", program=program, arguments=(20,))
     if re.findall(r"line \d+", said) != ["line 18", "line 19", "line 20"] or "first 17 lines" not in said:
         raise Problem(f"a long output: {said}")
     answer, said = compare(world, *words, "-q", program=program, arguments=(20,))
@@ -112,7 +112,7 @@ def files_take_no_time(world):
     moved = "wrote 8 MB to files and read 2 MB from files, which takes no time: "
     for machines, no_storage in (("qdr,edr", "no machine has a storage"), (f"qdr,{with_storage}", "qdr has no storage"), (with_storage, None)):
         page = world.work / "files.html"
-        words = ("--fabrics", machines, "-n", 2, "--recordings", 1, "--report", page)
+        words = ("--fabrics", machines, "-n", 2, "--quick", "--report", page)
         out, _ = compare(world, *words, "--json", program=program, arguments=())
         remarks = " ".join(json.loads(out)["remarks"])
         if (no_storage is not None) != (moved in remarks) or no_storage and moved + no_storage not in remarks:
@@ -128,7 +128,7 @@ def files_take_no_time(world):
 def left_out(world):
     """A thread level that is not granted, and clocks that stay real, are remarks."""
     program = build(world, "threads_and_clocks", THREADS)
-    words = ("--fabrics", "qdr", "-n", 2, "--recordings", 1, "--json")
+    words = ("--fabrics", "qdr", "-n", 2, "--quick", "--json")
     out, _ = compare(world, *words, program=program, arguments=())
     remarks = " ".join(json.loads(out)["remarks"])
     for wanted in ("asked for MPI_THREAD_MULTIPLE", "own clocks show this computer's time: Go reads them"):

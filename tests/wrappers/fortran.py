@@ -48,6 +48,8 @@ program free
   call MPI_Finalize(ierr)
 end program
 """
+# A module `mpi` that takes a compiler no time, for tests of how modules are built.
+SHORT = "module mpi\n  use mpi_constants\n  use mpi_integer_handles\nend module\n"
 CMAKE = """\
 cmake_minimum_required(VERSION 3.13)
 project(probe Fortran)
@@ -87,11 +89,12 @@ def system_compiler() -> str:
 
 
 class Fortran:
-    """mpifort of a prefix with a cache and a temporary folder of its own."""
+    """mpifort of a prefix with a cache and a temporary folder of its own. A test that is not about the building of modules shares a cache
+    with others (`shares`), because a compiler takes seconds for them."""
 
-    def __init__(self, world, **environment):
+    def __init__(self, world, shares: bool = False, **environment):
         self.world, self.work = world, Path(tempfile.mkdtemp(dir=world.work))
-        self.cache, self.temporary = self.work / "cache", self.work / "tmp"
+        self.cache, self.temporary = world.work / "shared-cache" if shares else self.work / "cache", self.work / "tmp"
         self.temporary.mkdir()
         inherited = {name: text for name, text in os.environ.items()
                      if name not in (*COMPILERS["mpif77"], *COMPILERS["mpif90"], "MPIFORT_CACHE", "MPIFORT_INTEGER8")}
@@ -154,7 +157,7 @@ def variables(wrapper: str):
 
 
 def words(world) -> None:
-    compiler, fortran = system_compiler(), Fortran(world)
+    compiler, fortran = system_compiler(), Fortran(world, shares=True)
     shown = fortran.run("mpifort", f"-fc={compiler}", "-show", "-O2", "a.f90").split()
     folder = fortran.one_folder()
     sources, library = world.prefix / "share/fishplate/fortran", world.prefix / "lib"
@@ -182,7 +185,7 @@ def forms() -> list[str]:
 
 
 def programs(world) -> None:
-    compiler, fortran = system_compiler(), Fortran(world)
+    compiler, fortran = system_compiler(), Fortran(world, shares=True)
     names = forms()
     if has_f08(world):
         (fortran.work / "f08.f90").write_text(FREE.format(module="mpi_f08"))
@@ -205,6 +208,7 @@ def ten_at_once(world) -> None:
     for locks in (True, False):
         fortran = Fortran(world)
         if not locks:
+            short(fortran)
             fortran.script("flock", "exit 1")
             fortran.environment["PATH"] = f"{fortran.work}:{fortran.environment['PATH']}"
         many = 10 if locks else 3
@@ -220,7 +224,7 @@ def ten_at_once(world) -> None:
 
 def built_once(world) -> None:
     """The compiler is asked for its version and for the program, once the modules are there."""
-    fortran = Fortran(world)
+    fortran = short(Fortran(world))
     fortran.script("counting", f'echo "$*" >>calls; exec {system_compiler()} "$@"')
     log = fortran.work / "calls"
     compiler = f"-fc={fortran.work / 'counting'}"
@@ -237,7 +241,7 @@ def built_once(world) -> None:
 
 def slow(world) -> None:
     """The message of a build that takes long comes while it lasts, and once."""
-    fortran = Fortran(world)
+    fortran = short(Fortran(world))
     gate = fortran.work / "gate"
     os.mkfifo(gate)
     fortran.script("slow", f'[ "$1" = --version ] || [ -e {gate}.opened ] || {{ cat {gate}; : >{gate}.opened; }}; exec {system_compiler()} "$@"')
@@ -266,7 +270,7 @@ def interrupted(world) -> None:
 
 def refused_cache(world) -> None:
     compiler = system_compiler()
-    fortran = Fortran(world)
+    fortran = short(Fortran(world))
     fortran.cache.write_text("a file is no folder")
     said = fortran.run("mpifort", f"-fc={compiler}", "-o", "program", "free.f90")
     own = fortran.temporary / f"fishplate-fortran-{os.getuid()}"
@@ -324,6 +328,16 @@ def copied(fortran: Fortran) -> Path:
         shutil.copytree(fortran.world.prefix / folder, tree / folder, symlinks=True)
     shutil.rmtree(tree / "lib/fishplate/modules", ignore_errors=True)
     return tree
+
+
+def short(fortran: Fortran) -> Fortran:
+    """Its mpifort is of a tree whose modules are short: they declare the constants alone."""
+    tree = copied(fortran)
+    sources = tree / "share/fishplate/fortran"
+    (sources / "mpi.f90").write_text(SHORT)
+    (sources / "sources").write_text("mpi_constants.f90\nmpi.f90\n")
+    fortran.environment["PATH"] = f"{tree}/bin:{os.environ['PATH']}"
+    return fortran
 
 
 def probe(world) -> None:
@@ -395,9 +409,10 @@ def broken(world) -> None:
 
 def others(world) -> None:
     """The modules are built with the words of each compiler, and linked by them."""
-    compiler, library = system_compiler(), world.prefix / "lib"
+    compiler = system_compiler()
     for family, (version, name, own) in OTHERS.items():
-        fortran = Fortran(world)
+        fortran = short(Fortran(world))
+        library = fortran.work / "tree/lib"
         # nagfor has no --version.
         asked = "-V" if family == "nag" else "--version"
         fortran.script(name, f"""case $1 in {asked}) echo '{version}'; exit ;; -V | --version) echo unknown option >&2; exit 2 ;; esac
@@ -411,7 +426,7 @@ for word; do shift; case $word in {'|'.join(own) or '-PIC'}) echo "$word" >>{for
             expect(set((fortran.work / "words").read_text().split()), set(own), "the words for the modules")
         expect_in(answer, f"-Wl,-Wl,,-rpath,,{library}" if family == "nag" else f"-Wl,-rpath,{library}")
     # Options that change what is in the modules give others.
-    fortran = Fortran(world)
+    fortran = short(Fortran(world))
     said = [fortran.run("mpifort", f"-fc={fortran.script('ifx', INTEL.format(compiler))}", *more, "-modules").strip()
             for more in ([], ["-O3"], ["-standard-semantics"], ["-assume", "std_mod_proc_name"])]
     expect((said[0] == said[1], len(set(said))), (True, 3), "the number of folders")
@@ -430,7 +445,7 @@ def tool(name: str) -> None:
 def pkg_config(world) -> None:
     tool("pkg-config")
     compiler = system_compiler()
-    fortran = Fortran(world, PKG_CONFIG_PATH=str(world.prefix / "lib/pkgconfig"))
+    fortran = Fortran(world, shares=True, PKG_CONFIG_PATH=str(world.prefix / "lib/pkgconfig"))
     expect(fortran.run("pkg-config", "--modversion", "mpi-fort").strip(), "5.0", "the version of mpi-fort.pc")
     modules = fortran.run("mpifort", f"-fc={compiler}", "-modules").strip()
     for package in ("mpi-fort", "mpifort_abi"):
@@ -442,7 +457,7 @@ def pkg_config(world) -> None:
 
 def built_by(world, prepare: list, build: list, **files: str) -> None:
     """A program of a build system, which finds the wrapper on the path."""
-    fortran = Fortran(world)
+    fortran = Fortran(world, shares=True)
     folder = fortran.work / "project"
     folder.mkdir()
     (folder / "program.f90").write_text(FREE.format(module="mpi"))

@@ -41,7 +41,7 @@ pub struct Recorded {
     /// True if all recordings have the same calls, so that the median is used for each call;
     /// otherwise the recording in the middle is used as a whole.
     pub aligned: bool,
-    /// The computing of all ranks together, in seconds.
+    /// Computing time, summed over all ranks, in seconds.
     pub computing: f64,
     /// The loop that was found, or the reason why there is none.
     pub found: Result<LoopFacts, NoLoop>,

@@ -39,8 +39,8 @@ impl Moment {
         }
     }
 
-    /// The disturbances of the whole machine between an earlier moment and this one. The load is
-    /// that of the earlier moment, to which the measurement itself has not added.
+    /// Disturbances of the whole machine between an earlier moment and this one. The load average
+    /// is that of the earlier moment, because the measurement itself raises the later one.
     pub fn since(&self, earlier: &Moment) -> Disturbances {
         let passed = self.ticks.all.saturating_sub(earlier.ticks.all);
         let stolen = self.ticks.stolen.saturating_sub(earlier.ticks.stolen);

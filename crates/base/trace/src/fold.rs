@@ -11,16 +11,17 @@ const LONGEST_BODY: usize = 1 << 14;
 /// The most earlier places that are compared with the last items.
 const TRIES: usize = 16;
 
-/// A part of a sequence.
+/// One item of a folded sequence of calls: a call, or a loop over another sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Item {
-    /// The call with this number.
+    /// The index of a call in the list of different calls.
     Call(u32),
-    /// This many turns of the sequence with this number.
+    /// The number of repetitions of a sequence, and the index of this sequence in the folder.
     Loop(u64, u32),
 }
 
-/// Sequences, each of them once.
+/// Folds the calls of ranks into sequences with loops. Equal sequences are kept once, so ranks that
+/// make the same calls share one.
 #[derive(Default)]
 pub struct Folder {
     sequences: Vec<Vec<Item>>,

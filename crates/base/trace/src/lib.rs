@@ -92,7 +92,8 @@ impl Trace {
         values.any(|value| matches!(value, Value::Met(_)))
     }
 
-    /// The trace in which receives from any source are receives from the sources that they met.
+    /// A copy of the trace whose receives from `MPI_ANY_SOURCE` name the sources that they matched
+    /// when the trace was recorded.
     pub fn frozen(&self) -> Trace {
         Trace {
             calls: self.calls.iter().map(Call::frozen).collect(),

@@ -187,7 +187,7 @@ impl Family {
 pub struct Token {
     /// The family whose caller receives the completion.
     pub family: Family,
-    /// The number of the operation within its family.
+    /// A number that the caller chose, unique among the family's operations in flight.
     pub id: u64,
 }
 

@@ -191,7 +191,8 @@ fn busy(machine: &MachineModel, usage: &Usage) -> Vec<Busy> {
     vec![of(resource, kind, number, usage.busy)]
 }
 
-/// Runs a plan and returns the client's results.
+/// Runs a benchmark of sockets between two hosts of a modelled machine. Returns the samples of the
+/// client.
 pub fn run(
     machine: &Machine,
     plan: &PerfPlan,

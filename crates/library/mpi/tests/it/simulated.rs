@@ -120,7 +120,7 @@ fn simulate_calm(seed: u64, keep: Keep) -> Run {
 
 #[test]
 fn ranks_that_run_ahead_take_the_times_of_those_in_lockstep() {
-    for seed in random_program::seeds(80) {
+    for seed in random_program::seeds(40) {
         eprintln!("seed {seed}");
         let ahead = simulate_calm(seed, Keep::Nothing);
         let lockstep = simulate_calm(seed, Keep::Digest);
@@ -152,7 +152,7 @@ fn simulate_windows(seed: u64, rtr: &'static str) -> Run {
 #[test]
 fn windows_arrive_with_announced_receives_and_without() {
     let mut differ = 0;
-    for seed in random_program::seeds(40) {
+    for seed in random_program::seeds(20) {
         eprintln!("seed {seed}");
         let announced = simulate_windows(seed, "auto");
         assert_eq!(announced, simulate_windows(seed, "auto"), "seed {seed}");

@@ -53,7 +53,7 @@ fn random_windows_over_tcp_hold_what_a_sequential_program_leaves() {
 
 #[test]
 fn simulated_windows_hold_what_a_sequential_program_leaves() {
-    for seed in random_program::seeds(60) {
+    for seed in random_program::seeds(30) {
         eprintln!("seed {seed}");
         let program = |rank: &_, seed| {
             random_windows::play(rank, seed);
@@ -76,7 +76,7 @@ fn simulated_windows_hold_what_a_sequential_program_leaves() {
 #[test]
 fn windows_over_failing_rails_hold_what_a_sequential_program_leaves() {
     static STRAIGHT: AtomicU64 = AtomicU64::new(0);
-    for seed in random_program::seeds(50) {
+    for seed in random_program::seeds(25) {
         eprintln!("seed {seed}");
         let program = |rank: &_, seed| {
             for part in 0..3 {

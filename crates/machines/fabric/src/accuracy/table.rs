@@ -75,7 +75,7 @@ impl FigureKind {
         self <= FigureKind::LongLatency
     }
 
-    /// The name of the kind in tables.
+    /// The name of this kind of figure, as tables of accuracy show it.
     pub fn name(self) -> &'static str {
         match self {
             FigureKind::ShortLatency => "latency to 128 B",

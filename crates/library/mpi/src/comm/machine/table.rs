@@ -49,7 +49,7 @@ impl Comms {
         }
     }
 
-    /// The communicator with this handle, to change it.
+    /// The communicator of a handle, as a mutable reference.
     pub fn get_mut(&mut self, handle: u32) -> Result<&mut Comm> {
         match handle {
             WORLD => Ok(&mut self.predefined[0]),
