@@ -23,13 +23,18 @@
 
 mod build;
 mod bytes;
+mod comms;
+pub mod cut;
 mod expand;
 mod file;
 mod fold;
 mod gaps;
 mod make;
+mod messages;
 mod raw;
 mod signature;
+mod standard;
+mod times;
 mod value;
 
 pub use build::Builder;
@@ -51,6 +56,8 @@ pub const STEP: &str = "step";
 pub struct Trace {
     /// The program and its arguments, or the command that made the trace without one.
     pub program: String,
+    /// The changes since the recording, each a line: what has been cut, scaled or folded.
+    pub notes: Vec<String>,
     /// The times of work inside MPI that the recorded run was given, each a line. Empty if they
     /// were those of the machine.
     pub work: Vec<String>,
