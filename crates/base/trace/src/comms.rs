@@ -161,7 +161,11 @@ impl<'a> Walk<'a> {
                 let waiting = Waiting {
                     rank,
                     own,
-                    color: if is_dup { 0 } else { value("color").unwrap_or(0) },
+                    color: if is_dup {
+                        0
+                    } else {
+                        value("color").unwrap_or(0)
+                    },
                     key: value("key").unwrap_or(0),
                     new: new.unwrap_or(0),
                 };

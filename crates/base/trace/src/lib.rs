@@ -24,6 +24,7 @@
 mod build;
 mod bytes;
 mod comms;
+mod convert;
 pub mod cut;
 mod expand;
 mod file;
@@ -38,6 +39,7 @@ mod times;
 mod value;
 
 pub use build::Builder;
+pub use convert::{goal, time_independent};
 pub use expand::Calls;
 pub use file::MAGIC;
 pub use fold::{Folder, Item};

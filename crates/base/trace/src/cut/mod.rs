@@ -9,9 +9,9 @@ mod ranks;
 mod tests;
 mod windows;
 
+pub(crate) use ranks::collective;
 pub use ranks::{Kept, Others, ranks};
 pub use windows::windows;
-
 
 use crate::gaps::Gaps;
 use crate::{Builder, Trace};
@@ -51,7 +51,7 @@ fn numbers(trace: &Trace, builder: &mut Builder) -> Vec<u32> {
         .map(|one| builder.signature(one.clone()))
         .collect();
     let calls = trace.calls.iter();
-    let call = calls
-        .map(|call| builder.call(signatures[call.signature as usize], call.values.clone()));
+    let call =
+        calls.map(|call| builder.call(signatures[call.signature as usize], call.values.clone()));
     call.collect()
 }

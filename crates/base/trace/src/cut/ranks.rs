@@ -231,7 +231,7 @@ impl Change<'_> {
 
 /// The kind of a collective procedure that moves data: its name without what does not change its
 /// ranks. `None`: it is another procedure.
-pub(super) fn collective(name: &str) -> Option<&'static str> {
+pub(crate) fn collective(name: &str) -> Option<&'static str> {
     const KINDS: [&str; 8] = [
         "barrier",
         "bcast",

@@ -127,7 +127,7 @@ impl Cut<'_> {
                 }
             }
         }
-        if is_inside && super::ranks::collective(name).is_some() {
+        if is_inside && super::collective(name).is_some() {
             let Place::In(comm, _) = step.place else {
                 return Ok(());
             };
@@ -142,12 +142,7 @@ impl Cut<'_> {
         Ok(())
     }
 
-    fn count(
-        &mut self,
-        step: &Step,
-        messages: &[Message],
-        is_inside: bool,
-    ) -> Result<(), String> {
+    fn count(&mut self, step: &Step, messages: &[Message], is_inside: bool) -> Result<(), String> {
         for message in messages.iter().filter(|_| is_inside) {
             let Some(peer) = message.peer else {
                 return Err(format!(
