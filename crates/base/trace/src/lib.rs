@@ -30,6 +30,7 @@ mod expand;
 mod file;
 mod fold;
 mod gaps;
+mod lossy;
 mod make;
 mod messages;
 mod raw;

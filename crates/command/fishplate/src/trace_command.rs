@@ -61,6 +61,15 @@ enum Action {
         #[arg(short = 'o', long, value_name = "FILE")]
         output: PathBuf,
     },
+    /// Write a trace whose loops have the times of a few turns, which takes fewer bytes
+    FoldTimes {
+        /// The trace
+        file: PathBuf,
+
+        /// The file to write
+        #[arg(short = 'o', long, value_name = "FILE")]
+        output: PathBuf,
+    },
     /// Make a trace of a well-known pattern of communication
     Make(MakeArguments),
 }
@@ -122,6 +131,9 @@ pub(crate) fn main(arguments: TraceArguments) -> ExitCode {
         Action::Cut(arguments) => cut::cut(&arguments),
         Action::Import(arguments) => convert::import(&arguments),
         Action::Export(arguments) => convert::export(&arguments),
+        Action::FoldTimes { file, output } => read(&file)
+            .and_then(|trace| written(&output, &trace.with_folded_times()))
+            .map(|()| String::new()),
         Action::Make(arguments) => make(&arguments).map(|()| String::new()),
     };
     match done {
