@@ -194,6 +194,9 @@ impl Machine<'_> {
 /// An end of a message: a rank and its operation.
 type End = (usize, u32);
 
+/// A receive that leaves its source or its tag open.
+type Open = (Option<usize>, Option<i64>, End);
+
 /// The ends of messages that have no other end yet, in the order in which they began.
 #[derive(Default)]
 struct Matching {
@@ -205,7 +208,7 @@ struct Matching {
     /// Receives that name source and tag, by receiver, sender and tag.
     receives: HashMap<(usize, usize, i64), VecDeque<(u64, End)>>,
     /// Receives that leave source or tag open, by receiver.
-    open: HashMap<usize, BTreeMap<u64, (Option<usize>, Option<i64>, End)>>,
+    open: HashMap<usize, BTreeMap<u64, Open>>,
 }
 
 impl Matching {
@@ -220,7 +223,7 @@ impl Matching {
                 .receives
                 .get(&(to, rank, tag))
                 .and_then(|all| all.front());
-            let fits = |(_, (source, wanted, _)): &(&u64, &(Option<usize>, Option<i64>, End))| {
+            let fits = |(_, (source, wanted, _)): &(&u64, &Open)| {
                 source.is_none_or(|source| source == rank) && wanted.is_none_or(|one| one == tag)
             };
             let open = self.open.get(&to).and_then(|all| all.iter().find(fits));
