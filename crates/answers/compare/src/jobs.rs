@@ -20,10 +20,11 @@ use results::MemoryFile;
 use results::console::Console;
 
 use crate::estimate::{self, RunCost};
-use crate::ideal::Ideal;
 use crate::machine::{Change, Machine};
+use crate::points::{Elsewhere, Missing};
 use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
+pub(crate) use crate::task::{Played, Task};
 use crate::{Request, RunFolder, work};
 
 /// The most lines of the program's output that are shown whole.
@@ -40,6 +41,12 @@ pub struct Runner {
     replayed: HashMap<Played, MemoryFile>,
     console: Console,
     known: HashMap<Task, Outcome>,
+    /// The replays that other commands have made.
+    elsewhere: Elsewhere,
+    /// The replays that this command has made.
+    made: Vec<(Task, Ended)>,
+    /// True if replays that are not known yet are an error, which names them.
+    stops: bool,
     /// The time of the last line about a phase, or of the start.
     last_line: Instant,
     /// True if the first recording has been made.
@@ -51,98 +58,31 @@ pub struct Runner {
     is_quiet: bool,
 }
 
-/// The key of a trace file in a runner's cache: replays with equal keys use the same trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Played {
-    ranks: usize,
-    /// The number of the recording that is left out, if one is.
-    without: Option<usize>,
-    /// The time of computing on the machine's processor, divided by that on this computer, in
-    /// thousandths.
-    scale: u64,
-    /// True if ranks with equal calls share their work evenly.
-    is_distributed: bool,
-}
-
 /// The summary of a replay, or the reason why there is none.
 pub(crate) type Outcome = Result<Summary, String>;
 
-/// The description of one replay.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Task {
-    /// The number of the machine in the request, which gives the network.
-    pub(crate) machine: usize,
-    /// The number of the machine that gives the hosts and the speed of their processors.
-    pub(crate) hosts_of: usize,
-    pub(crate) ranks: usize,
-    pub(crate) ideal: Option<Ideal>,
-    /// The number of the recording that is left out, if one is.
-    pub(crate) without: Option<usize>,
-    /// True if the start of the program is free.
-    pub(crate) is_free: bool,
-    changes: Vec<Change>,
+/// The end of a replay.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Ended {
+    /// It ran, with this summary as JSON.
+    Ran(String),
+    /// It failed, for this reason.
+    Failed(String),
 }
 
-impl Task {
-    /// A replay on the unchanged machine.
-    pub(crate) fn plain(machine: usize, ranks: usize) -> Task {
-        Task::changed(machine, ranks, Vec::new())
-    }
-
-    /// A replay on the machine with changed values.
-    pub(crate) fn changed(machine: usize, ranks: usize, changes: Vec<Change>) -> Task {
-        Task {
-            machine,
-            hosts_of: machine,
-            ranks,
-            ideal: None,
-            without: None,
-            is_free: false,
-            changes,
-        }
-    }
-
-    /// A replay on the network of one machine with the hosts of another.
-    pub(crate) fn in_hosts(machine: usize, hosts_of: usize, ranks: usize) -> Task {
-        Task {
-            hosts_of,
-            ..Task::plain(machine, ranks)
-        }
-    }
-
-    /// A replay on the machine, of all recordings but one.
-    pub(crate) fn without(machine: usize, ranks: usize, recording: usize) -> Task {
-        Task {
-            without: Some(recording),
-            ..Task::plain(machine, ranks)
-        }
-    }
-
-    /// This replay with a free start.
-    pub(crate) fn with_free_start(self) -> Task {
-        Task {
-            is_free: true,
-            ..self
-        }
-    }
-
-    /// A replay on the machine with a part idealised, and a free start.
-    pub(crate) fn ideal(request: &Request, machine: usize, ranks: usize, ideal: Ideal) -> Task {
-        Task {
-            ideal: Some(ideal),
-            is_free: true,
-            changes: ideal.changes(&request.machines[machine]),
-            ..Task::plain(machine, ranks)
-        }
-    }
-
-    fn played(&self, request: &Request) -> Played {
-        Played {
-            ranks: self.ranks,
-            without: self.without,
-            scale: request.machines[self.hosts_of].compute_scale,
-            is_distributed: self.ideal == Some(Ideal::Distributed),
-        }
+impl Ended {
+    /// The outcome, which is a reason, too, if the replay differs too much from its recording.
+    pub(crate) fn outcome(&self) -> Result<Outcome> {
+        let text = match self {
+            Ended::Ran(text) => text,
+            Ended::Failed(why) => return Ok(Err(why.clone())),
+        };
+        let summary: Summary =
+            serde_json::from_str(text).context("the summary of a replay is damaged")?;
+        Ok(match summary.differences.as_ref().and_then(too_different) {
+            Some(why) => Err(why),
+            None => Ok(summary),
+        })
     }
 }
 
@@ -154,6 +94,9 @@ impl Runner {
             replayed: HashMap::new(),
             console: Console::new(0),
             known: HashMap::new(),
+            elsewhere: Elsewhere::default(),
+            made: Vec::new(),
+            stops: false,
             last_line: Instant::now(),
             has_recorded: false,
             input: Input::default(),
@@ -165,6 +108,26 @@ impl Runner {
     /// Sets whether the runner prints neither phases nor output of the program.
     pub fn quiet(self, is_quiet: bool) -> Runner {
         Runner { is_quiet, ..self }
+    }
+
+    /// Takes the replays that other commands have made.
+    pub(crate) fn take(&mut self, elsewhere: Elsewhere) {
+        self.elsewhere = elsewhere;
+    }
+
+    /// Sets whether replays that are not known yet are an error.
+    pub(crate) fn stops(&mut self, stops: bool) {
+        self.stops = stops;
+    }
+
+    /// True if the outcome of a replay is known.
+    pub(crate) fn knows(&self, task: &Task) -> bool {
+        self.known.contains_key(task) || self.elsewhere.has(task)
+    }
+
+    /// The replays that this command has made.
+    pub(crate) fn made(&self) -> &[(Task, Ended)] {
+        &self.made
     }
 
     /// Reads standard input to its end; every run gets a copy.
@@ -308,18 +271,20 @@ impl Runner {
         record: &Record,
         tasks: &[Task],
     ) -> Result<Vec<Outcome>> {
-        let same = |task: &Task| Task {
-            without: record
-                .of(task.ranks)
-                .and_then(|of| of.same_without(task.without)),
-            ..task.clone()
-        };
-        let tasks: Vec<Task> = tasks.iter().map(same).collect();
+        let tasks: Vec<Task> = tasks.iter().map(|task| task.same(record)).collect();
         let mut new: Vec<&Task> = Vec::new();
         for task in &tasks {
-            if !self.known.contains_key(task) && !new.contains(&task) {
-                new.push(task);
+            if self.known.contains_key(task) || new.contains(&task) {
+                continue;
             }
+            match self.elsewhere.outcome(task)? {
+                Some(outcome) => drop(self.known.insert(task.clone(), outcome)),
+                None => new.push(task),
+            }
+        }
+        if self.stops && !new.is_empty() {
+            let missing = new.into_iter().cloned().collect();
+            return Err(Missing(missing).into());
         }
         for task in &new {
             let played = task.played(request);
@@ -364,7 +329,9 @@ impl Runner {
             }
             drop(done);
             for (task, outcome) in outcomes {
-                self.known.insert(task.clone(), outcome?);
+                let ended = outcome?;
+                self.known.insert(task.clone(), ended.outcome()?);
+                self.made.push((task.clone(), ended));
                 self.console.step();
             }
             Ok(())
@@ -382,7 +349,7 @@ struct Jobs<'a> {
 }
 
 impl Jobs<'_> {
-    fn replay(&self, task: &Task) -> Result<Outcome> {
+    fn replay(&self, task: &Task) -> Result<Ended> {
         let machines = [task.machine, task.hosts_of].map(|at| &self.request.machines[at]);
         let summary = MemoryFile::new()?;
         let trace = self.replayed.get(&task.played(self.request));
@@ -400,14 +367,9 @@ impl Jobs<'_> {
         }
         let ended = run.output().context("cannot start a replay")?;
         if !ended.status.success() {
-            return Ok(Err(last_words(&ended)));
+            return Ok(Ended::Failed(last_words(&ended)));
         }
-        let summary: Summary =
-            serde_json::from_str(&summary.text()?).context("the summary of a replay is damaged")?;
-        Ok(match summary.differences.as_ref().and_then(too_different) {
-            Some(why) => Err(why),
-            None => Ok(summary),
-        })
+        Ok(Ended::Ran(summary.text()?))
     }
 
     /// The command of a run on the network of the first machine with the hosts of the second.

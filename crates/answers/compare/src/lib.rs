@@ -29,6 +29,7 @@ mod messages;
 pub mod model_word;
 mod page;
 mod plan;
+pub mod points;
 pub mod prediction;
 pub mod record;
 mod recording;
@@ -39,6 +40,7 @@ pub mod sensitivity;
 mod show;
 mod spread;
 mod surroundings;
+mod task;
 pub mod work;
 
 use std::ffi::OsString;
@@ -124,15 +126,21 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     if request.trace.is_none() {
         runner.read_input()?;
     }
-    let mut record = record(request, runner)?;
+    let record = record(request, runner)?;
+    let comparison = compared(request, record, runner)?;
+    if request.folder == RunFolder::Scratch && request.trace.is_none() {
+        say_changed(request, &before, runner);
+    }
+    Ok(comparison)
+}
+
+/// Compares the machines by replays of a record.
+fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Result<Comparison> {
     let mut rows = replay(request, &record, runner)?;
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
     let advice = advise(request, &record, runner, &rows, measure)?;
-    if request.folder == RunFolder::Scratch && request.trace.is_none() {
-        say_changed(request, &before, runner);
-    }
     Ok(Comparison {
         program: record::words(&request.program),
         trace: request.trace.as_ref().map(|trace| trace.program.clone()),

@@ -12,6 +12,7 @@ use crate::{RankCalls, Trace};
 /// A trace in the making.
 pub struct Builder {
     program: String,
+    notes: Vec<String>,
     work: Vec<String>,
     signatures: Table<Signature>,
     calls: Table<Call>,
@@ -24,12 +25,18 @@ impl Builder {
     pub fn new(program: String) -> Builder {
         Builder {
             program: program.replace(char::is_control, "?"),
+            notes: Vec::new(),
             work: Vec::new(),
             signatures: Table::default(),
             calls: Table::default(),
             folder: Folder::default(),
             ranks: Vec::new(),
         }
+    }
+
+    /// Adds a note about what has been changed since the recording.
+    pub fn note(&mut self, note: &str) {
+        self.notes.push(note.replace(char::is_control, "?"));
     }
 
     /// Sets the times of work inside MPI, each a line.
@@ -67,6 +74,7 @@ impl Builder {
     pub fn finish(self) -> Trace {
         Trace {
             program: self.program,
+            notes: self.notes,
             work: self.work,
             signatures: self.signatures.entries,
             calls: self.calls.entries,

@@ -47,6 +47,11 @@ impl<'a> Bytes<'a> {
         self.rest.is_empty()
     }
 
+    /// The length of the whole file.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The error `why` at the present byte.
     pub(crate) fn wrong<T>(&self, why: &str) -> Result<T> {
         Err(format!("byte {}: {why}", self.len - self.rest.len()))

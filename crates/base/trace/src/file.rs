@@ -4,13 +4,13 @@ use crate::bytes::{Bytes, Result, put, put_bytes};
 use crate::fold::Item;
 use crate::gaps::Gaps;
 use crate::signature::Signature;
+use crate::times;
 use crate::value::Call;
 use crate::{RankCalls, Trace};
 
 /// The beginning of the file of each version.
 pub const MAGIC: &[u8] = b"fishplate trace ";
-const VERSION: &[u8] = b"2\n";
-const OLD_VERSION: &[u8] = b"1\n";
+const VERSION: &[u8] = b"3\n";
 /// The most ranks of a trace.
 const MOST_RANKS: usize = 1 << 20;
 /// The most calls of a rank.
@@ -21,9 +21,11 @@ impl Trace {
     pub fn write(&self) -> Vec<u8> {
         let mut to = [MAGIC, VERSION].concat();
         put_bytes(&mut to, self.program.as_bytes());
-        put(&mut to, self.work.len() as u64);
-        for line in &self.work {
-            put_bytes(&mut to, line.as_bytes());
+        for lines in [&self.notes, &self.work] {
+            put(&mut to, lines.len() as u64);
+            for line in lines {
+                put_bytes(&mut to, line.as_bytes());
+            }
         }
         put(&mut to, self.signatures.len() as u64);
         for signature in &self.signatures {
@@ -47,9 +49,9 @@ impl Trace {
         put(&mut to, self.ranks.len() as u64);
         for rank in &self.ranks {
             put(&mut to, rank.sequence.into());
-            rank.gaps.put(&mut to);
             rank.functions.put(&mut to);
         }
+        times::put_all(&mut to, self.ranks.iter().map(|rank| &rank.gaps));
         to
     }
 
@@ -61,20 +63,16 @@ impl Trace {
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
             return Err("it is no trace: it does not begin with `fishplate trace`".into());
         };
-        if rest.starts_with(OLD_VERSION) {
-            return Err(
-                "it is of version 1, which does not say whom receives from any source met; record it again".into(),
-            );
-        }
         let Some(rest) = rest.strip_prefix(VERSION) else {
-            return Err("it is of another version than 2; record it again".into());
+            let line = rest.iter().take_while(|byte| byte.is_ascii_digit());
+            let version: String = line.map(|byte| char::from(*byte)).take(9).collect();
+            return Err(format!(
+                "it is of version {version}, and this is version 3; record it, or make it, again"
+            ));
         };
         let from = &mut Bytes::new(rest);
         let program = from.text()?.to_string();
-        let mut work = Vec::new();
-        for _ in 0..from.count()? {
-            work.push(from.text()?.to_string());
-        }
+        let [notes, work] = [lines(from)?, lines(from)?];
         let mut signatures = Vec::new();
         for _ in 0..from.count()? {
             match Signature::parse(from.text()?) {
@@ -87,29 +85,30 @@ impl Trace {
             calls.push(Call::read(from, &signatures)?);
         }
         let (sequences, lengths) = sequences(from, calls.len())?;
-        let mut ranks = Vec::new();
         let count = from.count()?;
         if count > MOST_RANKS {
             return from.wrong(&format!("{count} ranks; the most are {MOST_RANKS}"));
         }
+        let mut parts = Vec::new();
         for _ in 0..count {
             let sequence = from.below(sequences.len(), "the sequence")?;
-            let length = lengths[sequence as usize];
-            let gaps = Gaps::read(from, length)?;
-            if gaps.count() < length {
-                return from.wrong("times are missing");
-            }
-            ranks.push(RankCalls {
-                sequence,
-                gaps,
-                functions: Gaps::read(from, MOST_CALLS)?,
-            });
+            parts.push((sequence, Gaps::read(from, MOST_CALLS)?));
         }
+        let calls_of = |part: &(u32, Gaps)| lengths[part.0 as usize];
+        let gaps = times::read_all(from, &parts.iter().map(calls_of).collect::<Vec<_>>())?;
+        let ranks = gaps.into_iter().zip(parts);
+        let ranks = ranks.map(|(gaps, (sequence, functions))| RankCalls {
+            sequence,
+            gaps,
+            functions,
+        });
+        let ranks = ranks.collect();
         if !from.is_empty() {
             return from.wrong("more follows the last rank");
         }
         Ok(Trace {
             program,
+            notes,
             work,
             signatures,
             calls,
@@ -117,6 +116,11 @@ impl Trace {
             ranks,
         })
     }
+}
+
+fn lines(from: &mut Bytes) -> Result<Vec<String>> {
+    let count = from.count()?;
+    (0..count).map(|_| Ok(from.text()?.to_string())).collect()
 }
 
 /// Reads the sequences, and returns with them the number of calls of each.
@@ -211,15 +215,10 @@ mod tests {
     #[test]
     fn the_version_before_is_refused_with_the_remedy() {
         let mut bytes = built(&[Vec::new()]).write();
-        bytes[MAGIC.len()] = b'1';
+        bytes[MAGIC.len()] = b'2';
         let why = Trace::read(&bytes).unwrap_err();
-        assert!(
-            why.contains("version 1") && why.ends_with("record it again"),
-            "{why}"
-        );
-        bytes[MAGIC.len()] = b'3';
-        let why = Trace::read(&bytes).unwrap_err();
-        assert!(why.contains("another version than 2"), "{why}");
+        let remedy = "it is of version 2, and this is version 3; record it, or make it, again";
+        assert_eq!(why, remedy);
     }
 
     proptest! {
@@ -261,14 +260,12 @@ mod tests {
     }
 
     #[test]
-    fn loops_that_never_end_and_other_versions_are_refused() {
+    fn loops_that_never_end_and_other_files_are_refused() {
         let mut trace = built(&[vec![(0, 1, 5); 9]]);
         assert_eq!(trace.sequences.len(), 2);
         trace.sequences[0].clear();
         let why = Trace::read(&trace.write()).unwrap_err();
         assert!(why.contains("a loop without calls"), "{why}");
-        let other = [MAGIC, b"3\n"].concat();
-        assert!(Trace::read(&other).unwrap_err().contains("record it again"));
         assert!(Trace::read(b"#!/bin/sh").unwrap_err().contains("no trace"));
     }
 

@@ -53,7 +53,7 @@ impl Gaps {
     }
 
     /// The number of times.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.runs.iter().map(|(_, run)| run).sum()
     }
 }

@@ -23,16 +23,24 @@
 
 mod build;
 mod bytes;
+mod comms;
+mod convert;
+pub mod cut;
 mod expand;
 mod file;
 mod fold;
 mod gaps;
+mod lossy;
 mod make;
+mod messages;
 mod raw;
 mod signature;
+mod standard;
+mod times;
 mod value;
 
 pub use build::Builder;
+pub use convert::{goal, time_independent};
 pub use expand::Calls;
 pub use file::MAGIC;
 pub use fold::{Folder, Item};
@@ -51,6 +59,8 @@ pub const STEP: &str = "step";
 pub struct Trace {
     /// The program and its arguments, or the command that made the trace without one.
     pub program: String,
+    /// The changes since the recording, each a line: what has been cut, scaled or folded.
+    pub notes: Vec<String>,
     /// The times of work inside MPI that the recorded run was given, each a line. Empty if they
     /// were those of the machine.
     pub work: Vec<String>,

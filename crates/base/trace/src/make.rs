@@ -3,7 +3,7 @@
 use crate::Trace;
 use crate::build::Builder;
 use crate::gaps::Gaps;
-use crate::signature::Signature;
+use crate::standard::{self, MEMORY, signature};
 use crate::value::{FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
 /// A pattern of communication.
@@ -95,12 +95,10 @@ pub struct Recipe {
     pub seed: u64,
 }
 
-// Handles of the standard ABI.
-const WORLD: Value = Value::Number(0x101);
-const BYTE: Value = Value::Number(0x247);
-const DOUBLE: Value = Value::Number(0x214);
-const SUM: Value = Value::Number(0x21);
-const MEMORY: Value = Value::Number(NUMBER_OF_MEMORY);
+const WORLD: Value = Value::Number(standard::WORLD);
+const BYTE: Value = Value::Number(standard::BYTE);
+const DOUBLE: Value = Value::Number(standard::DOUBLE);
+const SUM: Value = Value::Number(standard::SUM);
 const TAG: Value = Value::Number(0);
 
 impl Recipe {
@@ -291,28 +289,6 @@ fn grid(ranks: usize, dimensions: usize) -> Vec<usize> {
             sides
         }
     }
-}
-
-/// The signatures of the procedures that patterns call.
-const LINES: [&str; 9] = [
-    "MPI_Allreduce sendbuf:in recvbuf:out count:count datatype:datatype op:op comm:comm",
-    "MPI_Alltoall sendbuf:in sendcount:count sendtype:datatype recvbuf:out recvcount:count recvtype:datatype comm:comm",
-    "MPI_Finalize",
-    "MPI_Irecv buf:out count:count datatype:datatype source:source tag:tag_any comm:comm request:>request",
-    "MPI_Isend buf:in count:count datatype:datatype dest:dest tag:tag comm:comm request:>request",
-    "MPI_Recv buf:out count:count datatype:datatype source:source tag:tag_any comm:comm status:>status",
-    "MPI_Send buf:in count:count datatype:datatype dest:dest tag:tag comm:comm",
-    "MPI_Sendrecv sendbuf:in sendcount:count sendtype:datatype dest:dest sendtag:tag recvbuf:out recvcount:count \
-     recvtype:datatype source:source recvtag:tag_any comm:comm status:>status",
-    "MPI_Waitall count:n array_of_requests:<>request[count] array_of_statuses:>status[count]",
-];
-
-fn signature(name: &str) -> Signature {
-    let line = LINES
-        .iter()
-        .find(|line| line.split(' ').next() == Some(name));
-    let parsed = line.and_then(|line| Signature::parse(line));
-    parsed.expect("each procedure of a pattern has a line")
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ targets![
     cards,
     computing,
     control,
+    conversions,
     costs,
     datagrams,
     fabrics,

@@ -4,9 +4,10 @@ mod machines;
 mod traced;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::compare::points::{self, Share};
 use ::compare::work::Wanted;
 use ::compare::{Comparison, Divided, Request, RunFolder, Runner};
 use clap::Args;
@@ -95,6 +96,20 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
 
+    /// Make every N-th of the runs, from the I-th on, and write their results to the file of
+    /// --results, for --merge
+    #[arg(long, value_name = "I/N", requires = "results", value_parser = share,
+        conflicts_with_all = ["json", "report", "plot"])]
+    points: Option<Share>,
+
+    /// The file of the results of --points
+    #[arg(long, value_name = "FILE", requires = "points")]
+    results: Option<PathBuf>,
+
+    /// Take the results that --points has written, and make what they lack
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    merge: Vec<PathBuf>,
+
     /// Print one JSON object in a line
     #[arg(long)]
     json: bool,
@@ -121,6 +136,16 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S
   fishplate compare --fabrics qdr,edr --ppn 4 heat.trace";
 
+/// Parses the value of `--points`.
+fn share(word: &str) -> Result<Share, String> {
+    let parts = word.split_once('/');
+    let parts = parts.and_then(|(index, of)| index.parse().ok().zip(of.parse().ok()));
+    match parts.filter(|(index, of)| (1..=*of).contains(index)) {
+        Some((index, of)) => Ok(Share { index, of }),
+        None => Err("valid are 1/8 to 8/8, for eight shares".into()),
+    }
+}
+
 /// Parses the value of `--after`.
 fn after(word: &str) -> Result<(String, usize), String> {
     let (call, number) = match word.split_once(':') {
@@ -135,7 +160,9 @@ fn after(word: &str) -> Result<(String, usize), String> {
 
 pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
     let json = arguments.json;
+    let share = arguments.points.zip(arguments.results.clone());
     let files = Files {
+        merged: arguments.merge.clone(),
         report: arguments.report.clone(),
         plot: arguments.plot.clone(),
     };
@@ -148,6 +175,15 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
         return match request.dry_run() {
             Ok(text) => {
                 tell!("{text}");
+                ExitCode::SUCCESS
+            }
+            Err(why) => report_failure(&why),
+        };
+    }
+    if let Some((share, results)) = share {
+        return match points(&request, &files.merged, quiet, share, &results) {
+            Ok(said) => {
+                tell!("{said}");
                 ExitCode::SUCCESS
             }
             Err(why) => report_failure(&why),
@@ -169,10 +205,30 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
     }
 }
 
-/// The files that a comparison writes.
+/// The files that a comparison reads and writes.
 struct Files {
+    /// Those of `--merge`.
+    merged: Vec<PathBuf>,
     report: Option<PathBuf>,
     plot: Option<PathBuf>,
+}
+
+/// Makes a share of the runs, and returns the line about it.
+fn points(
+    request: &Request,
+    known: &[PathBuf],
+    quiet: bool,
+    share: Share,
+    results: &Path,
+) -> anyhow::Result<String> {
+    let file = OutputFile::open("--results", results).map_err(|why| anyhow::anyhow!(why))?;
+    let mut runner = Runner::new(&std::env::current_exe()?).quiet(quiet);
+    let done = points::make(request, &mut runner, share, known, file.path())?;
+    file.written();
+    Ok(match done.all {
+        0 => "all runs are known: --merge prints the comparison".into(),
+        all => format!("{} of {all} runs are in {}", done.made, results.display()),
+    })
 }
 
 /// Runs the comparison, and writes the page and the picture if their files are given.
@@ -184,7 +240,16 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
     let report = report.transpose().map_err(|why| anyhow::anyhow!(why))?;
     let command = std::env::current_exe()?;
     let mut runner = Runner::new(&command).quiet(quiet);
-    let comparison = ::compare::run(request, &mut runner)?;
+    let comparison = match files.merged.as_slice() {
+        [] => ::compare::run(request, &mut runner)?,
+        files => {
+            let (comparison, made) = points::merge(request, &mut runner, files)?;
+            if made > 0 && !quiet {
+                eprintln!("fishplate: {made} runs were in none of the files, and were made here");
+            }
+            comparison
+        }
+    };
     if let Some(file) = report {
         let machines = request.machines.iter();
         let uncertain = machines.map(|one| (one.name.clone(), one.sheet.uncertain()));

@@ -18,6 +18,8 @@ pub(crate) struct Recording {
     /// The times of work inside MPI that the job was given, each a line.
     work: String,
     ranks: usize,
+    /// True if the job runs on this host, whose times are measured.
+    is_measured: bool,
 }
 
 impl Recording {
@@ -29,6 +31,7 @@ impl Recording {
         ranks: usize,
         hosts: &[launch::JobHost],
         work: &str,
+        is_measured: bool,
     ) -> Result<Option<Recording>, String> {
         let Some(file) = file else {
             return Ok(None);
@@ -44,6 +47,7 @@ impl Recording {
             program: program.into(),
             work: work.into(),
             ranks,
+            is_measured,
         }))
     }
 
@@ -56,7 +60,7 @@ impl Recording {
     pub(crate) fn finish(self) -> Result<(), String> {
         let mut builder = Builder::new(self.program);
         builder.work(&self.work);
-        let ranks = self.ranks;
+        let (ranks, is_measured) = (self.ranks, self.is_measured);
         let read = || -> std::io::Result<Vec<u8>> {
             let file = File::from(self.parts.try_clone()?);
             let mut bytes = vec![0; file.metadata()?.len() as usize];
@@ -65,7 +69,8 @@ impl Recording {
         };
         let bytes = read().map_err(|why| format!("--record: its parts cannot be read: {why}"))?;
         self.output.fill(|to| {
-            let written = written(&bytes, builder, ranks).map_err(std::io::Error::other)?;
+            let written =
+                written(&bytes, builder, ranks, is_measured).map_err(std::io::Error::other)?;
             to.write_all(&written)?;
             Ok(None)
         })
@@ -73,10 +78,20 @@ impl Recording {
 }
 
 /// The contents of the trace of a job whose ranks have written these bytes.
-fn written(bytes: &[u8], mut builder: Builder, ranks: usize) -> Result<Vec<u8>, String> {
+/// Measured times are rounded: their last digits are chance.
+fn written(
+    bytes: &[u8],
+    mut builder: Builder,
+    ranks: usize,
+    is_measured: bool,
+) -> Result<Vec<u8>, String> {
     for (rank, part) in parts(bytes, ranks)?.iter().enumerate() {
         let added = part.add_to(&mut builder);
         added.map_err(|why| format!("rank {rank}: {why}"))?;
     }
-    Ok(builder.finish().write())
+    let trace = builder.finish();
+    Ok(match is_measured {
+        true => trace.with_rounded_times().write(),
+        false => trace.write(),
+    })
 }

@@ -339,7 +339,7 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let mut defaults = modelled_job.defaults(&of_ranks);
     defaults.extend(modelled_job.of_threads(&of_ranks));
     let (file, work) = (arguments.record.as_deref(), &modelled_job.work);
-    let recording = Recording::begin(file, &command, ranks, &placed, work)?;
+    let recording = Recording::begin(file, &command, ranks, &placed, work, !modelled.is_wanted())?;
     let facts = JobFacts {
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),

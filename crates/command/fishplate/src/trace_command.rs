@@ -1,5 +1,8 @@
 //! `fishplate trace`: what a trace has, and traces without a program.
 
+mod convert;
+mod cut;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,8 +17,10 @@ use trace::{Item, Pattern, Recipe, Trace, Value};
 use crate::output::Output;
 use crate::refuse;
 use crate::trace_file::read;
+use convert::{ExportArguments, ImportArguments};
+use cut::CutArguments;
 
-/// Show and check traces, and make some without a program.
+/// Show, check, cut, scale, make and convert traces.
 ///
 /// `fishplate run --record FILE` records the trace of a program, and `fishplate run --fabric
 /// MACHINE FILE` replays it on a modelled machine.
@@ -37,6 +42,12 @@ enum Action {
         /// The trace
         file: PathBuf,
     },
+    /// Write some ranks or some iterations of a trace
+    Cut(CutArguments),
+    /// Read the trace of another tool
+    Import(ImportArguments),
+    /// Write a trace in the format of another tool
+    Export(ExportArguments),
     /// Write a trace whose computing takes FACTOR times as long
     Scale {
         /// The trace
@@ -45,6 +56,15 @@ enum Action {
         /// The time of computing, as a multiple of that in the trace
         #[arg(long, value_name = "FACTOR", value_parser = factor)]
         computing: u64,
+
+        /// The file to write
+        #[arg(short = 'o', long, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Write a trace whose loops have the times of a few turns, which takes fewer bytes
+    FoldTimes {
+        /// The trace
+        file: PathBuf,
 
         /// The file to write
         #[arg(short = 'o', long, value_name = "FILE")]
@@ -108,6 +128,12 @@ pub(crate) fn main(arguments: TraceArguments) -> ExitCode {
             computing,
             output,
         } => scale(&file, computing, &output).map(|()| String::new()),
+        Action::Cut(arguments) => cut::cut(&arguments),
+        Action::Import(arguments) => convert::import(&arguments),
+        Action::Export(arguments) => convert::export(&arguments),
+        Action::FoldTimes { file, output } => read(&file)
+            .and_then(|trace| written(&output, &trace.with_folded_times()))
+            .map(|()| String::new()),
         Action::Make(arguments) => make(&arguments).map(|()| String::new()),
     };
     match done {
@@ -141,13 +167,20 @@ fn scale(file: &Path, thousandths: u64, output: &Path) -> Result<(), String> {
     let trace = read(file)?;
     let computing = replay::computing(&trace);
     let computing = computing.map_err(|why| format!("{}: {why}", file.display()))?;
-    let scaled = replay::with_computing(&trace, &computing.scaled(thousandths), thousandths);
-    let output = Output::create("--output", output)?;
-    output.fill(|to| to.write_all(&scaled.write()).map(|()| None))
+    let mut scaled = replay::with_computing(&trace, &computing.scaled(thousandths), thousandths);
+    let factor = thousandths as f64 / 1000.0;
+    scaled.notes = trace.notes;
+    scaled.notes.push(format!("computing times {factor}"));
+    written(output, &scaled)
+}
+
+/// Writes a trace to a file.
+fn written(file: &Path, trace: &Trace) -> Result<(), String> {
+    let output = Output::create("--output", file)?;
+    output.fill(|to| to.write_all(&trace.write()).map(|()| None))
 }
 
 fn make(arguments: &MakeArguments) -> Result<(), String> {
-    let output = Output::create("--output", &arguments.output)?;
     let recipe = Recipe {
         pattern: arguments.pattern,
         ranks: arguments.ranks,
@@ -159,7 +192,7 @@ fn make(arguments: &MakeArguments) -> Result<(), String> {
     };
     let name = arguments.pattern.name();
     let trace = recipe.make(format!("trace make {name}"));
-    output.fill(|to| to.write_all(&trace.write()).map(|()| None))
+    written(&arguments.output, &trace)
 }
 
 /// The calls of a trace, counted.
@@ -232,6 +265,9 @@ fn shown(trace: &Trace) -> String {
     let counts = Counts::of(trace);
     let ranks = trace.ranks.len();
     let mut text = format!("{} on {ranks} ranks\n", terminal_text::line(&trace.program));
+    for note in &trace.notes {
+        let _ = writeln!(text, "  {}", terminal_text::line(note));
+    }
     let _ = writeln!(
         text,
         "  computing      {} a rank",
