@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
 use model::THREADS_VARIABLE;
 use model::compute_trace::ComputeTrace;
-use profile::{Differences, Summary};
+use profile::Summary;
 use results::MemoryFile;
 use results::console::Console;
 
@@ -24,7 +24,7 @@ use crate::ideal::Ideal;
 use crate::machine::{Change, Machine};
 use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
-use crate::{Request, RunFolder, work};
+use crate::{Request, RunFolder, remarks, work};
 
 /// The most lines of the program's output that are shown whole.
 const WHOLE_OUTPUT: usize = 6;
@@ -62,6 +62,8 @@ struct Played {
     scale: u64,
     /// True if ranks with equal calls share their work evenly.
     is_distributed: bool,
+    /// True if receives from any source of a trace take the message that comes first.
+    has_free_sources: bool,
 }
 
 /// The summary of a replay, or the reason why there is none.
@@ -80,6 +82,8 @@ pub(crate) struct Task {
     pub(crate) without: Option<usize>,
     /// True if the start of the program is free.
     pub(crate) is_free: bool,
+    /// True if receives from any source of a trace take the message that comes first.
+    pub(crate) has_free_sources: bool,
     changes: Vec<Change>,
 }
 
@@ -98,6 +102,7 @@ impl Task {
             ideal: None,
             without: None,
             is_free: false,
+            has_free_sources: false,
             changes,
         }
     }
@@ -142,6 +147,7 @@ impl Task {
             without: self.without,
             scale: request.machines[self.hosts_of].compute_scale,
             is_distributed: self.ideal == Some(Ideal::Distributed),
+            has_free_sources: self.has_free_sources,
         }
     }
 }
@@ -332,8 +338,9 @@ impl Runner {
                 let marks = of.marks(played.without, &request.wanted);
                 let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
                 let computing = trace.scaled(played.scale).with_steps(&marks);
+                let bytes = request.played(&computing, played.scale, played.has_free_sources);
                 let file = MemoryFile::new()?;
-                let written = (&file.0).write_all(&request.played(&computing, played.scale));
+                let written = (&file.0).write_all(&bytes);
                 written.context("cannot write a record for the replays")?;
                 place.insert(file);
             }
@@ -404,10 +411,16 @@ impl Jobs<'_> {
         }
         let summary: Summary =
             serde_json::from_str(&summary.text()?).context("the summary of a replay is damaged")?;
-        Ok(match summary.differences.as_ref().and_then(too_different) {
-            Some(why) => Err(why),
-            None => Ok(summary),
-        })
+        Ok(
+            match summary
+                .differences
+                .as_ref()
+                .and_then(remarks::too_different)
+            {
+                Some(why) => Err(why),
+                None => Ok(summary),
+            },
+        )
     }
 
     /// The command of a run on the network of the first machine with the hosts of the second.
@@ -444,21 +457,6 @@ impl Jobs<'_> {
         };
         Ok(run)
     }
-}
-
-/// The reason why a replay differs too much from its recording to be of use; `None` if it does not.
-fn too_different(found: &Differences) -> Option<String> {
-    const MOST: f64 = 0.10;
-    let is_invented = found.invented_s >= found.left_out_s;
-    let how = if is_invented { "invented" } else { "left out" };
-    (found.share > MOST).then(|| {
-        format!(
-            "the program decides by time: {}; {:.0} % of the recorded computing would be {how}, more than {:.0} %",
-            found.reason(),
-            found.share * 100.0,
-            MOST * 100.0
-        )
-    })
 }
 
 fn word(before: &str, path: &Path) -> OsString {

@@ -16,6 +16,7 @@ pub mod certainty;
 mod estimate;
 pub mod even;
 pub mod exchange;
+mod free_sources;
 mod free_start;
 mod headline;
 mod hosts;
@@ -27,6 +28,7 @@ pub mod main_loop;
 mod measured;
 mod messages;
 pub mod model_word;
+mod other_answers;
 mod page;
 mod plan;
 pub mod prediction;
@@ -129,6 +131,7 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
+    free_sources::find(request, &record, runner, &mut rows, measure)?;
     let advice = advise(request, &record, runner, &rows, measure)?;
     if request.folder == RunFolder::Scratch && request.trace.is_none() {
         say_changed(request, &before, runner);
