@@ -152,8 +152,13 @@ fn what_cannot_be_replayed_is_named_before_anything_runs() {
 #[test]
 fn files_have_the_sizes_of_the_recorded_run_and_are_nowhere() {
     let _alone = alone();
+    const CREATE_TO_READ_AND_WRITE: i64 = 2 | 32;
+    const FROM_END: i64 = 402;
     let name = || Value::Text(b"a-file-of-a-replay".to_vec());
-    let (comm, mode) = (Value::Number(WORLD), Value::Number(9));
+    let (comm, mode) = (
+        Value::Number(WORLD),
+        Value::Number(CREATE_TO_READ_AND_WRITE),
+    );
     let open = "MPI_File_open comm:comm filename:str amode:int info:info fh:>file";
     let opened = vec![comm, name(), mode, Value::Absent, Value::Number(4096)];
     let write = "MPI_File_write_at_all fh:file offset:offset buf:in count:count \
@@ -164,7 +169,6 @@ fn files_have_the_sizes_of_the_recorded_run_and_are_nowhere() {
     ]
     .concat();
     let seek = "MPI_File_seek fh:file offset:offset whence:int";
-    const FROM_END: i64 = 402;
     let close = "MPI_File_close fh:<>file";
     let of = |found: i64, back: i64| {
         let fact = vec![name(), Value::Number(found)];
