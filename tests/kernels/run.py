@@ -3,8 +3,8 @@
 
     tests/kernels/run.py [--prefix build] [--long] [--only TEXT] [--list]
 
-Class S of each kernel of the NPB and a small system of HPL run over shared memory and on a modelled machine, and so do replays of their
-traces. `--long` adds classes W and A, and systems of order 2,000 and 8,000. The last line is `N passed, N failed, N skipped`.
+Class S of each kernel of the NPB and a small system of HPL run over shared memory and on a modelled machine. Replays of their traces, of those of
+the other examples and of calls.c, a program with calls of every kind, take the time of the recorded run. `--long` adds classes W and A, and systems of order 2,000 and 8,000. The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
@@ -25,6 +25,13 @@ NPB = ["cg", "is", "ft", "mg", "lu"]
 FABRIC = "qdr"
 MODELLED = ("--fabric", FABRIC)
 WHERE = {"shared memory": (), f"on {FABRIC}": MODELLED}
+# A machine whose storage takes time.
+STORED = "stored.toml"
+STORED_MACHINE = """[system.stored]
+from = "qdr"
+source = "assumed: a small parallel file system"
+storage = { bandwidth = "4 GB/s", latency = "200 us" }
+"""
 SKELETON = ["500", "32", "2", "2", "--skeleton"]
 # Pairs of ranks that exchange more than this belong to one row or column of HPL's grid.
 MANY_BYTES = 120_000
@@ -50,7 +57,9 @@ def compile_all(prefix: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda name: compile_kernel(prefix, name, name), [*NPB, "hpl"]))
     compile_kernel(prefix, "cg", "cg-other-matrix", "-DRANDOM_SEED=UINT64_C(314159267)")
-    compile_kernel(prefix, "../heat", "heat")
+    for other in ("../heat", "../pi", "../snapshots", "../../tests/kernels/calls"):
+        compile_kernel(prefix, other, Path(other).name)
+    (folder(prefix) / STORED).write_text(STORED_MACHINE)
 
 
 def ended(ran: harness.Outcome, code: int, out: str, err: str = "") -> re.Match:
@@ -148,7 +157,7 @@ def skeleton_time(prefix: Path) -> str:
 def summary_of(prefix: Path, ranks: int, command: list, *options) -> dict:
     """The summary of a run on a modelled machine."""
     file = folder(prefix) / "summary.json"
-    ran = harness.launch(prefix, ranks, command, options=(*options, "--summary", f"json={file}"), seconds=SECONDS)
+    ran = harness.launch(prefix, ranks, command, options=(*options, "--summary", f"json={file}"), seconds=SECONDS, cwd=folder(prefix))
     ended(ran, 0, "")
     return json.loads(file.read_text())
 
@@ -166,12 +175,35 @@ def replayed(words: list[str], ranks: int, options: tuple, compute: tuple):
     return test
 
 
+# The groups of calls of calls.c.
+CALLS = ["bottom", "generalized", "dynamic", "windows", "types"]
+
+
 def traced() -> list[Case]:
     near, measured = (*MODELLED, "--ppn", "2"), ("--compute", "measured")
     runs = [([name, "S"], 4, options, compute) for name in NPB for options, compute in ((MODELLED, ()), (near, measured))]
     runs += [(["hpl", "500", "32", "2", "2"], 4, MODELLED, ()), (["heat", "64", "20"], 8, ("--fabric", "edr"), measured)]
+    runs += [(["pi"], 4, near, measured)]
+    runs += [(["snapshots", "96", "4", f"{name}.data", f"{name}.log"], ranks, options, compute) for name, ranks, options, compute in (
+        ("far", 4, MODELLED, ()), ("near", 6, near, measured), ("stored", 6, ("--fabric", STORED, "--ppn", "3"), ()))]
+    runs += [(["calls", group], 4, options, compute) for group in CALLS for options, compute in ((MODELLED, ()), (near, measured))]
     return [Case(f"{' '.join(words)} -n {ranks} {' '.join((*options, *compute))}: its trace takes its time",
                  replayed(words, ranks, options, compute)) for words, ranks, options, compute in runs]
+
+
+def free_sources(prefix: Path) -> str:
+    """A comparison of a trace with receives from any source has the times with the sources that come first: on the machine of the recorded
+    run that of the run."""
+    trace = folder(prefix) / "free-sources.trace"
+    direct = summary_of(prefix, 4, [folder(prefix) / "calls", "persistent"], *MODELLED, "--compute", "measured", "--record", str(trace))
+    direct = direct["virtual_s"]
+    ran = harness.run([str(prefix / "bin/fishplate"), "compare", "--json", "--fabrics", f"{FABRIC},edr", str(trace)], seconds=LONG)
+    ended(ran, 0, "^{")
+    found = json.loads(ran.out)
+    times = [(row["seconds"], row["seconds_with_free_sources"]) for row in found["rows"]]
+    if times[0][1] != direct or not all(0.5 < free / usual < 2 for usual, free in times):
+        raise Problem(f"times, and those with the sources that come first: {times}; the recorded run took {direct} s")
+    return f"{times}: {found['advice']['certainty']}"
 
 
 def in_a_study(prefix: Path) -> str:
@@ -200,6 +232,7 @@ def tests() -> list[Case]:
         Case("hpl's skeleton: messages", skeleton_messages),
         Case("hpl's skeleton: calls", skeleton_calls),
         Case("hpl's skeleton: time", skeleton_time),
+        Case("the sources of receives in its trace are compared", free_sources, True, LONG + 10),
     ]
     long = [kernel([name, "W"], ranks, where, False) for name in NPB for ranks in (2, 4) for where in WHERE]
     long += [kernel([name, "A"], 2, "shared memory", False) for name in NPB]

@@ -5,8 +5,10 @@
 //! prices are unknown: a buyer keeps the old machine if it does the work.
 
 use crate::exchange::Exchange;
+use crate::free_sources::FreeSources;
 use crate::machine::{Machine, StandIn};
 use crate::model_word::{ModelWord, of_model};
+use crate::other_answers::recordings;
 use crate::row::{EQUAL, Row};
 use crate::sensitivity::Sensitivity;
 
@@ -52,6 +54,8 @@ pub struct Advice {
     pub model: Option<ModelWord>,
     /// The greatest spread of the times of a row, as a share. `None`: it is unknown.
     pub times_spread: Option<f64>,
+    /// The difference that the sources of receives from any source make. `None`: there are none.
+    pub free_sources: Option<FreeSources>,
     names: Vec<String>,
     stand_ins: Vec<Vec<StandIn>>,
 }
@@ -142,7 +146,8 @@ impl Advice {
             closest: rival.map_or(1.0, |_| 1.0 / over(number, rival)),
             spread: over(0, last),
             counts: counts.collect(),
-            recordings: recordings(&here, &order, &equals, number),
+            recordings: recordings(&here, &order, &equals),
+            free_sources: FreeSources::of(&here, &order, &equals),
             equals,
             sensitivity: None,
             exchange: None,
@@ -347,34 +352,6 @@ fn price(rows: &[&Row], machine: usize) -> f64 {
         .map_or(f64::INFINITY, |price| price.amount())
 }
 
-/// The number of recordings without which a machine outside `equals` is better than all machines of
-/// `equals`, and the number of all recordings.
-fn recordings(
-    rows: &[&Row],
-    order: &[(f64, usize)],
-    equals: &[usize],
-    number: usize,
-) -> (usize, usize) {
-    let all = rows.iter().map(|row| row.without.len()).min().unwrap_or(0);
-    // Prices do not depend on recordings: price times time changes in proportion to the time.
-    let value = |machine: usize, at: usize| {
-        let row = rows.iter().find(|row| row.machine == machine)?;
-        let usual = order.iter().find(|of| of.1 == machine)?.0;
-        Some(usual * row.without.get(at)? / row.value?)
-    };
-    let least = |machines: &mut dyn Iterator<Item = usize>, at: usize| {
-        machines
-            .filter_map(|machine| value(machine, at))
-            .fold(f64::INFINITY, f64::min)
-    };
-    let changed = (0..all).filter(|at| {
-        let ours = least(&mut equals.iter().copied(), *at);
-        let theirs = least(&mut order[number..].iter().map(|of| of.1), *at);
-        theirs < ours
-    });
-    (changed.count(), all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -408,6 +385,7 @@ mod tests {
             iteration: None,
             value: Some(seconds),
             price: Err(PriceGap::Missing(vec!["host"])),
+            free: None,
             without: vec![seconds; 3],
         }
     }

@@ -1,7 +1,8 @@
 //! Judges how sure the answer of a comparison is, by the weakest of three criteria.
 //!
 //! - By the recordings: the answer is unsure if it changes without one of them, or if the times
-//!   spread by more than [`SPREAD`].
+//!   spread by more than [`SPREAD`]. In a trace, the choice of sources by time is the same to it
+//!   ([`crate::free_sources`]).
 //! - By the model: the errors of ratios of two machines, on systems that were not used to build it
 //!   ([`fabric::accuracy`]), applied to the shares of the time that the network costs.
 //! - By the values that are assumed or inferred ([`crate::sensitivity`]).
@@ -9,6 +10,7 @@
 use fabric::accuracy::Certainty;
 
 use crate::advice::Advice;
+use crate::free_sources::FreeSources;
 use crate::model_word::ModelWord;
 use crate::row::EQUAL;
 use crate::sensitivity::Sensitivity;
@@ -31,7 +33,8 @@ impl Advice {
     pub fn certainty(&self) -> Option<Certainty> {
         let model = self.model.map_or(Certainty::Sure, |word| word.certainty);
         let assumptions = self.sensitivity.as_ref()?.certainty();
-        match self.recordings.0 > 0 || self.is_spread() {
+        let is_unsettled = self.recordings.0 > 0 || self.is_spread();
+        match is_unsettled || self.free_sources.is_some_and(|found| found.decides()) {
             true => Some(Certainty::Unsure),
             false => Some(model.min(assumptions)),
         }
@@ -54,6 +57,9 @@ impl Advice {
                 "this is unsure: without one of the recordings a time is up to {:.0} % another one; record on a quieter computer",
                 spread * 100.0
             );
+        }
+        if let Some(found) = self.free_sources.filter(FreeSources::decides) {
+            return found.sentence();
         }
         let Some(found) = &self.sensitivity else {
             return "nothing is known about how sure this is (--quick)".into();
@@ -146,6 +152,7 @@ impl Advice {
 mod tests {
     use super::*;
     use crate::bounds::Bounds;
+    use crate::free_sources::FreeTimes;
     use crate::machine::Machine;
     use crate::row::{Outcome, Row};
     use fabric::accuracy::{Case, FigureKind};
@@ -176,6 +183,7 @@ mod tests {
             iteration: None,
             value: Some(seconds),
             price: Err(PriceGap::Missing(vec!["host"])),
+            free: None,
             without: vec![seconds; 3],
         }
     }
@@ -266,6 +274,28 @@ mod tests {
         assert_eq!(found.certainty(), Some(Certainty::Unsure));
         let says = found.certainty_sentence();
         assert!(says.contains("up to 11 % another one"), "{says}");
+    }
+
+    #[test]
+    fn sources_that_time_chooses_make_an_answer_unsure() {
+        let mut rows = [row(0, 20.0, 0.5), row(1, 1.0, 0.5)];
+        let mut with_free = |times: [f64; 2]| {
+            for (row, time) in rows.iter_mut().zip(times) {
+                row.free = Some(FreeTimes {
+                    whole: time,
+                    value: time,
+                });
+            }
+            let found = advice(&rows, ["qdr", "edr"]);
+            (found.certainty().unwrap(), found.certainty_sentence())
+        };
+        assert_eq!(with_free([20.5, 0.95]).0, Certainty::Sure);
+        let (certainty, says) = with_free([20.0, 1.12]);
+        assert_eq!(certainty, Certainty::Unsure);
+        assert!(says.contains("a time is up to 12 % another one"), "{says}");
+        let (certainty, says) = with_free([0.9, 1.0]);
+        assert_eq!(certainty, Certainty::Unsure);
+        assert!(says.contains("the answer is another one"), "{says}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
 use model::THREADS_VARIABLE;
 use model::compute_trace::ComputeTrace;
-use profile::{Differences, Summary};
+use profile::Summary;
 use results::MemoryFile;
 use results::console::Console;
 
@@ -25,7 +25,7 @@ use crate::points::{Elsewhere, Missing};
 use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
 pub(crate) use crate::task::{Played, Task};
-use crate::{Request, RunFolder, work};
+use crate::{Request, RunFolder, remarks, work};
 
 /// The most lines of the program's output that are shown whole.
 const WHOLE_OUTPUT: usize = 6;
@@ -79,10 +79,16 @@ impl Ended {
         };
         let summary: Summary =
             serde_json::from_str(text).context("the summary of a replay is damaged")?;
-        Ok(match summary.differences.as_ref().and_then(too_different) {
-            Some(why) => Err(why),
-            None => Ok(summary),
-        })
+        Ok(
+            match summary
+                .differences
+                .as_ref()
+                .and_then(remarks::too_different)
+            {
+                Some(why) => Err(why),
+                None => Ok(summary),
+            },
+        )
     }
 }
 
@@ -297,8 +303,9 @@ impl Runner {
                 let marks = of.marks(played.without, &request.wanted);
                 let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
                 let computing = trace.scaled(played.scale).with_steps(&marks);
+                let bytes = request.played(&computing, played.scale, played.has_free_sources);
                 let file = MemoryFile::new()?;
-                let written = (&file.0).write_all(&request.played(&computing, played.scale));
+                let written = (&file.0).write_all(&bytes);
                 written.context("cannot write a record for the replays")?;
                 place.insert(file);
             }
@@ -406,21 +413,6 @@ impl Jobs<'_> {
         };
         Ok(run)
     }
-}
-
-/// The reason why a replay differs too much from its recording to be of use; `None` if it does not.
-fn too_different(found: &Differences) -> Option<String> {
-    const MOST: f64 = 0.10;
-    let is_invented = found.invented_s >= found.left_out_s;
-    let how = if is_invented { "invented" } else { "left out" };
-    (found.share > MOST).then(|| {
-        format!(
-            "the program decides by time: {}; {:.0} % of the recorded computing would be {how}, more than {:.0} %",
-            found.reason(),
-            found.share * 100.0,
-            MOST * 100.0
-        )
-    })
 }
 
 fn word(before: &str, path: &Path) -> OsString {

@@ -116,6 +116,7 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
         Outcome::Ran(summary) => json!({
             "seconds": row.time(),
             "spread": row.spread(),
+            "seconds_with_free_sources": row.free.map(|free| free.whole),
             "speed_up": comparison.speed_up(row),
             "efficiency": comparison.efficiency(row),
             "mpi_share": summary.mpi_share,

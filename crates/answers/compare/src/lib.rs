@@ -16,6 +16,7 @@ pub mod certainty;
 mod estimate;
 pub mod even;
 pub mod exchange;
+mod free_sources;
 mod free_start;
 mod headline;
 mod hosts;
@@ -27,6 +28,7 @@ pub mod main_loop;
 mod measured;
 mod messages;
 pub mod model_word;
+mod other_answers;
 mod page;
 mod plan;
 pub mod points;
@@ -140,6 +142,7 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
+    free_sources::find(request, &record, runner, &mut rows, measure)?;
     let advice = advise(request, &record, runner, &rows, measure)?;
     Ok(Comparison {
         program: record::words(&request.program),

@@ -57,7 +57,9 @@ impl Request {
         };
         Runs {
             recordings: made,
-            replays: plain + several.sum::<usize>() + divided,
+            replays: plain * (1 + usize::from(self.has_free_sources()))
+                + several.sum::<usize>()
+                + divided,
         }
     }
 

@@ -25,11 +25,21 @@ impl Request {
     }
 
     /// The file of a replay with this computing, which takes `thousandths` / 1000 of the recorded
-    /// time.
-    pub(crate) fn played(&self, computing: &ComputeTrace, thousandths: u64) -> Vec<u8> {
-        match &self.trace {
-            Some(trace) => replay::with_computing(&trace.frozen(), computing, thousandths).write(),
-            None => computing.text().into_bytes(),
+    /// time. `has_free_sources`: receives from any source of a trace take the message that comes
+    /// first.
+    pub(crate) fn played(
+        &self,
+        computing: &ComputeTrace,
+        thousandths: u64,
+        has_free_sources: bool,
+    ) -> Vec<u8> {
+        let Some(trace) = &self.trace else {
+            return computing.text().into_bytes();
+        };
+        let played = replay::with_computing(trace, computing, thousandths);
+        match has_free_sources {
+            true => played.write(),
+            false => played.frozen().write(),
         }
     }
 }

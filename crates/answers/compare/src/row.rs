@@ -5,6 +5,7 @@ use profile::Summary;
 
 use crate::Request;
 use crate::bounds::Bounds;
+use crate::free_sources::FreeTimes;
 use crate::prediction::{NoPrediction, Prediction};
 
 /// Times that differ by less than this share count as equal.
@@ -35,6 +36,10 @@ pub struct Row {
     pub iteration: Option<f64>,
     /// The time by which machines are compared, in seconds. `None`: it is unknown.
     pub value: Option<f64>,
+    /// The times of a trace in which receives from any source take the message that comes first,
+    /// instead of that of the recorded source. `None`: it has no such receives, or the times are
+    /// unknown.
+    pub free: Option<FreeTimes>,
     /// The compared time with one recording left out, for each recording; empty if there is only
     /// one.
     pub without: Vec<f64>,
@@ -69,6 +74,7 @@ impl Row {
             prediction: None,
             iteration: None,
             value: None,
+            free: None,
             without: Vec::new(),
             price: request.machines[machine].price(ranks, request.per_host),
         }

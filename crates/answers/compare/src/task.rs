@@ -18,6 +18,8 @@ pub(crate) struct Task {
     pub(crate) without: Option<usize>,
     /// True if the start of the program is free.
     pub(crate) is_free: bool,
+    /// True if receives from any source of a trace take the message that comes first.
+    pub(crate) has_free_sources: bool,
     pub(crate) changes: Vec<Change>,
 }
 
@@ -36,6 +38,7 @@ impl Task {
             ideal: None,
             without: None,
             is_free: false,
+            has_free_sources: false,
             changes,
         }
     }
@@ -80,6 +83,7 @@ impl Task {
             without: self.without,
             scale: request.machines[self.hosts_of].compute_scale,
             is_distributed: self.ideal == Some(Ideal::Distributed),
+            has_free_sources: self.has_free_sources,
         }
     }
 
@@ -107,6 +111,9 @@ impl Task {
         if self.is_free {
             line += ", free start";
         }
+        if self.has_free_sources {
+            line += ", free sources";
+        }
         for change in &self.changes {
             line += &format!(", {change}");
         }
@@ -125,4 +132,6 @@ pub(crate) struct Played {
     pub(crate) scale: u64,
     /// True if ranks with equal calls share their work evenly.
     pub(crate) is_distributed: bool,
+    /// True if receives from any source of a trace take the message that comes first.
+    pub(crate) has_free_sources: bool,
 }

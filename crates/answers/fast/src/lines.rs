@@ -153,6 +153,15 @@ struct Noted {
     started: u64,
 }
 
+/// What both ranks have noted.
+#[derive(Default)]
+struct Notes {
+    /// The length, the kind and the times of each exchange.
+    exchanges: Vec<(u64, Exchange, Noted)>,
+    /// The time of the end of each rank.
+    ends: [u64; 2],
+}
+
 fn between_two(
     scene: &MachineConfig,
     hosts: Vec<u32>,
@@ -176,7 +185,7 @@ fn between_two(
     let room = room.ok_or("no memory for the longest message")?;
     let result = Rc::new(RefCell::new(None));
     let (knobs, placement) = (knobs.clone(), Hosts::new(hosts));
-    let shared = Rc::new(RefCell::new((Vec::<(u64, Exchange, Noted)>::new(), [0; 2])));
+    let shared = Rc::new(RefCell::new(Notes::default()));
     let (notes, kept) = (shared.clone(), result.clone());
     let body = move |turn: Turn<MachineModel>| -> Result<(), String> {
         let number = turn.rank() as usize;
@@ -205,7 +214,7 @@ fn between_two(
         measured.all(eager).map_err(|why| why.to_string())?;
         let before = measured.now();
         rank.finish("MPI_Finalize").map_err(|why| why.to_string())?;
-        notes.borrow_mut().1[number] = measured.now() - before;
+        notes.borrow_mut().ends[number] = measured.now() - before;
         if number == 0 {
             *kept.borrow_mut() = Some((eager, alone, network));
         }
@@ -215,9 +224,9 @@ fn between_two(
     let (ends, _) = run(plan, model, body).map_err(|why| why.to_string())?;
     ends.into_iter().collect::<Result<(), String>>()?;
     let (eager, alone, network) = result.borrow_mut().take().ok_or("no rank has ended")?;
-    let (notes, ends) = &*shared.borrow();
+    let Notes { exchanges, ends } = &*shared.borrow();
     // At the end both ranks exchange one.
-    let lines = lines_of(notes, eager, ends[0].min(ends[1]));
+    let lines = lines_of(exchanges, eager, ends[0].min(ends[1]));
     Ok((lines, alone, network))
 }
 
@@ -273,7 +282,7 @@ struct Measured<'a> {
     number: usize,
     /// The memory of all messages.
     room: &'a Buffer,
-    notes: &'a RefCell<(Vec<(u64, Exchange, Noted)>, [u64; 2])>,
+    notes: &'a RefCell<Notes>,
 }
 
 impl Measured<'_> {
@@ -374,7 +383,7 @@ impl Measured<'_> {
             self.rank
                 .send("MPI_Send", Mode::Standard, none, 0, 1, WORLD)?;
         }
-        let notes = &mut self.notes.borrow_mut().0;
+        let notes = &mut self.notes.borrow_mut().exchanges;
         let bytes = body.len() as u64;
         match own {
             // The receiver has noted its times before its answer reaches the sender.

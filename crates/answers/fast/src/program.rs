@@ -1,6 +1,6 @@
 //! The calls of a trace as actions: each different call is read once.
 
-use trace::{Call, STEP, Signature, Trace, Value};
+use trace::{Call, Fact, Signature, Trace, Value};
 
 /// A handle's number in the trace.
 pub(crate) type Handle = i64;
@@ -331,8 +331,14 @@ impl Reader<'_> {
 
     fn action(&self) -> Result<Action, String> {
         let name = self.signature.name.as_str();
-        if name == STEP {
-            return Ok(Action::Step);
+        match Fact::of(self.signature) {
+            Some(Fact::Step) => return Ok(Action::Step),
+            Some(Fact::Source) => {
+                let what = "a persistent receive from any source is not part of the fast way";
+                return Err(format!("{what}; the exact way has it"));
+            }
+            Some(Fact::FileSize | Fact::Address | Fact::TypeSize) => return Ok(Action::Nothing),
+            None => (),
         }
         let Some(word) = name.strip_prefix("MPI_") else {
             return Ok(Action::Poll);

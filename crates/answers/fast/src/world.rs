@@ -137,9 +137,9 @@ impl World {
         let color = own.votes.get(me).copied().flatten()?.color;
         own.taken += 1;
         let is_last = own.taken == own.votes.len();
-        let group = color.and_then(|color| {
+        let group = color.map(|color| {
             if let Some(known) = own.groups.get(&color) {
-                return Some(known.clone());
+                return known.clone();
             }
             let votes = own.votes.iter().enumerate();
             let mut members: Vec<(i64, u32)> = votes
@@ -151,7 +151,7 @@ impl World {
             let members: Arc<[u32]> = members.into_iter().map(|(_, number)| number).collect();
             let context = self.contexts.fetch_add(1, Ordering::Relaxed);
             own.groups.insert(color, (context, members.clone()));
-            Some((context, members))
+            (context, members)
         });
         if is_last {
             all.remove(&of);

@@ -27,7 +27,8 @@ pub(crate) fn reach(
             "count" | "count_at_root" | "xcount" | "bytes" | "size" => {
                 count = count.max(largest.into());
             }
-            "displ" | "aint" | "extent" | "stride" => {
+            // A displacement at a target is no part of this: the target has bounds of its own.
+            "displ" | "extent" | "stride" => {
                 displacement = displacement.max(largest.into());
             }
             _ => (),

@@ -5,11 +5,11 @@ use datatype::local_work::Rates;
 use model::compute_trace::made::{MadeCall, add_rank, begin, lines};
 use model::compute_trace::{CallKey, ComputeTrace};
 use mpi_abi::hosted::RECORDED;
-use trace::{Builder, Call, Gaps, STEP, Signature, Trace, Value};
+use trace::{Builder, Call, Fact, Gaps, Signature, Trace, Value};
 
 use crate::names::{Method, Names};
 use crate::player::ANY_SOURCE;
-use crate::size_of;
+use crate::sizes::{Moved, Sizes};
 
 /// The distance from which the keys of peers count that are no ranks, such as MPI_ANY_SOURCE. They
 /// are negative numbers, and the same on all ranks.
@@ -34,46 +34,50 @@ pub fn computing(trace: &Trace) -> Result<ComputeTrace, String> {
             name: &signature.name,
             nanos: 0,
             // The level of MPI_Pcontrol is not in a trace, so it marks nothing.
-            is_aside: matches!(method, Method::Step | Method::Passed(_, false))
-                || signature.name == "MPI_Pcontrol",
+            is_aside: matches!(
+                method,
+                Method::Slept | Method::Told(_) | Method::Passed(_, false)
+            ) || signature.name == "MPI_Pcontrol",
             key: key_of(method, signature, call),
         }
     };
     let calls: Vec<MadeCall> = trace.calls.iter().map(described).collect();
+    let moved: Vec<Option<Moved>> = trace
+        .calls
+        .iter()
+        .map(|call| Moved::of(&trace.signatures[call.signature as usize], call))
+        .collect();
     let mut made = begin(trace.program.clone(), rates);
     for rank in 0..trace.ranks.len() {
-        add_rank(
-            &mut made,
-            trace.calls_of(rank).map(|(call, nanos)| MadeCall {
+        let mut sizes = Sizes::default();
+        let recorded = trace.calls_of(rank).map(|(number, nanos)| {
+            let call = &trace.calls[number as usize];
+            sizes.keep(trace.signature(number), call);
+            let mut described = MadeCall {
                 nanos,
-                ..calls[call as usize]
-            }),
-        );
+                ..calls[number as usize]
+            };
+            if let Some(moved) = &moved[number as usize] {
+                described.key.size = Some(CallKey::size_of(sizes.of(moved)));
+            }
+            described
+        });
+        add_rank(&mut made, recorded);
     }
     Ok(made)
 }
 
-/// The key of a call, as a run on a modelled machine records it. Elements of a datatype that the
-/// program has made count as bytes.
+/// The key of a call, as a run on a modelled machine records it, but for the size.
 fn key_of(method: Method, signature: &Signature, call: &Call) -> CallKey {
     let mut key = CallKey {
         constructs: matches!(method, Method::Called(number) if RECORDED[number].constructs),
         ..CallKey::default()
     };
     let all = signature.parameters.iter().zip(&call.values);
-    for (at, (parameter, value)) in all.enumerate() {
+    for (parameter, value) in all {
         match (parameter.kind.as_str(), value) {
             ("comm", Value::Number(number)) if key.comm.is_none() => {
                 key.comm = u32::try_from(*number).ok();
-            }
-            ("count", Value::Number(count)) if key.size.is_none() => {
-                let next = signature.parameters.get(at + 1);
-                if next.is_none_or(|next| next.kind != "datatype") {
-                    continue;
-                }
-                let size = call.values[at + 1].number().and_then(size_of).unwrap_or(1);
-                let count = u64::try_from(*count).unwrap_or(0);
-                key.size = Some(CallKey::size_of(count.saturating_mul(size)));
             }
             ("dest" | "source" | "root", value) if key.peer.is_none() => {
                 let peer = match value {
@@ -133,7 +137,6 @@ pub fn with_computing(trace: &Trace, computing: &ComputeTrace, thousandths: u64)
 
 /// The number of the call that marks a step.
 fn step(builder: &mut Builder) -> u32 {
-    let signature = Signature::parse(STEP).expect("a name is a signature without parameters");
-    let signature = builder.signature(signature);
+    let signature = builder.signature(Fact::Step.signature());
     builder.call(signature, Vec::new())
 }

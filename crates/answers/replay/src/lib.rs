@@ -9,6 +9,8 @@
 //! no choice of the library depends on the contents of a buffer. What the program's functions would
 //! do (reductions, attributes, error handlers) is not done.
 //!
+//! Files have sizes and no contents (`files`), and are no files of this host.
+//!
 //! Choices that depend on time (Waitany, Waitsome, tests) are the recorded ones: if another request
 //! completes first, the rank also waits for the recorded one, and the difference is counted. A
 //! receive from any source takes the message that comes first, unless the trace is frozen.
@@ -16,13 +18,16 @@
 //! Never here: what a call does, the printing of results.
 
 mod arguments;
+mod attached;
 mod bounds;
 mod choices;
 mod computing;
+mod files;
 mod handles;
 mod names;
 mod player;
 mod scratch;
+mod sizes;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +38,6 @@ use std::sync::Arc;
 
 use channel::Peers;
 use datatype::local_work::Rates;
-use datatype::{Predefined, Type};
 use knobs::Knobs;
 use model::config::MachineConfig;
 use model::{MachineModel, ModelNode};
@@ -46,10 +50,13 @@ use sim::Turn;
 use sim::coroutines::{Plan, run_in_file};
 use trace::Trace;
 
+use attached::Regions;
 pub use computing::{computing, with_computing};
+use files::Files;
 use names::Names;
 use player::Player;
 use scratch::Scratch;
+pub use sizes::size_of;
 
 /// The size of a rank's stack, in bytes.
 const STACK: usize = 512 << 10;
@@ -83,12 +90,6 @@ pub fn check(trace: &Trace) -> Result<(), String> {
     Names::of(trace).map(drop)
 }
 
-/// The size in bytes of a datatype with this number, if it is predefined.
-pub fn size_of(datatype: i64) -> Option<u64> {
-    let handle = usize::try_from(datatype).ok()?;
-    Some(Type::Predefined(Predefined::from_handle(handle)?).size() as u64)
-}
-
 /// Replays a trace.
 ///
 /// # Errors
@@ -110,6 +111,8 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
     }
     let knobs = Knobs::parse(stage.settings.iter().cloned()).map_err(|why| why.to_string())?;
     let scratch = Rc::new(Scratch::new(size).map_err(|why| format!("memory: {why}"))?);
+    let files = Arc::new(Files::default());
+    let regions = Regions::new(size);
     let plan = Plan {
         ranks: size as u32,
         seed: scene.seed,
@@ -141,7 +144,8 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
                 let profile = profile.transpose().map_err(|why| why.to_string())?;
                 let functions = trace.ranks[number].functions.runs().to_vec();
                 let hosted = Hosted::new(Arc::new(rank), profile, !rates.is_empty(), functions);
-                let played = Player::new(&hosted, &trace, &names, &scratch, number).play();
+                let played =
+                    Player::new(&hosted, &trace, &names, &scratch, &files, &regions, number).play();
                 if played.is_err() {
                     hosted.abandon();
                 }

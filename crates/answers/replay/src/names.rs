@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mpi_abi::hosted::RECORDED;
-use trace::{STEP, Signature, Trace};
+use trace::{Fact, Signature, Trace};
 
 /// The method by which a procedure is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,15 +13,17 @@ pub(crate) enum Method {
     /// Only the time of the call passes: it moves nothing, and makes nothing that a later call
     /// uses.
     Passed(&'static str, bool),
-    /// A step of the program begins.
-    Step,
+    /// The program sleeps.
+    Slept,
+    /// The line is no call.
+    Told(Fact),
     /// The rank leaves MPI.
     Finished,
 }
 
 /// Procedures that ask or label, by the words that their names begin with. What they return is not
 /// needed: the program's decisions are in the trace.
-const PASSED: [&str; 76] = [
+const PASSED: [&str; 80] = [
     "Alloc_mem",
     "Attr_",
     "Cart_coords",
@@ -49,6 +51,10 @@ const PASSED: [&str; 76] = [
     "Comm_test_inter",
     "Dims_create",
     "Dist_graph_neighbors",
+    "File_create_errhandler",
+    "File_get_errhandler",
+    "File_get_info",
+    "File_set_errhandler",
     "Free_mem",
     "Get_address",
     "Get_count",
@@ -101,26 +107,15 @@ const PASSED: [&str; 76] = [
 ];
 
 /// Procedures that cannot be replayed, by the words that their names begin with, with the reason.
-const REFUSED: [(&str, &str); 10] = [
+const REFUSED: [(&str, &str); 5] = [
     ("Abort", "it ends the job"),
-    ("File_", "files are not replayed yet"),
-    (
-        "Grequest_",
-        "a generalized request completes by the program",
-    ),
+    ("File_call_errhandler", "it calls a function of the program"),
     ("Comm_call_errhandler", "it calls a function of the program"),
     ("Win_call_errhandler", "it calls a function of the program"),
     (
-        "Win_create_dynamic",
-        "targets of a dynamic window are addresses of the program",
+        "Register_datarep",
+        "its data are converted by functions of the program",
     ),
-    (
-        "Type_get_contents",
-        "the program may use any of the datatypes that it returns",
-    ),
-    ("Pack_external", "packed data are not replayed yet"),
-    ("Unpack_external", "packed data are not replayed yet"),
-    ("Register_datarep", "files are not replayed yet"),
 ];
 
 /// The methods of all procedures of a trace.
@@ -143,6 +138,9 @@ impl Names {
 
 fn method(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Method, String> {
     let name = signature.name.as_str();
+    if let Some(fact) = Fact::of(signature) {
+        return Ok(Method::Told(fact));
+    }
     let Some(&number) = numbers.get(name) else {
         return other(name);
     };
@@ -166,20 +164,11 @@ fn method(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Metho
 }
 
 /// The method of a call that the library does not announce as that of a procedure: a reading of the
-/// clock, or a mark.
+/// clock, or a sleep.
 fn other(name: &str) -> Result<Method, String> {
-    const CLOCKS: [&str; 8] = [
-        "MPI_Wtime",
-        "clock_gettime",
-        "gettimeofday",
-        "time",
-        "nanosleep",
-        "clock_nanosleep",
-        "usleep",
-        "sleep",
-    ];
-    if name == STEP {
-        return Ok(Method::Step);
+    const CLOCKS: [&str; 2] = ["MPI_Wtime", "clock_gettime"];
+    if name == "sleep" {
+        return Ok(Method::Slept);
     }
     if name == "MPI_Pcontrol" {
         return Ok(Method::Passed("MPI_Pcontrol", true));

@@ -1,14 +1,19 @@
 //! The calls of one rank.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
+use mpi::request::{Persistent, RequestId, Template};
+use mpi_abi::handle::Request;
 use mpi_abi::hosted::{Hosted, RECORDED};
-use trace::{Access, Call, Length, Parameter, Signature, Trace, Value};
+use trace::{Access, Call, Fact, Length, Parameter, Signature, Trace, Value};
 
 use crate::Outcome;
 use crate::arguments::{Arguments, buffer_of};
+use crate::attached::{Attached, Regions};
 use crate::bounds::reach;
 use crate::choices::done;
+use crate::files::Files;
 use crate::handles::Handles;
 use crate::names::{Method, Names};
 use crate::scratch::Scratch;
@@ -26,8 +31,10 @@ pub(crate) struct Player<'a> {
     trace: &'a Trace,
     names: &'a Rc<Names>,
     scratch: &'a Scratch,
+    files: &'a Files,
     rank: usize,
     handles: Handles,
+    attached: Attached<'a>,
     other_choices: u64,
 }
 
@@ -38,15 +45,21 @@ impl<'a> Player<'a> {
         trace: &'a Trace,
         names: &'a Rc<Names>,
         scratch: &'a Scratch,
+        files: &'a Arc<Files>,
+        regions: &'a Regions,
         rank: usize,
     ) -> Player<'a> {
+        let storage = Arc::clone(files);
+        hosted.mpi().objects().files_mut().set_storage(storage);
         Player {
             hosted,
             trace,
             names,
             scratch,
+            files,
             rank,
             handles: Handles::default(),
+            attached: Attached::new(regions, scratch, rank),
             other_choices: 0,
         }
     }
@@ -56,7 +69,8 @@ impl<'a> Player<'a> {
         for (number, nanos) in self.trace.calls_of(self.rank) {
             let call = &self.trace.calls[number as usize];
             match self.names.method(call.signature) {
-                Method::Step => self.hosted.mpi().begin_step(),
+                Method::Told(fact) => self.note(fact, call)?,
+                Method::Slept => self.hosted.sleep(nanos),
                 Method::Passed(name, is_sure) => self.hosted.pass(name, is_sure, nanos),
                 Method::Called(procedure) => {
                     let name = RECORDED[procedure].name;
@@ -73,6 +87,21 @@ impl<'a> Player<'a> {
             }
         }
         Err("its calls end without MPI_Finalize".into())
+    }
+
+    /// Keeps a fact.
+    fn note(&mut self, fact: Fact, call: &Call) -> Result<(), String> {
+        match (fact, &call.values[..]) {
+            (Fact::Step, _) => self.hosted.mpi().begin_step(),
+            (Fact::FileSize, [Value::Text(name), Value::Number(size)]) => {
+                self.files.found(name, *size as u64);
+            }
+            (Fact::Source, [Value::Number(request), source]) => self.meet(*request, source)?,
+            (Fact::Address, [Value::Number(address)]) => self.attached.had(*address as u64),
+            (Fact::TypeSize, _) => (),
+            _ => return Err(format!("{}: a value that it cannot have", fact.name())),
+        }
+        Ok(())
     }
 
     fn call(&mut self, procedure: usize, call: &Call, nanos: u64) -> Result<(), String> {
@@ -92,7 +121,32 @@ impl<'a> Player<'a> {
             return Err(format!("it returned error {code}"));
         }
         self.keep_handles(signature, call, &arguments);
+        self.keep_window(signature, call);
         self.settle(signature, call, &arguments)
+    }
+
+    /// Sets the source of a persistent receive that is about to be started.
+    fn meet(&mut self, request: i64, met: &Value) -> Result<(), String> {
+        let handle = Request(self.handles.get("request", request)?);
+        let mut state = self.hosted.mpi().lock();
+        let comm = match state.requests_mut().persistent_mut(RequestId(handle.id())) {
+            Some(Persistent {
+                template: Template::Receive { comm, .. },
+                ..
+            }) => *comm,
+            _ => return Err("source: its request is no persistent receive".into()),
+        };
+        let own = state.objects().comms().get(comm);
+        let own = own.map_err(|why| why.to_string())?.core.rank as i64;
+        let wanted = match met {
+            Value::Relative(distance) => own.wrapping_add(*distance),
+            _ => ANY_SOURCE,
+        };
+        let persistent = state.requests_mut().persistent_mut(RequestId(handle.id()));
+        if let Some(Template::Receive { source, .. }) = persistent.map(|one| &mut one.template) {
+            *source = i32::try_from(wanted).map_err(|_| "source: no rank")?;
+        }
+        Ok(())
     }
 
     /// Adds an argument.
@@ -108,6 +162,13 @@ impl<'a> Player<'a> {
         match (kind, parameter.access, value) {
             ("info", Access::In, _) => return arguments.info(value),
             ("str", Access::In, Value::Text(text)) => return arguments.text(text),
+            ("in" | "out", ..) if self.attached.has(signature) => {
+                let number = value.number().ok_or("no memory")?;
+                arguments.word(self.attached.base(signature, call, number)?);
+            }
+            ("aint", Access::In, Value::Number(number)) if parameter.name == "target_disp" => {
+                arguments.word(self.attached.target(signature, call, *number)? as u64);
+            }
             ("in" | "out", ..) => match (buffer_of(value), value) {
                 (Some(number), _) => {
                     let address = self.scratch.address(self.rank, kind == "out", number);
@@ -258,7 +319,9 @@ impl<'a> Player<'a> {
             let ty = objects.types().get(*datatype);
             ty.is_ok_and(|ty| ty.true_lb() >= FIRST_PAGE)
         };
-        let is_in_place = arguments.words.contains(&1) && datatypes.iter().any(begins_late);
+        let mut words = signature.parameters.iter().zip(&arguments.words);
+        let is_in_place = words.any(|(parameter, word)| is_buffer(parameter) && *word == 1)
+            && datatypes.iter().any(begins_late);
         match reach <= self.scratch.reach().into() && !is_in_place {
             true => Ok(()),
             false => {
@@ -282,6 +345,20 @@ impl<'a> Player<'a> {
                     self.handles.set(&parameter.kind, number, handle as usize);
                 }
             }
+        }
+    }
+
+    /// Keeps the members of a dynamic window that the call has made.
+    fn keep_window(&mut self, signature: &Signature, call: &Call) {
+        if !signature.name.starts_with("MPI_Win_create_dynamic") {
+            return;
+        }
+        let win = signature.position("win").map(|at| &call.values[at]);
+        let comm = self.comm(signature, call);
+        let state = self.hosted.mpi().lock();
+        let comm = comm.and_then(|comm| state.objects().comms().get(comm).ok());
+        if let (Some(win), Some(comm)) = (win.and_then(Value::number), comm) {
+            self.attached.made(win, comm.core.clone());
         }
     }
 

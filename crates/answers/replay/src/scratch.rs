@@ -53,6 +53,13 @@ impl Scratch {
         (offset <= eighth).then_some(start + offset)
     }
 
+    /// The addresses of a rank in which no buffer lies, for memory of its own.
+    pub(crate) fn apart(&self, rank: usize) -> std::ops::Range<u64> {
+        let eighth = self.length as u64 / 8;
+        let start = self.maps[rank] as u64;
+        start + 4 * eighth..start + 5 * eighth
+    }
+
     /// The bytes before and behind the address of a buffer that belong to it.
     pub(crate) fn reach(&self) -> u64 {
         self.length as u64 / 8

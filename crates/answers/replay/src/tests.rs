@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fabric::catalogue::Catalogue;
+use model::compute_trace::CallKey;
 use model::config::MachineConfig;
-use trace::{Builder, Gaps, Pattern, Recipe, Signature, Trace, Value};
+use trace::{Builder, Fact, Gaps, Pattern, Recipe, Signature, Trace, Value};
 
 use crate::{Outcome, Stage, check, computing, replay, with_computing};
 
@@ -128,10 +129,10 @@ fn no_trace_reaches_other_memory_than_the_replay_has() {
 
 #[test]
 fn what_cannot_be_replayed_is_named_before_anything_runs() {
-    let file = "MPI_File_sync fh:file";
-    let why = check(&of_calls(&[(file, numbers([4096]))])).unwrap_err();
+    let handler = "MPI_Comm_call_errhandler comm:comm errorcode:int";
+    let why = check(&of_calls(&[(handler, numbers([WORLD, 1]))])).unwrap_err();
     assert!(
-        why.contains("MPI_File_sync cannot be replayed: files"),
+        why.contains("MPI_Comm_call_errhandler cannot be replayed: it calls a function"),
         "{why}"
     );
     let other = of_calls(&[("MPI_Barrier comm:comm flag:flag", numbers([WORLD, 0]))]);
@@ -146,6 +147,58 @@ fn what_cannot_be_replayed_is_named_before_anything_runs() {
             .unwrap_err()
             .contains("MPI_Levitate is no procedure")
     );
+}
+
+#[test]
+fn files_have_the_sizes_of_the_recorded_run_and_are_nowhere() {
+    let _alone = alone();
+    const CREATE_TO_READ_AND_WRITE: i64 = 2 | 32;
+    const FROM_END: i64 = 402;
+    let name = || Value::Text(b"a-file-of-a-replay".to_vec());
+    let (comm, mode) = (
+        Value::Number(WORLD),
+        Value::Number(CREATE_TO_READ_AND_WRITE),
+    );
+    let open = "MPI_File_open comm:comm filename:str amode:int info:info fh:>file";
+    let opened = vec![comm, name(), mode, Value::Absent, Value::Number(4096)];
+    let write = "MPI_File_write_at_all fh:file offset:offset buf:in count:count \
+                 datatype:datatype status:>status";
+    let written = [
+        &numbers([4096, 1 << 40, 4096, 100, BYTE])[..],
+        &[Value::Absent],
+    ]
+    .concat();
+    let seek = "MPI_File_seek fh:file offset:offset whence:int";
+    let close = "MPI_File_close fh:<>file";
+    let of = |found: i64, back: i64| {
+        let fact = vec![name(), Value::Number(found)];
+        of_calls(&[
+            (Fact::FileSize.line(), fact),
+            (open, opened.clone()),
+            (seek, numbers([4096, -back, FROM_END])),
+            (write, written.clone()),
+            (close, numbers([4096])),
+        ])
+    };
+    assert!(replayed(of(1000, 1000), 1).unwrap().picos > 0);
+    let why = replayed(of(1000, 1001), 1).unwrap_err();
+    assert!(why.contains("MPI_File_seek"), "{why}");
+    assert!(!std::path::Path::new("a-file-of-a-replay").exists());
+}
+
+#[test]
+fn keys_have_the_sizes_of_datatypes_that_the_program_has_made() {
+    let made = "MPI_Type_contiguous count:count oldtype:datatype newtype:>datatype";
+    let trace = of_calls(&[
+        (Fact::TypeSize.line(), numbers([4096, 24])),
+        (made, numbers([24, BYTE, 4096])),
+        (BCAST, numbers([4096, 9, 4096, 0, WORLD])),
+        (BCAST, numbers([4096, 9, 4097, 0, WORLD])),
+    ]);
+    let found = computing(&trace).unwrap();
+    let calls = found.calls(0).filter(|call| call.0 == "MPI_Bcast");
+    let sizes: Vec<_> = calls.map(|call| call.1.size).collect();
+    assert_eq!(sizes, [216, 9].map(|size| Some(CallKey::size_of(size))));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! generated, and a call is a list of values, one for each parameter ([`Value`]). Handles are
 //! numbers of the trace: a predefined handle has its number in the ABI, any other is [`FIRST_MADE`]
 //! and the lowest number of its class that was free in its rank when the object was made. A buffer
-//! has a number, too, not an address.
+//! has a number, too, not an address. Among the calls are [facts](Fact) about them.
 //!
 //! Calls are kept apart from times. Equal calls are one entry of a table, the calls of a rank
 //! are loops of loops over them ([`fold`](Folder)), and ranks that do alike share their sequences.
@@ -27,6 +27,7 @@ mod comms;
 mod convert;
 pub mod cut;
 mod expand;
+mod fact;
 mod file;
 mod fold;
 mod gaps;
@@ -42,6 +43,7 @@ mod value;
 pub use build::Builder;
 pub use convert::{goal, time_independent};
 pub use expand::Calls;
+pub use fact::Fact;
 pub use file::MAGIC;
 pub use fold::{Folder, Item};
 pub use gaps::Gaps;
@@ -49,10 +51,6 @@ pub use make::{Pattern, Recipe};
 pub use raw::{BLOCK_HEAD, Part, RawWriter, parts};
 pub use signature::{Access, Length, Parameter, Signature};
 pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
-
-/// The name of the signature without parameters that is no call: it marks where a step of the
-/// program begins, whose time a replay then records.
-pub const STEP: &str = "step";
 
 /// A trace: the calls of all ranks of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +111,8 @@ impl Trace {
 
     /// True if the trace marks the beginnings of steps.
     pub fn has_steps(&self) -> bool {
-        self.signatures.iter().any(|one| one.name == STEP)
+        let mut facts = self.signatures.iter().filter_map(Fact::of);
+        facts.any(|fact| fact == Fact::Step)
     }
 
     /// The signature of a call.

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use results::arguments::{ANY, whole_number};
-use trace::{Item, Pattern, Recipe, Trace, Value};
+use trace::{Fact, Item, Pattern, Recipe, Trace, Value};
 
 use crate::output::Output;
 use crate::refuse;
@@ -232,6 +232,9 @@ impl Counts {
     }
 
     fn add(&mut self, trace: &Trace, call: u32, times: u64) {
+        if Fact::of(trace.signature(call)).is_some() {
+            return;
+        }
         let name = trace.signature(call).name.clone();
         let own = self.procedures.entry(name).or_default();
         own.0 = own.0.saturating_add(times);

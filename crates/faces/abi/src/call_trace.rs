@@ -148,9 +148,9 @@ impl Watch {
     }
 
     /// Records that the program has slept for `nanos` nanoseconds before a reading of the clock.
-    pub(crate) fn slept(&self, call: &'static str, nanos: u64) {
+    pub(crate) fn slept(&self, nanos: u64) {
         if let Some(recorder) = &mut self.lock().recorder {
-            recorder.slept(call, nanos);
+            recorder.slept(nanos);
         }
     }
 

@@ -14,6 +14,7 @@ pub use crate::recorded::RECORDED;
 use crate::recording;
 use crate::state::{LIBRARY, Rank};
 use model::compute_trace::CallKind;
+use mpi::ProgramCall;
 use profile::RankProfile;
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -85,6 +86,11 @@ impl Hosted {
             self.mpi().now();
         }
         self.watch().leave(self.rank(), kind, || ());
+    }
+
+    /// Sleeps for `nanos` nanoseconds. That is no call.
+    pub fn sleep(&self, nanos: u64) {
+        self.mpi().enter(ProgramCall::after(nanos, "sleep"));
     }
 
     /// The length that the communicator, or another array, gives to the array at `at`; `None` if

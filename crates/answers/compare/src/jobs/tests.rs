@@ -1,4 +1,6 @@
 use super::*;
+use crate::remarks::too_different;
+use profile::Differences;
 
 #[test]
 fn the_reason_of_a_failed_job_is_ours_before_the_banner_of_the_program() {

@@ -40,6 +40,7 @@ fn sweep(seconds: f64, computing: f64) -> Comparison {
         iteration: None,
         value: Some(seconds),
         price: Err(fabric::PriceGap::Missing(vec!["host"])),
+        free: None,
         without: Vec::new(),
     };
     let recorded = |ranks, computing| crate::report::Recorded {

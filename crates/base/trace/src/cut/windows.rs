@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::{Own, begin, numbers};
 use crate::comms::{Place, Step, walk};
 use crate::messages::{Event, Message, Requests};
-use crate::{Access, Gaps, Parameter, STEP, Signature, Trace};
+use crate::{Access, Fact, Gaps, Parameter, Signature, Trace};
 
 /// The trace with these calls of each rank, by their numbers among the rank's calls. `note`: what
 /// they are.
@@ -29,17 +29,27 @@ pub fn windows(trace: &Trace, windows: &[Range<usize>], note: &str) -> Result<Tr
         messages: BTreeMap::new(),
         collectives: BTreeMap::new(),
     };
+    // The facts of the next call of each rank, which stay if it does.
+    let mut facts = vec![Vec::new(); size];
     walk(trace, &mut |step| {
         let window = windows.get(step.rank).cloned().unwrap_or_default();
         let is_inside = window.contains(&step.at);
         let signature = trace.signature(step.call);
-        if signature.name == STEP {
-            return Ok(());
+        match Fact::of(signature) {
+            Some(Fact::Step) => return Ok(()),
+            Some(_) => {
+                facts[step.rank].push(new[step.call as usize]);
+                return Ok(());
+            }
+            None => (),
         }
+        let facts = std::mem::take(&mut facts[step.rank]);
         cut.follow(step, is_inside)?;
         let signature = trace.calls[step.call as usize].signature;
         if is_inside || stays[signature as usize] {
             let nanos = if is_inside { step.nanos } else { 0 };
+            let own = &mut cut.own[step.rank];
+            facts.into_iter().for_each(|fact| own.push(fact, 0));
             cut.own[step.rank].push(new[step.call as usize], nanos);
         }
         Ok(())

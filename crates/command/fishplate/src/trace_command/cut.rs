@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ::compare::work::{Wanted, Work};
 use clap::Args;
 use trace::cut::{Others, ranks, windows};
-use trace::{STEP, Trace};
+use trace::{Fact, Trace};
 
 use super::written;
 use crate::trace_file::read;
@@ -159,7 +159,7 @@ impl Marks {
         for rank in 0..marked.ranks.len() {
             let (mut own, mut number, mut nanos) = (Vec::new(), 0, 0u64);
             for (call, before) in marked.calls_of(rank) {
-                if marked.signature(call).name == STEP {
+                if Fact::of(marked.signature(call)) == Some(Fact::Step) {
                     if begins.len() == own.len() {
                         begins.push(0.0);
                     }

@@ -234,7 +234,9 @@ fn parts_of_a_trace_are_replayed() {
         "5000",
     ];
     said(folder, &[&make[..], &["--sum", "-o", "a.trace"]].concat());
-    let cut = |words: &[&str]| [&["trace", "cut", "a.trace", "-o", "b.trace"], words].concat();
+    fn cut<'a>(words: &[&'a str]) -> Vec<&'a str> {
+        [&["trace", "cut", "a.trace", "-o", "b.trace"], words].concat()
+    }
     assert_eq!(
         said(folder, &cut(&["--iterations", "5:15"])),
         "iterations 5 to 14 of 20\n"

@@ -97,7 +97,7 @@ pub(crate) fn read_virtual_time(call: &'static str, slept: u64, may_wait: bool) 
         // count it.
         rank.enter(ProgramCall::after(slept, call));
         if let Some(watch) = &rank.watch {
-            watch.slept(call, slept);
+            watch.slept(slept);
         }
     }
     let announced = match (is_announced, may_wait) {

@@ -205,6 +205,24 @@ impl View<'_> {
         handles.into_iter().map(|handle| handle as usize).collect()
     }
 
+    /// The most elements of an array of handles that the call has set.
+    fn filled(&self) -> usize {
+        if !self.signature.name.starts_with("MPI_Type_get_contents") {
+            return usize::MAX;
+        }
+        let datatype = self.word("datatype").unwrap_or(0) as u32;
+        let state = self.rank.lock();
+        let contents = state
+            .objects()
+            .types()
+            .get(datatype)
+            .map(|ty| ty.contents());
+        contents
+            .ok()
+            .flatten()
+            .map_or(0, |contents| contents.types.len())
+    }
+
     /// The value of a parameter after the call, if the call has set it. `before`: the handles that
     /// it had, and `value` their numbers.
     ///
@@ -240,7 +258,8 @@ impl View<'_> {
                     Some(Value::Number(handles.returned(kind, handle)))
                 }
                 (true, true) => {
-                    let all = self.elements(at, self.length(parameter).ok().flatten()?);
+                    let length = self.length(parameter).ok().flatten()?;
+                    let all = self.elements(at, length.min(self.filled()));
                     let all = all
                         .into_iter()
                         .map(|handle| handles.returned(kind, handle as usize));

@@ -9,7 +9,9 @@
 //! - a rank that is not recorded pays nothing: its calls are not announced;
 //! - no call is left out: what cannot be recorded makes the part unusable, with the reason.
 
+mod addresses;
 mod capture;
+mod facts;
 mod handles;
 mod lengths;
 mod wildcards;
@@ -19,6 +21,7 @@ use crate::error::Error;
 use crate::handle::Info;
 use crate::info::Pair;
 use crate::recorded::RECORDED;
+use addresses::Addresses;
 pub(crate) use capture::InfoPairs;
 use capture::View;
 use handles::{Buffers, Handles};
@@ -29,12 +32,16 @@ use std::sync::Arc;
 use trace::{RawWriter, Signature, Value};
 use wildcards::{Asked, Wildcards, made};
 
+/// The name of a sleep in a trace. It reads no clock.
+const SLEEP: &str = "sleep";
+
 /// The recording of one rank.
 pub(crate) struct Recorder {
     file: File,
     writer: RawWriter,
     handles: Handles,
     buffers: Buffers,
+    addresses: Addresses,
     signatures: HashMap<usize, Arc<Signature>>,
     wildcards: Wildcards,
     /// The call in progress.
@@ -72,6 +79,7 @@ impl Recorder {
             writer: RawWriter::new(rank as u32),
             handles: Handles::default(),
             buffers: Buffers::default(),
+            addresses: Addresses::default(),
             signatures: HashMap::new(),
             wildcards: Wildcards::default(),
             current: None,
@@ -117,11 +125,20 @@ impl Recorder {
         let values: Result<Vec<Value>, String> = values.collect();
         let mut replaced = None;
         match values {
-            Ok(values) => {
+            Ok(mut values) => {
+                if signature.name == "MPI_Get_address" {
+                    self.addresses.asked(words[0]);
+                }
+                for (parameter, value) in signature.parameters.iter().zip(&mut values) {
+                    if let (true, Value::Numbers(all)) = (parameter.kind == "extent", value) {
+                        self.addresses.replace(all);
+                    }
+                }
                 let (asked, words) = self.wildcards.ask(&view, &values).unzip();
                 replaced = words;
                 // SAFETY: the caller's promise.
                 let handles = all.map(|at| unsafe { view.changed_handles(at) }).collect();
+                self.note_facts(&signature, view.words, &values);
                 if let Some(current) = &mut self.current {
                     current.arguments = Some(Arguments {
                         procedure,
@@ -178,8 +195,11 @@ impl Recorder {
             result.unwrap_or(value)
         });
         let mut results: Vec<Value> = results.collect();
+        // SAFETY: the caller's promise.
+        unsafe { self.note_sizes(&view, &results) };
         if let Some(number) = made(&signature).and_then(|at| results[at].number()) {
             self.wildcards.forget(number);
+            self.wildcards.made(&view, &results);
         }
         let mut begun = None;
         if let Some(asked) = asked {
@@ -205,10 +225,10 @@ impl Recorder {
         self.write();
     }
 
-    /// Keeps a call without arguments, after `nanos` nanoseconds of sleep.
-    pub(crate) fn slept(&mut self, name: &'static str, nanos: u64) {
+    /// Keeps that the program has slept for `nanos` nanoseconds.
+    pub(crate) fn slept(&mut self, nanos: u64) {
         let current = self.current.take();
-        self.enter(name, nanos);
+        self.enter(SLEEP, nanos);
         self.write();
         self.current = current;
     }

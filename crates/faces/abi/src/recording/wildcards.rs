@@ -19,9 +19,14 @@ pub(super) struct Open {
     call: u64,
 }
 
-/// The receives from any source that have begun, by the numbers of their requests.
+/// The receives from any source, by the numbers of their requests.
 #[derive(Default)]
-pub(super) struct Wildcards(HashMap<i64, Open>);
+pub(super) struct Wildcards {
+    /// Those that have begun.
+    open: HashMap<i64, Open>,
+    /// For persistent ones the rank's own number in the communicator.
+    persistent: HashMap<i64, i64>,
+}
 
 /// A call that may say which source a receive has met.
 pub(super) struct Asked {
@@ -47,8 +52,9 @@ impl Wildcards {
     /// `None`: it has nothing to tell.
     pub(super) fn ask(&self, view: &View, values: &[Value]) -> Option<(Asked, Vec<u64>)> {
         let signature = view.signature;
-        let own = is_any(signature, values).then(|| view.own_rank());
-        let completes = !self.0.is_empty() && requests(signature).is_some();
+        let is_any = is_any(signature, values);
+        let own = is_any.then(|| view.own_rank());
+        let completes = !self.open.is_empty() && requests(signature).is_some();
         let status = signature.parameters.iter().position(is_status);
         if own.is_none() && !(completes && status.is_some()) {
             return None;
@@ -108,7 +114,7 @@ impl Wildcards {
         for (place, request) in places.iter().enumerate() {
             let open = numbers
                 .get(*request)
-                .and_then(|number| self.0.remove(number));
+                .and_then(|number| self.open.remove(number));
             let met = source(if is_one { 0 } else { place });
             if let Some(open) = open.filter(|_| met >= 0) {
                 told.earlier.push((open.call, met - open.own));
@@ -119,12 +125,32 @@ impl Wildcards {
 
     /// Keeps a receive that has begun with call number `call`.
     pub(super) fn begin(&mut self, (request, own): (i64, i64), call: u64) {
-        self.0.insert(request, Open { own, call });
+        self.open.insert(request, Open { own, call });
+    }
+
+    /// Keeps the persistent receive that a call has made, if it is one from any source.
+    pub(super) fn made(&mut self, view: &View, values: &[Value]) {
+        let signature = view.signature;
+        if is_any_persistent(signature, values)
+            && let Some(request) = begun(signature, values)
+        {
+            self.persistent.insert(request, view.own_rank());
+        }
+    }
+
+    /// The persistent receives from any source among these requests, each with the rank's own
+    /// number in its communicator.
+    pub(super) fn persistent_among(&self, requests: impl Iterator<Item = i64>) -> Vec<(i64, i64)> {
+        let known = requests.map(|request| (request, self.persistent.get(&request)));
+        known
+            .filter_map(|(request, own)| Some((request, *own?)))
+            .collect()
     }
 
     /// Forgets a request whose number another one has now.
     pub(super) fn forget(&mut self, request: i64) {
-        self.0.remove(&request);
+        self.open.remove(&request);
+        self.persistent.remove(&request);
     }
 }
 
@@ -134,9 +160,17 @@ fn is_status(parameter: &trace::Parameter) -> bool {
 
 /// True if a call receives from any source.
 fn is_any(signature: &Signature, values: &[Value]) -> bool {
+    names_any(signature, values) && !signature.name.contains("_init")
+}
+
+/// True if a call makes a persistent receive from any source, which may meet another one each time.
+fn is_any_persistent(signature: &Signature, values: &[Value]) -> bool {
+    names_any(signature, values) && signature.name.starts_with("MPI_Recv_init")
+}
+
+fn names_any(signature: &Signature, values: &[Value]) -> bool {
     let source = signature.first_of("source").map(|at| &values[at]);
-    // A persistent receive may meet another source each time.
-    source == Some(&Value::Number(MPI_ANY_SOURCE.into())) && !signature.name.contains("_init")
+    source == Some(&Value::Number(MPI_ANY_SOURCE.into()))
 }
 
 /// The requests that a call may complete.

@@ -113,12 +113,15 @@ pub fn file_sync(call: &Running, fh: File) -> Done {
 
 /// The path of a file, without the prefix for the kind of its file system.
 fn path_of(name: &CStr) -> Result<&Path, Error> {
-    let name = name.to_bytes();
-    let prefix = PREFIXES
-        .iter()
-        .find_map(|prefix| name.strip_prefix(*prefix));
-    match prefix.unwrap_or(name) {
+    match without_prefix(name.to_bytes()) {
         [] => Err(Error::new(MPI_ERR_BAD_FILE, "the file name is empty")),
         path => Ok(Path::new(OsStr::from_bytes(path))),
     }
+}
+
+/// The name of a file without the prefix for the kind of its file system.
+pub(crate) fn without_prefix(name: &[u8]) -> &[u8] {
+    let mut prefixes = PREFIXES.iter();
+    let rest = prefixes.find_map(|prefix| name.strip_prefix(*prefix));
+    rest.unwrap_or(name)
 }

@@ -45,7 +45,7 @@ pub struct Files {
     open: Slab<OpenFile>,
     /// The error handler of `MPI_FILE_NULL`, which new files inherit.
     pub(crate) errhandler: u32,
-    /// The storage that a test has set instead of the real one.
+    /// The storage that is used instead of the real one.
     storage: Option<Arc<dyn Storage>>,
     /// Data representations that the program has registered.
     pub(crate) registered: Vec<(String, Arc<dyn RepresentationFunctions>)>,
@@ -254,7 +254,7 @@ impl Files {
         self.are_staged_in_model = true;
     }
 
-    /// Replaces the real storage by another one, for tests.
+    /// Replaces the real storage by another one: that of a test, or of a replay.
     pub fn set_storage(&mut self, storage: Arc<dyn Storage>) {
         self.storage = Some(storage);
     }

@@ -1,0 +1,90 @@
+//! Facts of a trace: what a replay cannot know of the surroundings of a call.
+
+use crate::constants::MPI_ANY_SOURCE;
+use crate::procedures::without_prefix;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use trace::{Access, FIRST_MADE, Fact, Signature, Value};
+
+use super::Recorder;
+use super::capture::View;
+
+impl Recorder {
+    /// Keeps the facts about a call that has begun. `words`: its arguments, and `values` those of
+    /// the trace.
+    pub(super) fn note_facts(&mut self, signature: &Signature, words: &[u64], values: &[Value]) {
+        match signature.name.as_str() {
+            "MPI_File_open" => self.note_file(signature, values),
+            "MPI_Start" | "MPI_Startall" => self.note_sources(values),
+            "MPI_Win_attach" => {
+                let base = signature.position("base").map_or(0, |at| words[at]);
+                self.note(Fact::Address, vec![Value::Number(base as i64)]);
+            }
+            _ => (),
+        }
+    }
+
+    /// Keeps that the persistent receives from any source that a call starts will meet one each.
+    fn note_sources(&mut self, values: &[Value]) {
+        let single = values.iter().filter_map(Value::number);
+        let requests = single.chain(values.iter().flat_map(Value::numbers).copied());
+        for (request, own) in self.wildcards.persistent_among(requests) {
+            let source = Value::Number(MPI_ANY_SOURCE.into());
+            let call = self.writer.count();
+            self.note(Fact::Source, vec![Value::Number(request), source]);
+            self.wildcards.begin((request, own), call);
+        }
+    }
+
+    /// Keeps the size of the file that a call with these values is about to open.
+    fn note_file(&mut self, signature: &Signature, values: &[Value]) {
+        let name = signature.position("filename").map(|at| &values[at]);
+        let Some(Value::Text(name)) = name else {
+            return;
+        };
+        let path = without_prefix(name);
+        let found = std::fs::metadata(OsStr::from_bytes(path));
+        let size = found.map_or(0, |file| file.len()) as i64;
+        self.note(
+            Fact::FileSize,
+            vec![Value::Text(path.to_vec()), Value::Number(size)],
+        );
+    }
+
+    /// Keeps the sizes of datatypes that a call has made. `values`: those of its parameters.
+    ///
+    /// # Safety
+    /// The words are the arguments of the procedure, as C promises them, after the call.
+    pub(super) unsafe fn note_sizes(&mut self, view: &View, values: &[Value]) {
+        for (at, parameter) in view.signature.parameters.iter().enumerate() {
+            if parameter.kind != "datatype" || parameter.access != Access::Out {
+                continue;
+            }
+            let single = values[at].number();
+            let numbers = single.as_slice().iter().chain(values[at].numbers());
+            // SAFETY: the caller's promise: the call has set as many handles.
+            let handles = unsafe { view.elements(at, numbers.clone().count()) };
+            for (&number, handle) in numbers.zip(handles).filter(|of| *of.0 >= FIRST_MADE) {
+                let state = view.rank.lock();
+                let size = state
+                    .objects()
+                    .types()
+                    .get(handle as u32)
+                    .map(|ty| ty.size());
+                drop(state);
+                if let Ok(size) = size {
+                    let values = [number, size as i64].map(Value::Number);
+                    self.note(Fact::TypeSize, values.to_vec());
+                }
+            }
+        }
+    }
+
+    /// Keeps a fact about the call that has begun.
+    fn note(&mut self, fact: Fact, values: Vec<Value>) {
+        let block = self.writer.call(fact.name(), fact.line(), values, 0);
+        if let Some(block) = block {
+            self.append(&block);
+        }
+    }
+}
