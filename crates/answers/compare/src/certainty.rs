@@ -12,11 +12,8 @@ use fabric::accuracy::Certainty;
 use crate::advice::Advice;
 use crate::free_sources::FreeSources;
 use crate::model_word::ModelWord;
-use crate::row::EQUAL;
+use crate::row::{EQUAL, SPREAD};
 use crate::sensitivity::Sensitivity;
-
-/// The spread of the recordings, as a share of the time, above which no answer is called sure.
-pub const SPREAD: f64 = 0.10;
 
 impl Sensitivity {
     fn certainty(&self) -> Certainty {
@@ -152,8 +149,8 @@ impl Advice {
 mod tests {
     use super::*;
     use crate::bounds::Bounds;
-    use crate::free_sources::FreeTimes;
     use crate::machine::Machine;
+    use crate::row::FreeTimes;
     use crate::row::{Outcome, Row};
     use fabric::accuracy::{Case, FigureKind};
     use fabric::catalogue::Catalogue;

@@ -4,22 +4,11 @@
 use anyhow::Result;
 
 use crate::Request;
-use crate::certainty::SPREAD;
 use crate::jobs::{Runner, Task};
 use crate::other_answers::is_other;
 use crate::record::Record;
-use crate::row::Row;
+use crate::row::{FreeTimes, Row, SPREAD};
 use crate::work::Measure;
-
-/// The times of a run whose receives from any source take the message that comes first, in
-/// seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FreeTimes {
-    /// The time of the whole run.
-    pub whole: f64,
-    /// The time by which machines are compared.
-    pub value: f64,
-}
 
 /// The difference that the sources of receives from any source make.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,7 +102,7 @@ pub(crate) fn find(
 }
 
 impl Request {
-    /// True if the sources of receives from any source are looked at.
+    /// True if the sources of receives from any source matter.
     pub(crate) fn has_free_sources(&self) -> bool {
         let trace = self.trace.as_ref().filter(|_| !self.quick);
         trace.is_some_and(|trace| trace.has_wildcards())

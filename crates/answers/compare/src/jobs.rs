@@ -19,13 +19,14 @@ use profile::Summary;
 use results::MemoryFile;
 use results::console::Console;
 
+pub(crate) use crate::elsewhere::Outcome;
+use crate::elsewhere::{Elsewhere, Ended, Missing};
 use crate::estimate::{self, RunCost};
 use crate::machine::{Change, Machine};
-use crate::points::{Elsewhere, Missing};
 use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
 pub(crate) use crate::task::{Played, Task};
-use crate::{Request, RunFolder, remarks, work};
+use crate::{Request, RunFolder, work};
 
 /// The most lines of the program's output that are shown whole.
 const WHOLE_OUTPUT: usize = 6;
@@ -56,40 +57,6 @@ pub struct Runner {
     said: HashSet<String>,
     /// True if neither phases nor output of the program are printed.
     is_quiet: bool,
-}
-
-/// The summary of a replay, or the reason why there is none.
-pub(crate) type Outcome = Result<Summary, String>;
-
-/// The end of a replay.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Ended {
-    /// It ran, with this summary as JSON.
-    Ran(String),
-    /// It failed, for this reason.
-    Failed(String),
-}
-
-impl Ended {
-    /// The outcome, which is a reason, too, if the replay differs too much from its recording.
-    pub(crate) fn outcome(&self) -> Result<Outcome> {
-        let text = match self {
-            Ended::Ran(text) => text,
-            Ended::Failed(why) => return Ok(Err(why.clone())),
-        };
-        let summary: Summary =
-            serde_json::from_str(text).context("the summary of a replay is damaged")?;
-        Ok(
-            match summary
-                .differences
-                .as_ref()
-                .and_then(remarks::too_different)
-            {
-                Some(why) => Err(why),
-                None => Ok(summary),
-            },
-        )
-    }
 }
 
 impl Runner {

@@ -13,6 +13,7 @@
 pub mod advice;
 pub mod bounds;
 pub mod certainty;
+mod elsewhere;
 mod estimate;
 pub mod even;
 pub mod exchange;
@@ -43,6 +44,7 @@ mod show;
 mod spread;
 mod surroundings;
 mod task;
+mod too_different;
 pub mod work;
 
 use std::ffi::OsString;

@@ -11,14 +11,14 @@
 //! Invariant: a file is used only in the comparison that it is of: its head names all that a replay
 //! depends on.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
+use crate::elsewhere::{Elsewhere, Ended, Missing};
 use crate::ideal::Ideal;
-use crate::jobs::{Ended, Outcome, Runner, Task};
+use crate::jobs::{Runner, Task};
 use crate::machine::Machine;
 use crate::plan::Divided;
 use crate::record::{self, Record};
@@ -41,34 +41,6 @@ pub struct Done {
     pub all: usize,
     /// Those that this command has made.
     pub made: usize,
-}
-
-/// An error: replays whose outcomes are not known yet.
-#[derive(Debug)]
-pub(crate) struct Missing(pub(crate) Vec<Task>);
-
-impl std::fmt::Display for Missing {
-    fn fmt(&self, to: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(to, "{} replays are not known", self.0.len())
-    }
-}
-
-impl std::error::Error for Missing {}
-
-/// Replays that other commands have made, by their lines.
-#[derive(Debug, Default)]
-pub(crate) struct Elsewhere(HashMap<String, Ended>);
-
-impl Elsewhere {
-    /// The outcome of a replay; `None` if nobody has made it.
-    pub(crate) fn outcome(&self, task: &Task) -> Result<Option<Outcome>> {
-        self.0.get(&task.line()).map(Ended::outcome).transpose()
-    }
-
-    /// True if a replay has been made.
-    pub(crate) fn has(&self, task: &Task) -> bool {
-        self.0.contains_key(&task.line())
-    }
 }
 
 /// Makes a share of the next round, and writes its results to a file. `known`: the files of earlier

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use model::compute_trace::ComputeTrace;
 use results::output::OutputFile;
 
-use crate::jobs::{self, Runner, Task};
+use crate::jobs::{Runner, Task};
 use crate::record::{Collection, Record, Recordings};
 use crate::work::Measure;
 use crate::{Request, row, spread};
@@ -148,7 +148,7 @@ pub(crate) fn first_values(
     tasks: &[Task],
 ) -> Result<Vec<Option<f64>>> {
     let outcomes = runner.replay(request, record, tasks)?;
-    let value = |(task, outcome): (&Task, jobs::Outcome)| {
+    let value = |(task, outcome): (&Task, crate::elsewhere::Outcome)| {
         let marks = record.of(task.ranks)?.marks(task.without, &request.wanted);
         let seconds = |measure: Measure, summary| measure.seconds(marks.as_ref(), summary, 0.0);
         let summary = outcome.ok()?;

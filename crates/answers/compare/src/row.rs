@@ -5,11 +5,22 @@ use profile::Summary;
 
 use crate::Request;
 use crate::bounds::Bounds;
-use crate::free_sources::FreeTimes;
 use crate::prediction::{NoPrediction, Prediction};
 
+/// The spread of the recordings, as a share of the time, above which no answer is called sure.
+pub const SPREAD: f64 = 0.10;
 /// Times that differ by less than this share count as equal.
 pub const EQUAL: f64 = 0.02;
+
+/// The times of a run whose receives from any source take the message that comes first, in
+/// seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FreeTimes {
+    /// The time of the whole run.
+    pub whole: f64,
+    /// The time by which machines are compared.
+    pub value: f64,
+}
 
 /// The program on one machine with one number of ranks.
 #[derive(Clone, Debug)]

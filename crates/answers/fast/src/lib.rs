@@ -2,10 +2,10 @@
 //! running the protocols.
 //!
 //! The exact way (crate `replay`) runs the library for each rank, some thousand instructions a
-//! message. Here a message is an event: its times come from lines that two ranks of the exact way
-//! are measured for at the start (`lines`), and it waits for the engines, buses and links that other
-//! messages occupy (`resources`). A collective operation is the algorithm of the library itself,
-//! whose messages are carried here (`mpi::coll::Carrier`), so their number is that of the exact way.
+//! message. Here a message is an event: its times come from lines that are measured at the start
+//! (`lines`), and it waits for the engines, buses and links that other messages occupy
+//! (`resources`). A collective operation is the algorithm of the library itself, whose messages
+//! are carried here (`mpi::coll::Carrier`): there are as many as in the exact way.
 //!
 //! Each rank is a future; nothing has a stack. Buffers have a length and no memory.
 //!
@@ -17,6 +17,8 @@
 mod engine;
 mod lines;
 mod memory;
+mod own;
+mod passed;
 mod player;
 mod program;
 mod resources;

@@ -1,5 +1,5 @@
-//! The cost lines of messages on a machine, measured where the protocols run: two ranks of the
-//! exact way exchange messages of some lengths, and the times of their steps are kept.
+//! The cost lines of messages on a machine, measured where the protocols run: two ranks of an
+//! exact replay exchange messages of some lengths, and the times of their steps are kept.
 //!
 //! So a line contains whatever the library does for a message: its protocol, its rails, the copies
 //! and the posts. Nothing of it is known here.

@@ -2,6 +2,8 @@
 
 use trace::{Call, Fact, Signature, Trace, Value};
 
+use crate::passed::moves_nothing;
+
 /// A handle's number in the trace.
 pub(crate) type Handle = i64;
 
@@ -329,6 +331,7 @@ impl Reader<'_> {
         self.make_type(vec![Amount { count, datatype }])
     }
 
+    // Over 80 lines: a table with a row for each procedure.
     fn action(&self) -> Result<Action, String> {
         let name = self.signature.name.as_str();
         match Fact::of(self.signature) {
@@ -445,58 +448,4 @@ impl Reader<'_> {
             },
         })
     }
-}
-
-/// True if a procedure moves nothing, and makes nothing that another call needs.
-fn moves_nothing(word: &str) -> bool {
-    const BEGIN: [&str; 47] = [
-        "Alloc_mem",
-        "Attr_",
-        "Cart_coords",
-        "Cart_get",
-        "Cart_map",
-        "Cart_rank",
-        "Cart_shift",
-        "Cartdim_get",
-        "Comm_compare",
-        "Comm_create_errhandler",
-        "Comm_create_keyval",
-        "Comm_delete_attr",
-        "Comm_free_keyval",
-        "Comm_get_",
-        "Comm_rank",
-        "Comm_remote_size",
-        "Comm_set_",
-        "Comm_size",
-        "Comm_test_inter",
-        "Dims_create",
-        "Errhandler_",
-        "Free_mem",
-        "Get_address",
-        "Get_count",
-        "Get_elements",
-        "Get_hw_resource_info",
-        "Get_library_version",
-        "Get_processor_name",
-        "Get_version",
-        "Group_",
-        "Comm_group",
-        "Info_",
-        "Is_thread_main",
-        "Keyval_",
-        "Op_commutative",
-        "Op_free",
-        "Pack",
-        "Pcontrol",
-        "Query_thread",
-        "Status_",
-        "Topo_test",
-        "Type_commit",
-        "Type_free",
-        "Type_get_",
-        "Type_set_",
-        "Type_size",
-        "Unpack",
-    ];
-    BEGIN.iter().any(|begin| word.starts_with(begin))
 }

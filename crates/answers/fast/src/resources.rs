@@ -3,9 +3,10 @@
 //! message at a time, in the order in which messages reach it.
 //!
 //! A message goes through its resources one after the other, and its first byte does not wait for
-//! its last: a resource that is busy moves the whole rest of its path. What a message waits is added
-//! to the time of its line. A message of one packet does not wait for all of a long one, because an
-//! HCA reads the packets of different peers in turns: it waits for what an HCA holds at most.
+//! its last: a resource that is busy moves the whole rest of its path. What a message waits is
+//! added to the time of its line. A message of one packet does not wait for all of a long one,
+//! because an HCA reads the packets of different peers in turns: it waits for what an HCA holds at
+//! most.
 
 use fabric::packet::{PLAIN, RETH, packets};
 use fabric::{Bytes, Costs, GbPerSec, Network, System};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::remarks::too_different;
+use crate::too_different::too_different;
 use profile::Differences;
 
 #[test]

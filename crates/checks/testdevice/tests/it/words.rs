@@ -51,6 +51,9 @@ const PLAIN: &[&str] = &[
     "all the way",
     "out of the way",
     "one-way",
+    // Two kinds of replay, in the glossary.
+    "exact way",
+    "fast way",
 ];
 
 /// The number of refused words that crates still have. The list only gets shorter.

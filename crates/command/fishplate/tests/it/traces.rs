@@ -244,7 +244,7 @@ fn parts_of_a_trace_are_replayed() {
     let shown = said(folder, &["trace", "show", "b.trace"]);
     let parts = [
         "cut: iterations 5 to 14 of 20",
-        "computing      50 µs a rank",
+        "computing      50.0 µs a rank",
     ];
     assert!(parts.iter().all(|part| shown.contains(part)), "{shown}");
     let [part, whole] = ["b.trace", "a.trace"].map(|file| seconds(folder, file).as_f64().unwrap());

@@ -233,6 +233,7 @@ impl Words<'_> {
         self.amount(at).map(drop)
     }
 
+    // Over 80 lines: a table with a row for each action.
     fn collective(&self, name: &str) -> Result<Action, String> {
         let equal = |at: usize| Ok::<_, String>(Elements::Equal(self.count(at)?));
         let each = |at: usize| Ok::<_, String>(Elements::Each(self.counts(at)?));

@@ -4,10 +4,8 @@ use datatype::local_work::LocalWork;
 use datatype::{Buffer, Elements, Predefined, Type};
 
 use super::carrier::By;
-#[cfg(feature = "carriers")]
-use super::carrier::Carrier;
 use super::pending::Pending;
-use crate::algorithms::{Algorithm, AlgorithmTable, CACHED_PIECE, Case, Collective, Network};
+use crate::algorithms::{Algorithm, CACHED_PIECE, Case, Collective, Network};
 use crate::comm::{self, COLLECTIVE, Core, PERSISTENT};
 use crate::matching::Key;
 use crate::op::Operation;
@@ -26,7 +24,7 @@ const OTHER_PART: u64 = 3;
 
 /// A collective operation in flight, from the view of this rank.
 pub(super) struct Call<'a> {
-    by: By<'a>,
+    pub(super) by: By<'a>,
     pub(super) core: &'a Core,
     /// The context of the operation's messages.
     context: u64,
@@ -138,7 +136,7 @@ impl<'a> Call<'a> {
 
     /// The rank in the communicator of the member with this number among those that take part.
     #[inline(always)]
-    fn member(&self, number: usize) -> usize {
+    pub(super) fn member(&self, number: usize) -> usize {
         match self.among {
             None => number,
             Some((members, _)) => members[number] as usize,
@@ -180,46 +178,8 @@ impl<'a> Call<'a> {
         Case {
             spread,
             network: self.network(),
-            arity: self.algorithms().arity(),
+            arity: self.by.algorithms().arity(),
             ..Case::usual(bytes, self.size)
-        }
-    }
-
-    /// The table that chooses algorithms.
-    fn algorithms(&self) -> &'a AlgorithmTable {
-        match self.by {
-            By::Rank(rank) => &rank.algorithms,
-            #[cfg(feature = "carriers")]
-            By::Carrier(carrier) => carrier.algorithms(),
-        }
-    }
-
-    /// The network according to this rank's own devices.
-    pub(super) fn own_network(&self) -> Network {
-        match self.by {
-            By::Rank(rank) => rank.own_network(),
-            #[cfg(feature = "carriers")]
-            By::Carrier(carrier) => carrier.network(),
-        }
-    }
-
-    /// The network on which the members have agreed. A carrier's messages have no contents, and all
-    /// its ranks have one network.
-    pub(super) fn agreed(&self, agreed: Network) -> Network {
-        match self.by {
-            By::Rank(_) => agreed,
-            #[cfg(feature = "carriers")]
-            By::Carrier(carrier) => carrier.network(),
-        }
-    }
-
-    /// Lets operations go on that wait for what this one has found.
-    pub(super) fn notify(&self) {
-        match self.by {
-            // Operations that wait are polled when this count changes.
-            By::Rank(rank) => rank.lock().engine.messages.requests.completions += 1,
-            #[cfg(feature = "carriers")]
-            By::Carrier(_) => (),
         }
     }
 
@@ -231,7 +191,7 @@ impl<'a> Call<'a> {
 
     /// The algorithm that the table chooses for this call.
     pub(super) fn choose(&self, collective: Collective, case: Case) -> Algorithm {
-        let choose = || self.algorithms().algorithm(collective, case);
+        let choose = || self.by.algorithms().algorithm(collective, case);
         if case.is_in_memory() || !self.keeps_choices {
             return choose();
         }
@@ -371,32 +331,8 @@ impl<'a> Call<'a> {
         Ok(Pending::of_rank(rank, Some(id), expected, from))
     }
 
-    #[cfg(feature = "carriers")]
-    fn carry_send(
-        &self,
-        carrier: &'a dyn Carrier,
-        to: usize,
-        buffer: &Buffer,
-    ) -> Result<Pending<'a>> {
-        let peer = self.world(self.member(to))?;
-        let message = carrier.send(peer, self.key(self.core.rank), buffer.len());
-        Ok(Pending::of_carrier(carrier, message))
-    }
-
-    #[cfg(feature = "carriers")]
-    fn carry_receive(
-        &self,
-        carrier: &'a dyn Carrier,
-        from: usize,
-        buffer: &Buffer,
-    ) -> Result<Pending<'a>> {
-        let from = self.member(from);
-        let message = carrier.receive(self.key(from), buffer.len());
-        Ok(Pending::of_carrier(carrier, message))
-    }
-
     #[inline(always)]
-    fn key(&self, source: usize) -> Key {
+    pub(super) fn key(&self, source: usize) -> Key {
         Key {
             context: self.context,
             source: source as i32,

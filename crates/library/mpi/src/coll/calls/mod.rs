@@ -43,6 +43,8 @@ mod both;
 mod buffer_agreement;
 mod buffer_round;
 mod call;
+#[cfg(feature = "carriers")]
+pub mod carried;
 mod carrier;
 mod check;
 mod combining_steps;
@@ -79,8 +81,6 @@ use datatype::Buffer;
 
 pub use blocks::Blocks;
 use call::Call;
-#[cfg(feature = "carriers")]
-pub use carrier::{Carrier, Key, Member, Operation};
 pub use reduction::{Counts, Reduction};
 use signature::Data::{Each, Nothing, One};
 use signature::{Part, SharedFacts, Signature};

@@ -60,7 +60,7 @@ pub(super) async fn settle(call: &Call<'_>, begins: bool) -> Result<()> {
 async fn find(call: &Call<'_>, begins: bool) -> Result<()> {
     let agreed = &call.core.network.agreed;
     if call.shape().spread().hosts <= 1 {
-        agreed.get_or_init(|| call.own_network());
+        agreed.get_or_init(|| call.by.own_network());
         return Ok(());
     }
     if !begins {
@@ -72,8 +72,8 @@ async fn find(call: &Call<'_>, begins: bool) -> Result<()> {
         return Ok(());
     }
     let network = agree(&call.on_stage(STAGES - 1)).await?;
-    agreed.get_or_init(|| call.agreed(network));
-    call.notify();
+    agreed.get_or_init(|| call.by.agreed(network));
+    call.by.notify();
     Ok(())
 }
 
@@ -82,7 +82,7 @@ const NUMBERS: usize = 2 * PathCosts::COUNT + 1;
 
 /// The worst values of all members.
 async fn agree(call: &Call<'_>) -> Result<Network> {
-    let own = call.own_network();
+    let own = call.by.own_network();
     let alone = call.shape().beside(call.core.rank).len() == 1;
     let paths = [own.across.words(), own.inside.words()];
     let mine = paths.into_iter().flatten();

@@ -1,24 +1,23 @@
 //! The calls of one rank, as a future that the schedule continues.
 
+mod comms;
+mod work;
+
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use datatype::local_work::LocalWork;
-use datatype::{Elements, Op, Predefined, Type};
-use mpi::algorithms::{AlgorithmTable, Network};
-use mpi::coll::{self, Carrier, Counts, Key, Member, Reduction, Work};
+use datatype::{Predefined, Type};
+use mpi::coll::carried::{Key, Member, Operation};
 use mpi::comm::Core;
 use mpi::group::Members;
-use mpi::op::Operation;
 
 use crate::engine::{CALL, Engine};
-use crate::program::{
-    Action, Amount, Blocks, Collective, Handle, Making, Message, Moves, Peer, Reduces,
-};
-use crate::world::{Vote, World};
+use crate::own::Own;
+use crate::program::{Action, Amount, Collective, Handle, Message, Peer};
+use crate::world::World;
 
 type Result<T> = std::result::Result<T, String>;
 type Task = Pin<Box<dyn Future<Output = mpi::Result<()>>>>;
@@ -28,62 +27,6 @@ const WORLD: Handle = 0x101;
 const SELF: Handle = 0x102;
 /// MPI_REQUEST_NULL, with the ABI's value.
 const NULL: Handle = 0x180;
-
-/// What carries the messages of one rank.
-pub(crate) struct Own {
-    pub world: Arc<World>,
-    pub rank: u32,
-}
-
-impl Own {
-    fn engine(&self) -> MutexGuard<'_, Engine> {
-        self.world.engine()
-    }
-}
-
-impl Carrier for Own {
-    fn send(&self, to: usize, key: Key, bytes: usize) -> u64 {
-        let mut engine = self.engine();
-        engine
-            .send(self.rank, to as u32, key, bytes as u64, false)
-            .into()
-    }
-
-    fn receive(&self, key: Key, _bytes: usize) -> u64 {
-        self.engine().receive(self.rank, key).into()
-    }
-
-    fn is_done(&self, message: u64) -> bool {
-        self.engine().is_done(message as u32)
-    }
-
-    fn elements(&self, count: usize, ty: &Type) -> mpi::Result<Elements> {
-        let elements = self.world.addresses().elements(count, ty);
-        elements.ok_or_else(|| too_long(count.saturating_mul(ty.size())))
-    }
-
-    fn worked(&self, work: LocalWork, amount: usize, of: usize) {
-        let time = self.world.work(work, amount, of);
-        self.engine().spend(self.rank, time);
-    }
-
-    fn network(&self) -> Network {
-        self.engine().network()
-    }
-
-    fn host_of(&self, world: usize) -> u32 {
-        self.engine().host_of(world)
-    }
-
-    fn algorithms(&self) -> &AlgorithmTable {
-        &self.world.algorithms
-    }
-}
-
-fn too_long(bytes: usize) -> mpi::Error {
-    let what = format!("{bytes} bytes are more than a buffer of the fast way can have");
-    mpi::Error::new(mpi::Class::NO_MEM, what)
-}
 
 /// A request of the program.
 enum Request {
@@ -424,7 +367,7 @@ impl Player {
         }
     }
 
-    fn operation(&mut self, comm: Handle) -> Result<coll::Operation> {
+    fn operation(&mut self, comm: Handle) -> Result<Operation> {
         let found = self.comms.get_mut(&comm);
         let found = found.ok_or("a communicator that the fast way does not have")?;
         Ok(found.member.operation())
@@ -440,239 +383,6 @@ impl Player {
         .await
     }
 
-    fn buffer(&self, bytes: u64) -> Result<datatype::Buffer> {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let buffer = self.own.world.addresses().buffer(bytes);
-        buffer.ok_or_else(|| too_long(bytes).to_string())
-    }
-
-    fn blocks(&self, blocks: &Blocks, members: usize) -> Result<Option<coll::Blocks>> {
-        Ok(match blocks {
-            Blocks::InPlace => None,
-            Blocks::Even(each) => {
-                let whole = self.bytes(*each)?.saturating_mul(members as u64);
-                Some(coll::Blocks::even(self.buffer(whole)?, members))
-            }
-            Blocks::Each(all) => {
-                let parts = all.iter().map(|part| self.buffer(self.bytes(*part)?));
-                let parts: Result<Box<[_]>> = parts.collect();
-                Some(coll::Blocks::Each(parts?))
-            }
-        })
-    }
-
-    /// The block that a rank gives or gets; `None`: it is in the other buffer.
-    fn block(&self, blocks: &Blocks) -> Result<Option<datatype::Buffer>> {
-        match blocks {
-            Blocks::InPlace => Ok(None),
-            Blocks::Even(amount) => self.buffer(self.bytes(*amount)?).map(Some),
-            Blocks::Each(all) => {
-                let own = all.first().ok_or("no count")?;
-                self.buffer(self.bytes(*own)?).map(Some)
-            }
-        }
-    }
-
-    fn work(&self, work: &Collective, comm: Handle) -> Result<Work> {
-        let core = self.comm(comm)?.member.core();
-        let (size, me) = (core.size(), core.rank as i64);
-        Ok(match work {
-            Collective::Barrier => Work::Barrier,
-            Collective::Bcast { amount, root } => Work::Bcast {
-                buffer: self.buffer(self.bytes(*amount)?)?,
-                root: *root as i32,
-            },
-            Collective::Move {
-                kind,
-                send,
-                receive,
-                root,
-            } => {
-                let is_root = *root == me;
-                let root = *root as i32;
-                let all = |blocks: &Blocks| match is_root {
-                    true => self.blocks(blocks, size),
-                    false => Ok(None),
-                };
-                match kind {
-                    Moves::Gather => Work::Gather {
-                        send: self.block(send)?,
-                        receive: all(receive)?,
-                        root,
-                    },
-                    Moves::Gatherv => Work::Gatherv {
-                        send: self.block(send)?,
-                        receive: all(receive)?,
-                        root,
-                    },
-                    Moves::Scatter => Work::Scatter {
-                        send: all(send)?,
-                        receive: self.block(receive)?,
-                        root,
-                    },
-                    Moves::Scatterv => Work::Scatterv {
-                        send: all(send)?,
-                        receive: self.block(receive)?,
-                        root,
-                    },
-                    Moves::Allgather => Work::Allgather {
-                        send: self.block(send)?,
-                        receive: self.blocks(receive, size)?.ok_or("no receive buffer")?,
-                    },
-                    Moves::Alltoall => Work::Alltoall {
-                        send: self.blocks(send, size)?,
-                        receive: self.blocks(receive, size)?.ok_or("no receive buffer")?,
-                    },
-                }
-            }
-            Collective::Reduce {
-                kind,
-                amount,
-                op,
-                in_place,
-            } => self.reduction(kind, *amount, *op, *in_place, (size, me))?,
-        })
-    }
-
-    fn reduction(
-        &self,
-        kind: &Reduces,
-        amount: Amount,
-        op: Handle,
-        in_place: bool,
-        (size, me): (usize, i64),
-    ) -> Result<Work> {
-        let count = usize::try_from(amount.count).map_err(|_| "a count below 0")?;
-        let (count, counts) = match kind {
-            Reduces::ReduceScatter(counts) => {
-                let each = counts.iter().map(|count| (*count).max(0) as usize);
-                let each: Box<[usize]> = each.collect();
-                (each.iter().sum(), Counts::Each(each))
-            }
-            Reduces::ReduceScatterBlock => (count.saturating_mul(size), Counts::Even(count)),
-            _ => (count, Counts::Even(count)),
-        };
-        let known = Op::from_handle(op as usize);
-        // Sums of bytes stand for an operation of the program, whose time the trace does not have
-        // for single calls.
-        let (op, ty, count) = match known {
-            Some(op) => {
-                let ty = predefined(amount.datatype).ok_or("a datatype that no operation takes")?;
-                (op, ty, count)
-            }
-            None => {
-                if !self.ops.get(&op).copied().unwrap_or(false) {
-                    return Err("an operation whose operands have an order".into());
-                }
-                let size = self.size(amount.datatype)? as usize;
-                (Op::Bor, Predefined::BYTE, count.saturating_mul(size))
-            }
-        };
-        let ty = Type::Predefined(ty);
-        let elements = |count: usize| {
-            let elements = self.own.world.addresses().elements(count, &ty);
-            let bytes = count.saturating_mul(ty.size());
-            elements.ok_or_else(|| too_long(bytes).to_string())
-        };
-        let gets = match kind {
-            Reduces::Reduce(root) => *root == me,
-            _ => true,
-        };
-        let reduction = Reduction {
-            send: match in_place {
-                true => None,
-                false => Some(elements(count)?),
-            },
-            receive: match gets {
-                true => Some(elements(match (kind, in_place) {
-                    (Reduces::ReduceScatter(_) | Reduces::ReduceScatterBlock, false) => {
-                        counts.of(me as usize)
-                    }
-                    _ => count,
-                })?),
-                false => None,
-            },
-            op: Operation::Predefined(op),
-        };
-        Ok(match kind {
-            Reduces::Reduce(root) => Work::Reduce {
-                reduction,
-                root: *root as i32,
-            },
-            Reduces::Allreduce => Work::Allreduce(reduction),
-            Reduces::ReduceScatter(_) | Reduces::ReduceScatterBlock => {
-                Work::ReduceScatter { reduction, counts }
-            }
-            Reduces::Scan => Work::Scan {
-                reduction,
-                exclusive: false,
-            },
-            Reduces::Exscan => Work::Scan {
-                reduction,
-                exclusive: true,
-            },
-        })
-    }
-
-    /// Makes a communicator. The members agree by messages to one of them and back.
-    async fn make_comm(&mut self, making: &Making, comm: Handle, new: Handle) -> Result<()> {
-        let rank = self.own.rank;
-        let found = self.comms.get_mut(&comm);
-        let parent = found.ok_or("a communicator that the fast way does not have")?;
-        parent.made += 1;
-        let (of, size) = (
-            (parent.member.core().context, parent.made),
-            parent.member.core().size(),
-        );
-        let me = parent.member.core().rank as i64;
-        let dims = parent.dims.clone();
-        let vote = vote(making, me, &dims, self.own.host_of(rank as usize));
-        self.own.world.votes(of, size, me as usize, vote);
-        let work = |root: i32, me: i64| -> Result<[Work; 2]> {
-            let each = 16;
-            let all = coll::Blocks::even(self.buffer(each * size as u64)?, size);
-            let gather = Work::Gather {
-                send: Some(self.buffer(each)?),
-                receive: (me == i64::from(root)).then_some(all),
-                root,
-            };
-            let bcast = Work::Bcast {
-                buffer: self.buffer(each * size as u64)?,
-                root,
-            };
-            Ok([gather, bcast])
-        };
-        for work in work(0, me)? {
-            let operation = self.operation(comm)?;
-            let own = self.own.clone();
-            self.run(Box::pin(async move { operation.run(&*own, &work).await }))
-                .await?;
-        }
-        let Some((context, members)) = self.own.world.made(of, me as usize) else {
-            return Ok(());
-        };
-        let parent = self.comm(comm)?;
-        let member = |world: &u32| *world as usize;
-        let worlds: Vec<u32> = members
-            .iter()
-            .filter_map(|number| parent.member.core().members.world(member(number)))
-            .map(|world| world as u32)
-            .collect();
-        let place = worlds.iter().position(|world| *world == rank);
-        let core = Core::new(context, worlds.into(), place.ok_or("no member")?);
-        let made = Communicator {
-            member: parent.member.making(core),
-            made: 0,
-            dims: match making {
-                Making::Cart { dims } => dims.clone(),
-                Making::Dup => dims,
-                _ => Box::default(),
-            },
-        };
-        self.comms.insert(new, made);
-        Ok(())
-    }
-
     /// Ends the rank, which waits for those that it has connected with.
     async fn end(&mut self) -> Result<()> {
         let rank = self.own.rank;
@@ -683,34 +393,6 @@ impl Player {
         })
         .await
     }
-}
-
-/// The vote of a member for a new communicator: its group and its place there. `None`: it is in no
-/// group.
-fn vote(making: &Making, me: i64, dims: &[i64], host: u32) -> Vote {
-    let (color, key) = match making {
-        Making::Dup => (Some(0), me),
-        Making::Split { color, key } => ((*color >= 0).then_some(*color), *key),
-        Making::SplitByHost { key } => (Some(host.into()), *key),
-        Making::Cart { dims } => {
-            let places = dims.iter().product::<i64>();
-            ((me < places).then_some(0), me)
-        }
-        Making::CartSub { remains } => {
-            let (mut rest, mut color) = (me, 0);
-            let mut stride = dims.iter().product::<i64>().max(1);
-            for (at, dim) in dims.iter().enumerate() {
-                stride /= (*dim).max(1);
-                let place = rest / stride.max(1);
-                rest -= place * stride;
-                if remains.get(at).is_none_or(|remains| *remains == 0) {
-                    color = color * dim + place;
-                }
-            }
-            (Some(color), me)
-        }
-    };
-    Vote { color, key }
 }
 
 fn predefined(datatype: Handle) -> Option<Predefined> {

@@ -1,0 +1,146 @@
+//! What reaches a rank, and what the rank does about it.
+
+use crate::engine::{Connection, Doing, Engine, Kind, Message, News};
+
+impl Engine {
+    /// Puts a message, which is visible at `at`, into the inbox of its receiver.
+    pub(super) fn lands(&mut self, message: u32, at: u64) {
+        let Message {
+            from,
+            to,
+            send,
+            receive,
+            release,
+            kind,
+            ..
+        } = self.messages[message];
+        match kind {
+            Kind::Eager | Kind::Announced => self.tell(to, at, News::Message(message)),
+            Kind::Body => {
+                self.messages.remove(message);
+                self.tell(to, at, News::Received(receive));
+                self.tell(from, at + release, News::Sent(send));
+            }
+        }
+    }
+
+    /// Adds what reaches a rank, which continues then if it waits.
+    pub(super) fn tell(&mut self, rank: u32, at: u64, news: News) {
+        let own = &mut self.ranks[rank as usize];
+        let after = own.inbox.iter().rev().take_while(|(other, _)| *other > at);
+        let place = own.inbox.len() - after.count();
+        own.inbox.insert(place, (at, news));
+        let turn = own.clock.max(at);
+        if own.doing == Doing::Waiting && turn < own.turn {
+            self.turn_at(rank, turn);
+        }
+    }
+
+    pub(super) fn handle(&mut self, rank: u32, at: u64, news: News) {
+        match news {
+            News::Received(receive) => self.operations[receive] = true,
+            News::Sent(send) => self.operations[send] = true,
+            News::Message(message) => self.take(rank, at, message),
+            News::Hello(peer) => {
+                let asked = self.ranks[rank as usize].peers.contains_key(&peer);
+                if !asked {
+                    let own = self.lines(rank, peer).connecting;
+                    self.spend(rank, own);
+                    let peers = &mut self.ranks[rank as usize].peers;
+                    peers.insert(peer, Connection::Exists(0));
+                }
+                self.post_letter(rank, peer, News::Welcome(rank));
+            }
+            News::Welcome(peer) => {
+                let peers = &mut self.ranks[rank as usize].peers;
+                if let Some(Connection::Asked(messages)) = peers.insert(peer, Connection::Exists(0))
+                {
+                    for message in messages {
+                        self.start_message(message);
+                    }
+                }
+            }
+            News::Bye => self.ranks[rank as usize].ended += 1,
+        }
+    }
+
+    /// Sends a rank a message beside all connections.
+    pub(super) fn post_letter(&mut self, from: u32, to: u32, letter: News) {
+        let at = self.clock(from) + self.lines(from, to).letter;
+        self.tell(to, at, letter);
+    }
+
+    /// Begins the end of a rank: it takes leave of the ranks that it has connected with.
+    pub(crate) fn begin_end(&mut self, rank: u32) {
+        let peers: Vec<u32> = self.ranks[rank as usize].peers.keys().copied().collect();
+        for peer in peers {
+            self.post_letter(rank, peer, News::Bye);
+        }
+    }
+
+    /// True if all ranks that a rank has connected with have ended, too.
+    pub(crate) fn may_end(&self, rank: u32) -> bool {
+        let own = &self.ranks[rank as usize];
+        own.ended >= own.peers.len()
+    }
+
+    /// Handles a message or an announcement.
+    pub(super) fn take(&mut self, rank: u32, at: u64, message: u32) {
+        let Message {
+            key,
+            from,
+            bytes,
+            kind,
+            ..
+        } = self.messages[message];
+        let line = match kind {
+            _ if from == rank => self.lines.alone.of(bytes),
+            Kind::Eager => self.line(from, rank, bytes),
+            _ => self.line(from, rank, 0),
+        };
+        let own = &mut self.ranks[rank as usize];
+        let handling = match at <= own.polled {
+            true => line.further,
+            false => {
+                own.polled = own.clock;
+                line.taken
+            }
+        };
+        self.spend(rank, handling);
+        let own = &mut self.ranks[rank as usize];
+        let found = own.posted.iter().position(|posted| posted.key.takes(&key));
+        match found {
+            Some(at) => {
+                let posted = own.posted.remove(at);
+                self.give(rank, message, posted.receive);
+            }
+            None => own.unexpected.push_back(message),
+        }
+    }
+
+    /// Gives a message that has been handled to a receive.
+    pub(super) fn give(&mut self, rank: u32, message: u32, receive: u32) {
+        if self.messages[message].kind == Kind::Eager {
+            self.messages.remove(message);
+            self.operations[receive] = true;
+            return;
+        }
+        let Message { from, bytes, .. } = self.messages[message];
+        let line = self.line(from, rank, bytes);
+        let announcement = self.lines(from, rank).of(0).taken;
+        let moving = line.taken.saturating_sub(announcement);
+        self.messages[message].receive = receive;
+        let release = line.released.saturating_sub(line.taken);
+        if self.are_beside(from, rank) {
+            // The receiver's processor copies the body.
+            self.spend(rank, moving);
+            self.operations[receive] = true;
+            let send = self.messages[message].send;
+            self.messages.remove(message);
+            let done = self.clock(rank);
+            return self.tell(from, done + release, News::Sent(send));
+        }
+        let from_now = self.clock(rank);
+        self.move_body(message, from_now, moving, release);
+    }
+}

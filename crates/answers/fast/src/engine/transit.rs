@@ -1,0 +1,107 @@
+//! The transit of a message from host to host, piece by piece.
+
+use crate::engine::{Connection, Engine, Event, Kind, Message, Piece};
+use crate::resources::{Path, Resources};
+
+impl Engine {
+    /// Handles the arrival of a piece at the last link.
+    pub(crate) fn reaches(&mut self, piece: u32) {
+        let Piece {
+            message,
+            bytes,
+            left,
+            is_last,
+        } = self.pieces[piece];
+        self.pieces.remove(piece);
+        let path = self.path(message, bytes);
+        let waited = self.resources.arrive(path, left);
+        if is_last {
+            let visible = self.messages[message].visible;
+            self.lands(message, visible + left.waited + waited);
+        }
+    }
+
+    /// The path of some bytes of a message.
+    pub(super) fn path(&self, message: u32, bytes: u64) -> Path {
+        let Message { from, to, .. } = self.messages[message];
+        Path {
+            from: self.hosts[from as usize],
+            to: self.hosts[to as usize],
+            bytes,
+        }
+    }
+
+    /// Moves the body of a message: on an idle machine it is complete `moving` after `at`, and its
+    /// send `release` later.
+    pub(super) fn move_body(&mut self, message: u32, at: u64, moving: u64, release: u64) {
+        let own = &mut self.messages[message];
+        own.kind = Kind::Body;
+        own.visible = at + moving;
+        own.release = release;
+        self.launch(message, at);
+    }
+
+    /// Sends a message on its way at the time `at`.
+    pub(super) fn launch(&mut self, message: u32, at: u64) {
+        let Message {
+            from, to, visible, ..
+        } = self.messages[message];
+        if self.are_beside(from, to) {
+            return self.lands(message, visible);
+        }
+        let begins = self.engine_of(from, to, at);
+        let own = &mut self.messages[message];
+        (own.gone, own.due) = (0, at);
+        self.leaves(message, begins);
+    }
+
+    /// Sends the next piece of a message on its way, now.
+    pub(crate) fn leaves_now(&mut self, message: u32) {
+        self.leaves(message, self.now);
+    }
+
+    /// Sends the next piece of a message on its way at the time `at`.
+    pub(super) fn leaves(&mut self, message: u32, at: u64) {
+        let Message {
+            kind,
+            bytes,
+            gone,
+            due,
+            ..
+        } = self.messages[message];
+        let all = match kind {
+            Kind::Announced => 0,
+            _ => bytes,
+        };
+        let bytes = (all - gone).min(Resources::piece(all));
+        let mut left = self.resources.leave(self.path(message, bytes), at);
+        left.waited += at.saturating_sub(due);
+        let is_last = gone + bytes >= all;
+        let piece = self.pieces.insert(Piece {
+            message,
+            bytes,
+            left,
+            is_last,
+        });
+        self.push(left.reaches, Event::Reaches { piece });
+        if !is_last {
+            let own = &mut self.messages[message];
+            own.gone += bytes;
+            own.due += left.time;
+            self.push(left.next, Event::Leaves { message });
+        }
+    }
+
+    /// Occupies the engine of a connection; returns the time from which on it is.
+    pub(super) fn engine_of(&mut self, from: u32, to: u32, at: u64) -> u64 {
+        let busy = self.resources.engine();
+        match self.ranks[from as usize].peers.get_mut(&to) {
+            Some(Connection::Exists(free)) => {
+                let begins = at.max(*free);
+                *free = begins + busy;
+                begins
+            }
+            _ => at,
+        }
+    }
+}
