@@ -20,8 +20,6 @@ from harness import Tally
 CARGO = shlex.split(os.environ.get("CARGO", "cargo"))
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", harness.ROOT / "target"))
 UNIT = ["test", "--workspace"]
-# The examples of crates are no tests: `make lint` compiles them.
-PROGRAMS = ["--lib", "--bins", "--tests"]
 LOOM = ["test", "-p", "channel", "-p", "file_io", "--lib", "--profile", "loom", "--target-dir", str(TARGET / "loom")]
 # Limits of a whole run.
 SECONDS = {"unit": 1800, "documentation": 600, "loom": 1200}
@@ -33,7 +31,7 @@ def environment(suite: str) -> dict:
 
 
 def compile_only(suite: str) -> int:
-    command = [*CARGO, *(LOOM if suite == "loom" else [*UNIT, *PROGRAMS]), "--no-run", "--quiet"]
+    command = [*CARGO, *(LOOM if suite == "loom" else UNIT), "--no-run", "--quiet"]
     return subprocess.run(command, cwd=harness.ROOT, env=environment(suite)).returncode
 
 
@@ -67,7 +65,7 @@ def nextest(program: str, tally: Tally) -> None:
     report.unlink(missing_ok=True)
     # Many tests sleep: one more than there are cores.
     slots = str(len(os.sched_getaffinity(0)) + 1)
-    done = subprocess.run([program, "nextest", "run", "--workspace", *PROGRAMS, "--cargo-quiet", "--test-threads", slots], cwd=harness.ROOT)
+    done = subprocess.run([program, "nextest", "run", "--workspace", "--cargo-quiet", "--test-threads", slots], cwd=harness.ROOT)
     if report.exists():
         root = xml.parse(report).getroot()
         for case in root.iter("testcase"):
