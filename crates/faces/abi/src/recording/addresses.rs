@@ -77,11 +77,11 @@ mod tests {
         let mut made = [heap + 64, stack, heap, heap + (3 << 20)];
         addresses.replace(&mut made);
         let first = APART / 2;
-        let places = [first + 64, first + APART, first, first + 2 * APART];
+        let places = [first, first + APART, first - 64, first + 2 * APART];
         assert_eq!(made, places);
         let mut again = [stack - 8, heap + 8];
         addresses.replace(&mut again);
-        assert_eq!(again, [first + APART - 8, first + 8]);
+        assert_eq!(again, [first + APART - 8, first - 56]);
     }
 
     #[test]
