@@ -153,7 +153,7 @@ struct Noted {
     started: u64,
 }
 
-/// What both ranks have noted.
+/// The notes of both ranks.
 #[derive(Default)]
 struct Notes {
     /// The length, the kind and the times of each exchange.

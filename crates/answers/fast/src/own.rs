@@ -1,4 +1,4 @@
-//! What carries the messages of one rank.
+//! The carrier of one rank's messages.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -10,7 +10,7 @@ use mpi::coll::carried::{Carrier, Key};
 use crate::engine::Engine;
 use crate::world::World;
 
-/// What carries the messages of one rank.
+/// The carrier of one rank's messages.
 pub(crate) struct Own {
     pub world: Arc<World>,
     pub rank: u32,

@@ -82,7 +82,7 @@ pub(crate) struct Path {
     pub bytes: u64,
 }
 
-/// What a piece of a message has reserved at its sender.
+/// The reservations of a piece of a message at its sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Left {
     /// The time that it has waited so far.

@@ -1,4 +1,4 @@
-//! What all ranks of the fast way share.
+//! The state that all ranks of a fast replay share.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ struct Votes {
     taken: usize,
 }
 
-/// What all ranks share.
+/// The state that all ranks share.
 pub(crate) struct World {
     pub trace: Arc<Trace>,
     pub actions: Vec<Action>,

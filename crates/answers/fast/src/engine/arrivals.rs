@@ -1,4 +1,4 @@
-//! What reaches a rank, and what the rank does about it.
+//! The arrivals at a rank, and their handling.
 
 use crate::engine::{Connection, Doing, Engine, Kind, Message, News};
 

@@ -65,7 +65,7 @@ impl Engine {
         let (line, begun) = (self.line(from, to, bytes), self.clock(from));
         if kind == Kind::Eager {
             self.spend(from, line.sent);
-            // What the receiver does with it comes after.
+            // The receiver's own work comes after.
             let visible = begun + line.received.saturating_sub(line.taken);
             self.messages[message].visible = visible.max(begun + line.sent);
             self.operations[send] = true;

@@ -26,7 +26,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// The processor time of a call that finds nothing, in picoseconds.
 pub(crate) const CALL: u64 = 20_000;
 
-/// What a rank does.
+/// The activity of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     /// It runs, or computes until its next turn, whatever reaches it.
@@ -89,7 +89,7 @@ enum Kind {
     Body,
 }
 
-/// What reaches a rank.
+/// An arrival at a rank.
 #[derive(Clone, Copy, Debug)]
 enum News {
     /// A rank asks for a connection.
