@@ -395,6 +395,7 @@ mod tests {
         let mut advice = Advice::of(rows, &[machine("qdr"), machine("edr")]);
         advice.sensitivity = Some(Sensitivity {
             assumptions: 40,
+            estimated: (0, 0),
             holds_for_all: true,
             deciding: Vec::new(),
         });

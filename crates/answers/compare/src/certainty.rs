@@ -189,6 +189,7 @@ mod tests {
         let mut advice = Advice::of(rows, &machines.map(machine));
         advice.sensitivity = Some(Sensitivity {
             assumptions: 40,
+            estimated: (0, 0),
             holds_for_all: true,
             deciding: Vec::new(),
         });

@@ -333,6 +333,9 @@ impl Jobs<'_> {
         if task.is_free {
             run.arg("--free-start");
         }
+        if task.is_fast {
+            run.arg("--fast");
+        }
         if self.request.trace.is_some() {
             run.arg("--").arg(trace.path());
         } else {

@@ -26,6 +26,8 @@ pub fn json(comparison: &Comparison) -> Value {
         });
         json!({
             "assumptions": found.assumptions,
+            "estimated": found.estimated.0,
+            "estimates_left_open": found.estimated.1,
             "holds_for_all": found.holds_for_all,
             "deciding": deciding.collect::<Vec<_>>(),
         })

@@ -11,8 +11,10 @@
 //! Never here: protocols, physics.
 
 pub mod advice;
+mod assumption;
 pub mod bounds;
 pub mod certainty;
+mod changed;
 mod elsewhere;
 mod estimate;
 pub mod even;
@@ -57,6 +59,7 @@ use profile::Summary;
 
 use advice::Advice;
 use bounds::{Bounds, Replays};
+use changed::Changed;
 use free_start::divide_all;
 use ideal::Ideal;
 pub use jobs::Runner;
@@ -102,6 +105,8 @@ pub struct Request {
     /// True if one recording is enough and the certainty is not computed: the user wants only the
     /// times.
     pub quick: bool,
+    /// True if replays of a trace with changed values are estimated the fast way.
+    pub is_fast: bool,
     /// The rows whose time is divided into its shares; none if `quick`.
     pub divided: Divided,
     /// The folder in which the program runs.
@@ -373,27 +378,9 @@ fn advise(
         margin: advice.margin(),
     };
     runner.phase("searching how sure the answer is", None);
-    let found = sensitivity::find(&duel, |pairs| {
-        let mut tasks = Vec::new();
-        for [of_best, of_rival] in pairs {
-            tasks.push(Task::changed(best, ranks, of_best.clone()));
-            tasks.push(Task::changed(rival, ranks, of_rival.clone()));
-        }
-        let outcomes = runner.replay(request, record, &tasks)?;
-        let marks = record
-            .of(ranks)
-            .and_then(|of| of.marks(None, &request.wanted));
-        let seconds = |(task, outcome): (&Task, Result<Summary, String>)| {
-            let summary = outcome.map_err(anyhow::Error::msg)?;
-            let is_of = |row: &&Row| (row.machine, row.ranks) == (task.machine, task.ranks);
-            let start = rows.iter().find(is_of).and_then(|row| row.start);
-            let seconds = measure.seconds(marks.as_ref(), &summary, start.unwrap_or(0.0));
-            seconds.context("a replay with a changed value has no time that can be compared")
-        };
-        let times: Result<Vec<f64>> = tasks.iter().zip(outcomes).map(seconds).collect();
-        Ok(times?.chunks(2).map(|pair| [pair[0], pair[1]]).collect())
-    })?;
-    advice.sensitivity = Some(found);
+    let of = ([best, rival], ranks);
+    let changed = Changed::new(request, record, runner, rows, measure, of);
+    advice.sensitivity = Some(sensitivity::find(&duel, changed)?);
     advice.exchange = hosts::exchange(request, record, runner, rows, measure, &advice)?;
     Ok(advice)
 }

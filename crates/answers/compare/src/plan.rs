@@ -170,6 +170,7 @@ pub(crate) mod tests {
             wanted: Wanted::default(),
             recordings: None,
             quick: false,
+            is_fast: false,
             divided: Divided::BestRanks,
             folder: RunFolder::Scratch,
         }

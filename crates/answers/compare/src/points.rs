@@ -280,6 +280,7 @@ mod tests {
             Task::without(0, 8, 1),
             Task::in_hosts(0, 1, 8),
             Task::ideal(&request, 0, 8, Ideal::Latency),
+            Task::plain(0, 8).the_fast_way(),
         ];
         let mut lines: Vec<String> = tasks.iter().map(Task::line).collect();
         lines.sort();

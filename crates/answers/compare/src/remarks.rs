@@ -18,6 +18,17 @@ pub(crate) fn of_trace(comparison: &Comparison) -> &'static str {
     }
 }
 
+/// The sentence about the replays with changed values that were estimated; `None`: there are none.
+pub(crate) fn estimated(comparison: &Comparison) -> Option<String> {
+    let found = comparison.advice.sensitivity.as_ref()?;
+    let (all, left_open) = found.estimated;
+    (all > 0).then(|| {
+        format!(
+            "How sure the answer is was found the fast way (--fast): {all} pairs of times with changed values are estimates, {left_open} of which were near the answer and replayed exactly."
+        )
+    })
+}
+
 /// A sentence about each part that is left out, with its greatest amount in any row.
 pub(crate) fn left_out(comparison: &Comparison) -> Vec<String> {
     let summaries = comparison.rows.iter().filter_map(|row| row.summary());

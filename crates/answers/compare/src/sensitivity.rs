@@ -1,20 +1,17 @@
 //! Finds the assumptions that decide which of two machines is better, by replays with changed
 //! values.
 //!
-//! A value is an assumption if its source begins with *assumed* or *inferred*. Each is varied by a
-//! fifth, up and down; a size that must be a power of two is halved and doubled. Values of the two
-//! machines that come from one line of the catalogue are one assumption and vary together.
+//! An estimate may stand in place of exact replays as long as its error cannot matter.
 //!
 //! Invariant: a group of assumptions is dismissed only if the answer stays although each of them is
 //! varied on the best machine to its harm and on the rival to its benefit. This rests on one
 //! premise: a value acts in one direction (a longer time never makes a program faster).
 
 use anyhow::Result;
-use fabric::catalogue::NamedValue;
-use fabric::quantity::{Quantity, Raw};
-use fabric::{Bytes, GbPerSec, Metres, Nanos, PerSec, Price, Ratio};
 
-use crate::machine::{Change, Machine, is_uncertain};
+pub use crate::assumption::Assumption;
+use crate::assumption::{LARGER, PRICE, SMALLER, assumptions};
+use crate::machine::{Change, Machine};
 
 /// The best machine, and the machine that is most likely to be better if the answer is wrong.
 pub struct Duel<'a> {
@@ -32,23 +29,6 @@ pub struct Duel<'a> {
 /// The changes of the best machine and those of the rival, for one pair of replays.
 pub type Pair = [Vec<Change>; 2];
 
-/// A value of the catalogue that is assumed or inferred.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Assumption {
-    /// The catalogue's part and key of the value, such as `hca.connectx-2.send`.
-    pub name: String,
-    /// The value in the catalogue, as text.
-    pub value: String,
-    /// The source of the value.
-    pub source: String,
-    /// For each machine, the paths of keys to the value; empty on a machine without it.
-    paths: [Vec<String>; 2],
-    /// The decreased and the increased value; `None` for one that hardware cannot have.
-    varied: [Option<Raw>; 2],
-    /// True if a larger value makes the machine slower.
-    larger_is_slower: bool,
-}
-
 /// An assumption on which the answer depends, with the changed values with which the rival is
 /// better.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,42 +44,50 @@ pub struct Deciding {
 pub struct Sensitivity {
     /// The number of assumptions of the two machines.
     pub assumptions: usize,
+    /// The numbers of pairs of times that were estimated, and of those that were then replayed the
+    /// exact way because their errors could matter.
+    pub estimated: (usize, usize),
     /// True if the answer stays even if all assumptions change at once.
     pub holds_for_all: bool,
     /// The assumptions each of which changes the answer by itself.
     pub deciding: Vec<Deciding>,
 }
 
-const SMALLER: usize = 0;
-const LARGER: usize = 1;
+/// The times of the best machine and its rival with changed values, in seconds.
+pub trait Times {
+    /// Estimates of the times of each pair, with the greatest errors that they may have. `None`:
+    /// there are no estimates.
+    fn estimates(&mut self, pairs: &[Pair]) -> Result<Option<Vec<Estimate>>>;
 
-/// Finds the assumptions on which the answer depends. `measure` gives the times of the best machine
-/// and its rival with these changes.
-pub fn find(
-    duel: &Duel,
-    mut measure: impl FnMut(&[Pair]) -> Result<Vec<[f64; 2]>>,
-) -> Result<Sensitivity> {
+    /// The times of each pair by exact replays.
+    fn exact(&mut self, pairs: &[Pair]) -> Result<Vec<[f64; 2]>>;
+}
+
+/// Estimates of the times of the best machine and of its rival, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The estimated times.
+    pub times: [f64; 2],
+    /// The greatest errors of these times.
+    pub errors: [f64; 2],
+}
+
+impl<F: FnMut(&[Pair]) -> Result<Vec<[f64; 2]>>> Times for F {
+    fn estimates(&mut self, _pairs: &[Pair]) -> Result<Option<Vec<Estimate>>> {
+        Ok(None)
+    }
+
+    fn exact(&mut self, pairs: &[Pair]) -> Result<Vec<[f64; 2]>> {
+        self(pairs)
+    }
+}
+
+/// Finds the assumptions on which the answer depends.
+pub fn find(duel: &Duel, mut times: impl Times) -> Result<Sensitivity> {
     let mut all = assumptions(duel.best, duel.rival);
     all.retain(|assumption| duel.by_money.is_some() || !assumption.is_price());
-    let mut changes_answer = |pairs: &[Pair]| -> Result<Vec<bool>> {
-        // Replays do not depend on prices.
-        let timed = |changes: &Vec<Change>| -> Vec<Change> {
-            let timed = changes
-                .iter()
-                .filter(|change| !change.path.ends_with(PRICE));
-            timed.cloned().collect()
-        };
-        let of_times: Vec<Pair> = pairs
-            .iter()
-            .map(|pair| [timed(&pair[0]), timed(&pair[1])])
-            .collect();
-        let times = measure(&of_times)?;
-        let lost = times
-            .into_iter()
-            .zip(pairs)
-            .map(|(times, pair)| duel.is_lost(times, pair));
-        Ok(lost.collect())
-    };
+    let mut estimated = (0, 0);
+    let mut changes_answer = |pairs: &[Pair]| duel.lost(pairs, &mut times, &mut estimated);
     // All groups are varied to the best machine's disadvantage. Groups that change the answer are
     // halved until they have one assumption.
     let mut groups = vec![all.iter().collect::<Vec<_>>()];
@@ -145,12 +133,66 @@ pub fn find(
     }
     Ok(Sensitivity {
         assumptions: all.len(),
+        estimated,
         holds_for_all,
         deciding,
     })
 }
 
 impl Duel<'_> {
+    /// For each pair of changes, true if the rival is better with them. Where an estimate leaves
+    /// that open, the exact times decide. `counts`: the pairs that were estimated, and those of
+    /// them that were left open.
+    fn lost(
+        &self,
+        pairs: &[Pair],
+        times: &mut impl Times,
+        counts: &mut (usize, usize),
+    ) -> Result<Vec<bool>> {
+        // Replays do not depend on prices.
+        let timed = |changes: &Vec<Change>| -> Vec<Change> {
+            let timed = changes
+                .iter()
+                .filter(|change| !change.path.ends_with(PRICE));
+            timed.cloned().collect()
+        };
+        let of_times = pairs
+            .iter()
+            .map(|pair| [timed(&pair[0]), timed(&pair[1])])
+            .collect::<Vec<Pair>>();
+        let Some(estimates) = times.estimates(&of_times)? else {
+            let exact = times.exact(&of_times)?.into_iter().zip(pairs);
+            return Ok(exact.map(|(times, pair)| self.is_lost(times, pair)).collect());
+        };
+        let bounds = estimates.iter().zip(pairs).map(|(estimate, pair)| {
+            let [(best, of_best), (rival, of_rival)] =
+                [0, 1].map(|of| (estimate.times[of], estimate.errors[of]));
+            let least = self.is_lost([best - of_best, rival + of_rival], pair);
+            let most = self.is_lost([best + of_best, rival - of_rival], pair);
+            (least == most).then_some(most)
+        });
+        let bounds: Vec<Option<bool>> = bounds.collect();
+        let open = (0..pairs.len()).filter(|at| bounds[*at].is_none());
+        let open: Vec<usize> = open.collect();
+        counts.0 += pairs.len();
+        counts.1 += open.len();
+        let exact = match open.as_slice() {
+            [] => Vec::new(),
+            open => {
+                let wanted = open.iter().map(|at| of_times[*at].clone());
+                times.exact(&wanted.collect::<Vec<Pair>>())?
+            }
+        };
+        let mut exact = open.iter().zip(exact);
+        let decided = bounds.into_iter().enumerate().map(|(at, known)| match known {
+            Some(lost) => lost,
+            None => exact
+                .next()
+                .is_some_and(|(_, times)| self.is_lost(times, &pairs[at])),
+        });
+        Ok(decided.collect())
+    }
+
     /// True if the rival is better with these times. If the criterion includes prices, they are
     /// those after these changes.
     fn is_lost(&self, [best, rival]: [f64; 2], changes: &Pair) -> bool {
@@ -171,9 +213,6 @@ impl Duel<'_> {
     }
 }
 
-/// The catalogue's key of prices.
-const PRICE: &str = "price";
-
 /// The changes that vary a group of assumptions to the best machine's disadvantage.
 fn worst(group: &[&Assumption]) -> Pair {
     let of = |machine: usize| {
@@ -185,163 +224,6 @@ fn worst(group: &[&Assumption]) -> Pair {
         changes.collect()
     };
     [of(0), of(1)]
-}
-
-impl Assumption {
-    fn is_price(&self) -> bool {
-        self.name.ends_with(PRICE)
-    }
-
-    /// The changes of one machine that set the decreased or the increased value.
-    fn changes(&self, machine: usize, to: usize) -> Vec<Change> {
-        let Some(raw) = &self.varied[to] else {
-            return Vec::new();
-        };
-        let paths = self.paths[machine].iter();
-        paths.map(|path| Change::new(path, raw)).collect()
-    }
-
-    /// The changes of both machines that set the decreased or the increased value.
-    fn together(&self, to: usize) -> Pair {
-        [self.changes(0, to), self.changes(1, to)]
-    }
-}
-
-/// The assumptions of both machines that can be varied.
-pub fn assumptions(best: &Machine, rival: &Machine) -> Vec<Assumption> {
-    let mut places: Vec<NamedValue> = Vec::new();
-    let mut found: Vec<Assumption> = Vec::new();
-    for (machine, values) in [best.sheet.values(), rival.sheet.values()]
-        .into_iter()
-        .enumerate()
-    {
-        for value in values
-            .into_iter()
-            // No MPI program uses the network path through the kernel.
-            .filter(|value| is_uncertain(&value.source) && value.kind != "kernel")
-        {
-            let same = |known: &NamedValue| {
-                (known.key, &known.location, &known.raw) == (value.key, &value.location, &value.raw)
-            };
-            if let Some(at) = places.iter().position(same) {
-                found[at].paths[machine].push(value.path);
-                continue;
-            }
-            let mut paths = [Vec::new(), Vec::new()];
-            paths[machine].push(value.path.clone());
-            let part = match value.part.is_empty() {
-                true => value.kind.to_string(),
-                false => format!("{}.{}", value.kind, value.part),
-            };
-            found.push(Assumption {
-                name: format!("{part}.{}", value.key),
-                value: Change::new("", &value.raw).value,
-                source: value.source.clone(),
-                paths,
-                varied: [None, None],
-                larger_is_slower: larger_is_slower(&value),
-            });
-            places.push(value);
-        }
-    }
-    for (assumption, value) in found.iter_mut().zip(&places) {
-        assumption.varied = varied(value, |raw| {
-            [best, rival].iter().enumerate().all(|(machine, sheet)| {
-                let changes: Vec<Change> = assumption.paths[machine]
-                    .iter()
-                    .map(|path| Change::new(path, raw))
-                    .collect();
-                sheet.allows(&changes)
-            })
-        });
-    }
-    found.retain(|assumption| assumption.varied.iter().any(Option::is_some));
-    found
-}
-
-/// Keys of counts and names, which cannot be varied.
-const STRUCTURE: [&str; 10] = [
-    "width",
-    "lanes",
-    "timed_lanes",
-    "ports",
-    "nodes",
-    "socket",
-    "card",
-    "subnet",
-    "rails",
-    "reach",
-];
-
-/// The decreased and the increased value, if hardware can have them.
-fn varied(value: &NamedValue, allows: impl Fn(&Raw) -> bool) -> [Option<Raw>; 2] {
-    if STRUCTURE.contains(&value.key) {
-        return [None, None];
-    }
-    // A fifth less and more; if this is not possible, half and double.
-    const STEPS: [[(u64, u64); 2]; 2] = [[(4, 5), (6, 5)], [(1, 2), (2, 1)]];
-    [SMALLER, LARGER].map(|to| {
-        let candidates = STEPS.map(|step| scaled(&value.raw, step[to]));
-        candidates
-            .into_iter()
-            .flatten()
-            .find(|raw| *raw != value.raw && allows(raw))
-    })
-}
-
-/// A quantity times the fraction `over / under`; `None` for a value that is not a quantity.
-fn scaled(raw: &Raw, (over, under): (u64, u64)) -> Option<Raw> {
-    let part = |number: u64| (u128::from(number) * u128::from(over) / u128::from(under)) as u64;
-    let text = if let Some(time) = Nanos::read(raw) {
-        format!("{} ps", part(time.picos()))
-    } else if let Some(rate) = GbPerSec::read(raw) {
-        GbPerSec::from_bits_per_sec(part(rate.bits_per_sec())).show()
-    } else if let Some(rate) = PerSec::read(raw) {
-        PerSec(part(rate.0)).show()
-    } else if let Some(length) = Metres::read(raw) {
-        Metres::from_millimetres(part(length.millimetres())).show()
-    } else if let Some(size) = Bytes::read(raw) {
-        format!("{} B", part(size.0))
-    } else if let Some(share) = Ratio::read(raw) {
-        let share = share.times(Ratio::new(over.min(under) as u32, under.max(over) as u32)?)?;
-        // A share cannot be larger than 1.
-        if over > under {
-            return None;
-        }
-        share.show()
-    } else if let Some(Some(price)) = Option::<Price>::read(raw) {
-        Some(price.part(over, under)).show()
-    } else if let Raw::Integer(number) = raw {
-        let by = (number / 5).max(1);
-        let changed = if over > under {
-            number + by
-        } else {
-            number - by
-        };
-        return Some(Raw::Integer(changed));
-    } else {
-        return None;
-    };
-    Some(Raw::Text(text))
-}
-
-/// True if a larger value is slower or costlier: times, lengths, prices, and overheads in bytes.
-fn larger_is_slower(value: &NamedValue) -> bool {
-    const OVERHEADS: [&str; 9] = [
-        "work_request",
-        "completion",
-        "write_overhead",
-        "completion_overhead",
-        "request_overhead",
-        "copy_traffic",
-        "header",
-        "hops",
-        "read_completion_overhead",
-    ];
-    Nanos::read(&value.raw).is_some()
-        || Metres::read(&value.raw).is_some()
-        || value.key == PRICE
-        || OVERHEADS.contains(&value.key)
 }
 
 #[cfg(test)]
@@ -398,7 +280,7 @@ mod tests {
     fn a_clear_answer_needs_one_comparison() {
         let (qdr, fdr) = (machine("qdr"), machine("fdr"));
         let mut asked = 0;
-        let found = find(&duel(&fdr, &qdr), |pairs| {
+        let found = find(&duel(&fdr, &qdr), |pairs: &[Pair]| {
             asked += pairs.len();
             Ok(vec![[1.0, 2.0]; pairs.len()])
         });
@@ -417,7 +299,7 @@ mod tests {
             ("", 930.0, 1.0),
         ];
         let rival = [("host.post", 80.0, 0.1), ("", 998.5, 1.0)];
-        let found = find(&duel(&fdr, &qdr), |pairs| {
+        let found = find(&duel(&fdr, &qdr), |pairs: &[Pair]| {
             let times = pairs.iter().map(|[a, b]| [sum(a, &best), sum(b, &rival)]);
             Ok(times.collect())
         });
@@ -480,7 +362,7 @@ mod tests {
     fn a_common_value_that_acts_on_both_alike_does_not_decide() {
         let (qdr, fdr) = (machine("qdr"), machine("fdr"));
         let both = [("cable.metre", 5.0, 100.0)];
-        let found = find(&duel(&fdr, &qdr), |pairs| {
+        let found = find(&duel(&fdr, &qdr), |pairs: &[Pair]| {
             let times = pairs
                 .iter()
                 .map(|[a, b]| [sum(a, &both), sum(b, &both) + 1.0]);
@@ -491,5 +373,38 @@ mod tests {
             !found.holds_for_all && found.deciding.is_empty(),
             "{found:?}"
         );
+    }
+
+    /// Estimates that are off by this time at most, and exact times.
+    struct Estimated {
+        error: f64,
+        exact: usize,
+    }
+
+    impl Times for &mut Estimated {
+        fn estimates(&mut self, pairs: &[Pair]) -> Result<Option<Vec<Estimate>>> {
+            let estimate = Estimate {
+                times: [9.0, 10.0],
+                errors: [self.error, 0.0],
+            };
+            Ok(Some(vec![estimate; pairs.len()]))
+        }
+
+        fn exact(&mut self, pairs: &[Pair]) -> Result<Vec<[f64; 2]>> {
+            self.exact += pairs.len();
+            Ok(vec![[9.5, 10.0]; pairs.len()])
+        }
+    }
+
+    #[test]
+    fn an_estimate_decides_unless_its_error_may_change_the_answer() {
+        let (qdr, fdr) = (machine("qdr"), machine("fdr"));
+        for (error, left_open) in [(0.9, 0), (1.1, 1)] {
+            let mut times = Estimated { error, exact: 0 };
+            let found = find(&duel(&fdr, &qdr), &mut times).unwrap();
+            assert!(found.holds_for_all, "{found:?}");
+            assert_eq!(found.estimated, (1, left_open));
+            assert_eq!(times.exact, left_open);
+        }
     }
 }

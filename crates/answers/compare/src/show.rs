@@ -127,6 +127,7 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
             "The efficiency of {ranks} ranks is above 100 %: {why}."
         ));
     }
+    remarks.extend(crate::remarks::estimated(comparison));
     remarks.extend(crate::remarks::other_calls(comparison));
     remarks.extend(crate::remarks::unknown_bounds(comparison));
     remarks.extend(crate::remarks::left_out(comparison));

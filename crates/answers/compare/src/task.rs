@@ -20,6 +20,8 @@ pub(crate) struct Task {
     pub(crate) is_free: bool,
     /// True if receives from any source of a trace take the message that comes first.
     pub(crate) has_free_sources: bool,
+    /// True if messages are replayed by their cost lines, without the protocols.
+    pub(crate) is_fast: bool,
     pub(crate) changes: Vec<Change>,
 }
 
@@ -39,6 +41,7 @@ impl Task {
             without: None,
             is_free: false,
             has_free_sources: false,
+            is_fast: false,
             changes,
         }
     }
@@ -63,6 +66,14 @@ impl Task {
     pub(crate) fn with_free_start(self) -> Task {
         Task {
             is_free: true,
+            ..self
+        }
+    }
+
+    /// This replay the fast way.
+    pub(crate) fn the_fast_way(self) -> Task {
+        Task {
+            is_fast: true,
             ..self
         }
     }
@@ -113,6 +124,9 @@ impl Task {
         }
         if self.has_free_sources {
             line += ", free sources";
+        }
+        if self.is_fast {
+            line += ", the fast way";
         }
         for change in &self.changes {
             line += &format!(", {change}");

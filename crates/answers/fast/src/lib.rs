@@ -14,6 +14,7 @@
 //!
 //! Never here: windows, files, what a protocol does.
 
+mod counts;
 mod engine;
 mod lines;
 mod memory;
@@ -22,6 +23,7 @@ mod passed;
 mod player;
 mod program;
 mod resources;
+mod shared_memory;
 mod slab;
 #[cfg(test)]
 mod tests;
@@ -39,11 +41,13 @@ use knobs::Knobs;
 use model::config::MachineConfig;
 use mpi::algorithms::{AlgorithmTable, SharedChoices};
 use mpi::shape::Shape;
+use profile::SizeClass;
 use trace::Trace;
 
 use engine::{Engine, Event};
 use memory::Addresses;
 use resources::Resources;
+use shared_memory::Memories;
 use world::{Parts, World};
 
 /// The bytes of work whose time is that of a machine's processors.
@@ -54,10 +58,12 @@ const MANY: u64 = 1 << 20;
 pub struct Outcome {
     /// The virtual time at which the last rank ended, in picoseconds.
     pub picos: u64,
+    /// The times at which the ranks ended, in picoseconds.
+    pub ends: Vec<u64>,
     /// The number of messages, those of collective operations among them.
     pub messages: u64,
-    /// Their bytes.
-    pub bytes: u64,
+    /// The messages by size, without empty classes.
+    pub sizes: Vec<SizeClass>,
     /// The times at which the marked steps of each rank began, in picoseconds.
     pub steps: Vec<Vec<u64>>,
 }
@@ -98,7 +104,8 @@ pub fn replay(
     let striped = knobs.stripe_threshold.0 as u64;
     let resources = Resources::new(&scene.system, striped);
     let shape = Arc::new(Shape::of(scene.hosts.iter().copied()));
-    let engine = Engine::new(lines, resources, scene.hosts.clone());
+    let memories = Memories::new(&scene.system);
+    let engine = Engine::new(lines, resources, memories, scene.hosts.clone());
     let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity);
     let algorithms = algorithms.map_err(|why| why.to_string())?;
     let owed = Arc::new(AtomicU64::new(0));
@@ -152,12 +159,14 @@ fn run(world: &Arc<World>) -> Result<Outcome, String> {
         }
     }
     let engine = world.engine();
-    let counts = engine.counts;
     let ends = (0..world.size as u32).map(|rank| engine.clock(rank));
+    let ends: Vec<u64> = ends.collect();
+    let sizes = engine.counts.sizes();
     Ok(Outcome {
-        picos: ends.max().unwrap_or(0),
-        messages: counts.messages,
-        bytes: counts.bytes,
+        picos: ends.iter().copied().max().unwrap_or(0),
+        ends,
+        messages: sizes.iter().map(|class| class.count).sum(),
+        sizes,
         steps: world.steps(),
     })
 }

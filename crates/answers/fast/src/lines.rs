@@ -61,8 +61,10 @@ pub(crate) struct Lines {
     lines: Vec<Line>,
     /// The longest message that its sender sends without waiting for the receiver, in bytes.
     pub eager: u64,
-    /// The processor time of a connection at each of its ends.
-    pub connecting: u64,
+    /// The processor time in which a rank opens its end of a connection.
+    pub opening: u64,
+    /// The processor time in which it connects that end with the other.
+    pub joining: u64,
     /// The time of a message beside all connections, by which ranks connect and end.
     pub letter: u64,
 }
@@ -233,7 +235,7 @@ fn between_two(
 /// The lines by the times of all exchanges.
 fn lines_of(notes: &[(u64, Exchange, Noted)], eager: u64, letter: u64) -> Lines {
     let mut lines: Vec<Line> = Vec::new();
-    let mut first = 0;
+    let mut first = Noted::default();
     for (number, &(bytes, kind, noted)) in notes.iter().enumerate() {
         if lines.last().is_none_or(|line| line.bytes != bytes) {
             lines.push(Line {
@@ -264,14 +266,19 @@ fn lines_of(notes: &[(u64, Exchange, Noted)], eager: u64, letter: u64) -> Lines 
             }
         }
         if number == 0 {
-            first = line.received;
+            first = noted;
         }
     }
-    let steady = lines.first().map_or(0, |line| line.received);
+    let steady = lines.first().copied().unwrap_or_default();
+    // Two letters go back and forth, and both ends open and join.
+    let later = (first.end[1] - first.start[0]).saturating_sub(steady.received);
+    let connecting = (later / 2).saturating_sub(letter);
+    let opening = first.started.saturating_sub(steady.started).min(connecting);
     Lines {
         lines,
         eager,
-        connecting: (first.saturating_sub(steady) / 2).saturating_sub(letter),
+        opening,
+        joining: connecting - opening,
         letter,
     }
 }
@@ -328,7 +335,8 @@ impl Measured<'_> {
         Ok(Lines {
             lines,
             eager: u64::MAX,
-            connecting: 0,
+            opening: 0,
+            joining: 0,
             letter: 0,
         })
     }

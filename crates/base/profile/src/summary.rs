@@ -31,6 +31,12 @@ pub struct Summary {
     pub started_s: Option<f64>,
     /// The time of the job on this machine, in seconds.
     pub wall_s: f64,
+    /// True for a replay the fast way, which runs no protocols.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "std::ops::Not::not")
+    )]
+    pub fast: bool,
     /// True if a rank has not called MPI_Finalize: its last call and all later ones are missing.
     pub partial: bool,
     /// The share of a rank's time in MPI: least, median and greatest over all ranks.
@@ -269,6 +275,7 @@ impl Summary {
                 .filter(|_| facts.fabric.is_some()),
             fabric: facts.fabric,
             wall_s: facts.wall_s,
+            fast: false,
             partial: began().any(|(_, record)| record.state != State::Finished)
                 || !(per_rank.is_empty() || per_rank.len() == records.len()),
             mpi_share: shares(&per_rank),

@@ -66,6 +66,11 @@ pub(crate) struct CompareArguments {
     #[arg(long, conflicts_with = "recordings")]
     quick: bool,
 
+    /// Estimate the times with changed values, which show how sure the answer is, the fast way: each
+    /// message of a trace by its cost line. Where such a time is near the answer, it is exact
+    #[arg(long, conflicts_with = "quick")]
+    fast: bool,
+
     /// Print the answer alone: no output of the program, no phases
     #[arg(short, long)]
     quiet: bool,
@@ -134,7 +139,8 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,edr -n 16 --iterations 100000 ./heat 512 100
   fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt
   fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S
-  fishplate compare --fabrics qdr,edr --ppn 4 heat.trace";
+  fishplate compare --fabrics qdr,edr --ppn 4 heat.trace
+  fishplate compare --fabrics qdr,edr --fast many.trace";
 
 /// Parses the value of `--points`.
 fn share(word: &str) -> Result<Share, String> {
@@ -276,6 +282,11 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
     let mut ranks = arguments.ranks.clone();
     match &trace {
         Some(trace) => ranks = vec![trace.ranks.len()],
+        None if arguments.fast => {
+            return Err(
+                "--fast is for a trace, not a program: record it first (run --record FILE)".into(),
+            );
+        }
         None if ranks.is_empty() => ranks.push(2),
         None => (),
     }
@@ -303,6 +314,7 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
         },
         recordings: arguments.recordings,
         quick: arguments.quick,
+        is_fast: arguments.fast,
         divided: match arguments.json || arguments.report.is_some() || arguments.plot.is_some() {
             true => Divided::All,
             false => Divided::BestRanks,

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use clap::Args;
 use model::{ProcessorWork, Resource, Usage};
-use profile::{JobFacts, ResourceUse, Summary};
+use profile::{JobFacts, RankRecord, ResourceUse, Summary};
 
 use crate::modelled::ModelledJob;
 use crate::output::Output;
@@ -132,6 +132,25 @@ impl WantedSummary {
         let summary = wanted.sum_up(modelled);
         let summary = summary.map_err(|why| format!("the job's profile cannot be read: {why}"))?;
         Ok(ReadySummary(Some((wanted, summary))))
+    }
+}
+
+impl WantedSummary {
+    /// The summary of a replay the fast way, whose ranks record nothing themselves.
+    pub(crate) fn of_fast(self, records: &[RankRecord], steps: Vec<Vec<f64>>) -> ReadySummary {
+        let ready = self.0.map(|wanted| {
+            let facts = JobFacts {
+                wall_s: wanted.start.elapsed().as_secs_f64(),
+                steps,
+                ..wanted.facts.clone()
+            };
+            let summary = Summary {
+                fast: true,
+                ..Summary::of(facts, records)
+            };
+            (wanted, summary)
+        });
+        ReadySummary(ready)
     }
 }
 

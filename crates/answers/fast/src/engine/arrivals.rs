@@ -42,20 +42,34 @@ impl Engine {
             News::Sent(send) => self.operations[send] = true,
             News::Message(message) => self.take(rank, at, message),
             News::Hello(peer) => {
-                let asked = self.ranks[rank as usize].peers.contains_key(&peer);
-                if !asked {
-                    let own = self.lines(rank, peer).connecting;
-                    self.spend(rank, own);
-                    let peers = &mut self.ranks[rank as usize].peers;
-                    peers.insert(peer, Connection::Exists(0));
-                }
+                let (opening, joining) = {
+                    let lines = self.lines(rank, peer);
+                    (lines.opening, lines.joining)
+                };
+                let peers = &mut self.ranks[rank as usize].peers;
+                let own = match peers.get_mut(&peer) {
+                    Some(Connection::Asked { joined, .. }) => {
+                        *joined = true;
+                        joining
+                    }
+                    Some(Connection::Exists(_)) => 0,
+                    None => {
+                        peers.insert(peer, Connection::Exists(0));
+                        opening + joining
+                    }
+                };
+                self.spend(rank, own);
                 self.post_letter(rank, peer, News::Welcome(rank));
             }
             News::Welcome(peer) => {
+                let joining = self.lines(rank, peer).joining;
                 let peers = &mut self.ranks[rank as usize].peers;
-                if let Some(Connection::Asked(messages)) = peers.insert(peer, Connection::Exists(0))
-                {
-                    for message in messages {
+                let before = peers.insert(peer, Connection::Exists(0));
+                if let Some(Connection::Asked { waiting, joined }) = before {
+                    if !joined {
+                        self.spend(rank, joining);
+                    }
+                    for message in waiting {
                         self.start_message(message);
                     }
                 }
@@ -106,7 +120,11 @@ impl Engine {
                 line.taken
             }
         };
-        self.spend(rank, handling);
+        let copied = match kind {
+            Kind::Eager => bytes,
+            _ => 0,
+        };
+        self.copy(rank, handling, copied);
         let own = &mut self.ranks[rank as usize];
         let found = own.posted.iter().position(|posted| posted.key.takes(&key));
         match found {
@@ -133,7 +151,7 @@ impl Engine {
         let release = line.released.saturating_sub(line.taken);
         if self.are_beside(from, rank) {
             // The receiver's processor copies the body.
-            self.spend(rank, moving);
+            self.copy(rank, moving, bytes);
             self.operations[receive] = true;
             let send = self.messages[message].send;
             self.messages.remove(message);

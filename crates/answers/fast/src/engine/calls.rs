@@ -8,8 +8,7 @@ impl Engine {
     /// Starts a send; returns its operation. `waits`: the sender
     /// waits for the match, however short the message is.
     pub(crate) fn send(&mut self, from: u32, to: u32, key: Key, bytes: u64, waits: bool) -> u32 {
-        self.counts.messages += 1;
-        self.counts.bytes += bytes;
+        self.counts.add(bytes);
         let is_eager = bytes <= self.lines(from, to).eager && !waits;
         let begun = self.clock(from);
         let send = self.operations.insert(false);
@@ -38,12 +37,15 @@ impl Engine {
         }
         match self.ranks[from as usize].peers.get_mut(&to) {
             Some(Connection::Exists(_)) => self.start_message(message),
-            Some(Connection::Asked(messages)) => messages.push(message),
+            Some(Connection::Asked { waiting, .. }) => waiting.push(message),
             None => {
-                let asked = Connection::Asked(vec![message]);
+                let asked = Connection::Asked {
+                    waiting: vec![message],
+                    joined: false,
+                };
                 self.ranks[from as usize].peers.insert(to, asked);
-                let own = self.lines(from, to).connecting;
-                self.spend(from, own);
+                let opening = self.lines(from, to).opening;
+                self.spend(from, opening);
                 self.post_letter(from, to, News::Hello(from));
             }
         }
@@ -64,12 +66,14 @@ impl Engine {
         } = self.messages[message];
         let (line, begun) = (self.line(from, to, bytes), self.clock(from));
         if kind == Kind::Eager {
-            self.spend(from, line.sent);
+            self.copy(from, line.sent, bytes);
+            let sent = self.clock(from);
+            let late = sent - (begun + line.sent);
             // The receiver's own work comes after.
-            let visible = begun + line.received.saturating_sub(line.taken);
-            self.messages[message].visible = visible.max(begun + line.sent);
+            let visible = begun + line.received.saturating_sub(line.taken) + late;
+            self.messages[message].visible = visible.max(sent);
             self.operations[send] = true;
-            return self.launch(message, begun + line.sent);
+            return self.launch(message, sent);
         }
         self.spend(from, line.started);
         if !waits

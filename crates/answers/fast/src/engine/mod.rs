@@ -17,8 +17,10 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use mpi::coll::carried::Key;
 
+use crate::counts::Counts;
 use crate::lines::{Line, Lines, MeasuredLines};
 use crate::resources::{Left, Resources};
+use crate::shared_memory::Memories;
 use crate::slab::Slab;
 
 /// A number that names no message and no operation.
@@ -136,17 +138,11 @@ struct Rank {
 /// A connection, as one end sees it.
 #[derive(Debug)]
 enum Connection {
-    /// It has asked, and these messages wait.
-    Asked(Vec<u32>),
+    /// It has asked, and these messages wait. `joined`: the other end has asked, too, so that this
+    /// end is connected already.
+    Asked { waiting: Vec<u32>, joined: bool },
     /// It exists. Its engine is free from this time on.
     Exists(u64),
-}
-
-/// The counts of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub messages: u64,
-    pub bytes: u64,
 }
 
 /// All ranks and messages.
@@ -161,12 +157,18 @@ pub(crate) struct Engine {
     operations: Slab<bool>,
     lines: MeasuredLines,
     resources: Resources,
+    memories: Memories,
     hosts: Vec<u32>,
     pub counts: Counts,
 }
 
 impl Engine {
-    pub(crate) fn new(lines: MeasuredLines, resources: Resources, hosts: Vec<u32>) -> Engine {
+    pub(crate) fn new(
+        lines: MeasuredLines,
+        resources: Resources,
+        memories: Memories,
+        hosts: Vec<u32>,
+    ) -> Engine {
         let rank = || Rank {
             clock: 0,
             doing: Doing::Computing,
@@ -190,6 +192,7 @@ impl Engine {
             operations: Slab::default(),
             lines,
             resources,
+            memories,
             hosts,
             counts: Counts::default(),
         };
@@ -207,6 +210,13 @@ impl Engine {
     /// Occupies the processor of a rank for `time`.
     pub(crate) fn spend(&mut self, rank: u32, time: u64) {
         self.ranks[rank as usize].clock += time;
+    }
+
+    /// Occupies the processor of a rank for `time`, in which it copies `bytes` bytes.
+    pub(crate) fn copy(&mut self, rank: u32, time: u64, bytes: u64) {
+        let host = self.hosts[rank as usize];
+        let own = &mut self.ranks[rank as usize];
+        own.clock = self.memories.copy(host, own.clock, time, bytes);
     }
 
     /// True if two ranks are on one host.

@@ -27,6 +27,10 @@ pub(super) fn of(arguments: &CompareArguments) -> Result<Option<Arc<Trace>>, Str
             "{file}: {option} is for programs; a trace is one recording"
         ));
     }
+    if arguments.fast {
+        let lacking = |why| format!("{file}: {why}; without --fast it can be compared");
+        fast::check(&trace).map_err(lacking)?;
+    }
     let ranks = trace.ranks.len();
     if let Some(other) = arguments.ranks.iter().find(|wanted| **wanted != ranks) {
         return Err(format!("-n {other}: the trace is of {ranks} ranks"));

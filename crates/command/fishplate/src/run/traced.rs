@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
 
 use model::config::MachineConfig;
-use profile::JobFacts;
+use profile::{JobFacts, RankRecord, State};
 use replay::{Stage, replay};
 use trace::Trace;
 
@@ -43,7 +42,7 @@ pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
         Err(why) => return refuse(&why),
     };
     if arguments.fast {
-        return fast_way(arguments, &trace, &stage);
+        return fast_way(&trace, &stage, summary);
     }
     let frozen = match trace.has_wildcards() {
         true => Arc::new(trace.frozen()),
@@ -71,30 +70,45 @@ pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
     ExitCode::from(end(modelled, None, summary, code))
 }
 
-/// Replays a trace the fast way, and shows its time and its messages.
-fn fast_way(arguments: &RunArguments, trace: &Arc<Trace>, stage: &Stage) -> ExitCode {
-    let begun = Instant::now();
+/// Replays a trace the fast way, and shows the summary.
+fn fast_way(trace: &Arc<Trace>, stage: &Stage, summary: WantedSummary) -> ExitCode {
     let scene = MachineConfig::decode(&stage.scene).map_err(|why| why.to_string());
     let outcome = scene.and_then(|scene| fast::replay(trace.clone(), &scene, &stage.settings));
-    match outcome {
-        Ok(outcome) => {
-            let (ranks, per_host) = (trace.ranks.len(), arguments.hosts.ppn.unwrap_or(1));
-            let fabric = arguments.modelled.fabric().unwrap_or("a machine");
-            let time = duration(outcome.picos as f64 * 1e-12);
-            let wall = duration(begun.elapsed().as_secs_f64());
-            eprintln!(
-                "fishplate: {ranks} ranks on {fabric}, {per_host} a host, the fast way: messages by cost lines, no protocols\n\
-                 \x20 time           {time} of virtual time, computed in {wall}\n\
-                 \x20 messages       {}, {} bytes",
-                outcome.messages, outcome.bytes
-            );
-            ExitCode::SUCCESS
-        }
+    let shown = outcome.and_then(|outcome| {
+        let records = records(trace, &outcome);
+        let seconds = |times: Vec<u64>| times.into_iter().map(|time| time as f64 * 1e-12);
+        let steps = match trace.has_steps() {
+            true => outcome.steps.into_iter(),
+            false => Vec::new().into_iter(),
+        };
+        let steps = steps.map(|times| seconds(times).collect()).collect();
+        summary.of_fast(&records, steps).show(false)
+    });
+    match shown {
+        Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("fishplate: {}", terminal_text::lines(&why));
             ExitCode::FAILURE
         }
     }
+}
+
+/// What the ranks of a fast replay would have recorded. The messages of all are those of the first.
+fn records(trace: &Trace, outcome: &fast::Outcome) -> Vec<RankRecord> {
+    let record = |(rank, end): (usize, &u64)| {
+        let computed: u64 = trace.calls_of(rank).map(|(_, nanos)| nanos * 1000).sum();
+        RankRecord {
+            state: State::Finished,
+            time: *end,
+            in_mpi: end.saturating_sub(computed),
+            ..RankRecord::default()
+        }
+    };
+    let mut records: Vec<RankRecord> = outcome.ends.iter().enumerate().map(record).collect();
+    if let Some(first) = records.first_mut() {
+        first.sizes.clone_from(&outcome.sizes);
+    }
+    records
 }
 
 /// Replays a trace once more, in which receives from any source take the message that comes first,

@@ -42,6 +42,10 @@ pub(super) fn summary(summary: &Summary) -> String {
         return lines.remove(0) + "\n";
     }
     lines.push(labelled("time", &times(summary)));
+    if summary.fast {
+        let how = "the fast way: messages by their cost lines, no protocols";
+        lines.push(labelled("computed", how));
+    }
     if summary.partial {
         let why = "a rank has ended without MPI_Finalize";
         lines.push(labelled("incomplete", why));
