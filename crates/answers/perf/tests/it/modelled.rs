@@ -150,7 +150,7 @@ fn every_benchmark_runs_on_every_transport_that_can() {
     for benchmark in Benchmark::OF_DEVICES {
         for &transport in benchmark.transports() {
             let plan = PerfPlan {
-                iterations: Some(30),
+                iterations: Some(8),
                 ..PerfPlan::new(benchmark, transport)
             };
             let plans = match benchmark.is_latency() {

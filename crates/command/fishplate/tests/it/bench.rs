@@ -205,10 +205,11 @@ fn data_is_right_in_every_collective_and_form() {
     assert_eq!(objects("barrier -n 1,2,4 -i 20 --rounds 1").len(), 3);
     for name in all {
         for form in ["blocking", "nonblocking", "persistent"] {
-            // One short message, and one that uses another protocol.
-            let sizes: &[&str] = match name.as_str() {
-                "barrier" => &[""],
-                _ => &["-c -m 12:12", "-c -m 24K:24K"],
+            // One short message, and one that uses another protocol, which is that of all forms.
+            let sizes: &[&str] = match (name.as_str(), form) {
+                ("barrier", _) => &[""],
+                (_, "blocking") => &["-c -m 12:12", "-c -m 24K:24K"],
+                _ => &["-c -m 12:12"],
             };
             for size in sizes {
                 let words = format!("{name} --form {form} -n 3 -i 2 -x 1 --rounds 1 {size}");

@@ -79,16 +79,19 @@ fn this_machine_is_shown_on_any_terminal() {
 fn results_are_shown_on_any_terminal() {
     let folder = Folder::new("width");
     let (program, heat) = staged_heat(&folder);
-    let compare = format!(
-        "compare --fabrics qdr,2xqdr,edr -n 2 {} 32 3",
-        heat.display()
-    );
+    let compare = |options: &str| {
+        let heat = heat.display();
+        format!("compare {options} --fabrics qdr,2xqdr,edr -n 2 {heat} 32 3")
+    };
     let bench = "bench latency --fabric sdr,qdr,fdr,edr,ndr -m 8:64 -i 2 -x 0";
     let info = format!("info {}", heat.display());
-    for words in [compare.as_str(), bench, &info, "info sh"] {
-        for columns in WIDTHS {
-            assert_fits(words, &shown_by(&program, words, Some(columns)), columns);
-        }
+    let fits = |words: &str, columns: usize| {
+        assert_fits(words, &shown_by(&program, words, Some(columns)), columns);
+    };
+    // A whole comparison takes many runs: one, where it is hardest to show.
+    fits(&compare(""), WIDTHS[0]);
+    for words in [&compare("--quick"), bench, &info, "info sh"] {
+        WIDTHS.map(|columns| fits(words, columns));
     }
 }
 
