@@ -21,7 +21,7 @@ pub(crate) enum Call {
     Collective,
 }
 
-/// The places of the ranks' blocks.
+/// The arrangement of the ranks' blocks in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Pattern {

@@ -23,7 +23,7 @@ pub(crate) struct Operation {
 /// The relation of the received data to the sent data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contents {
-    /// There is no data.
+    /// The operation moves no data.
     Nothing,
     /// The block of the root, which all ranks receive into the same buffer from which the root
     /// sends.

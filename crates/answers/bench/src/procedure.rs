@@ -19,12 +19,12 @@ pub(crate) trait Iteration {
     /// Runs one iteration: the only part that is timed.
     fn step(&mut self, size: usize) -> Result<()>;
 
-    /// Called before the first iteration of a size.
+    /// Prepares for the iterations of a size. Called before the first of them.
     fn prepare(&mut self, _size: usize) -> Result<()> {
         Ok(())
     }
 
-    /// Called before the first timed iteration.
+    /// Prepares for the timed iterations. Called before the first of them.
     fn start(&mut self) -> Result<()> {
         Ok(())
     }
@@ -34,7 +34,7 @@ pub(crate) trait Iteration {
         Ok(())
     }
 
-    /// Called after the last iteration of a size.
+    /// Ends the iterations of a size. Called after the last of them.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }

@@ -29,7 +29,7 @@ impl AddAssign for Requests {
     }
 }
 
-/// The counts of one size, summed over both sides.
+/// The work requests and packets for the messages of one size, summed over both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The requests to the devices.

@@ -71,7 +71,7 @@ impl CommonOptions {
     }
 }
 
-/// Draws a token, and shows it.
+/// Draws a token for the benchmark's secret, and shows it to the user.
 fn drawn() -> Result<Secret> {
     let token = Token::draw().context("the system gives no random bytes")?;
     eprintln!("fishplate: perf: the other side asks for this token: {token}");

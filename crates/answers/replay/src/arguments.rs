@@ -16,7 +16,7 @@ const MOST_RESULTS: i64 = 1 << 22;
 
 /// The arguments of a call: a word for each, and the memory that words point to.
 pub(crate) struct Arguments {
-    /// The words.
+    /// The arguments as words, in the order of the procedure's parameters.
     pub(crate) words: Vec<u64>,
     memory: Vec<Option<Vec<u64>>>,
     texts: Vec<CString>,
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// No arguments yet, of the procedure with this number.
+    /// An empty list of arguments for the procedure with this number.
     pub(crate) fn new(procedure: usize) -> Arguments {
         Arguments {
             words: Vec::new(),
@@ -76,7 +76,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Adds a text.
+    /// Adds an argument that is a text.
     pub(crate) fn text(&mut self, text: &[u8]) -> Result<(), String> {
         let text = CString::new(text).map_err(|_| "a text with a zero byte".to_string())?;
         self.word(text.as_ptr() as usize as u64);

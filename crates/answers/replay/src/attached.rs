@@ -24,20 +24,20 @@ pub(crate) struct Regions(Rc<RefCell<Vec<Vec<Region>>>>);
 /// and the number of such windows that this communicator had before.
 type Window = (u64, usize);
 
-/// Attached memory.
+/// A region of memory that is attached to dynamic windows.
 struct Region {
     window: Window,
     /// The number of the buffer that it is in the trace.
     buffer: i64,
-    /// The first address in the recorded run.
+    /// The region's first address in the recorded run.
     recorded: u64,
     size: u64,
-    /// The first address here.
+    /// The region's first address in the replay.
     address: u64,
 }
 
 impl Regions {
-    /// No memory of any of `ranks` ranks.
+    /// A table for `ranks` ranks, none of which has attached memory.
     pub(crate) fn new(ranks: usize) -> Regions {
         let none = (0..ranks).map(|_| Vec::new()).collect();
         Regions(Rc::new(RefCell::new(none)))
@@ -58,7 +58,7 @@ pub(crate) struct Attached<'a> {
 }
 
 impl<'a> Attached<'a> {
-    /// A rank without windows.
+    /// The state of a rank that has no dynamic windows yet.
     pub(crate) fn new(regions: &'a Regions, scratch: &'a Scratch, rank: usize) -> Attached<'a> {
         Attached {
             regions,

@@ -135,7 +135,7 @@ pub fn with_computing(trace: &Trace, computing: &ComputeTrace, thousandths: u64)
     builder.finish()
 }
 
-/// The number of the call that marks a step.
+/// Adds the call that marks a step to the trace, and returns its number there.
 fn step(builder: &mut Builder) -> u32 {
     let signature = builder.signature(Fact::Step.signature());
     builder.call(signature, Vec::new())

@@ -32,7 +32,7 @@ pub(crate) struct Files {
     count: AtomicU32,
 }
 
-/// A file.
+/// A file of the replayed program, shared by the ranks that have it open.
 #[derive(Default)]
 struct File(Mutex<Contents>);
 
@@ -148,7 +148,7 @@ impl Backing for Opened {
     }
 }
 
-/// The path under which a file is known.
+/// The path that identifies a file, however a rank names it.
 fn key(path: &Path) -> PathBuf {
     let parts = path.components();
     parts.filter(|part| *part != Component::CurDir).collect()

@@ -61,7 +61,7 @@ pub use sizes::size_of;
 /// The size of a rank's stack, in bytes.
 const STACK: usize = 512 << 10;
 
-/// The surroundings of a replay.
+/// The machine and the settings with which a trace is replayed.
 pub struct Stage {
     /// The encoded description of the modelled machine.
     pub scene: Vec<u8>,

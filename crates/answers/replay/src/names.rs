@@ -15,7 +15,7 @@ pub(crate) enum Method {
     Passed(&'static str, bool),
     /// The program sleeps.
     Slept,
-    /// The line is no call.
+    /// The line of the trace is no call: it states a fact about the recorded run.
     Told(Fact),
     /// The rank leaves MPI.
     Finished,

@@ -25,7 +25,7 @@ pub(crate) const ANY_SOURCE: i64 = -1;
 /// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which stand for an array of weights.
 const WEIGHTS: [i64; 2] = [0xa, 0xb];
 
-/// A rank that makes its calls.
+/// A replayed rank, which makes the calls of its part of the trace.
 pub(crate) struct Player<'a> {
     hosted: &'a Hosted,
     trace: &'a Trace,
@@ -89,7 +89,7 @@ impl<'a> Player<'a> {
         Err("its calls end without MPI_Finalize".into())
     }
 
-    /// Keeps a fact.
+    /// Applies a fact of the trace: it marks a step, or describes a file or memory.
     fn note(&mut self, fact: Fact, call: &Call) -> Result<(), String> {
         match (fact, &call.values[..]) {
             (Fact::Step, _) => self.hosted.mpi().begin_step(),
@@ -149,7 +149,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Adds an argument.
+    /// Adds the argument of one parameter to a call.
     fn add(
         &self,
         arguments: &mut Arguments,

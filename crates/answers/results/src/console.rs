@@ -52,7 +52,7 @@ impl Console {
         console
     }
 
-    /// Sets the text next to the bar.
+    /// Sets the text next to the progress bar.
     pub fn doing(&mut self, activity: String) {
         self.bar.set_message(activity);
         self.show();
@@ -98,7 +98,7 @@ impl Console {
         self.bar.suspend(|| eprint!("{text}"));
     }
 
-    /// Advances the bar by one step.
+    /// Advances the progress bar by one step.
     pub fn step(&mut self) {
         self.bar.inc(1);
         self.show();

@@ -67,7 +67,7 @@ pub(crate) struct Configuration {
     /// The name of a set of settings for our library. `None`: the library that the machine names is
     /// predicted.
     settings: Option<String>,
-    /// Settings that replace settings of the set.
+    /// Settings that replace those of the named set.
     #[serde(default)]
     changed: Settings,
     /// Further options for `fishplate perf`.

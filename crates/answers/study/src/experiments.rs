@@ -308,7 +308,7 @@ fn add(curves: &mut Curves, measure: &Measure, runs: &[Run], points: Vec<Points>
 }
 
 impl Run {
-    /// This run on another machine.
+    /// A copy of this run, made on another machine.
     pub(crate) fn on(&self, fabric: &str) -> Run {
         Run {
             fabric: fabric.into(),

@@ -85,7 +85,8 @@ mod hook {
         Doubled(())
     }
 
-    /// The presence of a double in the calling thread.
+    /// The guard of a double, a replacement of the memory primitives; dropping it removes the
+    /// double.
     pub struct Doubled(());
 
     impl Drop for Doubled {
@@ -110,7 +111,7 @@ pub fn ask<R>(question: impl FnOnce(&dyn Double) -> R) -> Option<R> {
     }
 }
 
-/// Charges a primitive.
+/// Charges a primitive to the double of the calling thread, if it has one.
 #[inline(always)]
 pub fn spend(primitive: Primitive) {
     ask(|double| double.spend(primitive));

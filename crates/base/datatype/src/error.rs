@@ -78,9 +78,9 @@ pub enum Error {
     },
     /// MPI_ERR_TRUNCATE: the output has no room, or the input ends too early.
     Room {
-        /// Bytes needed.
+        /// The number of bytes that the data need.
         needed: usize,
-        /// Bytes given.
+        /// The number of bytes that the caller gave.
         given: usize,
     },
 }

@@ -148,7 +148,7 @@ pub(crate) fn systems_layout(capacity: usize) -> Option<Layout> {
 
 /// The memory that elements need.
 pub(crate) struct Room {
-    /// Size in bytes, alignment included.
+    /// Size of that memory in bytes, alignment included.
     pub bytes: usize,
     true_lb: isize,
     /// The number of bytes before the first element that align the elements' address.

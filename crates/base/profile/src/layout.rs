@@ -85,7 +85,7 @@ pub(crate) const PEERS_AT: usize = PROCEDURES_AT + MOST_PROCEDURES * PROCEDURE;
 const END: usize = PEERS_AT + MOST_PEERS * PEER;
 /// The largest page size of common systems, in bytes. Each part begins at a page boundary.
 const PAGE: usize = 64 << 10;
-/// The length of a rank's part, in words.
+/// The length of one rank's part of the profile, in words.
 pub(crate) const PART: usize = (END * 8).next_multiple_of(PAGE) / 8;
 
 /// Creates the anonymous file in memory for a job of `ranks` ranks, all zero.

@@ -68,7 +68,7 @@ pub struct PeerTraffic {
 /// All counts of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankRecord {
-    /// How far the rank has come.
+    /// The state of the rank: before MPI_Init, in MPI, or after MPI_Finalize.
     pub state: State,
     /// The time of the rank's last record, in picoseconds since the rank's start.
     pub time: u64,

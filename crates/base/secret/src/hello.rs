@@ -52,7 +52,7 @@ const NONCE: usize = 32;
 const INTRODUCTION: usize = 32;
 const CODE: usize = 32;
 
-/// The number of a message.
+/// The kinds of messages of the hello, with their numbers.
 #[derive(Clone, Copy)]
 enum Message {
     Call = 1,

@@ -17,7 +17,7 @@ pub(crate) fn put_signed(to: &mut Vec<u8>, number: i64) {
     put(to, (number << 1 ^ number >> 63) as u64);
 }
 
-/// Appends bytes with their number.
+/// Appends the number of the bytes, then the bytes.
 pub(crate) fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
     put(to, bytes.len() as u64);
     to.extend(bytes);

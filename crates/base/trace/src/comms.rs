@@ -11,7 +11,7 @@ use crate::Trace;
 use crate::standard::{SELF, WORLD};
 use crate::value::{FIRST_MADE, Value};
 
-/// A communicator.
+/// A communicator of the recorded program.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Comm {
     /// A number that no other communicator has. That of MPI_COMM_WORLD is 0.

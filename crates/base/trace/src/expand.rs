@@ -12,7 +12,7 @@ pub struct Calls<'a> {
 struct Open<'a> {
     items: &'a [Item],
     at: usize,
-    /// The number of turns after the present one.
+    /// The number of repetitions of the sequence after the present one.
     turns: u64,
 }
 

@@ -110,7 +110,7 @@ impl Stack {
         true
     }
 
-    /// True if the items from `place` on are these.
+    /// True if the items from position `place` on equal `body`.
     fn ends_with(&self, body: &[Item], place: usize) -> bool {
         self.items.len() - place == body.len()
             && (self.items[place..].iter().rev().map(|own| own.0)).eq(body.iter().rev().copied())

@@ -15,15 +15,15 @@ pub(crate) struct Message {
     pub(crate) sends: bool,
     /// The rank of the world at the other end. `None`: any source, which the trace does not name.
     pub(crate) peer: Option<usize>,
-    /// `None`: any tag.
+    /// The tag of the message. `None`: any tag.
     pub(crate) tag: Option<i64>,
-    /// The elements, and the number of their datatype.
+    /// The number of the message's elements.
     pub(crate) count: i64,
     pub(crate) datatype: i64,
     pub(crate) comm: Rc<Comm>,
 }
 
-/// What a call does with messages.
+/// The effect of a call on messages and requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
     /// Messages begin, and the call waits for all of them.

@@ -207,7 +207,7 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
 
 /// The files that a comparison reads and writes.
 struct Files {
-    /// Those of `--merge`.
+    /// The files of `--merge`.
     merged: Vec<PathBuf>,
     report: Option<PathBuf>,
     plot: Option<PathBuf>,

@@ -162,7 +162,7 @@ impl Immediates {
         &mut **self.node.get_mut()
     }
 
-    /// The current device and its emulation's state.
+    /// The current device, and the state of its emulation.
     fn both(&mut self) -> (&mut dyn Device, &mut Rail) {
         let device = self.node.get_mut().rail(self.rail);
         match &mut self.rails[self.rail] {

@@ -17,7 +17,7 @@ pub struct WrNumber {
     pub life: u8,
     /// The number of the queue pair or of the shared receive queue, as `kind` says.
     pub queue: u32,
-    /// The slot in that queue's table.
+    /// The slot of the request in the table of its queue.
     pub slot: u32,
 }
 

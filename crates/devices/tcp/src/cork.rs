@@ -16,7 +16,7 @@ const MOST_CORKED: usize = 64 << 10;
 pub(crate) struct Cork {
     /// The number of the poll since which requests are counted.
     since: u32,
-    /// The number of requests since that poll.
+    /// The number of requests since the poll `since`.
     frames: u32,
     /// The number of corked bytes.
     bytes: usize,

@@ -162,7 +162,7 @@ pub struct Surroundings {
     pub driver: Option<String>,
     /// The network interface of the port, for RoCE and iWARP.
     pub interface: Option<String>,
-    /// The speed of that interface, in Mbit/s.
+    /// The speed of the port's network interface, in Mbit/s.
     pub interface_mbit: Option<u32>,
     /// The length of the network prefix of the port's IP address, out of 128 bits.
     pub prefix_bits: Option<u8>,

@@ -85,7 +85,7 @@ struct Ends {
     path: (u8, u8),
     /// The other end of the call: the one that we call, or that the caller says it is.
     peer: Option<Address>,
-    /// True if the call is ours.
+    /// True if this end makes the call.
     is_caller: bool,
     phase: Phase,
 }

@@ -116,7 +116,7 @@ pub fn is_near_blocks<T>(address: *const T) -> bool {
     clusters.any(|cluster| address.addr().wrapping_sub(cluster.start.get()) < cluster.bytes.get())
 }
 
-/// Sets the clusters.
+/// Sets the address ranges in which COMMON blocks lie.
 ///
 /// # Safety
 /// The caller is `library::open`.

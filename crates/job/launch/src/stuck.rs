@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 pub(crate) struct StuckDetector {
     /// The time without progress after which the job is regarded as stuck.
     patience: Duration,
-    /// The time of the next request.
+    /// The time of the next status request to the ranks.
     pub next: Instant,
     /// The last time at which progress was detected.
     since: Instant,

@@ -409,7 +409,7 @@ impl PathCosts {
         ]
     }
 
-    /// The costs of which these are the [`words`](PathCosts::words).
+    /// Decodes costs from the words that [`words`](PathCosts::words) returns.
     pub fn of_words(words: [u64; PathCosts::COUNT]) -> PathCosts {
         let mut words = words.into_iter();
         let mut next = || words.next().unwrap_or(0);

@@ -43,7 +43,7 @@ struct Class {
 /// The kind of copies for a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// The faster kind.
+    /// The kind of copy that was faster in the last comparison.
     Chosen {
         /// True for string moves.
         by_strings: bool,

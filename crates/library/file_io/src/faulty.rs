@@ -11,27 +11,27 @@ use crate::backing::{Backing, Lock, OpenMode, Storage, Token};
 /// The functions of [`Storage`] and [`Backing`] that can fail by a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Call {
-    /// [`Storage::open`].
+    /// A call of [`Storage::open`].
     Open,
-    /// [`Storage::remove`].
+    /// A call of [`Storage::remove`].
     Remove,
-    /// [`Storage::unnamed`].
+    /// A call of [`Storage::unnamed`].
     Unnamed,
-    /// [`Backing::read_at`].
+    /// A call of [`Backing::read_at`].
     Read,
-    /// [`Backing::write_at`].
+    /// A call of [`Backing::write_at`].
     Write,
-    /// [`Backing::size`].
+    /// A call of [`Backing::size`].
     Size,
-    /// [`Backing::set_size`].
+    /// A call of [`Backing::set_size`].
     SetSize,
-    /// [`Backing::allocate`].
+    /// A call of [`Backing::allocate`].
     Allocate,
-    /// [`Backing::sync`].
+    /// A call of [`Backing::sync`].
     Sync,
-    /// [`Backing::finish`].
+    /// A call of [`Backing::finish`].
     Finish,
-    /// [`Backing::lock`].
+    /// A call of [`Backing::lock`].
     Lock,
 }
 

@@ -19,7 +19,7 @@ const SLOWER: f64 = 1.05;
 /// it counts as 1.
 const FEWEST: usize = 4;
 
-/// The comparison of two runs.
+/// The comparison of two runs of `--every-choice`: the changes of the times of their choices.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Comparison {
     /// Every choice of every point that both runs measured with the same proximity of the cores.

@@ -22,7 +22,7 @@ use crate::rounds::Case;
 /// members of a communicator to agree, and for ranks to learn whether receives are posted before
 /// their messages arrive.
 const ITERATIONS: usize = 100;
-/// The most time that these iterations take, in seconds.
+/// The most time that the iterations of one size take, in seconds.
 const SECONDS: f64 = 0.1;
 /// The procedure whose alternatives apply to each benchmark without alternatives of its own.
 const MESSAGE: &str = "MPI_Send";

@@ -30,9 +30,9 @@ pub(super) struct KeptPoint {
     /// `None`: rounds of any proximity are evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cores: Option<String>,
-    /// The number of rounds that are evaluated.
+    /// The number of measuring rounds whose values are evaluated.
     pub(super) rounds: usize,
-    /// The choice that the default settings made.
+    /// The choice that the library made with its default settings.
     pub(super) taken: String,
     pub(super) default: Figure,
     /// The forced choices, the best first.
@@ -41,7 +41,7 @@ pub(super) struct KeptPoint {
     pub(super) regret: Option<KeptRegret>,
 }
 
-/// A median with its interval.
+/// The median of the values of all rounds, with its confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figure {
     pub(super) median: f64,
@@ -138,7 +138,7 @@ impl KeptPoint {
         )
     }
 
-    /// True if a larger value is better.
+    /// True if the point's values are rates, of which a larger one is better.
     pub(super) fn is_rate(&self) -> bool {
         let rates = [Unit::MegabytesPerSecond, Unit::MessagesPerSecond];
         rates.iter().any(|unit| unit.name() == self.unit)
@@ -151,7 +151,7 @@ impl KeptPoint {
     }
 }
 
-/// Reads the points of a file.
+/// Reads the points that an earlier run has kept in a file.
 pub(super) fn read(file: &Path) -> Result<Vec<KeptPoint>> {
     let text = fs::read_to_string(file);
     let text = text.with_context(|| format!("--beside: cannot read {}", file.display()))?;

@@ -87,7 +87,7 @@ pub(crate) fn run(command: &Path, what: &BenchCommand, options: &MeasureOptions)
         .context("cannot write the results")
 }
 
-/// The points of one library on one machine.
+/// The measurement of points with one library on one machine.
 struct Series<'a> {
     command: &'a Path,
     /// The library with default settings.
@@ -182,7 +182,7 @@ impl Series<'_> {
         }
     }
 
-    /// Measures one size in several rounds.
+    /// Measures one message size in several rounds.
     fn point(&self, case: &Case, plan: SizePlan, console: &mut Console) -> Result<Point> {
         let is_real = self.base.fabric.is_none();
         let place = || is_real.then(Proximity::now).flatten();

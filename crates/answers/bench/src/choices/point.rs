@@ -8,7 +8,7 @@ use conditions::Proximity;
 use results::Unit;
 use results::stats::{median, ratio_bound};
 
-/// The name of the measurement with the default settings.
+/// The name of the choice that is measured with default settings.
 pub(super) const DEFAULT: &str = "default";
 /// The fewest rounds with one proximity of the cores that are evaluated by themselves. With fewer,
 /// all rounds are evaluated.
@@ -31,7 +31,7 @@ pub(super) struct Point {
     /// The proximity of the ranks' cores in each round. `None`: it changed during the round, or
     /// could not be determined.
     pub(super) places: Vec<Option<Proximity>>,
-    /// The choice that the default settings made.
+    /// The choice that the library made with its default settings.
     pub(super) taken: String,
     /// The name of the forced choice that equals the choice of the default settings. `None`: no
     /// forced choice does.
@@ -113,7 +113,7 @@ impl Point {
         median(&self.times(&self.default)) / median(&self.times(&choice.rounds))
     }
 
-    /// The regret; `None` if no choice can be forced.
+    /// The regret of the point's default choice; `None` if no choice can be forced.
     pub(super) fn regret(&self) -> Option<Regret<'_>> {
         let best = *self.ranked().first()?;
         let own = self.own.as_deref();
@@ -130,7 +130,7 @@ impl Point {
         })
     }
 
-    /// The greatest acceptable bound of the regret, without noise.
+    /// The greatest acceptable bound of the point's regret, without an allowance for noise.
     pub(super) fn limit(&self) -> f64 {
         LIMITS[usize::from(self.is_collective)]
     }

@@ -21,7 +21,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The position of a value.
+    /// The position of a value on the axis: its logarithm on a logarithmic axis.
     pub fn place(&self, value: f64) -> f64 {
         match self.is_logarithmic {
             true => value.log10(),

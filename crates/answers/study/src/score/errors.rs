@@ -60,7 +60,7 @@ impl Errors {
     }
 }
 
-/// A table of errors by kind.
+/// The errors by kind of figure, as a table.
 pub(super) fn table(all: &[(&'static str, Errors)]) -> String {
     let row = |(class, errors): &(&str, Errors)| {
         let percent = |share: f64| match share.is_nan() {

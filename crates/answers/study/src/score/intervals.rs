@@ -133,7 +133,7 @@ fn of(all: &[Origin], case: Case, kind: FigureKind) -> Option<KindIntervals> {
     })
 }
 
-/// The number of systems in these errors.
+/// The number of different systems from which these errors come.
 fn systems(own: &[&Origin]) -> usize {
     let mut all: Vec<&String> = own.iter().flat_map(|one| &one.systems).collect();
     all.sort_unstable();

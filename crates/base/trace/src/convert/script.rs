@@ -7,7 +7,7 @@ use crate::gaps::Gaps;
 use crate::standard::{BYTE, WORLD, signature};
 use crate::value::{FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
-/// The calls of a rank so far.
+/// The calls that a rank has made so far.
 #[derive(Default)]
 pub(crate) struct Script {
     rank: i64,
@@ -17,11 +17,11 @@ pub(crate) struct Script {
     nanos: u64,
     /// The numbers of requests that are complete.
     free: BTreeSet<i64>,
-    /// The number of numbers of requests.
+    /// The number of different request numbers that the rank has used.
     count: i64,
 }
 
-/// A message.
+/// One side of a point-to-point message: a send or a receive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     pub(crate) sends: bool,
@@ -35,9 +35,9 @@ pub(crate) struct Peer {
 /// The other end of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
-    /// A rank.
+    /// The rank with this number.
     Rank(usize),
-    /// Any source, which was this rank.
+    /// Any source; in the recorded run the message came from this rank.
     Met(usize),
 }
 
@@ -62,7 +62,7 @@ impl Script {
         }
     }
 
-    /// Adds computing.
+    /// Adds computing time before the next call.
     pub(crate) fn compute(&mut self, nanos: u64) {
         self.nanos = self.nanos.saturating_add(nanos);
     }
@@ -109,7 +109,7 @@ impl Script {
         request
     }
 
-    /// Waits for requests.
+    /// Adds a call that waits for requests.
     pub(crate) fn wait(&mut self, builder: &mut Builder, requests: &[i64]) {
         self.free.extend(requests);
         let count = Value::Number(requests.len() as i64);
@@ -123,7 +123,7 @@ impl Script {
         self.call(builder, "MPI_Test", values);
     }
 
-    /// Adds the rank to the trace.
+    /// Adds the rank with its calls to the trace.
     pub(crate) fn end(mut self, builder: &mut Builder) {
         self.call(builder, "MPI_Finalize", Vec::new());
         builder.rank(&self.calls, self.gaps, Gaps::default());

@@ -199,7 +199,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// The place of an open request.
+    /// The position of an open request among those of the rank.
     fn find(&self, request: Option<Request>) -> Result<usize, String> {
         let found = match request {
             None => self.open.len().checked_sub(1),

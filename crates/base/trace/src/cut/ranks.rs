@@ -11,13 +11,13 @@ use crate::{Access, Gaps, Length, Signature, Trace};
 /// What becomes of messages between a rank of the part and another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// They are an error.
+    /// A message with a rank that is left out is an error.
     Refuse,
-    /// They become messages of MPI_PROC_NULL, which move nothing.
+    /// A message with a rank that is left out becomes one with MPI_PROC_NULL, which moves nothing.
     LeaveOut,
 }
 
-/// What a part has beside what the whole has.
+/// The calls of a part that do other work than in the whole trace, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// The collective calls that have fewer ranks.

@@ -15,7 +15,8 @@ pub(super) const LONG: u32 = 16 << 10;
 /// The time after which the peer gets an acknowledgement that it asked for, in nanoseconds, while
 /// no bytes arrive from it.
 pub(super) const QUIET_NS: u64 = 10_000;
-/// As `QUIET_NS`, while more bytes arrive.
+/// The time after which the peer gets an acknowledgement that it asked for, in nanoseconds, while
+/// more bytes arrive from it.
 pub(super) const BUSY_NS: u64 = 100_000;
 
 /// The first bytes of a frame: its header, and the operands of an atomic.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// The greatest distance of an address from a region that it belongs to.
 const NEAR: u64 = 1 << 20;
-/// The distance of the places of regions.
+/// The distance between the recorded addresses of two regions, in bytes.
 const APART: i64 = 1 << 24;
 /// The least address that is no displacement of a program's own, if MPI_Get_address has not
 /// returned an address near it.
@@ -16,7 +16,8 @@ const FAR: u64 = 1 << 40;
 /// The addresses below which no program has memory.
 const FIRST_PAGE: u64 = 4096;
 
-/// The regions of a rank.
+/// The regions of memory that contain the absolute addresses of a rank, with the addresses that
+/// stand for them in the trace.
 #[derive(Default)]
 pub(super) struct Addresses {
     /// For the first address of each region the last one, and the distance of places from

@@ -32,7 +32,7 @@ struct Class {
     /// The numbers of objects that are gone. New objects take the lowest, so that equal steps of a
     /// program have equal numbers.
     free: BTreeSet<i64>,
-    /// The number of numbers so far.
+    /// The number of handle numbers that have been used.
     count: i64,
 }
 

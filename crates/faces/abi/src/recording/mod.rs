@@ -46,7 +46,7 @@ pub(crate) struct Recorder {
     wildcards: Wildcards,
     /// The call in progress.
     current: Option<Current>,
-    /// The reason why the part is unusable.
+    /// The reason why the rank's part of the recording is unusable.
     unusable: Option<String>,
 }
 
@@ -238,13 +238,14 @@ impl Recorder {
         self.writer.function(picos);
     }
 
-    /// Makes the part unusable: the recording has missed `what`.
+    /// Makes the recording of this rank unusable, because `call` cannot be recorded for the reason
+    /// `why`.
     pub(crate) fn refuse(&mut self, call: &str, why: &str) {
         let why = format!("{call} cannot be recorded: {why}");
         self.unusable.get_or_insert(why);
     }
 
-    /// Ends the part.
+    /// Ends the rank's part of the recording.
     pub(crate) fn finish(&mut self) {
         let why = self.unusable.take().unwrap_or_default();
         let block = self.writer.end(&why);
@@ -286,7 +287,7 @@ impl Recorder {
     }
 }
 
-/// The pairs of no info object: results are none.
+/// Returns no pairs: for calls whose info arguments are not recorded.
 fn no_pairs(_: Info) -> Result<Vec<Pair>, Error> {
     Ok(Vec::new())
 }

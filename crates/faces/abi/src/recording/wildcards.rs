@@ -22,7 +22,7 @@ pub(super) struct Open {
 /// The receives from any source, by the numbers of their requests.
 #[derive(Default)]
 pub(super) struct Wildcards {
-    /// Those that have begun.
+    /// The receives from any source that have begun, by their requests.
     open: HashMap<i64, Open>,
     /// For persistent ones the rank's own number in the communicator.
     persistent: HashMap<i64, i64>,

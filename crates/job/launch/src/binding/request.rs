@@ -42,7 +42,7 @@ pub enum BindTo {
     None,
     /// Each rank is bound to `count` parts of the kind `level`.
     Parts {
-        /// The kind of the parts.
+        /// The kind of hardware that a part is: a core, a cache, a NUMA node, a socket.
         level: Level,
         /// The number of parts for each rank, at least one.
         count: usize,

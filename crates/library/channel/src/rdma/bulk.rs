@@ -38,7 +38,7 @@ struct ExpectedNotice {
 /// The effect of a notice on the transfer that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Noticed {
-    /// Other shares of the transfer are still missing.
+    /// A share of the transfer is complete; others are still missing.
     Part,
     /// The transfer is complete. Its reserved receives are free: those of its start, and those
     /// reserved after a link had failed.

@@ -43,11 +43,11 @@ pub(super) enum Connection {
 /// The state of a connection before its last link failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// As [`Connection::Connected`].
+    /// A severed connection returns to [`Connection::Connected`].
     Connected,
-    /// As [`Connection::Ready`].
+    /// A severed connection returns to [`Connection::Ready`].
     Ready,
-    /// As [`Connection::HeardBye`].
+    /// A severed connection returns to [`Connection::HeardBye`].
     HeardBye,
 }
 

@@ -129,7 +129,8 @@ use transfers::Transfers;
 /// The number of polls of the rings between two polls of completions and handshake messages, while
 /// the rings are empty.
 const IDLE_POLLS: u32 = 64;
-/// As `IDLE_POLLS`, while the rings have packets.
+/// The number of polls of the rings between two polls of completions and handshake messages, while
+/// the rings have packets.
 const BUSY_POLLS: u32 = 256;
 
 /// The RDMA transport of one rank.

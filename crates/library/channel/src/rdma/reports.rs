@@ -25,7 +25,7 @@ impl Reports {
         self.0.store(self.due() - count, Ordering::Relaxed);
     }
 
-    /// The number of completions that are expected.
+    /// The number of completions that have been requested and have not been polled.
     #[inline(always)]
     pub(super) fn due(&self) -> u32 {
         self.0.load(Ordering::Relaxed)

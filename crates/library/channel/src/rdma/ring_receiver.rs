@@ -54,7 +54,7 @@ impl RingReceiver {
         self.memory.as_ref()
     }
 
-    /// The block that the peer writes to.
+    /// The memory block that contains the ring, into which the peer writes.
     #[inline(always)]
     pub(super) fn block(&self) -> &Block {
         match &self.memory {

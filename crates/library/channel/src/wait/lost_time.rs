@@ -26,9 +26,9 @@ const MAY_LOSE: u64 = 10;
 pub(super) struct LostTime {
     /// True if the rank lost time at the last check.
     losing: AtomicBool,
-    /// The time of the next check, in nanoseconds.
+    /// The time of the next check for lost processor time, in nanoseconds.
     next: AtomicU64,
-    /// The thread of the last check.
+    /// The thread that made the last check.
     thread: AtomicI32,
     /// The time of the last check, in nanoseconds.
     since: AtomicU64,

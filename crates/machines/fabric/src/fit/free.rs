@@ -61,7 +61,7 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// True if a value belongs to both movements.
+    /// True if both movements change the same value.
     pub(super) fn shares_with(&self, other: &Movement) -> bool {
         let mut own = self.values.iter();
         own.any(|value| other.values.iter().any(|other| other.paths == value.paths))

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 use super::{Kind, Op};
 
-/// A part of a rank's sequence.
+/// One step in the sequence of a rank's operations.
 #[derive(Debug, PartialEq)]
 pub(super) enum Act {
-    /// This operation computes.
+    /// The rank executes this operation, which computes.
     Compute(u32),
     /// The message of this operation begins.
     Begin(u32),
@@ -201,7 +201,7 @@ type Open = (Option<usize>, Option<i64>, End);
 #[derive(Default)]
 struct Matching {
     count: u64,
-    /// Sends, by receiver.
+    /// The sends that no receive has matched, by receiver.
     sends: HashMap<usize, BTreeMap<u64, (i64, End)>>,
     /// The numbers of sends, by receiver, sender and tag.
     exact_sends: HashMap<(usize, usize, i64), VecDeque<u64>>,

@@ -48,7 +48,7 @@ pub fn write(trace: &Trace, predefined: &Predefined) -> Result<String, String> {
 #[derive(Default)]
 struct Rank {
     text: String,
-    /// The number of labels.
+    /// The number of labels that the rank's lines have used.
     labels: u64,
     /// The operations that the next one requires.
     done: Vec<u64>,
@@ -134,7 +134,7 @@ impl Writer<'_> {
         messages.iter().map(operation).collect()
     }
 
-    /// Refuses what a schedule cannot say.
+    /// Returns an error for a call that a schedule cannot express.
     fn refuse(&self, step: &Step) -> Result<(), String> {
         let signature = self.trace.signature(step.call);
         let name = signature.name.as_str();
@@ -159,7 +159,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The words of a message.
+    /// The message as a schedule writes it.
     fn message(&mut self, step: &Step, message: &Message) -> Result<String, String> {
         let wrong = |why: &str| Err(format!("{}: {why}", step.name(self.trace)));
         let size = self.ranks[step.rank]

@@ -7,14 +7,14 @@ use crate::value::Value;
 /// The tag of messages whose action names none.
 const TAG: i64 = 0;
 
-/// An action.
+/// An action of a rank, as a line of the trace describes it.
 #[derive(Debug)]
 pub(super) enum Action {
     /// The action moves nothing.
     Nothing,
-    /// This many operations.
+    /// Computing of this many operations.
     Compute(f64),
-    /// This many seconds.
+    /// A sleep of this many seconds.
     Sleep(f64),
     /// A message begins, and the rank waits for it if it blocks.
     Message { peer: Message, blocks: bool },
@@ -22,20 +22,20 @@ pub(super) enum Action {
     Wait(Option<Request>),
     /// The rank waits for all its messages.
     WaitAll,
-    /// The rank asks for a message.
+    /// The rank tests whether a message is complete.
     Test(Option<Request>),
     /// A collective procedure, with the amounts of its call.
     Collective(&'static str, Amounts),
 }
 
-/// A message.
+/// A message that an action sends or receives.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) sends: bool,
-    /// `None`: any source.
+    /// The rank at the other end. `None`: any source.
     pub(super) rank: Option<usize>,
     pub(super) tag: i64,
-    /// `None`: as many elements as the sender has.
+    /// The number of elements. `None`: as many as the sender has.
     pub(super) count: Option<i64>,
     pub(super) datatype: i64,
 }

@@ -16,7 +16,7 @@ const SWITCH: u64 = 30;
 /// The gain that another link must offer a packet over the last link and the home link.
 #[derive(Clone, Copy)]
 struct Gain {
-    /// The least gain, in nanoseconds.
+    /// The least gain that justifies another link than the one in use, in nanoseconds.
     switch: u64,
     /// The additional time on the wire of a slower link, divided by this number, is a further
     /// required gain.

@@ -36,7 +36,7 @@ pub(super) struct Call<'a> {
     piece: usize,
     /// True if the choice of an algorithm for these members is cached for later calls.
     keeps_choices: bool,
-    /// This rank's number among the members that take part.
+    /// This rank's number among the members that take part in the operation.
     me: usize,
     size: usize,
 }
@@ -122,13 +122,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// This rank's number among the members that take part.
+    /// This rank's number among the members that take part in the operation.
     #[inline(always)]
     pub(super) fn me(&self) -> usize {
         self.me
     }
 
-    /// The number of members that take part.
+    /// The number of members that take part in the operation.
     #[inline(always)]
     pub(super) fn size(&self) -> usize {
         self.size
@@ -143,7 +143,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The world ranks of the members that take part.
+    /// The world ranks of the members that take part in the operation.
     pub(super) fn worlds(&self) -> Vec<usize> {
         let members = (0..self.size()).map(|number| self.member(number));
         members

@@ -18,7 +18,7 @@ use crate::rank::Rank;
 pub(super) enum By<'a> {
     /// A rank of the job.
     Rank(&'a Rank),
-    /// A carrier.
+    /// An engine in the place of a rank, which computes only when messages move.
     #[cfg(feature = "carriers")]
     Carrier(&'a dyn Carrier),
 }

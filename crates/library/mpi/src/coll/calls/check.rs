@@ -106,7 +106,8 @@ pub(super) enum RootBetween {
 }
 
 impl RootBetween {
-    /// An error if the root does not exist.
+    /// Decodes the root argument of a call on an intercommunicator; an error if the root does not
+    /// exist.
     pub(super) fn of(core: &Core, root: i32) -> Result<RootBetween> {
         match root {
             ROOT => Ok(RootBetween::Here),

@@ -48,7 +48,7 @@ impl Cut {
 /// The parts of a piece that the members have reduced.
 #[derive(Clone)]
 pub(super) struct Parts {
-    /// This rank's part.
+    /// The part that this rank has reduced.
     pub(super) own: Buffer,
     /// The memory for the parts of all members; `None` if this rank gets none.
     pub(super) all: Option<Blocks>,
@@ -103,7 +103,7 @@ pub(super) struct Pieces<'a> {
     done: usize,
     /// The number of elements or bytes of a piece.
     each: usize,
-    /// The number of all elements or bytes.
+    /// The number of elements or bytes of the whole operation.
     all: usize,
     /// The parts of the last piece that are still to be collected.
     uncollected: Option<Parts>,

@@ -41,7 +41,7 @@ pub struct Core {
 #[derive(Debug, Default)]
 pub(crate) struct AgreedNetwork {
     is_begun: AtomicBool,
-    /// Empty until the members have agreed.
+    /// The network on which the members have agreed; empty until then.
     pub(crate) agreed: OnceLock<Network>,
 }
 
@@ -170,7 +170,7 @@ impl Core {
         first..first + self.members.len()
     }
 
-    /// The [`peers`](Core::peers), by their numbers in the joint group.
+    /// The numbers of the [`peers`](Core::peers) in the joint group.
     pub(crate) fn theirs(&self) -> Range<usize> {
         match self.is_inter() && self.is_first() {
             true => self.members.len()..self.joint().size(),

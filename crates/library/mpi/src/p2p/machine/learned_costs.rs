@@ -51,7 +51,7 @@ pub(super) enum Ring {
     /// It is as fast as it will become; or packets will not win however fast it becomes, because
     /// shorter messages come faster by reads.
     Settled,
-    /// It becomes faster with its traffic.
+    /// The ring becomes faster with its traffic.
     Grows,
 }
 

@@ -56,7 +56,7 @@ impl OwnSends {
         }
     }
 
-    /// The price of these bytes in nanoseconds.
+    /// The estimated time of a copy of `bytes` bytes, in nanoseconds.
     fn price(&self, bytes: usize) -> u64 {
         (bytes as u64).saturating_mul(self.copy_ps) / 1000
     }

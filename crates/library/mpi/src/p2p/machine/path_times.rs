@@ -50,7 +50,7 @@ pub(super) fn between_trials(shared: &HostCosts, class: usize, is_near: bool) ->
     by_loss.max(least_between_trials(class))
 }
 
-/// The least of [`between_trials`].
+/// The least number of messages between two trials of a class.
 pub(super) fn least_between_trials(class: usize) -> u32 {
     match class < MEDIUM_LENGTHS {
         true => BETWEEN_TRIALS,

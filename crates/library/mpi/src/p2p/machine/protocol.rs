@@ -85,7 +85,7 @@ impl CopyCostSource {
 /// The use of shared sends for the messages of one length to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// All messages leave in pieces.
+    /// No message is shared: all leave in pieces.
     Never,
     /// All messages are shared, by a setting.
     Forced,

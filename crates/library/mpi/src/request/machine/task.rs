@@ -28,7 +28,7 @@ pub(crate) struct Tasks {
     driving: usize,
     /// Number of tasks that serve other ranks, so that no operation of the program waits for them.
     background: usize,
-    /// The count of completions at the last drive.
+    /// The number of completions at the last drive of the tasks.
     seen: u64,
     /// The count of completions at the last call of `have_news`.
     reported: u64,
