@@ -39,11 +39,11 @@ pub(crate) struct JobOutcome {
     pub(crate) samples: Vec<Sample>,
     pub(crate) start: Option<Start>,
     pub(crate) memory: Option<PairMemory>,
-    /// The conditions of each rank. Empty on modelled machines.
+    /// The conditions of each rank's host. Empty on modelled machines.
     pub(crate) ranks: Vec<RankConditions>,
     /// The wall-clock time from the start of the launcher to its end.
     pub(crate) wall: Duration,
-    /// The lines that the library and its launcher printed.
+    /// The lines that the library and its launcher printed during the job.
     words: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ const LAST_LINES: usize = 12;
 enum Event {
     Out(String),
     Err(String),
-    /// An output stream has ended.
+    /// An output stream of the launcher has ended.
     Closed,
 }
 
@@ -261,7 +261,7 @@ fn quote(words: &[String]) -> String {
     format!("\nIts last lines:\n  {}", last.join("\n  "))
 }
 
-/// A running launcher. Dropping this value ends it.
+/// A launcher that runs. Dropping this value ends it.
 struct Running {
     child: Child,
     /// The folder for files of a file benchmark, which is removed after the end of the job. `None`:

@@ -231,7 +231,7 @@ pub(crate) fn paint(block: &mut [u8], sender: usize, iteration: usize) {
     }
 }
 
-/// Compares received with expected data.
+/// Compares the received data with the expected bytes.
 pub(crate) fn verify(found: &[u8], expected: impl Fn(usize) -> u8) -> Result<()> {
     match found
         .iter()

@@ -64,7 +64,7 @@ fn peer(mpi: &Mpi) -> usize {
     }
 }
 
-/// A rank, its partner, and their buffers.
+/// A rank, its partner in the benchmark, and the buffers of their messages.
 struct Pair<'a> {
     mpi: &'a Mpi,
     peer: usize,

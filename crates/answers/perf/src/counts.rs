@@ -32,9 +32,9 @@ impl AddAssign for Requests {
 /// The work requests and packets for the messages of one size, summed over both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The requests to the devices.
+    /// The work requests posted to the devices.
     pub requests: Requests,
-    /// The packets on the links; `None` on real devices.
+    /// The packets on the links of a modelled machine; `None` on real devices.
     pub traffic: Option<Traffic>,
 }
 

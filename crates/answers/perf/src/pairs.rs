@@ -18,7 +18,7 @@ use crate::stream::Stream;
 /// A repeated barrier of threads, each of which runs one pair.
 pub struct Meeting {
     threads: usize,
-    /// The number of arrivals at all barriers until now.
+    /// The number of arrivals of threads at all barriers until now.
     arrived: AtomicUsize,
     /// True if a thread has failed, and will not arrive any more.
     failed: AtomicBool,
@@ -63,7 +63,7 @@ impl Seat {
         Seat::at(Meeting::new(1))
     }
 
-    /// Arrives at the next barrier.
+    /// Arrives at the next barrier of the threads, and waits for the others.
     pub(crate) fn arrive(&mut self) {
         self.rounds += 1;
         self.meeting.arrived.fetch_add(1, Ordering::AcqRel);

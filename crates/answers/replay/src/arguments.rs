@@ -7,7 +7,7 @@ use mpi_abi::handle::Info;
 use mpi_abi::hosted::RECORDED;
 use trace::{NUMBER_OF_MEMORY, Parameter, Value};
 
-/// The handle MPI_INFO_NULL.
+/// The ABI's handle of MPI_INFO_NULL.
 const INFO_NULL: u64 = 0x130;
 /// The bytes of a result that is no array; the longest is a text.
 const RESULT: usize = 8192;
@@ -36,7 +36,7 @@ impl Arguments {
         }
     }
 
-    /// Adds an argument that is passed by value.
+    /// Adds an argument that the procedure gets by value.
     pub(crate) fn word(&mut self, word: u64) {
         self.words.push(word);
         self.memory.push(None);
@@ -139,7 +139,7 @@ impl Drop for Arguments {
     }
 }
 
-/// A text of C from bytes that end with a zero byte.
+/// A type of C's texts that can be made from bytes that end with a zero byte.
 trait FromParts: Sized {
     fn from_vec_with_nul_of(part: &[u8]) -> Result<Self, String>;
 }

@@ -16,7 +16,7 @@ use crate::scratch::Scratch;
 /// The distance of the memory of two regions is a multiple of this number of bytes.
 const ALIGNED: u64 = 64;
 
-/// The attached memory of all ranks.
+/// The memory that all ranks have attached to dynamic windows.
 #[derive(Clone)]
 pub(crate) struct Regions(Rc<RefCell<Vec<Vec<Region>>>>);
 
@@ -44,14 +44,14 @@ impl Regions {
     }
 }
 
-/// The dynamic windows of one rank.
+/// The dynamic windows of one rank, with the memory attached to them.
 pub(crate) struct Attached<'a> {
     regions: &'a Regions,
     scratch: &'a Scratch,
     rank: usize,
-    /// The windows by their numbers, each with its members.
+    /// The dynamic windows of the rank by their numbers in the trace, each with its members.
     windows: HashMap<i64, (Window, Arc<Core>)>,
-    /// The number of windows that each context has made.
+    /// The number of windows that each communicator's context has made.
     made: HashMap<u64, usize>,
     /// The recorded address of the memory that the next call attaches.
     had: u64,

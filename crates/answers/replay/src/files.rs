@@ -23,12 +23,12 @@ const KEPT: usize = 8;
 /// The most bytes that one call of the system moves.
 const MOST: usize = 0x7fff_f000;
 
-/// All files, which the ranks share.
+/// All files of the replayed program, which its ranks share.
 #[derive(Default)]
 pub(crate) struct Files {
     named: Mutex<HashMap<PathBuf, Arc<File>>>,
     unnamed: Mutex<HashMap<PathBuf, Weak<File>>>,
-    /// The number of files without a name so far.
+    /// The number of files without a name that have been made so far.
     count: AtomicU32,
 }
 

@@ -73,7 +73,7 @@ pub struct Stage {
     pub settings: Vec<(String, String)>,
 }
 
-/// The result of a replay.
+/// The times and the results of a replay that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The virtual time at which the last rank ended, in picoseconds.

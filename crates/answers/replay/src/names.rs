@@ -8,12 +8,12 @@ use trace::{Fact, Signature, Trace};
 /// The method by which a procedure is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
-    /// The procedure with this number is called.
+    /// The procedure of the library with this number is called.
     Called(usize),
     /// Only the time of the call passes: it moves nothing, and makes nothing that a later call
     /// uses.
     Passed(&'static str, bool),
-    /// The program sleeps.
+    /// The program sleeps for a time that the trace gives.
     Slept,
     /// The line of the trace is no call: it states a fact about the recorded run.
     Told(Fact),
@@ -118,7 +118,7 @@ const REFUSED: [(&str, &str); 5] = [
     ),
 ];
 
-/// The methods of all procedures of a trace.
+/// The method of replay of each procedure that a trace names.
 pub(crate) struct Names(Vec<Method>);
 
 impl Names {
@@ -130,7 +130,7 @@ impl Names {
         Ok(Names(methods.collect::<Result<_, _>>()?))
     }
 
-    /// The method of the procedure with this signature.
+    /// The method of replay of the procedure with this signature.
     pub(crate) fn method(&self, signature: u32) -> Method {
         self.0[signature as usize]
     }

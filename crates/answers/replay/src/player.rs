@@ -39,7 +39,7 @@ pub(crate) struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    /// A rank before its first call.
+    /// A replayed rank before its first call.
     pub(crate) fn new(
         hosted: &'a Hosted,
         trace: &'a Trace,
@@ -64,7 +64,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Makes all calls.
+    /// Makes all calls of the rank's part of the trace.
     pub(crate) fn play(mut self) -> Result<Outcome, String> {
         for (number, nanos) in self.trace.calls_of(self.rank) {
             let call = &self.trace.calls[number as usize];

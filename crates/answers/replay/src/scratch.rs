@@ -18,7 +18,7 @@ const STRIDE: u64 = 16;
 /// The most bytes of that address range that one rank gets.
 const MOST: u64 = 1 << 41;
 
-/// The memory of all ranks.
+/// The address range in which the buffers of all ranks lie.
 pub(crate) struct Scratch {
     maps: Vec<usize>,
     /// The length of each rank's part of the address range, in bytes.

@@ -77,7 +77,7 @@ const SCALE: [Colour; 9] = [
     Colour(253, 231, 37),
 ];
 
-/// The generations of InfiniBand, in their order.
+/// The names of InfiniBand's generations, in the order of their rates.
 const GENERATIONS: [&str; 7] = ["sdr", "ddr", "qdr", "fdr", "edr", "hdr", "ndr"];
 
 impl Palette {

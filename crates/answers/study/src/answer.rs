@@ -27,7 +27,7 @@ pub(crate) struct Range {
     pub(crate) most: f64,
 }
 
-/// The ranges of all measured sizes, in ascending order.
+/// The ranges of sizes with one better curve, over all measured sizes, in ascending order.
 pub(crate) fn ranges(found: &Curves, of: &str, first: &str, second: &str) -> Vec<Range> {
     let mut all: Vec<Range> = Vec::new();
     for (size, ratio) in found.ratios(of, first, second) {
@@ -105,7 +105,7 @@ pub(crate) fn sentence(found: &Curves, of: &str, comparison: &Comparison) -> Str
     format!("In {quantity}, {one} with {policy} {stays}; {other} wins {loses}.")
 }
 
-/// A range of sizes as text.
+/// A range of message sizes as text.
 fn place(range: &Range) -> String {
     let [from, to] = range.sizes.map(size_label);
     match from == to {

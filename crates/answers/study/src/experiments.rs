@@ -47,7 +47,7 @@ pub(crate) struct Run {
     pub(crate) named: bool,
     /// The environment variables that set the library, with their values; only for MPI.
     pub(crate) settings: Vec<(String, String)>,
-    /// Further options for `fishplate perf`; only for device benchmarks.
+    /// Further options for `fishplate perf`, which only benchmarks of devices get.
     pub(crate) options: Vec<String>,
     pub(crate) reads: Reads,
     /// The linear system that `hpl` solves, with its order; `None` for other benchmarks.
@@ -324,7 +324,7 @@ impl Run {
         }
     }
 
-    /// Makes the run and returns its points.
+    /// Runs the benchmark, and returns a point for each size.
     pub(crate) fn run(&self, command: &Path, console: &mut Console) -> Result<Points> {
         if !self.benchmark.is_of_devices() {
             return Ok(bench::modelled::run(command, &self.experiment()?, console)?.points);

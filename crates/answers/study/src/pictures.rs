@@ -105,7 +105,7 @@ fn measurement(results: &Results, measure: &Measure, measured: &Measured) -> Opt
     })
 }
 
-/// A panel for each comparison that is drawn.
+/// A panel for each comparison of the study that is drawn.
 fn compared(results: &Results, of: &str, sizes: [usize; 2]) -> Vec<Panel> {
     let all = results.document.comparisons.iter();
     let all = all.filter(|comparison| comparison.drawn);

@@ -11,15 +11,15 @@ use crate::document::{Claim, Document, Kind, Role};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
-    /// All checks of the statement hold.
+    /// All checks of the statement are true.
     Holds,
-    /// A check of the statement fails.
+    /// A check of the statement is false.
     Differs,
     /// Another statement, or physics, contradicts the statement.
     Contradicted,
     /// The statement is an input of the experiments, so they cannot confirm it.
     Setting,
-    /// No experiment repeats the statement.
+    /// No experiment of the study repeats the statement.
     NotModelled,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Judged<'a> {
     /// The id of the statement whose figure this one repeats, if it repeats one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repeats: Option<&'a str>,
-    /// True if no model can ever repeat the statement.
+    /// True if no model of this kind can ever repeat the statement.
     #[serde(skip)]
     pub(crate) is_beyond: bool,
 }

@@ -38,9 +38,9 @@ pub(super) struct Alternatives {
 /// A group of alternatives of one kind: protocols, rail policies or algorithms.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Group {
-    /// The blocking procedures whose time depends on the choice.
+    /// The blocking procedures whose time depends on the choice among these alternatives.
     procedures: Vec<String>,
-    /// The kind of choice: `protocol`, `rails` or `algorithm`.
+    /// The kind of the alternatives: `protocol`, `rails` or `algorithm`.
     pub(super) kind: String,
     /// True if the choices depend on the messages of the job, so that each size needs a job of its
     /// own.
@@ -48,11 +48,11 @@ pub(super) struct Group {
     /// The choices that the library makes, each with the number of bytes from which on it is made,
     /// in ascending order.
     taken: Vec<(usize, String)>,
-    /// The choices that settings can force.
+    /// The alternatives that settings can force.
     pub(super) forced: Vec<Alternative>,
 }
 
-/// A choice, and the settings that force it.
+/// A protocol, rail policy or algorithm, and the settings that force it.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Alternative {
     pub(super) choice: String,

@@ -124,7 +124,7 @@ impl KeptPoint {
         }
     }
 
-    /// The point as a line of JSON.
+    /// The point as one line of JSON for the file of `--keep`.
     pub(super) fn line(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings are always JSON") + "\n"
     }

@@ -244,12 +244,12 @@ struct Forced {
     explained: Vec<Alternatives>,
 }
 
-/// The libraries to measure at one size.
+/// The libraries to measure at one message size, with default settings and with forced choices.
 struct SizePlan {
     size: usize,
-    /// The libraries; the default is the first.
+    /// The libraries, of which the first has the default settings.
     libraries: Vec<Library>,
-    /// The choice of the library with default settings.
+    /// The choice that the library makes with default settings.
     taken: String,
     /// The label of the library that forces the default's choice, if one does.
     own: Option<String>,

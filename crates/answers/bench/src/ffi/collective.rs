@@ -65,7 +65,7 @@ fn datatype(operation: &Operation) -> AbiHandle {
     }
 }
 
-/// The root of all operations that have one.
+/// The root rank of all measured operations that have a root.
 pub(crate) const ROOT: usize = 0;
 
 /// A collective operation with its buffers, communicator and request.
@@ -224,7 +224,7 @@ impl<'a> CollectiveCall<'a> {
         Ok(completed != 0)
     }
 
-    /// Calls the procedure of the operation in its form.
+    /// Calls the procedure of the operation, in its blocking, nonblocking or persistent form.
     #[inline]
     fn begin(&mut self) -> Result<()> {
         let Collective { operation, form } = self.collective;

@@ -68,7 +68,7 @@ impl Axis {
         value.is_finite() && (value > 0.0 || !self.log2)
     }
 
-    /// The text of a tick.
+    /// The text of an axis tick at this value.
     pub fn tick(&self, value: f64) -> String {
         let name = self.names.get(value as usize).filter(|_| value >= 0.0);
         match name {

@@ -155,7 +155,7 @@ fn shade<B: DrawingBackend>(
     Ok(())
 }
 
-/// The context for drawing one series.
+/// The context in which one series of a plot is drawn.
 struct Drawing<'a> {
     plot: &'a Plot,
     at: usize,
@@ -247,7 +247,7 @@ impl Drawing<'_> {
     }
 }
 
-/// A linear scale of positions with given ticks.
+/// A linear scale of positions on an axis, with given ticks.
 pub(super) struct Line {
     range: Range<f64>,
     ticks: Vec<f64>,

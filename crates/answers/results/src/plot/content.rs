@@ -29,7 +29,7 @@ pub struct Series {
     pub name: String,
     /// The points. A line joins them in this order.
     pub points: Vec<(f64, f64)>,
-    /// The drawing of the points.
+    /// The form in which the points are drawn: a line, marks or bars.
     pub kind: SeriesKind,
     /// The range of the values at each position, if it is known: position, least value, greatest
     /// value. It is drawn as an area around a line, or as a thin line at the end of a bar.
@@ -47,7 +47,7 @@ pub enum SeriesKind {
     Line,
     /// Marks without a line, on top of all lines: published or measured values.
     Marks,
-    /// Bars that begin at 0.
+    /// Bars from 0 to the value of each point.
     Bars,
     /// Stacked bars: each begins at the end of the bar of the stacked series before.
     Stacked,
@@ -117,12 +117,12 @@ impl Series {
     }
 }
 
-/// A shaded range of the horizontal axis.
+/// A range of the horizontal axis that is shaded behind the series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shade {
-    /// The lower end, a value of the horizontal axis.
+    /// The lower end of the shaded range, a value of the horizontal axis.
     pub from: f64,
-    /// The upper end, a value of the horizontal axis.
+    /// The upper end of the shaded range, a value of the horizontal axis.
     pub to: f64,
     /// The name in the legend. Ranges with the same name share one entry.
     pub name: String,

@@ -20,7 +20,7 @@ use crate::output::OutputFile;
 const FONT: &[u8] = include_bytes!("../../assets/roboto-subset.ttf");
 /// The number of pixels of a bitmap for each unit of length: more than one, for smooth letters.
 pub(super) const PIXELS: u32 = 2;
-/// The number of bytes of a pixel.
+/// The number of bytes of an RGB pixel.
 const RGB: usize = 3;
 
 /// The format of a plot's file.

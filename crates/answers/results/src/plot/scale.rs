@@ -8,15 +8,15 @@ use crate::ticks::{around_doublings, between, decades, doublings, steps};
 /// The most different positions on a linear axis that are all labelled.
 const MOST_LABELLED: usize = 12;
 
-/// The ends and ticks of an axis.
+/// The ends and the ticks of an axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// True if the axis is logarithmic.
+    /// True if values are placed by their logarithms.
     pub is_logarithmic: bool,
     /// The positions of both ends. The position of a value is its common logarithm on a logarithmic
     /// axis, and the value itself on a linear one.
     pub ends: (f64, f64),
-    /// The values of the ticks.
+    /// The values at which the axis has ticks.
     pub ticks: Vec<f64>,
 }
 
@@ -31,7 +31,7 @@ impl Scale {
 }
 
 impl Plot {
-    /// The scale of the horizontal axis.
+    /// The scale of the plot's horizontal axis.
     pub fn across(&self) -> Scale {
         let places = self.series.iter().flat_map(|series| self.placed(series));
         let mut places: Vec<f64> = places.map(|point| point.0).collect();
@@ -70,7 +70,7 @@ impl Plot {
         }
     }
 
-    /// The scale of the vertical axis.
+    /// The scale of the plot's vertical axis.
     pub fn upward(&self) -> Scale {
         let all = self.series.iter().enumerate();
         let ends = all.flat_map(|(at, series)| {
@@ -110,7 +110,7 @@ impl Plot {
         }
     }
 
-    /// True if any series has bars.
+    /// True if any series of the plot is drawn as bars.
     pub fn has_bars(&self) -> bool {
         let mut all = self.series.iter();
         all.any(|series| series.kind.is_bars())

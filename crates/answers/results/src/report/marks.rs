@@ -56,7 +56,7 @@ fn outline(out: &mut Markup, mark: Mark, radius: f64) {
     }
 }
 
-/// Appends the reference to the mark of series `at`.
+/// Appends the reference to the mark that series `at` has at its points.
 pub(crate) fn reference(out: &mut Markup, kind: SeriesKind, at: usize) {
     let style = match kind {
         SeriesKind::Marks => 2,

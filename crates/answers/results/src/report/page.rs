@@ -46,7 +46,7 @@ impl Section {
     }
 }
 
-/// A piece of a section.
+/// A piece of a section: text, table, plot or strips.
 #[derive(Clone, Debug)]
 pub enum Block {
     /// A paragraph of plain text.
@@ -55,7 +55,7 @@ pub enum Block {
     Table(Table),
     /// A table that the reader can open, and the line that opens it.
     Folded(String, Table),
-    /// A plot.
+    /// A plot of curves or bars.
     Plot(Plot),
     /// Strips with ranges in which one side is better.
     Strips(Strips),

@@ -32,7 +32,7 @@ pub(crate) enum Check {
         #[serde(default)]
         precision: f64,
     },
-    /// A value is at least the published one.
+    /// The value of a curve is at least the published one.
     AtLeast {
         of: String,
         curve: String,
@@ -246,7 +246,7 @@ pub(crate) enum Check {
     },
     /// A machine of the document is refused, and the reason contains this text.
     Refused { machine: String, because: String },
-    /// A machine of the document is not refused.
+    /// The library accepts a machine of the document.
     Accepted { machine: String },
 }
 
@@ -273,12 +273,12 @@ pub(crate) struct Finding {
     pub(crate) figure: Option<Figure>,
 }
 
-/// The results that checks may read.
+/// The results of a study's measurements, which checks may read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) curves: &'a Curves,
     pub(crate) machines: &'a [Machine],
-    /// The measurements without results, and the reasons.
+    /// The measurements that have no results, and the reasons.
     pub(crate) missing: &'a Missing,
 }
 

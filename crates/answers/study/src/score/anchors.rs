@@ -28,7 +28,7 @@ const STREAM: usize = 8 << 10;
 /// The greatest factor between the size of the second anchor and [`MIDDLE`], and between that of
 /// the fourth anchor and [`STREAM`].
 const AWAY: usize = 2;
-/// The size of the shortest long message, in bytes.
+/// The size from which on a message counts as long, in bytes.
 const LONG: usize = 64 << 10;
 
 /// A group of figures, and the limits for its errors.
@@ -270,7 +270,7 @@ impl Anchored {
         lines.collect()
     }
 
-    /// The table of errors, and the changed values.
+    /// The table of the errors, and the values that calibrations changed.
     pub(crate) fn text(&self) -> String {
         let (header, rows) = self.rows();
         let header = header.into_iter().map(String::from).collect();

@@ -22,7 +22,7 @@ pub(crate) const CLASSES: [&str; 10] = [
 /// The name of the row about figures of all kinds.
 pub(super) const ALL: &str = "all";
 
-/// Absolute errors as shares, in ascending order.
+/// The absolute relative errors of predictions, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Errors(Vec<f64>);
 

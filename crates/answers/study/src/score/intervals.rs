@@ -32,7 +32,7 @@ pub(super) struct Origin {
     pub(super) case: Case,
     /// The system, or both systems of a ratio; for a published quotient, its document.
     pub(super) systems: Vec<String>,
-    /// The published figure divided by its prediction.
+    /// The quotient of a published figure and its prediction.
     pub(super) quotient: f64,
 }
 

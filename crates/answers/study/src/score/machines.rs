@@ -136,7 +136,7 @@ fn written(text: &str) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// A path by which child processes open the file.
+/// A path by which child processes can open the file.
 fn path(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }

@@ -169,7 +169,7 @@ impl Words {
         }
     }
 
-    /// The sums over all cases and kinds.
+    /// The numbers of right and wrong orders, summed over all cases and kinds.
     pub(super) fn sum(all: &[(Case, FigureKind, Words)]) -> Words {
         all.iter().fold(Words::default(), |sum, (_, _, one)| Words {
             pairs: sum.pairs + one.pairs,

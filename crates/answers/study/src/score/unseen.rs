@@ -20,7 +20,7 @@ const FIGURES: &str = include_str!("../../data/unseen.csv");
 /// The machines of the figures, described as in their sources.
 pub(super) const MACHINES: &str = include_str!("../../data/unseen.toml");
 
-/// The figures with both predictions.
+/// The figures of systems from which no value was inferred, with both predictions.
 pub(super) struct Unseen {
     named: Scores,
     /// The predictions with our library. Figures of devices are the same as in `named`; figures
@@ -32,7 +32,7 @@ pub(super) struct Unseen {
     machines: FigureMachines,
 }
 
-/// Predicts the figures. `quotients` are the scores of `super::page::pairs`.
+/// Predicts the unseen figures. `quotients` are the scores of `super::page::pairs`.
 pub(super) fn run(command: &Path, quotients: &Scores) -> Result<Unseen> {
     let machines = FigureMachines::read(None, MACHINES)?;
     let all = figures::parse("unseen.csv", FIGURES)?;
@@ -97,7 +97,7 @@ impl Scores {
     }
 }
 
-/// A summary of the errors of several figures: medians and the 90th percentile.
+/// The errors of predictions from which intervals are computed.
 struct Summed {
     figures: usize,
     median: f64,
