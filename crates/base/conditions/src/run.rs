@@ -19,7 +19,7 @@ pub struct RunStart {
     interruptions: Interruptions,
 }
 
-/// The conditions of a run.
+/// The conditions under which a benchmark ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conditions {
     /// The machine, with the date of the start.

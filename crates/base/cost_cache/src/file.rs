@@ -36,7 +36,7 @@ impl Cache {
         })
     }
 
-    /// The path of the file.
+    /// The path of the file of costs.
     pub fn path(&self) -> PathBuf {
         let hash = self.host.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)

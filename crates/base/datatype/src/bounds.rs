@@ -20,7 +20,7 @@ pub(crate) struct Bounds {
 const TOO_LARGE: Error = Error::TooLarge { what: "extent" };
 
 impl Bounds {
-    /// The bounds of an empty type.
+    /// The bounds of a type without data.
     pub(crate) const VOID: Bounds = Bounds {
         lb: 0,
         ub: 0,

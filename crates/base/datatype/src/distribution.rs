@@ -47,7 +47,7 @@ impl Distribution {
         }
     }
 
-    /// The distribution argument, as the ABI has it.
+    /// The distribution argument of the dimension, as the ABI encodes it.
     pub fn argument(self) -> i64 {
         match self {
             Distribution::None { argument } => argument,

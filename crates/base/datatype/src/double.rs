@@ -17,16 +17,16 @@ pub enum Primitive {
     Take,
     /// The read of a cache line that another core has written last.
     Line,
-    /// A copy by vector instructions, through the cache.
+    /// A copy by vector instructions, whose stores go through the cache.
     Vectors(Copied),
     /// A copy by a string move.
     String(Copied),
-    /// A copy by stores past the cache.
+    /// A copy by stores that bypass the cache.
     PastCache(Copied),
     /// A copy of this many bytes from or to the memory of another process, by one call of the
     /// kernel.
     Kernel(usize),
-    /// The call of the kernel that wakes another rank.
+    /// The kernel call that wakes another rank.
     Wake,
     /// The hand-over of the core to another rank.
     Yield,
@@ -54,13 +54,13 @@ pub trait Double {
     fn sleep(&self, nanos: u64);
     /// Wakes all suspended ranks.
     fn wake(&self);
-    /// The core of the calling rank.
+    /// The number of the core on which the calling rank runs.
     fn core(&self) -> usize;
     /// Records that ranks share the memory at `from`, of `len` bytes.
     fn shares(&self, from: usize, len: usize);
-    /// True if the kernel copies between processes.
+    /// True if the kernel can copy between the memory of two processes.
     fn has_kernel_copies(&self) -> bool;
-    /// True if string moves start fast.
+    /// True if the processor's string moves start fast.
     fn has_fast_strings(&self) -> bool;
 }
 

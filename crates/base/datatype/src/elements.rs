@@ -43,19 +43,19 @@ impl Elements {
         }
     }
 
-    /// The number of elements.
+    /// The number of elements of the datatype.
     #[inline]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The type of the elements.
+    /// The datatype of the elements.
     #[inline]
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// The number of bytes of data.
+    /// The number of bytes of the elements' data.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.count.wrapping_mul(self.ty.size())

@@ -35,14 +35,14 @@ pub(crate) enum Shape {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    /// The number of bytes of data before the run.
+    /// The number of bytes of data before the run in the packed form.
     pub position: usize,
     pub offset: isize,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// The number of bytes of data before the piece.
+    /// The number of bytes of data before the piece in the packed form.
     pub position: usize,
     pub piece: Piece,
 }

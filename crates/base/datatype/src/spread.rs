@@ -22,7 +22,7 @@ pub(crate) struct Spread {
     pub ty: Type,
     /// The address of the data, if they are one run.
     pub dense: Option<usize>,
-    /// The memory, if it is scratch memory.
+    /// The memory of the elements, if it is scratch memory.
     pub memory: Option<Memory>,
     /// The owner of the memory, kept as long as a buffer in the memory is in use. `None`: the
     /// memory has no owner.
@@ -48,7 +48,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Spread {
-    /// Elements of the user, which are not one run.
+    /// Elements in the user's memory, which are not one run.
     pub(crate) fn of_user(base: usize, ty: &Type) -> Spread {
         Spread {
             base,
@@ -146,7 +146,7 @@ pub(crate) fn systems_layout(capacity: usize) -> Option<Layout> {
     Layout::from_size_align(capacity.max(LEAST), align_of::<usize>()).ok()
 }
 
-/// The memory that elements need.
+/// The memory that elements of a datatype need.
 pub(crate) struct Room {
     /// Size of that memory in bytes, alignment included.
     pub bytes: usize,

@@ -34,7 +34,7 @@ pub(crate) trait Visit {
     }
 }
 
-/// Walks bytes `start..end` of one piece.
+/// Visits the runs of bytes `start..end` of one piece of a layout.
 fn piece<V: Visit>(piece: &Piece, base: usize, start: usize, end: usize, visit: &mut V) -> Flow {
     debug_assert!(start <= end && end <= piece.size);
     if start == end {

@@ -59,7 +59,7 @@ impl Differences {
         format!("rank {}: {}", self.rank, self.first)
     }
 
-    /// A sentence for the user about the differences.
+    /// The differences from the recording as a sentence for the user.
     pub fn sentence(&self) -> String {
         format!(
             "The program decides by time, and made other calls than in the recording: {:.1} % of the recorded computing \

@@ -15,21 +15,21 @@ pub const MOST_RAILS: usize = 8;
 
 /// Positions of the fields of the head, in words from the beginning of a rank's part.
 pub(crate) mod head {
-    /// The state of the rank: see [`State`](crate::State).
+    /// The word with the state of the rank: see [`State`](crate::State).
     pub(crate) const STATE: usize = 0;
-    /// The time of the last change, in picoseconds since the rank's start.
+    /// The word with the time of the last change, in picoseconds since the rank's start.
     pub(crate) const TIME: usize = 1;
-    /// The time in MPI procedures that have returned, in picoseconds.
+    /// The word with the time in MPI procedures that have returned, in picoseconds.
     pub(crate) const IN_MPI: usize = 2;
     /// The idle part of [`IN_MPI`], in picoseconds, plus one; 0 if it is unknown.
     pub(crate) const WAITED: usize = 3;
-    /// The index of the running procedure plus one; 0 if none runs.
+    /// The word with the index of the running procedure plus one; 0 if none runs.
     pub(crate) const CURRENT: usize = 4;
-    /// The time of the call of the running procedure, in picoseconds.
+    /// The word with the time of the call of the running procedure, in picoseconds.
     pub(crate) const SINCE: usize = 5;
-    /// The number of procedures in the table of procedures.
+    /// The word with the number of entries in the table of procedures.
     pub(crate) const PROCEDURES: usize = 6;
-    /// The number of peers in the table of peers.
+    /// The word with the number of entries in the table of peers.
     pub(crate) const PEERS: usize = 7;
     /// The number of messages to peers that are not in the table of peers; in the next word their
     /// bytes.
@@ -42,9 +42,9 @@ pub(crate) mod head {
     pub(crate) const SWITCHES: usize = 12;
     /// Bytes read from files in no virtual time; in the next word the bytes written.
     pub(crate) const FREE_FILES: usize = 15;
-    /// 1 if the rank requested MPI_THREAD_MULTIPLE and did not get it.
+    /// The word that is 1 if the rank requested MPI_THREAD_MULTIPLE and did not get it.
     pub(crate) const LACKS_THREADS: usize = 17;
-    /// The time at which MPI_Init returned, in picoseconds.
+    /// The word with the time at which MPI_Init returned, in picoseconds.
     pub(crate) const STARTED: usize = 18;
     /// The time of work inside MPI on the rank's own memory, in picoseconds.
     pub(crate) const WORKED: usize = 19;
@@ -67,9 +67,9 @@ pub(crate) const FINISHED: u64 = 2;
 pub(crate) const CLASSES: usize = 64;
 /// The number of words for a size class: messages, bytes.
 pub(crate) const CLASS: usize = 2;
-/// The number of words for a procedure's name.
+/// The number of words that hold a procedure's name.
 pub(crate) const NAME: usize = 5;
-/// The number of words for a short text.
+/// The number of words that hold a short text.
 pub(crate) const SENTENCE: usize = 20;
 /// The number of words for a procedure: its name, calls, time, bytes.
 pub(crate) const PROCEDURE: usize = NAME + 3;

@@ -74,7 +74,7 @@ impl Callers {
         Ok(None)
     }
 
-    /// The number of callers that were sent away.
+    /// The number of callers that were rejected as strangers.
     pub fn strangers(&self) -> u64 {
         self.strangers
     }

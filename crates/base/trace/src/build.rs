@@ -21,7 +21,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A trace without ranks.
+    /// A trace that has no ranks yet.
     pub fn new(program: String) -> Builder {
         Builder {
             program: program.replace(char::is_control, "?"),
@@ -49,7 +49,7 @@ impl Builder {
         self.signatures.number(signature)
     }
 
-    /// The signatures so far.
+    /// The signatures that the trace has so far.
     pub(crate) fn signatures(&self) -> &[Signature] {
         &self.signatures.entries
     }

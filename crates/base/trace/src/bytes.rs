@@ -3,7 +3,7 @@
 /// The end of a file where more of it should be, or a number that no trace has.
 pub(crate) type Result<T> = std::result::Result<T, String>;
 
-/// Appends a number.
+/// Appends a number that is not negative.
 pub(crate) fn put(to: &mut Vec<u8>, mut number: u64) {
     while number >= 128 {
         to.push(number as u8 | 128);
@@ -31,7 +31,7 @@ pub(crate) struct Bytes<'a> {
     pub(crate) numbers: u64,
 }
 
-/// The most numbers of all arrays of a file.
+/// The most numbers in all arrays of one file.
 const MOST_NUMBERS: u64 = 1 << 24;
 
 impl<'a> Bytes<'a> {
@@ -47,12 +47,12 @@ impl<'a> Bytes<'a> {
         self.rest.is_empty()
     }
 
-    /// The length of the whole file.
+    /// The length of the whole file, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The error `why` at the present byte.
+    /// The error `why` at the byte that is read next.
     pub(crate) fn wrong<T>(&self, why: &str) -> Result<T> {
         Err(format!("byte {}: {why}", self.len - self.rest.len()))
     }

@@ -20,18 +20,18 @@ pub(crate) struct Comm {
     pub(crate) members: Vec<usize>,
 }
 
-/// The communicator of a call.
+/// The communicator in which a call is made.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Place {
-    /// The call has none, or a null handle.
+    /// The call has no communicator, or a null handle.
     None,
-    /// The communicator, and the rank's own number in it.
+    /// The communicator, and the number of the calling rank in it.
     In(Rc<Comm>, usize),
     /// The call that made the communicator, whose members the trace does not say.
     Unknown(String),
 }
 
-/// A call of a rank.
+/// A call of a rank, as a walk over the trace reaches it.
 pub(crate) struct Step<'a> {
     pub(crate) rank: usize,
     /// The number of the call among those of the rank, from 0 on.
@@ -110,10 +110,10 @@ pub(crate) fn walk(trace: &Trace, visit: &mut Visit) -> Result<(), String> {
     }
 }
 
-/// The state of a walk.
+/// The state of a walk over the calls of a trace.
 struct Walk<'a> {
     trace: &'a Trace,
-    /// The number of communicators so far.
+    /// The number of communicators that calls have made so far.
     made: usize,
     /// The members that wait in a call, by the communicator and the procedure.
     meetings: HashMap<(usize, &'a str), Vec<Waiting>>,
@@ -121,7 +121,7 @@ struct Walk<'a> {
     ranks: Vec<HashMap<i64, Place>>,
 }
 
-/// A rank that makes a communicator.
+/// A rank that waits for the other members of a communicator that they make.
 struct Waiting {
     rank: usize,
     own: usize,

@@ -3,7 +3,7 @@
 
 use crate::signature::Signature;
 
-/// The kind of a fact.
+/// A kind of fact about a recorded run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// A step of the program begins, whose time a replay records.

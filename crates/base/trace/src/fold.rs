@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-/// The most items of a loop's body.
+/// The most items that the body of a found loop can have.
 const LONGEST_BODY: usize = 1 << 14;
 /// The most earlier places that are compared with the last items.
 const TRIES: usize = 16;
@@ -56,7 +56,7 @@ impl Folder {
     }
 }
 
-/// The items of a rank so far.
+/// The folded items of a rank so far.
 #[derive(Default)]
 struct Stack {
     /// Each item with the previous place of an equal one.
@@ -143,7 +143,7 @@ impl Stack {
     }
 }
 
-/// The last item of a loop's body.
+/// The last item of the body, if the item is a loop.
 fn last_of(item: Item, folder: &Folder) -> Option<Item> {
     match item {
         Item::Loop(_, body) => folder.sequences[body as usize].last().copied(),

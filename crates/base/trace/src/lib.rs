@@ -68,14 +68,14 @@ pub struct Trace {
     pub calls: Vec<Call>,
     /// The sequences of calls and loops. A loop has a sequence before its own.
     pub sequences: Vec<Vec<Item>>,
-    /// For each rank its part.
+    /// The calls and the computing times of each rank.
     pub ranks: Vec<RankCalls>,
 }
 
-/// The calls of one rank.
+/// The calls of one rank, with the computing between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankCalls {
-    /// The number of the rank's sequence.
+    /// The number of the rank's sequence of calls.
     pub sequence: u32,
     /// The computing before each call, in nanoseconds.
     pub gaps: Gaps,

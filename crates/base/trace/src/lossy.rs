@@ -25,7 +25,7 @@ fn rounded(nanos: u64) -> u64 {
 }
 
 impl Trace {
-    /// The trace with rounded times.
+    /// The trace with its computing times rounded.
     pub fn with_rounded_times(&self) -> Trace {
         let mut trace = self.clone();
         for rank in &mut trace.ranks {

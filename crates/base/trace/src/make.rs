@@ -6,7 +6,7 @@ use crate::gaps::Gaps;
 use crate::standard::{self, MEMORY, signature};
 use crate::value::{FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
-/// A pattern of communication.
+/// A well-known pattern of communication among ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Each rank of a periodic grid of three dimensions exchanges its faces.
@@ -76,10 +76,10 @@ impl Pattern {
     }
 }
 
-/// A trace to make.
+/// The parameters of a generated trace.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The pattern of a step.
+    /// The pattern of communication of each step.
     pub pattern: Pattern,
     /// The number of ranks.
     pub ranks: usize,
@@ -102,7 +102,7 @@ const SUM: Value = Value::Number(standard::SUM);
 const TAG: Value = Value::Number(0);
 
 impl Recipe {
-    /// Makes the trace. `program`: the command that makes it.
+    /// Generates the trace. `program`: the command that asked for it.
     pub fn make(&self, program: String) -> Trace {
         let mut builder = Builder::new(program);
         let partners = self.permutation();
@@ -146,7 +146,7 @@ impl Recipe {
     }
 }
 
-/// The calls of one rank in a step.
+/// The generator of one rank's calls in a step.
 struct RankMaker<'a> {
     builder: &'a mut Builder,
     rank: usize,

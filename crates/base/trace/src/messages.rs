@@ -34,7 +34,7 @@ pub(crate) enum Event {
     Completes(i64),
 }
 
-/// The open requests of a rank.
+/// The open requests of a rank, with their messages.
 #[derive(Default)]
 pub(crate) struct Requests {
     persistent: HashMap<i64, Vec<Message>>,

@@ -11,19 +11,19 @@ pub const FIRST_MADE: i64 = 4096;
 /// MPI_IN_PLACE.
 pub const NUMBER_OF_MEMORY: i64 = 4096;
 
-/// The value of a parameter.
+/// The value of a parameter, in terms that hold outside its process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     /// No value: one that the trace does not keep, or an array that the call does not read.
     Absent,
-    /// A number, or a handle.
+    /// A number, or the number of a handle.
     Number(i64),
     /// A rank, as its distance from the calling rank in the communicator of the call. Ranks of a
     /// regular program have equal distances to their peers.
     Relative(i64),
     /// Any source, which was the rank at this distance in the recorded run.
     Met(i64),
-    /// An array.
+    /// An array of numbers.
     Numbers(Vec<i64>),
     /// A text, or the pairs of an info object, each part of which ends with a zero byte.
     Text(Vec<u8>),
@@ -32,14 +32,14 @@ pub enum Value {
 /// A call: a procedure and the values of its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// The number of the signature.
+    /// The number of the procedure's signature.
     pub signature: u32,
     /// A value for each parameter.
     pub values: Vec<Value>,
 }
 
 impl Value {
-    /// The number, if the value is one.
+    /// The number that the value is, if it is one.
     pub fn number(&self) -> Option<i64> {
         match self {
             Value::Number(number) => Some(*number),
@@ -109,7 +109,7 @@ impl Value {
         })
     }
 
-    /// True if a parameter can have the value.
+    /// True if the value can be that of the parameter.
     fn fits(&self, parameter: &Parameter) -> bool {
         match self {
             Value::Absent => true,

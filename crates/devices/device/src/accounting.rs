@@ -10,10 +10,10 @@ use std::sync::atomic::AtomicU64;
 
 use crate::{Node, ProgramCall, Result};
 
-/// Work of the library on the rank's processor.
+/// A piece of the library's work on the rank's processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// A send, from the call to the post of the work request.
+    /// The work of a send, from the call to the post of the work request.
     Send,
     /// The handling of an arrival, from its detection to the return to the program.
     Receive,
@@ -135,7 +135,7 @@ pub struct LocalCharge {
 /// interpret.
 pub type Note = [u64; 6];
 
-/// The virtual time of a rank, in picoseconds.
+/// The virtual time of a rank, in picoseconds, with the part that it waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VirtualTime {
     /// The time since the start of the modelled machine.

@@ -55,7 +55,7 @@ pub trait HostDevice: Device + Send {
     /// Removes and returns the changes of the port since the last call.
     fn take_changes(&mut self) -> Vec<PortChange>;
 
-    /// See [`Node::written`](crate::Node::written).
+    /// Implements [`Node::written`](crate::Node::written) for the regions of this device.
     fn written(&mut self, keys: &mut Vec<u32>) -> bool {
         let _ = keys;
         false

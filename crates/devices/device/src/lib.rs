@@ -54,7 +54,7 @@ pub trait Node: Send {
     /// The device of a rail.
     fn rail(&mut self, rail: usize) -> &mut dyn Device;
 
-    /// The time since a fixed moment, in nanoseconds.
+    /// The time since a moment that does not change, in nanoseconds.
     fn now(&mut self) -> u64;
 
     /// True if time is virtual: it advances as the model computes, and stands still while all ranks

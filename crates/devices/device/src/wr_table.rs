@@ -7,7 +7,7 @@
 
 use crate::Completed;
 
-/// The number that is posted to the device for a request.
+/// The number by which the device reports a request that was posted to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrNumber {
     /// The kind of queue to which the request was posted.
@@ -64,7 +64,7 @@ impl WrNumber {
 /// The posted and incomplete requests of one send queue. They complete in order.
 pub struct Sends {
     places: Box<[Sent]>,
-    /// The slot of the oldest request.
+    /// The slot of the oldest request in the queue.
     first: u32,
     /// The slot of the next request to be posted.
     next: u32,
@@ -110,7 +110,7 @@ impl Sends {
         self.next.wrapping_sub(self.first) >= self.depth
     }
 
-    /// The slot of the next request.
+    /// The slot that the next posted request gets.
     #[inline]
     pub fn next(&self) -> u32 {
         self.next

@@ -25,7 +25,7 @@ impl Place {
         Place { kind, subnet }
     }
 
-    /// The network of a device.
+    /// The network that a device with these attributes belongs to.
     pub(crate) fn of(attributes: &Attributes) -> Place {
         let layer = match attributes.link_layer {
             LinkLayer::InfiniBand => INFINIBAND,

@@ -40,7 +40,7 @@ pub(crate) const PURPOSE: &str = "a datagram between two ranks";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Receiver {
     pub(crate) rank: u32,
-    /// The nonce on the receiver's card.
+    /// The random number (nonce) on the receiver's card.
     pub(crate) nonce: u64,
 }
 
@@ -53,7 +53,7 @@ impl Receiver {
     }
 }
 
-/// The contents of a datagram.
+/// The fields of a datagram between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram<'a> {
     pub(crate) serial: u64,

@@ -29,7 +29,7 @@ pub(crate) struct Datagrams {
     is_ethernet: bool,
     memory: Box<[u8]>,
     region: Region,
-    /// Indices of buffers in `memory` that no send uses.
+    /// Indices of the buffers in `memory` that no send uses.
     free: Vec<usize>,
 }
 

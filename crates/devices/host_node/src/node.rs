@@ -34,7 +34,7 @@ pub struct HostNode {
     oob: OutOfBand,
     start: Instant,
     longest_sleep: u64,
-    /// The descriptors of events: two for each device, then all others.
+    /// The descriptors whose events are awaited: two for each device, then all others.
     fds: Vec<libc::pollfd>,
     notes: VecDeque<String>,
     /// The descriptor for a thread that waits on behalf of the rank, once it is needed.

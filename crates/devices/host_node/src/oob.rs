@@ -31,7 +31,7 @@ pub trait Directory: Send {
 
 /// A carrier of datagrams between ranks on one rail. It may lose datagrams.
 pub(crate) trait Carrier: Send {
-    /// The address to which peers send.
+    /// The address of this rank, to which peers send datagrams.
     fn address(&self) -> Address;
 
     /// Passes arrived datagrams, at most about [`MOST_TAKEN`], to `take`, each with its sender's
@@ -50,7 +50,7 @@ pub(crate) trait Carrier: Send {
     /// Restarts the carrier after an error. Datagrams in flight are lost.
     fn revive(&mut self, device: &mut dyn Device) -> Result<()>;
 
-    /// True if no datagram is being sent.
+    /// True if all datagrams have left.
     fn is_settled(&self) -> bool;
 
     /// A descriptor that is readable when a datagram has arrived. `None`: the device's events
@@ -96,7 +96,7 @@ pub(crate) struct OutOfBand {
     has_more: bool,
     /// Reports about strangers for the user, each with its rail.
     warnings: Vec<(usize, String)>,
-    /// Reports of errors of rails.
+    /// Reports for the user about errors of rails.
     notes: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ struct RailCarrier {
     strangers: u64,
 }
 
-/// The path to a peer over one rail.
+/// The path of datagrams to a peer over one rail.
 struct Route {
     rail: usize,
     to: Address,
@@ -229,7 +229,7 @@ impl OutOfBand {
         self.mail.unsettled().collect()
     }
 
-    /// True if no datagram is being sent.
+    /// True if no datagram is being sent over any rail.
     pub(crate) fn is_quiet(&self) -> bool {
         let settled = |own: &RailCarrier| own.refusals.until > 0 || own.carrier.is_settled();
         self.carriers.iter().all(settled)

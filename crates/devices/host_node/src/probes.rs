@@ -41,7 +41,7 @@ pub(crate) struct Probes {
     open: usize,
 }
 
-/// The probes of one peer.
+/// The probes of the hosts of one peer.
 #[derive(Debug, Default)]
 struct Asked {
     at: u64,
@@ -59,10 +59,10 @@ struct Question {
     process: Option<UdpSocket>,
 }
 
-/// The answers of the host of a peer.
+/// The answers that the host of a peer has given to probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answers {
-    /// The time of the last answer.
+    /// The time of the host's last answer.
     pub(crate) answered: Option<u64>,
     /// The time since which the host has reported that the process has ended.
     pub(crate) refused: Option<u64>,
@@ -144,7 +144,7 @@ enum Heard {
     Nothing,
     /// The peer's host has accepted or refused the request, so the host is alive.
     Host,
-    /// The network did not deliver the request.
+    /// The network reported that the request cannot be delivered.
     Network,
 }
 
@@ -168,7 +168,7 @@ fn is_refused(socket: &UdpSocket) -> bool {
     answer.is_err_and(|why| why.kind() == ErrorKind::ConnectionRefused)
 }
 
-/// The result of starting a connection request.
+/// The result of the start of a connection request.
 enum Called {
     Open(OwnedFd),
     /// The host has answered at once, as this host does for itself.

@@ -45,7 +45,7 @@ struct Peer {
     serials: Serials,
     /// The time of the last datagram received from the peer.
     heard: Option<u64>,
-    /// True if messages to the peer need not arrive.
+    /// True if the peer is given up: messages to it need not arrive.
     given_up: bool,
     /// Unacknowledged fragments for the peer; the first has the number `taken + 1`.
     out: VecDeque<Fragment>,
@@ -53,15 +53,15 @@ struct Peer {
     taken: u32,
     /// The number of fragments in `out` that have been sent and may yet be acknowledged.
     sent: usize,
-    /// The time of the next retransmission, in nanoseconds.
+    /// The time of the next retransmission to the peer, in nanoseconds.
     deadline: u64,
-    /// The delay before a retransmission, in nanoseconds.
+    /// The present delay before a retransmission, in nanoseconds.
     patience: u64,
     /// The number of fragments accepted from the peer.
     received: u32,
     /// The accepted fragments of an incomplete message.
     word: Vec<u8>,
-    /// True if an acknowledgement is due.
+    /// True if an acknowledgement is due to the peer.
     owes: bool,
 }
 

@@ -8,7 +8,7 @@ const REMEMBERED: u64 = u64::BITS as u64;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Serials {
     newest: u64,
-    /// Bit `n` is set if the number `newest - n` has arrived.
+    /// Bit `n` is set if the datagram with the number `newest - n` has arrived.
     come: u64,
 }
 

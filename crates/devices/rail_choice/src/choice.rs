@@ -60,7 +60,7 @@ fn arrange(
     Ok(ports)
 }
 
-/// The ports that a list of devices names.
+/// The ports that a list of devices in a setting names.
 fn named(
     wanted: &[Wanted],
     rdma: impl Fn(&str) -> Result<Vec<Listed>>,

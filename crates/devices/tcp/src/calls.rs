@@ -22,7 +22,7 @@ pub(crate) const MOST_UNPROVEN: usize = 64;
 /// The longest time from the acceptance of a connection until its caller has proved that it knows
 /// the job's secret, in nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000_000;
-/// The most connections that are accepted in a row.
+/// The most connections that are accepted before other work is done.
 const AT_ONCE: usize = 16;
 /// The greatest number of parked calls: connections of proven callers that no queue pair has taken.
 const MOST_PARKED: usize = 1 << 16;
@@ -31,7 +31,7 @@ const MOST_PARKED: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub port: u16,
-    /// The socket that holds the port while there is no listener.
+    /// The socket that holds the device's port while there is no listener.
     held: OwnedFd,
     listener: Option<OwnedFd>,
     secret: Secret,
@@ -91,7 +91,7 @@ impl Calls {
         Ok(Some(self.listener.insert(listener)))
     }
 
-    /// Stops listening. The kernel refuses further callers.
+    /// Stops listening for connections. The kernel refuses further callers.
     pub(crate) fn close(&mut self) {
         self.listener = None;
     }
@@ -231,7 +231,7 @@ impl Calls {
         })
     }
 
-    /// Parks a call until its queue pair takes it.
+    /// Keeps a proven connection until its queue pair takes it.
     pub(crate) fn park(&mut self, call: Introduction, socket: OwnedFd, now: u64) {
         if self.parked.len() < MOST_PARKED || self.parked.contains_key(&call) {
             self.parked.insert(call, (socket, now));

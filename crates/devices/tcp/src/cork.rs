@@ -11,7 +11,7 @@ const AT_ONCE: u32 = 2;
 /// bytes that one system call hands to the kernel.
 const MOST_CORKED: usize = 64 << 10;
 
-/// The corked frames of a queue pair.
+/// The frames of a queue pair that wait for those behind them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cork {
     /// The number of the poll since which requests are counted.

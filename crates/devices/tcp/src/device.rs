@@ -32,14 +32,14 @@ pub struct TcpDevice {
     pub(super) pairs: Vec<Option<Box<Pair>>>,
     pub(super) written: Written,
     pub(super) calls: Calls,
-    /// The number of queue pairs whose peers may call.
+    /// The number of queue pairs whose peers may connect to this device.
     pub(super) awaited: usize,
     /// True if a peer can come, and the system did not let this device listen.
     pub(super) lacks_listener: bool,
     pub(super) poller: Poller,
     /// The memory for received bytes whose destination is not known yet.
     pub(super) staging: Box<[u8]>,
-    /// The queue pairs whose connections are read with every poll.
+    /// The queue pairs whose connections are read with every poll of the device.
     pub(super) hot: Vec<u32>,
     /// Queue pairs whose peers wait for acknowledgements.
     pub(super) owing: Vec<u32>,
@@ -69,7 +69,7 @@ pub struct TcpDevice {
     pub(super) has_read: bool,
     pub(super) has_connected: bool,
     pub(super) notes: VecDeque<String>,
-    /// Warnings about strangers for the user.
+    /// Warnings about strangers, for the user.
     pub(super) warnings: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ impl TcpDevice {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Keeps a warning about the first stranger for the user.
+    /// Keeps a warning for the user about the first stranger.
     pub(super) fn warn(&mut self, words: Option<String>) {
         let name = &self.attributes.name;
         self.warnings
@@ -141,7 +141,7 @@ impl TcpDevice {
         self.departures
     }
 
-    /// Keeps a report for the owner of the device.
+    /// Keeps a report until the owner of the device takes it.
     pub(super) fn note(&mut self, words: String) {
         if self.notes.len() == MOST_NOTES {
             self.notes.pop_front();
@@ -275,7 +275,7 @@ impl TcpDevice {
     }
 }
 
-/// The parts of a queue pair, borrowed separately.
+/// The parts of a queue pair, as separate mutable borrows.
 pub(super) struct Split<'a> {
     pub machine: &'a mut super::frame::Machine,
     pub line: &'a mut Line,

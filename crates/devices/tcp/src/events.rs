@@ -17,9 +17,9 @@ const NUMBER_BITS: u32 = 32;
 /// The purpose of a socket of the device. The tag comes back with each event of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
-    /// The listener.
+    /// The socket that listens for connections.
     Listener,
-    /// A connection without a proof, by its number.
+    /// A connection whose caller has not proven that it belongs to the job, by its number.
     Unproven(u32),
     /// The connection of a queue pair, or the call to its peer.
     Pair(u32),
@@ -72,13 +72,13 @@ impl Poller {
         epoll::add(&self.epoll, socket, tag.encode(), interest.flags()).is_ok()
     }
 
-    /// Changes the events that are awaited.
+    /// Changes the events of a socket that are awaited.
     pub(crate) fn change(&self, tag: Tag, socket: &OwnedFd, interest: Interest) {
         // The socket is in the list, so there is nothing to refuse.
         let _ = epoll::modify(&self.epoll, socket, tag.encode(), interest.flags());
     }
 
-    /// Stops waiting for events of a socket.
+    /// Stops waiting for the events of a socket.
     pub(crate) fn forget(&self, socket: &OwnedFd) {
         let _ = epoll::delete(&self.epoll, socket);
     }

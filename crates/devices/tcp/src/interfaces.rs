@@ -44,7 +44,7 @@ pub struct Interface {
 pub enum Verdict {
     /// A job uses the interface.
     Used,
-    /// A job does not use the interface, for this reason.
+    /// A job does not use the interface, for the reason given.
     LeftOut(&'static str),
 }
 

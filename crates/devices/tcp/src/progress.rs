@@ -20,7 +20,7 @@ use super::wire;
 const BETWEEN: usize = 256;
 /// The shortest payload that is received straight into its destination, in bytes.
 const DIRECT: usize = 2 << 10;
-/// The most bytes that one poll reads from a connection.
+/// The most bytes that one poll reads from one connection.
 const TURN: usize = 1 << 20;
 /// The most hot connections: with more, one call of epoll for all is cheaper.
 const MOST_HOT: usize = 2;
@@ -32,7 +32,7 @@ const SELDOM: u32 = 64;
 const CLOCK: u32 = 256;
 
 impl TcpDevice {
-    /// Receives what has arrived, and sends what waits.
+    /// Reads what has arrived over connections, and sends what waits.
     #[inline]
     pub(super) fn progress(&mut self) {
         self.corks = false;
@@ -82,7 +82,7 @@ impl TcpDevice {
         self.write(at);
     }
 
-    /// Serves every socket with events.
+    /// Serves the sockets for which the poller reports events.
     fn serve_others(&mut self) {
         let mut news = Vec::new();
         self.poller.poll(&mut news);
@@ -349,7 +349,7 @@ impl TcpDevice {
     }
 }
 
-/// The result of one read.
+/// The result of one read from a socket.
 enum Read {
     Nothing,
     /// The number of bytes read, and true if the socket had no more.

@@ -297,7 +297,7 @@ pub(crate) fn is_over(socket: &OwnedFd) -> bool {
     !matches!(or_none(answer), Ok(None | Some(1)))
 }
 
-/// The kernel's statistics of the path of a connection.
+/// The kernel's statistics about the path of a TCP connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Path {
     /// The number of consecutive retransmissions of the same bytes.

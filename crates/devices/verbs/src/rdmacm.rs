@@ -54,7 +54,7 @@ pub(crate) struct Exchange {
 struct Shared {
     manager: &'static Manager,
     device: String,
-    /// The codes of calls and of their answers.
+    /// The codes that authenticate calls and their answers.
     codes: Codes,
     channel: *mut rdma_event_channel,
     /// An eventfd that is readable when the thread must end.
@@ -92,7 +92,7 @@ struct Ends {
 
 #[derive(Clone, PartialEq)]
 enum Phase {
-    /// No call was made or accepted.
+    /// No call has been made or accepted.
     Waiting,
     Calling,
     Connected,

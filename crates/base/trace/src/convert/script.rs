@@ -15,7 +15,7 @@ pub(crate) struct Script {
     gaps: Gaps,
     /// The computing before the next call, in nanoseconds.
     nanos: u64,
-    /// The numbers of requests that are complete.
+    /// The numbers of requests that are complete, for reuse.
     free: BTreeSet<i64>,
     /// The number of different request numbers that the rank has used.
     count: i64,
@@ -32,7 +32,7 @@ pub(crate) struct Peer {
     pub(crate) tag: i64,
 }
 
-/// The other end of a message.
+/// The rank at the other end of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
     /// The rank with this number.
@@ -42,7 +42,7 @@ pub(crate) enum Source {
 }
 
 impl Peer {
-    /// A message of bytes.
+    /// A message of bytes to or from `value`.
     pub(crate) fn of_bytes(sends: bool, value: Source, bytes: i64, tag: i64) -> Peer {
         Peer {
             sends,
@@ -67,7 +67,7 @@ impl Script {
         self.nanos = self.nanos.saturating_add(nanos);
     }
 
-    /// Adds a call.
+    /// Adds a call after the computing before it.
     pub(crate) fn call(&mut self, builder: &mut Builder, name: &str, values: Vec<Value>) {
         let signature = builder.signature(signature(name));
         self.calls.push(builder.call(signature, values));
@@ -85,7 +85,7 @@ impl Script {
         numbers.into_iter().chain(rest).collect()
     }
 
-    /// Adds a message, and waits for it.
+    /// Adds a blocking send or receive.
     pub(crate) fn blocking(&mut self, builder: &mut Builder, peer: Peer) {
         let mut values = self.message(NUMBER_OF_MEMORY, peer);
         if !peer.sends {

@@ -90,7 +90,7 @@ pub fn read(files: &[File], rate: Option<f64>, program: String) -> Result<Trace,
     Ok(builder.finish())
 }
 
-/// A line of one of the files.
+/// A line of one of the trace's files.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     file: usize,

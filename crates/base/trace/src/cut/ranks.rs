@@ -20,9 +20,9 @@ pub enum Others {
 /// The calls of a part that do other work than in the whole trace, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// The collective calls that have fewer ranks.
+    /// The number of collective calls that have fewer ranks in the part.
     pub smaller: u64,
-    /// The messages with other ranks, which are left out.
+    /// The number of messages with other ranks, which are left out.
     pub left_out: u64,
 }
 
@@ -121,7 +121,7 @@ impl Change<'_> {
         Err(format!("{}: {why}", self.step.name(self.trace)))
     }
 
-    /// The values of the call in the part.
+    /// The values of the call's parameters in the part.
     fn values(&self) -> Result<(Vec<Value>, Kept), String> {
         let signature = self.trace.signature(self.step.call);
         let mut values = self.trace.calls[self.step.call as usize].values.clone();

@@ -78,7 +78,7 @@ fn stays(signature: &Signature) -> bool {
         || ["MPI_Init", "MPI_Init_thread", "MPI_Finalize"].contains(&name)
 }
 
-/// The request that a call has made.
+/// The number of the request that a call has made.
 fn begun(trace: &Trace, call: u32) -> Option<i64> {
     let parameters = trace.signature(call).parameters.iter();
     let made = |one: &Parameter| one.kind == "request" && one.access == Access::Out;

@@ -100,7 +100,7 @@ pub(super) fn in_catalogue(word: &str) -> Result<(Catalogue, String), String> {
     }
 }
 
-/// The file in `word`, if it names a file.
+/// The file that a word of the command line names, if it names one.
 #[cfg(feature = "whole")]
 pub(super) fn file_of(word: &str) -> Option<&str> {
     let file = match word.rsplit_once(':') {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::rails::{HostRails, Pairing, RailFacts};
 use super::rdma;
 
-/// The ports that a job would use.
+/// The ports of this host that a job would use as its rails.
 pub(crate) struct JobRails {
     /// The value of FISHPLATE_DEVICE.
     wanted: String,
@@ -92,7 +92,7 @@ impl JobRails {
         self.problem.as_deref()
     }
 
-    /// The JSON object for `--json`.
+    /// The rails as a JSON object.
     pub(crate) fn object(&self) -> Value {
         json!({
             "rails": self.rails.object(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-/// The support for an MPI name that a program imports.
+/// The library's support of an MPI name that a program imports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     /// The name is in the standard ABI, and supported.

@@ -82,7 +82,7 @@ impl PortChoice {
         }
     }
 
-    /// The JSON object for `--json`.
+    /// The ports as a JSON object.
     pub(crate) fn object(&self) -> Value {
         let ports = self.ports.iter().map(|port| self.port_object(port));
         json!({

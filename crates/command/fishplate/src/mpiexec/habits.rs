@@ -28,7 +28,7 @@ enum Meaning {
     Map,
     /// The option orders ranks: Open MPI's `--rank-by PART`.
     Order,
-    /// The option requests a description of this installation.
+    /// The option requests a description of the installed library.
     Installation,
     /// The option has no effect, for the given reason. It takes this many words as values.
     Ignored(usize, &'static str),
@@ -150,7 +150,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     names.filter(|name| name.len() > 1)
 }
 
-/// An option, translated to our spelling.
+/// An option of another launcher, translated to options of ours.
 #[derive(Debug, Default)]
 pub(super) struct OwnOption {
     /// The option and its value. Empty if it has no effect.

@@ -10,13 +10,13 @@ use results::terminal;
 const WIDTH: usize = 80;
 /// The width of the labels, in columns.
 const LABEL: usize = 15;
-/// The most procedures that are shown.
+/// The most procedures that the text lists.
 const PROCEDURES: usize = 4;
-/// The most pairs of ranks that are shown.
+/// The most pairs of ranks that the text lists.
 const PAIRS: usize = 3;
 /// Procedures with a smaller share of the time in MPI than this are not shown.
 const LEAST_SHARE: f64 = 0.001;
-/// The most resources that are shown.
+/// The most resources that the text lists.
 const RESOURCES: usize = 3;
 /// The most rails with connections from strangers that are shown.
 const VISITED: usize = 2;

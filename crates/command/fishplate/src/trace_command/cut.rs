@@ -65,7 +65,7 @@ impl Bound for f64 {
     const END: f64 = f64::INFINITY;
 }
 
-/// Parses `A:B`, `A:` or `:B`.
+/// Parses a span in the form `A:B`, `A:` or `:B`.
 fn span<T: Bound>(word: &str) -> Result<Range<T>, String> {
     let parse = |word: &str, left_out: T| match word {
         "" => Some(left_out),
@@ -143,7 +143,7 @@ fn iterations(trace: &Trace, arguments: &CutArguments) -> Result<(Trace, String)
     Ok((part, format!("iterations {from} to {} of {all}\n", to - 1)))
 }
 
-/// The beginnings of iterations.
+/// The calls at which the iterations of each rank begin.
 struct Marks {
     /// For each rank the number of the call with which each begins, and of that behind the last.
     calls: Vec<Vec<usize>>,
@@ -152,7 +152,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Those of a trace that marks the beginnings of all iterations.
+    /// The marks of a trace that contains the beginnings of all iterations.
     fn of(marked: &Trace) -> Marks {
         let mut calls = Vec::new();
         let mut begins: Vec<f64> = Vec::new();

@@ -122,7 +122,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Handles the acknowledgement that every frame contains.
+    /// Handles the acknowledgement in the header of a frame.
     #[inline]
     fn heed(&mut self, header: &Header, host: &mut impl Host) -> Result<(), Break> {
         self.requests.executed(header.executed, host)

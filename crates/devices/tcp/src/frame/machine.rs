@@ -42,7 +42,7 @@ pub(crate) struct Machine {
     pub(super) owed: Owed,
 }
 
-/// The acknowledgement that the peer has not got yet.
+/// The acknowledgement that this end has not sent to the peer yet.
 #[derive(Debug, Default)]
 pub(super) struct Owed {
     /// The number of the peer's last executed request.
@@ -63,7 +63,7 @@ impl Machine {
         }
     }
 
-    /// The bytes that wait for the socket.
+    /// The bytes that wait for room in the socket.
     pub(crate) fn outgoing(&self) -> &Outgoing {
         &self.outgoing
     }
@@ -187,12 +187,12 @@ impl Machine {
         self.owed.at_once || now().saturating_sub(since) >= limit
     }
 
-    /// True if the peer waits for an acknowledgement.
+    /// True if the peer waits for an acknowledgement of its requests.
     pub(crate) fn is_asked(&self) -> bool {
         self.owed.since.is_some()
     }
 
-    /// Adds an acknowledgement to the bytes that wait.
+    /// Adds an acknowledgement to the bytes that wait for the socket.
     pub(crate) fn queue_acknowledgement(&mut self) {
         let header = Header::of(Kind::Acknowledgement, self.acknowledge());
         self.outgoing.bytes(&header.encode());

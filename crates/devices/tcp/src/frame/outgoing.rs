@@ -17,7 +17,7 @@ const CHUNK: usize = 64 << 10;
 /// above that of any full send queue.
 const FLOOD: usize = 64 << 20;
 
-/// The bytes that wait for the socket, in order.
+/// The bytes of frames that wait for the socket, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     chunks: VecDeque<Chunk>,
@@ -35,7 +35,7 @@ enum Chunk {
     Memory { from: Slice, right: Right },
 }
 
-/// A piece of the bytes to be sent.
+/// A contiguous part of the bytes that wait for the socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece<'a> {
     /// Bytes of this process: headers and copied payload.

@@ -9,7 +9,7 @@ use device::{Completed, Slice, Status};
 
 use super::host::{Break, Done, Host};
 
-/// The greatest number of requests of one end in flight.
+/// The greatest number of requests that one end may have in flight.
 pub(crate) const MOST_REQUESTS: usize = 1 << 14;
 /// The number of bytes of a stream after which a long request again needs its acknowledgement at
 /// once.
@@ -64,7 +64,7 @@ impl Requests {
         }
     }
 
-    /// True if requests are in flight.
+    /// True if any request is in flight.
     pub(super) fn any(&self) -> bool {
         !self.all.is_empty()
     }

@@ -53,7 +53,7 @@ pub(super) fn found() -> io::Result<Vec<Found>> {
 struct Entry {
     name: String,
     index: u32,
-    /// The flags of the interface: `IFF_UP` and others.
+    /// The interface's flags in the kernel: `IFF_UP` and others.
     flags: u32,
     address: Address,
 }

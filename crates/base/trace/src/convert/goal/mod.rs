@@ -31,7 +31,7 @@ enum Kind {
     Recv,
 }
 
-/// An operation of a rank.
+/// An operation of a rank in a schedule.
 #[derive(Clone, Debug)]
 struct Op {
     line: usize,

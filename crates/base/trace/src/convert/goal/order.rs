@@ -20,7 +20,7 @@ pub(super) enum Act {
     Wait(Vec<u32>),
 }
 
-/// The sequences of all ranks.
+/// The sequences of operations of all ranks.
 pub(super) struct Ordered {
     pub(super) acts: Vec<Vec<Act>>,
     /// The sources that receives from any source have met, by the receiver and its operation.
@@ -67,7 +67,7 @@ pub(super) fn order(ranks: &[Vec<Op>]) -> Result<Ordered, String> {
     })
 }
 
-/// The state of a rank.
+/// The progress of one rank in its sequence.
 struct State {
     /// For each operation the number of dependencies that it waits for.
     waits: Vec<u32>,
@@ -77,7 +77,7 @@ struct State {
     ended: Vec<bool>,
     /// For each operation whether the sequence has waited for its message. Computing needs no wait.
     waited: Vec<bool>,
-    /// The time at which the processor is free.
+    /// The time at which the rank's processor is free.
     free: u64,
     acts: Vec<Act>,
 }

@@ -48,22 +48,22 @@ pub(super) struct Request {
     pub(super) tag: i64,
 }
 
-/// The amounts of a collective call.
+/// The amounts of data of a collective call.
 #[derive(Debug)]
 pub(super) enum Amounts {
     /// MPI_Barrier.
     None,
-    /// MPI_Bcast: elements, datatype, root.
+    /// MPI_Bcast: the number of elements, the datatype, the root.
     Broadcast(i64, i64, i64),
     /// Reductions: elements, datatype, and the root if there is one.
     Reduction(i64, i64, Option<i64>),
     /// What is sent and what is received: elements and datatype each, and the root if there is one.
     Blocks([(Elements, i64); 2], Option<i64>),
-    /// MPI_Reduce_scatter: the elements of each rank, datatype.
+    /// MPI_Reduce_scatter: the number of elements of each rank, the datatype.
     Scattered(Vec<i64>, i64),
 }
 
-/// The elements for or from each rank.
+/// The numbers of elements for or from each rank.
 #[derive(Debug)]
 pub(super) enum Elements {
     Equal(i64),
@@ -128,7 +128,7 @@ impl Action {
     }
 }
 
-/// The words of an action behind its name.
+/// The words of an action's line behind its name.
 struct Words<'a> {
     words: &'a [&'a str],
     ranks: usize,
@@ -151,7 +151,7 @@ impl Words<'_> {
             .ok_or(format!("`{word}` is no amount"))
     }
 
-    /// A number of elements.
+    /// The word at position `at` as a number of elements.
     fn count(&self, at: usize) -> Result<i64, String> {
         const MOST: f64 = i32::MAX as f64;
         let (amount, word) = (self.amount(at)?, self.word(at)?);
@@ -328,7 +328,7 @@ impl Words<'_> {
 }
 
 impl Amounts {
-    /// The values of the call on a rank.
+    /// The values of the MPI call on this rank.
     pub(super) fn values(self, rank: usize, ranks: usize) -> Result<Vec<Value>, String> {
         let number = Value::Number;
         let operation = |datatype: i64| {
