@@ -50,7 +50,7 @@ pub(crate) trait Carrier: Send {
     /// Restarts the carrier after an error. Datagrams in flight are lost.
     fn revive(&mut self, device: &mut dyn Device) -> Result<()>;
 
-    /// True if all datagrams have left.
+    /// True if the carrier is sending no datagram.
     fn is_settled(&self) -> bool;
 
     /// A descriptor that is readable when a datagram has arrived. `None`: the device's events

@@ -144,7 +144,7 @@ enum Heard {
     Nothing,
     /// The peer's host has accepted or refused the request, so the host is alive.
     Host,
-    /// The network reported that the request cannot be delivered.
+    /// The request failed in the network: it reached no host.
     Network,
 }
 

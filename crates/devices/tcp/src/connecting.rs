@@ -360,7 +360,7 @@ enum CallError {
     NoListener(String),
     /// The attempt would fail again.
     Refused(String),
-    /// The peer has closed the connection without an answer.
+    /// The connection ended before the peer had accepted it: a later attempt may succeed.
     Dropped(String),
 }
 

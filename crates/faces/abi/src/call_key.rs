@@ -9,13 +9,13 @@ use std::ffi::c_int;
 /// An argument that distinguishes a call from other calls of its procedure.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument {
-    /// The communicator.
+    /// The communicator of the call.
     Comm(Comm),
-    /// Count and datatype of the first buffer.
+    /// The count and the datatype of the call's first buffer.
     Length(i64, Datatype),
     /// The rank to which or from which a message goes.
     Peer(c_int),
-    /// The root of a collective operation.
+    /// The root of the collective operation.
     Root(c_int),
     /// The level of MPI_Pcontrol.
     Level(c_int),

@@ -25,13 +25,13 @@ use mpi::{CallKey, ProgramCall};
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The trace of this rank's calls.
+/// The trace of this rank's calls of procedures and its computing between them.
 pub struct Watch(Mutex<Inner>);
 
 struct Inner {
     time: Time,
     profile: Option<CallProfile>,
-    /// The number of announced calls in progress.
+    /// The number of announced calls that have begun and not returned.
     depth: u32,
     /// The clock of the computing since the last call returned.
     clock: ComputeClock,
@@ -42,14 +42,14 @@ struct Inner {
     host: Option<ModelledHost>,
     /// The number of threads of the program that has been reported to the user.
     threads_said: usize,
-    /// The recording of the calls, if there is one.
+    /// The recorder of the rank's calls, if the job is recorded.
     recorder: Option<Recorder>,
     /// The times of the program's reduction functions in a trace that is replayed, in picoseconds,
     /// each with the number of calls in a row that took it; the next one last.
     functions: Vec<(u64, u64)>,
 }
 
-/// The modelled host of a rank.
+/// The modelled host on which a rank runs.
 pub struct ModelledHost {
     /// The modelled machine.
     pub system: System,
@@ -57,7 +57,7 @@ pub struct ModelledHost {
     pub ranks: usize,
 }
 
-/// The source of the time that computing takes.
+/// The source of the time that the program's computing takes.
 pub enum Time {
     /// Computing takes no virtual time.
     None,
@@ -87,7 +87,7 @@ impl Watch {
         }))
     }
 
-    /// The trace, whose calls are recorded too.
+    /// The same trace, with a recorder of its calls if there is one.
     pub(crate) fn recorded_by(self, recorder: Option<Recorder>) -> Watch {
         self.lock().recorder = recorder;
         self
@@ -101,7 +101,7 @@ impl Watch {
         self
     }
 
-    /// Sets the computing before the next call.
+    /// Sets the computing time before the next call, for a replay.
     pub(crate) fn give(&self, nanos: u64) {
         if let Time::Given(next, _) = &mut self.lock().time {
             *next = nanos;

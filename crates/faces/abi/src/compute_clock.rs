@@ -18,11 +18,11 @@ struct Thread {
 /// The processor times, in nanoseconds, at the start of a span of computing.
 #[derive(Default)]
 pub(crate) struct ComputeClock {
-    /// The processor time of the process.
+    /// The processor time that the process has used.
     process: u64,
     /// The thread that returned from MPI; `None` before the first span.
     caller: Option<Thread>,
-    /// All threads; empty until several threads have computed.
+    /// All threads of the process; empty until several threads have computed.
     threads: Vec<Thread>,
     /// The processor time that one reading of the clock takes, in nanoseconds.
     reading: u64,
@@ -52,7 +52,7 @@ const SLACK_PART: u64 = 64;
 const SHARE: u64 = 8;
 
 impl ComputeClock {
-    /// A clock whose first span has not begun.
+    /// A clock that measures no computing yet.
     pub(crate) fn new() -> ComputeClock {
         let readings = (0..32).map(|_| {
             let before = processor_time();
@@ -64,7 +64,7 @@ impl ComputeClock {
         }
     }
 
-    /// Begins a span of computing.
+    /// Begins to measure a span of computing.
     pub(crate) fn start(&mut self) {
         self.switches = involuntary_switches();
         if !self.threads.is_empty() {

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// An array of counts or displacements.
+/// An array of counts or displacements that the caller passed.
 #[derive(Clone, Copy)]
 pub struct Counts<'a> {
     start: *const c_void,
@@ -38,7 +38,7 @@ impl Counts<'_> {
         self.length
     }
 
-    /// True if the array has no element.
+    /// True if the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }

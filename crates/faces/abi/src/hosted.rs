@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use crate::call_key::Argument;
 
-/// A rank of this process.
+/// A rank of this process that runs on a modelled machine.
 pub struct Hosted(NonNull<Rank>);
 
 impl Hosted {
@@ -88,7 +88,7 @@ impl Hosted {
         self.watch().leave(self.rank(), kind, || ());
     }
 
-    /// Sleeps for `nanos` nanoseconds. That is no call.
+    /// Lets the rank sleep for `nanos` nanoseconds of virtual time. No MPI call is recorded.
     pub fn sleep(&self, nanos: u64) {
         self.mpi().enter(ProgramCall::after(nanos, "sleep"));
     }

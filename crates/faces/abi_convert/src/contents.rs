@@ -48,10 +48,10 @@ pub unsafe fn convert<A: Abi, N: Number>(datatype: usize, length: i64, integers:
 
 /// An integer of the small or the large form of a procedure.
 pub trait Number {
-    /// The value as an int.
+    /// The number as an int.
     fn get(&self) -> c_int;
 
-    /// Sets the value.
+    /// Sets the number to an int.
     fn set(&mut self, value: c_int);
 }
 

@@ -17,7 +17,7 @@ pub struct Functions {
     pub write: Function,
     /// The function that returns the extent of a datatype in files.
     pub extent: Function,
-    /// The extra state that all functions get.
+    /// The extra state that all functions of the representation get as an argument.
     pub extra_state: *mut c_void,
 }
 

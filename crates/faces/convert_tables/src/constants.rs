@@ -15,7 +15,7 @@ pub(crate) struct Program {
 struct Symbol {
     name: String,
     class: String,
-    /// The Fortran integer for the handle.
+    /// The expression of the Fortran integer that stands for the handle.
     integer: String,
 }
 

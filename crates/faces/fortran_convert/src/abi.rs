@@ -47,7 +47,7 @@ pub trait Abi: Commons + Constants + Sized + 'static {
     /// True if the datatype is predefined.
     fn is_predefined(datatype: Self::Handle) -> bool;
 
-    /// C's handle for a Fortran handle.
+    /// The handle in C for a Fortran handle.
     fn from_integer<C: Class<Self>>(integer: c_int) -> C::Handle;
 
     /// True if `known` converts this Fortran handle without a call.
@@ -56,7 +56,7 @@ pub trait Abi: Commons + Constants + Sized + 'static {
     /// C's handle for a Fortran handle for which `is_known` is true.
     fn known<C: Class<Self>>(integer: c_int) -> C::Handle;
 
-    /// Fortran's handle for a C handle.
+    /// The handle in Fortran for a C handle.
     fn to_integer<C: Class<Self>>(handle: C::Handle) -> c_int;
 }
 

@@ -27,7 +27,7 @@ pub struct Common<const N: usize> {
 }
 
 impl<const N: usize> Common<N> {
-    /// A block with these symbols, whose addresses [`Common::find`] sets.
+    /// A COMMON block with these symbols, whose addresses [`Common::find`] sets.
     pub const fn new(symbols: [&'static CStr; N]) -> Common<N> {
         Common {
             symbols,
@@ -109,7 +109,7 @@ static CLUSTERS: [Cluster; 2] = [const {
     }
 }; 2];
 
-/// True if an address may lie in a block.
+/// True if an address may lie in a COMMON block.
 #[inline(always)]
 pub fn is_near_blocks<T>(address: *const T) -> bool {
     let mut clusters = CLUSTERS.iter();

@@ -14,7 +14,7 @@ pub struct Block(pub Symbols, pub &'static str, pub &'static [Variable]);
 pub enum Symbols {
     /// The symbols of a COMMON block: the name in each of the four manglings of Fortran compilers.
     Common,
-    /// One symbol: the name itself.
+    /// The block has one symbol: its name itself.
     Name,
 }
 

@@ -12,7 +12,7 @@ use crate::kinds::{FortranParameter, FortranProcedure, integer};
 use std::fmt::Write;
 use tables::table::{Access, Length, Parameter, Procedure};
 
-/// The form in which choice buffers are passed.
+/// The form in which an interface passes choice buffers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     Descriptors,

@@ -6,7 +6,7 @@ use crate::recorded;
 use crate::table::{Access, Chapter, Length, Parameter, Procedure};
 use std::fmt::Write;
 
-/// The source text of the module `entry`.
+/// The source text of the generated module `entry`.
 pub fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::new();
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {

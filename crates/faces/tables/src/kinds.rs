@@ -144,7 +144,7 @@ impl Kind {
             .ok_or_else(|| format!("unknown kind `{word}`"))
     }
 
-    /// The word of the kind in the table.
+    /// The name of the kind in the table of procedures.
     pub fn word(self) -> &'static str {
         self.0.word
     }

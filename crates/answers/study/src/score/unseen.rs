@@ -97,7 +97,7 @@ impl Scores {
     }
 }
 
-/// The errors of predictions from which intervals are computed.
+/// A summary of the errors of several figures: medians and the 90th percentile.
 struct Summed {
     figures: usize,
     median: f64,

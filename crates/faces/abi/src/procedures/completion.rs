@@ -250,7 +250,7 @@ pub fn testall(
     }
 }
 
-/// The index of a finished request, and its result.
+/// The index of a finished request among those of the call, and its result.
 type Chosen = (usize, Finished);
 
 /// Finishes the first complete request among the active ones. `None`: none is complete;
@@ -334,7 +334,7 @@ pub fn testany(
     }
 }
 
-/// The outcome of `MPI_Waitsome` or `MPI_Testsome`.
+/// The requests that `MPI_Waitsome` or `MPI_Testsome` has finished.
 struct Gathered {
     /// The number of complete requests, or `None` if no request is active.
     count: Option<usize>,

@@ -26,7 +26,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Keeps an address that the program has asked for.
+    /// Keeps an address that the program has got from MPI_Get_address.
     pub(super) fn asked(&mut self, address: u64) {
         self.place(address);
     }

@@ -20,11 +20,11 @@ impl Buffers {
     }
 }
 
-/// The handles of all classes.
+/// The numbers that stand for handles in the trace, by class.
 #[derive(Default)]
 pub(super) struct Handles(HashMap<String, Class>);
 
-/// The handles of one class.
+/// The numbers that stand for the handles of one class.
 #[derive(Default)]
 struct Class {
     /// The numbers of each handle. Operations that are complete at once may share one handle.

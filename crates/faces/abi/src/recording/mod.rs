@@ -35,7 +35,7 @@ use wildcards::{Asked, Wildcards, made};
 /// The name of a sleep in a trace. It reads no clock.
 const SLEEP: &str = "sleep";
 
-/// The recording of one rank.
+/// The recorder of one rank's calls.
 pub(crate) struct Recorder {
     file: File,
     writer: RawWriter,
@@ -44,16 +44,16 @@ pub(crate) struct Recorder {
     addresses: Addresses,
     signatures: HashMap<usize, Arc<Signature>>,
     wildcards: Wildcards,
-    /// The call in progress.
+    /// The call that is in progress.
     current: Option<Current>,
     /// The reason why the rank's part of the recording is unusable.
     unusable: Option<String>,
 }
 
-/// A call in progress.
+/// The call that is in progress, with its arguments.
 struct Current {
     name: &'static str,
-    /// The computing before the call, in nanoseconds.
+    /// The computing time before the call, in nanoseconds.
     nanos: u64,
     arguments: Option<Arguments>,
 }

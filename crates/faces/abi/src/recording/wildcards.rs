@@ -10,12 +10,12 @@ use trace::{Access, Signature, Value};
 
 use super::capture::View;
 
-/// A receive from any source that has begun.
+/// A receive from any source that has begun and not ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// The rank's own number in the communicator.
+    /// The rank's own number in the communicator of the receive.
     own: i64,
-    /// The number of the call among those of the rank.
+    /// The number of the receive's call among the calls of the rank.
     call: u64,
 }
 
@@ -147,7 +147,7 @@ impl Wildcards {
             .collect()
     }
 
-    /// Forgets a request whose number another one has now.
+    /// Removes a request whose number belongs to another one now.
     pub(super) fn forget(&mut self, request: i64) {
         self.open.remove(&request);
         self.persistent.remove(&request);
@@ -173,7 +173,7 @@ fn names_any(signature: &Signature, values: &[Value]) -> bool {
     source == Some(&Value::Number(MPI_ANY_SOURCE.into()))
 }
 
-/// The requests that a call may complete.
+/// The position of the parameter with the requests that a call may complete.
 fn requests(signature: &Signature) -> Option<usize> {
     let mut parameters = signature.parameters.iter();
     parameters.position(|one| one.kind == "request" && one.access == Access::InOut)
@@ -184,7 +184,7 @@ fn begun(signature: &Signature, values: &[Value]) -> Option<i64> {
     values[made(signature)?].number()
 }
 
-/// The parameter for the request that a call makes.
+/// The position of the parameter with the request that a call makes.
 pub(super) fn made(signature: &Signature) -> Option<usize> {
     let mut parameters = signature.parameters.iter();
     parameters.position(|one| one.kind == "request" && one.access == Access::Out)
