@@ -87,7 +87,7 @@ impl Watch {
         }))
     }
 
-    /// The same trace, with a recorder of its calls if there is one.
+    /// This trace, with a recorder of its calls if there is one.
     pub(crate) fn recorded_by(self, recorder: Option<Recorder>) -> Watch {
         self.lock().recorder = recorder;
         self

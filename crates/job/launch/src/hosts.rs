@@ -27,7 +27,7 @@ const NAME: &str = "{host}";
 /// The placeholder for the number of the host in its allocation, in a command.
 const INDEX: &str = "{index}";
 
-/// The user's options for the placement of ranks.
+/// The user's options that determine how many ranks each host gets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Places<'a> {
     /// The number of ranks. `None`: as many as there are slots, or one on each host.

@@ -31,7 +31,7 @@ pub(crate) struct LinkedLibraries {
     pub obstacle: Option<Obstacle>,
 }
 
-/// A reason why a program cannot use our libraries.
+/// The reason why a program cannot use our libraries.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
     /// We have no library of the needed name.

@@ -19,7 +19,7 @@ pub(crate) struct StuckDetector {
     patience: Duration,
     /// The time of the next status request to the ranks.
     pub next: Instant,
-    /// The last time at which progress was detected.
+    /// The last time at which a rank's progress was detected.
     since: Instant,
     /// The last answer of each rank: its operation and its progress count.
     last: Vec<Option<(String, u64)>>,

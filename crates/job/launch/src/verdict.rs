@@ -15,10 +15,10 @@ pub(crate) struct Verdict {
     pub cause: Cause,
 }
 
-/// The cause of a failure.
+/// The cause of a job's failure.
 #[derive(Debug)]
 pub(crate) enum Cause {
-    /// The rank exited with a code other than 0.
+    /// The rank exited with this code, which is not 0.
     Exit { code: i32 },
     /// A signal killed the rank.
     Signal { signal: i32 },

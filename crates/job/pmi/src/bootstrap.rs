@@ -29,7 +29,7 @@ pub enum LauncherGone {
     Closed,
     /// A rank has died, and the launcher, one of another MPI library, has not ended the job.
     Idle {
-        /// The rank that has died.
+        /// The world rank of the rank that has died.
         dead: usize,
     },
 }
@@ -125,7 +125,7 @@ pub enum Notice<'a> {
 /// });
 /// ```
 pub trait Bootstrap: fmt::Debug + Send + Sync {
-    /// The world rank, from 0.
+    /// The world rank of this rank.
     fn rank(&self) -> usize;
 
     /// The host of each rank of the job.

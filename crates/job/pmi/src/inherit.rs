@@ -18,7 +18,7 @@ use crate::Error;
 /// The kind of file behind an inherited descriptor.
 #[derive(Clone, Copy)]
 pub(crate) enum InheritedKind {
-    /// A memfd.
+    /// An anonymous memory file (memfd).
     Memory,
     /// A Unix socket of type SEQPACKET.
     Socket,

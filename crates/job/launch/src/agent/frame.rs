@@ -43,7 +43,7 @@ pub(crate) const LONGEST_ORDER: usize = 16 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
     Start(Box<StartOrder>),
-    /// Request the status of this rank.
+    /// A request for the status of the rank with this number.
     RequestStatus(usize),
     /// Values and ends of fences of the key-value store.
     Down(Down),
@@ -54,7 +54,7 @@ pub(crate) enum ToAgent {
     Taken(OutputTarget, usize),
     /// The launcher's output stream of this kind is closed.
     Closed(OutputTarget),
-    /// Forward this signal to the ranks.
+    /// A signal to be forwarded to the ranks of the host.
     Signal(i32),
     /// A heartbeat.
     Beat,

@@ -46,7 +46,7 @@ pub(super) struct LocalRanks {
     ranks: Vec<RankProcess>,
     /// The binding of the ranks, kept because it holds the claims of cores.
     _binding: HostBinding,
-    /// The checks that release ranks from a soft binding.
+    /// The checks that release the ranks of this host from a soft binding.
     watch: Option<ReleaseWatch>,
     /// The file in which the ranks record the job's profile.
     profile: Option<Arc<OwnedFd>>,

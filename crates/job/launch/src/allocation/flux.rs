@@ -23,7 +23,7 @@ struct Execution {
 /// The resources of several brokers of Flux, which are equal.
 #[derive(Deserialize)]
 struct ResourceSet {
-    /// The ranks of the brokers: `0-3,5`.
+    /// The numbers of the brokers that have these resources: `0-3,5`.
     rank: String,
     children: Children,
 }

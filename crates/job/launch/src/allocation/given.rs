@@ -14,9 +14,9 @@ pub(crate) const SSH: &str =
 
 /// The sources from which the allocation of a batch system is read.
 pub struct Surroundings<'a> {
-    /// Returns the value of an environment variable.
+    /// A function that returns the value of an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Returns the text of a file.
+    /// A function that returns the text of a file.
     pub file: &'a dyn Fn(&Path) -> io::Result<String>,
     /// Returns the standard output of a command, or an error if the command fails.
     pub command: &'a dyn Fn(&[&str]) -> io::Result<String>,
@@ -49,7 +49,7 @@ pub struct Allocation {
     pub(super) hosts: HostTable,
     /// The number of ranks that the user has requested from the batch system, if slots are unknown.
     ranks: Option<usize>,
-    /// The command that reaches the hosts.
+    /// The command by which the hosts of the allocation are reached.
     pub(super) reach: Reach,
 }
 
@@ -95,7 +95,7 @@ impl Allocation {
         self.ranks
     }
 
-    /// The command that reaches the hosts.
+    /// The command by which the hosts of the allocation are reached.
     pub(crate) fn reach(&self) -> &Reach {
         &self.reach
     }

@@ -44,7 +44,7 @@ pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String
     Allocation::new(name, list.hosts.to_vec(), None, reach)
 }
 
-/// The words of the remote shell's command, and `{host}`.
+/// The words of the remote shell's command, with `{host}` for the host.
 fn shell(from: &Surroundings<'_>) -> Result<Vec<String>, String> {
     let split = |variable: &str, text: &str| {
         let words = shlex::split(text).filter(|words| !words.is_empty());

@@ -89,7 +89,7 @@ fn gate(root: &Path) -> Result<OwnedFd, Errno> {
     Err(Errno::WOULDBLOCK)
 }
 
-/// Locks a folder. `None`: another process holds the lock.
+/// Locks a folder of claims. `None`: another process holds the lock.
 fn lock(folder: &Path) -> Result<Option<OwnedFd>, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let descriptor = open(folder, flags, Mode::empty())?;

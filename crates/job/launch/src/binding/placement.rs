@@ -40,7 +40,7 @@ fn limited(topology: &Topology, cpus: Option<&CpuList>) -> Result<Topology, Stri
     Ok(topology.within(cpus))
 }
 
-/// A complete description of a requested binding.
+/// A complete description of the binding that the user requests.
 struct Wish {
     bind: Level,
     count: usize,

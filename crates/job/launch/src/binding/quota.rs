@@ -79,7 +79,7 @@ impl Mount {
 }
 
 impl Version {
-    /// The limit of one cgroup, in cores.
+    /// The limit of one cgroup on processor time, in cores.
     fn limit(self, group: &Path) -> Option<f64> {
         let read = |file| std::fs::read_to_string(group.join(file)).ok();
         let (quota, period) = match self {

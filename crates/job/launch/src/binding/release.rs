@@ -67,7 +67,7 @@ struct WatchedRank {
     /// The time that each thread of the rank had waited for a core at the last reading, in
     /// nanoseconds.
     waited: HashMap<i32, u64>,
-    /// The time of the last reading.
+    /// The time at which the rank's processor time was last read.
     since: Instant,
     sampling: Option<Samples>,
 }
@@ -94,7 +94,7 @@ enum Sample {
     Unknown,
 }
 
-/// The result of a check of a rank.
+/// The result of a check of a bound rank.
 #[derive(Debug, PartialEq)]
 enum Finding {
     /// The rank stays bound: other tasks hardly use its cores.

@@ -33,7 +33,7 @@ pub(crate) struct Outbox {
     pub misuses: Vec<Misuse>,
 }
 
-/// The state of the exchange in an agent.
+/// The agent's side of the exchange of keys and values between ranks and launcher.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     own: Range<usize>,
@@ -48,7 +48,7 @@ pub(crate) struct Exchange {
     has_put: Members,
     is_open: bool,
     is_watched: bool,
-    /// The number of completed fences.
+    /// The number of fences of the store that are complete.
     completed: u64,
     /// The ranks of this agent, counted from 0, in the present fence.
     present: Members,

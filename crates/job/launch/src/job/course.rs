@@ -17,7 +17,7 @@ use crate::rank_state::{RankState, states};
 use crate::stuck::StuckDetector;
 use crate::verdict::{Cause, Verdict};
 
-/// The signals that end a job, in order.
+/// The signals that end a job, in the order in which they are sent.
 pub(super) type Steps = &'static [Signal];
 /// The signals that end a job that has failed.
 pub(super) const TERMINATE: Steps = &[Signal::SIGTERM, Signal::SIGKILL];
@@ -32,7 +32,7 @@ const REPORT: Duration = Duration::from_millis(300);
 /// system call, for a device or a file server.
 const HOPELESS: Duration = Duration::from_secs(10);
 
-/// A query of the status of all ranks.
+/// A query of the status of all ranks that has not ended.
 struct StatusQuery {
     purpose: QueryPurpose,
     /// The time at which the query ends without further answers.
@@ -49,7 +49,7 @@ enum QueryPurpose {
     Stuck,
 }
 
-/// A line that reports a failure.
+/// A line for the user that reports a failure.
 #[derive(Debug, PartialEq)]
 pub(super) struct FailureLine {
     pub rank: Option<usize>,
@@ -61,7 +61,7 @@ pub(super) struct FailureLine {
 /// A command of the course to the job's event loop, which carries it out.
 #[derive(Debug, PartialEq)]
 pub(super) enum Order {
-    /// Print a line.
+    /// Print a line about a failure.
     Say(FailureLine),
     /// Print the states of all ranks under this title.
     Report(String),
@@ -87,7 +87,7 @@ pub(super) enum Judgement {
 pub(super) struct Course {
     /// The first failure, which decides the outcome of the job. `None`: there was none yet.
     verdict: Option<Verdict>,
-    /// The status query that ranks are answering.
+    /// The status query whose answers ranks are sending.
     query: Option<StatusQuery>,
     /// The signals still to be sent to end the job. `None` while the job is not ending.
     ending: Option<KillSequence>,

@@ -16,10 +16,10 @@ use crate::wheel::wheel_remark;
 /// The times after the start at which the memory of ranks is searched, in milliseconds.
 const SEARCHES: [u64; 5] = [100, 300, 1_000, 3_000, 10_000];
 
-/// The state of the search, and the libraries found.
+/// The search for other MPI libraries, with the libraries found so far.
 pub(super) struct OtherLibraries {
     start: Instant,
-    /// The number of completed searches.
+    /// The number of searches of the ranks' memory that are complete.
     done: usize,
     /// The time of the next search. `None` if no more searches are needed.
     pub next: Option<Instant>,

@@ -70,7 +70,7 @@ pub(crate) struct Object {
     pub no_default: bool,
 }
 
-/// Names in an object's symbol tables.
+/// The names of symbols that an object imports and defines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbols {
     /// The names of symbols that the object imports.

@@ -16,7 +16,7 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// The name of the ABI, for messages.
+    /// The name of the ABI in messages for the user.
     pub fn name(self) -> &'static str {
         match self {
             Abi::Standard => "the standard ABI",

@@ -144,7 +144,7 @@ impl OutputSink {
         }
     }
 
-    /// The bytes that are not written yet.
+    /// The bytes that have not been written to the stream.
     #[cfg(test)]
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.pending).into_owned()
@@ -172,7 +172,7 @@ impl OutputSink {
         self.closed
     }
 
-    /// Writes the bytes that can be written without blocking.
+    /// Writes pending bytes, as many as the stream takes without blocking.
     pub(crate) fn flush(&mut self) {
         let mut written = 0;
         while written < self.pending.len() && self.is_ready() {

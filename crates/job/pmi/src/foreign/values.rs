@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::KvsError;
 
-/// The most parts of a value.
+/// The most parts into which a value is divided.
 const MOST_PARTS: usize = 64;
 /// The length of the prefix of the first part, in bytes: the number of parts, and a colon.
 const HEAD: usize = 3;
@@ -55,11 +55,11 @@ pub(crate) fn owner(key: &str) -> Option<usize> {
     key.rsplit('.').next()?.parse().ok()
 }
 
-/// Values of which only some parts have arrived.
+/// The parts of values of which others are still missing.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly(HashMap<String, Vec<Option<String>>>);
 
-/// The result of adding a part that has arrived.
+/// The result of adding a part of a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Assembled {
     /// The value of a key is complete: the key, and the value.
