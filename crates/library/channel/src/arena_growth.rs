@@ -61,7 +61,7 @@ pub(crate) enum Step {
 
 /// The measurements of the laps of a ring's wide arena, from which its growth is decided.
 pub(crate) struct Growth {
-    /// Consecutive laps of a stream since the last growth.
+    /// The number of consecutive laps of a stream since the last growth of the arena.
     laps: u8,
     /// Laps since the last growth whose last body was a piece.
     piece_laps: usize,
@@ -121,7 +121,7 @@ impl Growth {
         }
     }
 
-    /// Records that the used part has grown.
+    /// Records that the used part of the arena has grown.
     pub(crate) fn grown(&mut self) {
         (self.laps, self.piece_laps, self.walked[1]) = (0, 0, 0);
         self.is_fresh = true;

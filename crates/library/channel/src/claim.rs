@@ -44,7 +44,7 @@ impl Claim {
                 .is_ok()
     }
 
-    /// True if all the rest of the memory is claimed.
+    /// True if a reader has claimed all bytes that are not recorded as copied.
     pub(crate) fn is_taken(&self) -> bool {
         self.0.load(Ordering::Relaxed) as u32 & TAKEN != 0
     }

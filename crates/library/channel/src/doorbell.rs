@@ -69,7 +69,7 @@ impl Doorbell {
         fence && heavy_fence()
     }
 
-    /// Withdraws the announcement of `arm`.
+    /// Withdraws what `arm` has announced: this rank does not sleep.
     pub(crate) fn disarm(&self) {
         self.word.store(AWAKE, Ordering::Relaxed);
     }

@@ -10,7 +10,7 @@
 use crate::claim::Claim;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Number of words that describe exposed memory.
+/// The number of words by which a peer finds exposed memory.
 pub(crate) const WORDS: usize = 3;
 
 /// An entry in shared memory, which is zero at first. It has a cache line of its own, so that
@@ -68,7 +68,7 @@ impl ExposedEntry {
         (self.copy.load(Ordering::Relaxed), copied)
     }
 
-    /// Ends the exposure. Only the owner calls this.
+    /// Ends the exposure of the memory. Only the owner calls this.
     pub(crate) fn close(&self) {
         self.generation.store(0, Ordering::Release);
     }

@@ -60,7 +60,7 @@ impl<T> RankLock<T> {
         self.word.store(FREE_AMONG_THREADS, Ordering::SeqCst);
     }
 
-    /// True if several threads may call at once.
+    /// True if several threads may call the library at once.
     #[inline]
     pub fn threads(&self) -> bool {
         self.word.load(Ordering::Relaxed) >= FREE_AMONG_THREADS

@@ -64,7 +64,7 @@ pub trait MappedMemory {
     /// The peer does not expose that memory, or it was claimed before.
     fn claim(&self, peer: usize, key: &RemoteKey) -> Result<()>;
 
-    /// Records that this rank receives nothing any more.
+    /// Records in shared memory that this rank receives nothing any more.
     fn receive_no_more(&self);
 
     /// True if a peer on this host receives nothing any more.

@@ -31,26 +31,26 @@ pub(crate) struct StringMoves([Class; CLASSES]);
 
 struct Class {
     chosen: Kind,
-    /// Number of bodies until the next comparison.
+    /// The number of bodies until the next comparison of the two kinds of copies.
     until: u32,
     pause: u32,
     /// The times of the present comparison, by [`Kind`].
     times: [Times; 2],
-    /// Number of bodies of the present comparison.
+    /// The number of bodies that the present comparison has timed.
     compared: u32,
 }
 
-/// The kind of copies for a body.
+/// The kind of copies that moves the next body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     /// The kind of copy that was faster in the last comparison.
     Chosen {
-        /// True for string moves.
+        /// True if string moves are to copy the body.
         by_strings: bool,
     },
     /// The kind whose turn it is in a comparison, which needs the body's time.
     Compared {
-        /// True for string moves.
+        /// True if string moves are to copy the body.
         by_strings: bool,
     },
 }
@@ -61,7 +61,7 @@ enum Kind {
     Strings,
 }
 
-/// Picoseconds per byte of some bodies.
+/// The copying times of some bodies, in picoseconds per byte.
 #[derive(Clone, Copy, Default)]
 struct Times {
     sum: u64,

@@ -24,9 +24,9 @@ const FREE: u32 = 0;
 /// The lock of one stripe of a window's memory, for accumulates that change the stripe.
 #[repr(C, align(64))]
 pub(crate) struct StripeLock {
-    /// The number of the holder, or [`FREE`].
+    /// The number of the thread that holds the lock, or [`FREE`].
     word: AtomicU32,
-    /// Number of threads that may sleep for the lock.
+    /// The number of threads that may sleep until the lock is free.
     waiting: AtomicU32,
 }
 

@@ -36,11 +36,11 @@ pub enum Put {
 pub enum More {
     /// The handler accepts another packet.
     Wanted,
-    /// The next packet must stay in the ring.
+    /// The handler takes no further packet: the next one must stay in the ring.
     Enough,
 }
 
-/// The result of a peek at the first packet.
+/// The result of a peek at the first packet of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum First<T> {
@@ -64,9 +64,9 @@ pub enum End {
 /// Capabilities of a transport towards one peer. Protocols are chosen by these values alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Name of the transport, for reports.
+    /// The name of the transport in reports.
     pub transport: &'static str,
-    /// Longest body of one packet, in bytes.
+    /// The longest body that one packet can have, in bytes.
     pub longest_packet: usize,
     /// Length of the pieces of a message that is sent in several packets, in bytes.
     pub piece: usize,

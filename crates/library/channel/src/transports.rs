@@ -20,7 +20,7 @@ pub(crate) struct Transports {
     pub(crate) rdma: Option<Box<Rdma>>,
 }
 
-/// The transport that reaches a peer.
+/// The transport that reaches a peer: loopback, shared memory or RDMA.
 pub(crate) enum Via<L, S, R> {
     Loopback(L),
     Shm(S),

@@ -7,10 +7,10 @@ use crate::Result;
 use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
 
-/// How a transport wakes a sleeping rank.
+/// The means by which a transport wakes a sleeping rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakes {
-    /// The peer that writes rings the rank's doorbell.
+    /// The peer that writes a packet rings the rank's doorbell.
     ByDoorbell,
     /// Each arrival makes the descriptor of [`events`](Waitable::events) readable.
     ByEvent,

@@ -33,7 +33,7 @@ const STRIPE_LIMITS: (u64, u64) = (64, 1 << 30);
 /// The window lock of one rank, for lock epochs: a ticket lock with shared and exclusive holders.
 #[repr(C, align(64))]
 struct TicketLock {
-    /// The number of the next ticket.
+    /// The number that the next request for the lock gets.
     next: AtomicU32,
     /// Number of tickets whose shared holders have acquired the lock, or whose exclusive holders
     /// have released it.
@@ -62,7 +62,7 @@ struct Member {
 pub enum WindowLock {
     /// Other members may hold the lock at the same time, if theirs are shared, too.
     Shared,
-    /// No other member holds the lock.
+    /// The lock excludes all other members.
     Exclusive,
 }
 
@@ -115,7 +115,7 @@ pub struct WindowMemory {
     parts: Box<[Buffer]>,
     /// The address of each part in this process.
     starts: Box<[usize]>,
-    /// The world ranks of the members.
+    /// The world ranks of the window's members.
     worlds: Box<[usize]>,
     me: usize,
     /// The number that stands for this member in the stripe locks that it holds.
@@ -210,13 +210,13 @@ impl WindowMemory {
         Fault::Gone { peer }.into()
     }
 
-    /// Number of members.
+    /// The number of members of the window.
     #[inline]
     pub fn members(&self) -> usize {
         self.parts.len()
     }
 
-    /// The length of a stripe in bytes.
+    /// The length of the window's stripes in bytes.
     pub fn stripe(&self) -> u64 {
         1 << self.shift
     }
@@ -393,7 +393,7 @@ fn number_of(stripe: usize) -> usize {
     (spread >> (64 - STRIPES.ilog2())) as usize
 }
 
-/// True if no process has this number.
+/// True if no process has this process ID.
 fn has_ended(process: u32) -> bool {
     let Ok(process) = libc::pid_t::try_from(process) else {
         return false;

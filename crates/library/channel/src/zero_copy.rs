@@ -30,7 +30,7 @@ pub struct RemoteKey {
     pub(crate) address: u64,
     /// The offset of the named bytes in the exposed memory.
     offset: u64,
-    /// The number of named bytes.
+    /// The number of bytes that the key names.
     len: u64,
     rails: u8,
     keys: [u32; MOST_RAILS],
@@ -45,7 +45,7 @@ impl RemoteKey {
         rails: 0,
         keys: [0; MOST_RAILS],
     };
-    /// The longest encoding, in bytes.
+    /// The longest encoding of a remote key, in bytes.
     pub const MOST_BYTES: usize = 8 + 4 * MOST_RAILS;
 
     /// The key of `len` bytes of exposed memory; `keys` has one key for each rail.
@@ -147,7 +147,7 @@ impl RemoteKey {
     }
 }
 
-/// The access that an exposure grants.
+/// The access to exposed memory that an exposure grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exposed {
     /// Bytes leave the buffer: a peer reads it, or this rank writes from it to a peer.
@@ -168,7 +168,7 @@ impl Exposed {
 /// The kinds of operations of the layer above that use zero copy. Each gets its own completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// Point-to-point messages.
+    /// The family of point-to-point messages.
     Messages,
     /// Collective operations. A group exposes at most two buffers of a rank at a time for each
     /// collective buffer that the rank has.
@@ -178,7 +178,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Number of families.
+    /// The number of families of operations.
     pub(crate) const COUNT: usize = 3;
 }
 
@@ -210,7 +210,7 @@ pub struct Exposure {
     pub(crate) _runs: Option<RunList>,
 }
 
-/// The transport that granted an exposure.
+/// The transport over which an exposure was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Loopback,
@@ -257,7 +257,7 @@ impl Exposure {
     }
 }
 
-/// The result of a request for a transfer.
+/// The result of a request for a zero-copy transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Transfer {

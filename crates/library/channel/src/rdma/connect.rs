@@ -48,7 +48,7 @@ pub(super) fn connect(all: &mut Connections, to: usize) -> Result<()> {
     listen(all)
 }
 
-/// Makes this rank's end of the connection to `to`.
+/// Makes this rank's end of the connection to rank `to`.
 pub(super) fn open(all: &mut Connections, to: usize) -> Result<()> {
     let local = &mut all.local;
     let has_memory = all.endpoints.takes_memory(local.config.rings);

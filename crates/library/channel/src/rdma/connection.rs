@@ -17,7 +17,7 @@
 //! its own goodbye. Before `Ready` the peer may be unable to take the write; after the goodbye it
 //! may be gone.
 
-/// The state of a connection.
+/// The state of the connection to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connection {
     /// The peer's hello has not arrived.
@@ -32,7 +32,7 @@ pub(super) enum Connection {
     SaidBye,
     /// The peer has said that it will write no more.
     HeardBye,
-    /// Both ends have said goodbye.
+    /// Both ends have said goodbye: neither writes any more.
     Closed,
     /// No link works. The connection returns to the contained state with the next link that works.
     Severed(Before),
@@ -65,13 +65,13 @@ pub(super) struct Announced {
 /// The reply that the peer gets when this end is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// A hello that says that this end is ready.
+    /// A hello that says that this end is connected.
     Hello,
     /// The peer knows the addresses of this end: `Ready` alone.
     Ready,
 }
 
-/// The reason why a peer's message cannot be right.
+/// The reason why a message of the peer violates the protocol.
 pub(super) type Violation = &'static str;
 
 impl Connection {
@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// Records the peer's goodbye.
+    /// Records that the peer has said goodbye: it will write no more.
     pub(super) fn on_bye(&mut self) -> Result<(), Violation> {
         *self = match self {
             Connection::Ready => Connection::HeardBye,
@@ -149,7 +149,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Records this rank's goodbye.
+    /// Records that this rank has said goodbye: it will write no more.
     pub(super) fn say_bye(&mut self) {
         *self = match self {
             Connection::Ready => Connection::SaidBye,
@@ -177,7 +177,7 @@ impl Connection {
         true
     }
 
-    /// Records that a link works again.
+    /// Records that a link of the connection works again.
     pub(super) fn restore(&mut self) {
         if let Connection::Severed(before) = self {
             *self = match before {

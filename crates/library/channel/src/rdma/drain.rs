@@ -52,7 +52,7 @@ fn watched(
     Ok(packets)
 }
 
-/// Takes packets of one peer out of its ring.
+/// Takes packets out of the ring of one peer.
 #[inline]
 fn one(
     all: &mut Connections,
@@ -77,7 +77,7 @@ fn one(
     Ok(packets)
 }
 
-/// Passes packets that have arrived as messages to `handler`.
+/// Passes packets that have arrived as messages (sends, not ring writes) to `handler`.
 #[inline(never)]
 pub(super) fn messages(
     all: &mut Connections,

@@ -18,7 +18,7 @@ impl EarlyMessages {
         has_room
     }
 
-    /// Takes the first message of a rank below `ranks`.
+    /// Removes and returns the first message of a rank below `ranks`.
     pub(super) fn next(&mut self, ranks: usize) -> Option<(usize, Vec<u8>)> {
         let first = self.0.iter().position(|(from, _)| *from < ranks)?;
         Some(self.0.remove(first))

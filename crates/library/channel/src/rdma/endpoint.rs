@@ -23,14 +23,14 @@ use super::ring_sender::{PostedSlot, RingSender};
 use super::schedule::Schedules;
 use crate::{Error, Head, Result};
 
-/// The connection to one peer.
+/// The connection to one peer, with its links, rings and credits.
 pub(super) struct Endpoint {
     pub connection: Connection,
     /// One link for each pair of rails.
     links: Box<[Link]>,
     /// The choice of links for packets and transfers. `None`: the endpoint has one link.
     pub schedules: Option<Box<Schedules>>,
-    /// The position of the link that control messages use.
+    /// The position of the home link, which control messages use.
     home: usize,
     /// The position of the link that was chosen for the next packet, which had no room yet.
     pub chosen: Option<usize>,
@@ -88,7 +88,7 @@ impl Endpoint {
         }
     }
 
-    /// The link that control messages use.
+    /// The home link: the one that control messages use.
     #[inline(always)]
     pub(super) fn home(&self) -> &Link {
         &self.links[self.home]
@@ -265,7 +265,7 @@ impl Endpoint {
         self.sender.has_replays() || !self.lost_messages.is_empty()
     }
 
-    /// True if no link works.
+    /// True if no link of the connection works.
     pub(super) fn is_cut_off(&self) -> bool {
         !self.links.iter().any(|link| link.life.is_live())
     }
@@ -313,13 +313,13 @@ impl Endpoint {
         connected.fold(RailSet::default(), |set, link| set.with(link.rail()))
     }
 
-    /// The rails of the live links.
+    /// The rails over which live links of the connection run.
     pub(super) fn live_rails(&self) -> RailSet {
         let live = self.links.iter().filter(|link| link.life.is_live());
         live.fold(RailSet::default(), |set, link| set.with(link.rail()))
     }
 
-    /// The rails of the links.
+    /// The rails over which links of the connection run.
     pub(super) fn rails(&self) -> RailSet {
         let links = self.links.iter();
         links.fold(RailSet::default(), |set, link| set.with(link.rail()))
@@ -330,7 +330,7 @@ impl Endpoint {
         self.receiver.memory().map(|memory| &memory.keys)
     }
 
-    /// True if packets travel through rings, in both directions.
+    /// True if packets travel through rings, and not as messages.
     #[inline(always)]
     pub(super) fn has_rings(&self) -> bool {
         self.sender.has_ring()
@@ -441,7 +441,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Destroys the queue pairs and deregisters the memory.
+    /// Destroys the queue pairs of the connection and deregisters its memory.
     pub(super) fn end(self, node: &mut dyn Node) {
         // First the queue pairs: after that nothing writes to the memory.
         for link in &self.links {

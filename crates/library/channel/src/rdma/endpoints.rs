@@ -3,7 +3,7 @@
 use super::endpoint::Endpoint;
 use crate::PeerTable;
 
-/// The endpoints of a rank, by peer.
+/// The connections of a rank, by peer.
 pub(super) struct Endpoints {
     all: PeerTable<Box<Endpoint>>,
     /// Peers with an endpoint, in the order in which the endpoints were made.

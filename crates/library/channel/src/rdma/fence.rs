@@ -12,7 +12,7 @@ pub(super) struct LinkMessage {
     pub word: LinkWord,
 }
 
-/// The contents of a message about a link.
+/// The contents of a control message about a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LinkWord {
     /// The fence of the sender's end of the link: the end is drained, and has received what this

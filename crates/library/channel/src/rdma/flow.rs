@@ -5,9 +5,9 @@
 /// its full bandwidth, so neither waits for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// Writes: the bytes go to the peer.
+    /// Writes, whose bytes go to the peer.
     Out,
-    /// Reads: the bytes come from the peer.
+    /// Reads, whose bytes come from the peer.
     In,
 }
 

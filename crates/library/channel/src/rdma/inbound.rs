@@ -8,10 +8,10 @@ use super::registered::Block;
 use super::reported_packets::ReportedPackets;
 use crate::Head;
 
-/// The slots of the ring from one peer.
+/// The receiver's record of the slots of the ring from one peer.
 pub(super) struct Inbound {
     layout: Layout,
-    /// The offset of the ring in its block.
+    /// The offset of the ring in its memory block, in bytes.
     base: usize,
     /// The sequence number of the last packet that was consumed.
     consumed: u64,
@@ -29,16 +29,16 @@ pub(super) struct Inbound {
     within: Option<Coalesced>,
 }
 
-/// A packet in a slot of coalesced packets.
+/// One packet in a slot that holds several coalesced ones.
 #[derive(Clone, Copy)]
 struct Coalesced {
     place: SlotPlace,
     info: SlotInfo,
-    /// The offset of the packet in the block.
+    /// The offset of the packet in the memory block, in bytes.
     at: usize,
 }
 
-/// A packet that has arrived.
+/// A packet that has arrived in a ring's slot.
 pub(super) struct Arrived {
     pub head: Head,
     /// The range of the body in the block, in bytes.
@@ -100,7 +100,7 @@ impl Inbound {
         }
     }
 
-    /// True if the sender should get the tail soon.
+    /// True if the sender should soon be informed of the tail (the consumed packets).
     #[inline(always)]
     pub(super) fn tail_due(&self) -> bool {
         self.tail_due

@@ -44,7 +44,7 @@ pub(super) fn await_word(peer: &mut Peer) {
     peer.attention.watch_silence(peer.rank);
 }
 
-/// Records an out-of-band message of the peer.
+/// Records that an out-of-band message of the peer has arrived.
 pub(super) fn heard_from(peer: &mut Peer) {
     note(peer, Outage::sign);
 }
@@ -109,7 +109,7 @@ pub(super) fn end_outage(peer: &mut Peer) -> Result<()> {
     Ok(())
 }
 
-/// Gives up the peer, for good.
+/// Gives up the peer for good: every operation that needs it fails.
 #[cold]
 pub(super) fn lose(peer: &mut Peer, error: Error) -> Result<()> {
     let endpoint = &mut *peer.endpoint;

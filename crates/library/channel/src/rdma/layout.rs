@@ -29,7 +29,7 @@ pub(super) const RING: usize = 64;
 
 /// The length of a trailer in bytes: head, info and flag.
 pub(super) const TRAILER: usize = 40;
-/// The length of a word in bytes.
+/// The length of a word of a ring in bytes.
 pub(super) const WORD: usize = 8;
 const LINE: usize = 64;
 const SMALL_SLOT: usize = 256;
@@ -45,7 +45,7 @@ pub(super) struct SizeClass {
     offset: usize,
     /// The length of a slot in bytes.
     slot: usize,
-    /// The number of slots of the size class.
+    /// The number of slots that the size class has.
     pub count: u32,
 }
 
@@ -145,7 +145,7 @@ impl Layout {
     }
 }
 
-/// The contents of a slot.
+/// The kind of contents of a ring's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotContent {
     /// One packet.
@@ -158,7 +158,7 @@ pub(super) enum SlotContent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotInfo {
     pub content: SlotContent,
-    /// The length of the contents in bytes.
+    /// The length of the slot's contents in bytes.
     pub len: u32,
     /// The lower half of the number of packets that the sender has consumed from the ring of the
     /// other direction. In a message instead: that of the number of the last message that the

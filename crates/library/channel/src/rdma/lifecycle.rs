@@ -46,9 +46,9 @@ pub(super) enum LifeStage {
     Draining,
     /// This end is drained and has sent the peer its fence.
     Fenced,
-    /// Both ends are drained.
+    /// The link is dead: both ends are drained.
     Dead,
-    /// The peer has been asked to connect again.
+    /// The link is being revived: the peer has been asked to connect again.
     Joining,
     /// The queue pairs are connected again. Counts the probes that have succeeded.
     Probing(u32),
@@ -56,7 +56,7 @@ pub(super) enum LifeStage {
     Ended,
 }
 
-/// The lifecycle of one link at this end.
+/// The stage of one link at this end, with its epoch and the fence of the peer.
 #[derive(Debug)]
 pub(super) struct Lifecycle {
     stage: LifeStage,
@@ -118,7 +118,7 @@ impl Lifecycle {
         matches!(self.stage, LifeStage::Live | LifeStage::Probing(_))
     }
 
-    /// The number of the present epoch.
+    /// The number of the link's present epoch.
     pub(super) fn epoch(&self) -> u32 {
         self.epoch
     }

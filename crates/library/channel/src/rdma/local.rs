@@ -20,7 +20,7 @@ pub(super) struct Local {
     pub rank: usize,
     pub node: Box<dyn Node>,
     pub rails: Box<[Rail]>,
-    /// The rails that endpoints use.
+    /// The rails that at least one connection uses.
     pub in_use: RailSet,
     /// True if a rail in use does not place writes in order: only completions report packets on it.
     pub unordered: bool,
@@ -60,7 +60,7 @@ impl Local {
         })
     }
 
-    /// The rails in use.
+    /// The rails that at least one connection uses.
     pub(super) fn rails_in_use(&self) -> impl Iterator<Item = &Rail> {
         self.in_use.iter().map(|rail| &self.rails[rail])
     }

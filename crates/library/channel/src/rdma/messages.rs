@@ -26,7 +26,7 @@ pub(super) fn lacks_room(
     Ok(buffers.is_exhausted() || !message_buffers::may_send_message(endpoint))
 }
 
-/// Sends a packet as a message.
+/// Sends a packet to a peer without a ring, as a message of the queue pair.
 pub(super) fn send(
     messages: &mut SrqPath,
     local: &mut Local,

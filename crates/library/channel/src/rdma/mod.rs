@@ -133,7 +133,7 @@ const IDLE_POLLS: u32 = 64;
 /// the rings have packets.
 const BUSY_POLLS: u32 = 256;
 
-/// The RDMA transport of one rank.
+/// The RDMA transport of one rank: its connections over all rails.
 pub struct Rdma {
     /// The capabilities towards peers on other hosts, and towards those of this host.
     offers: [Capabilities; 2],
@@ -185,7 +185,7 @@ impl Rdma {
         connect::add_peers(&mut self.connections, ranks)
     }
 
-    /// The rank of this end.
+    /// The world rank of this rank.
     pub fn rank(&self) -> usize {
         self.connections.local.rank
     }
@@ -200,7 +200,7 @@ impl Rdma {
         &mut *self.connections.local.node
     }
 
-    /// The counts of the registration cache.
+    /// The hits and misses of the registration cache.
     pub fn registration_counts(&self) -> RegistrationCounts {
         self.connections.transfers.registrations.counts()
     }
@@ -282,7 +282,7 @@ impl Rdma {
         self.connections.local.knows_cuts
     }
 
-    /// The outages that have ended so far.
+    /// The outages of this rank that have ended until now.
     pub(crate) fn outages(&self) -> Outages {
         self.connections.attention.outages
     }
@@ -426,7 +426,7 @@ impl Rdma {
         }
     }
 
-    /// Sends grants that no packet has carried.
+    /// Sends grants of credits that no packet has carried.
     fn send_grants(&mut self) -> Result<()> {
         let all = &mut self.connections;
         messages::send_grants(&mut all.messages, &mut all.local, &mut all.endpoints)

@@ -49,18 +49,18 @@ impl Default for Patience {
     }
 }
 
-/// The reason why a peer is lost.
+/// The reason why a peer is given up as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// The peer's process gave no sign of activity.
+    /// The peer gave no sign of activity for longer than the patience.
     Silent,
-    /// The peer answered, but no link to it worked.
+    /// The peer answered, but no link to it worked for longer than the patience.
     Unusable,
     /// The peer's host reports that the process has ended.
     Dead,
 }
 
-/// A time without any live link to one peer.
+/// A time in which no link to one peer works.
 #[derive(Clone, Debug)]
 pub(super) struct Outage {
     began: u64,
@@ -202,7 +202,7 @@ impl Outage {
     }
 }
 
-/// The outages of a rank that have ended.
+/// The outages of a rank that have ended: their number and times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outages {
     /// The number of outages that have ended.

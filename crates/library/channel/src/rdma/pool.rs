@@ -26,7 +26,7 @@ pub(super) fn shape(layout: &Layout) -> (usize, usize) {
     (buffer, (8 * layout.bytes / buffer).clamp(16, 512))
 }
 
-/// Receives that several connections on one rail share.
+/// A shared receive queue of one rail, with its buffers, for several connections.
 pub(super) struct Pool {
     rail: usize,
     srq: Srq,
@@ -35,7 +35,7 @@ pub(super) struct Pool {
     room: usize,
     /// The number of receives beyond those that each connection has for itself.
     extra: u32,
-    /// The number of extra receives that no window holds.
+    /// The number of receives beyond the windows of all connections.
     spare: u32,
 }
 
@@ -134,7 +134,7 @@ impl Pool {
         self.spare += size.saturating_sub(own);
     }
 
-    /// Deregisters the buffers.
+    /// Deregisters the buffers of the pool.
     pub(super) fn end(self, node: &mut dyn Node) {
         self.memory.end(node);
     }

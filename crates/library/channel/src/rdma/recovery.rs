@@ -42,7 +42,7 @@ pub(super) fn progress_fences(all: &mut Connections) -> Result<()> {
     Ok(())
 }
 
-/// Progresses a link that is being given up.
+/// Advances the fence of a link that is being given up.
 fn progress_fence(all: &mut Connections, to: usize, index: usize) -> Result<()> {
     let link = &mut all.endpoints.of(to).links_mut()[index];
     if link.life.stage() == LifeStage::Draining && link.is_drained(&mut *all.local.node)? {

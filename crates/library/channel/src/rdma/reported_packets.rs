@@ -18,7 +18,7 @@ pub(super) struct ReportedPackets {
 }
 
 impl ReportedPackets {
-    /// The set for a ring with `slots` slots.
+    /// An empty set for the packets of a ring with `slots` slots.
     pub(super) fn new(slots: usize) -> ReportedPackets {
         ReportedPackets {
             places: vec![None; (slots + 1).next_power_of_two()].into(),

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) struct Reports(Arc<AtomicU32>);
 
 impl Reports {
-    /// Records that one more completion is expected.
+    /// Records that one more completion of a device is expected.
     #[inline(always)]
     pub(super) fn expect(&self) {
         self.0.store(self.due() + 1, Ordering::Relaxed);

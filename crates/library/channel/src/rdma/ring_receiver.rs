@@ -15,7 +15,7 @@ use crate::{Head, More, Result};
 /// The most packets that one poll takes from one ring.
 pub(super) const BATCH: usize = 32;
 
-/// The receiver's end of the ring from one peer.
+/// The receiver's end of the ring from one peer, with its memory.
 pub(super) struct RingReceiver {
     inbound: Inbound,
     /// The memory that the peer writes to: the word for the peer's tail, a word of this rank, and
@@ -49,7 +49,7 @@ impl RingReceiver {
         self.memory.is_some()
     }
 
-    /// The memory that the peer writes to.
+    /// The registered memory into which the peer writes.
     pub(super) fn memory(&self) -> Option<&Registered> {
         self.memory.as_ref()
     }
@@ -154,7 +154,7 @@ impl RingReceiver {
         Ok(packets)
     }
 
-    /// Writes the tail to the peer.
+    /// Writes the tail (the number of consumed packets) to the peer.
     pub(super) fn write_tail(
         &mut self,
         wire: Wire,
@@ -184,7 +184,7 @@ impl RingReceiver {
         link.control.write(node, &write)
     }
 
-    /// Deregisters the memory that the peer writes to.
+    /// Deregisters the memory into which the peer writes.
     pub(super) fn end(self, node: &mut dyn Node) {
         if let Some(memory) = self.memory {
             memory.end(node);

@@ -48,11 +48,11 @@ pub(super) struct RingSender {
     remote: u64,
 }
 
-/// A slot with coalesced packets that is not posted.
+/// A slot that is being filled with coalesced packets and is not posted.
 #[derive(Clone, Copy, Debug)]
 struct Coalescing {
     place: SlotPlace,
-    /// The length of the packets so far, in bytes.
+    /// The length of the packets in the slot so far, in bytes.
     len: usize,
 }
 
@@ -165,7 +165,7 @@ impl RingSender {
         })
     }
 
-    /// Coalesces packets in this free slot from now on.
+    /// Fills this free slot with coalesced packets from now on.
     pub(super) fn begin_coalescing(&mut self, place: SlotPlace) {
         debug_assert!(self.is_clear());
         self.coalescing = Some(Coalescing { place, len: 0 });
@@ -339,7 +339,7 @@ impl RingSender {
             + usize::from(self.head_pointer.take().is_some())
     }
 
-    /// True if slots wait to be written again.
+    /// True if slots wait to be written again over another link.
     #[inline(always)]
     pub(super) fn has_replays(&self) -> bool {
         !self.replays.is_empty()
@@ -434,7 +434,7 @@ impl RingSender {
     }
 }
 
-/// The flag of packet `sequence` on this link.
+/// The flag (last word) of packet `sequence` on this link.
 #[inline(always)]
 fn flag(sequence: u64, link: &Link) -> u64 {
     match link.peer_is_unordered() {

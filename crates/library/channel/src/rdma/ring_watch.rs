@@ -5,7 +5,7 @@
 
 use device::Node;
 
-/// The rings of a rank, by their keys.
+/// The rings of a rank from all peers, by the keys of their memory.
 #[derive(Default)]
 pub(super) struct RingWatch {
     /// The remote keys of the rings, each with the number of a ring behind it, in order: several

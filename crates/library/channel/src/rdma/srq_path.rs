@@ -36,7 +36,7 @@ pub(super) struct SrqPath {
     send_buffers: Option<SendBuffers>,
     /// Messages that have arrived and are not consumed.
     arrived: VecDeque<ArrivedMessage>,
-    /// Peers that may be owed a grant-only message.
+    /// Peers that may be owed a message with a grant alone.
     owed: Vec<usize>,
     active: bool,
 }
@@ -45,7 +45,7 @@ pub(super) struct SrqPath {
 #[derive(Clone, Copy)]
 pub(super) struct ArrivedMessage {
     pub from: usize,
-    /// The rail over which the message arrived.
+    /// The number of the rail over which the message arrived.
     pub rail: usize,
     pub place: MessagePlace,
     pub bytes: usize,
@@ -64,7 +64,7 @@ pub(super) enum MessagePlace {
 /// The buffers from which messages to peers without rings leave.
 pub(super) struct SendBuffers {
     pub memory: Registered,
-    /// The length of a buffer in bytes.
+    /// The length of a send buffer in bytes.
     buffer: usize,
     free: Vec<usize>,
     /// The length of the message in each buffer, in bytes.
@@ -116,7 +116,7 @@ impl SrqPath {
         of_peer.count() as u64
     }
 
-    /// Takes the next message that has arrived.
+    /// Removes and returns the next message that has arrived.
     pub(super) fn next_arrived(&mut self) -> Option<ArrivedMessage> {
         self.arrived.pop_front()
     }
@@ -126,7 +126,7 @@ impl SrqPath {
         self.owed.push(peer);
     }
 
-    /// True if peers may be owed grant-only messages.
+    /// True if peers may be owed a message with a grant alone.
     pub(super) fn has_owed(&self) -> bool {
         !self.owed.is_empty()
     }
@@ -147,7 +147,7 @@ impl SrqPath {
         });
     }
 
-    /// Frees a send buffer, because its message has left.
+    /// Frees a send buffer whose message has left.
     pub(super) fn sent(&mut self, number: usize) {
         let buffers = self.send_buffers.as_mut();
         let buffers = buffers.expect("a message leaves from a send buffer");
@@ -178,7 +178,7 @@ impl SrqPath {
         }
     }
 
-    /// Deregisters the send buffers.
+    /// Deregisters the send buffers of the path.
     pub(super) fn end(&mut self, node: &mut dyn Node) {
         if let Some(buffers) = self.send_buffers.take() {
             buffers.memory.end(node);

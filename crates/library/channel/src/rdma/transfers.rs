@@ -28,13 +28,13 @@ use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished
 use crate::{Error, Exposure, RemoteKey, Result, Token, Transfer as Started};
 use knobs::QueuePairs;
 
-/// The zero-copy transfers of a rank.
+/// The zero-copy transfers of a rank over its devices.
 pub(super) struct Transfers {
     pub bulk: BulkEngine,
     pub registrations: Registrations,
 }
 
-/// A request of the layer above for a transfer.
+/// A request of the caller for a transfer.
 pub(super) struct Request<'a> {
     pub peer: usize,
     pub direction: Direction,

@@ -14,18 +14,18 @@ const MARKER: u64 = 1 << (RAIL_SHIFT - 1);
 /// The number of bits of the number of a buffer in the memory of an endpoint.
 const BUFFER_BITS: u32 = 8;
 
-/// The purpose of a queue pair.
+/// The purpose of a queue pair of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QpRole {
-    /// Packets, tails and grants.
+    /// The queue pair carries packets, tails and grants.
     Control = 0,
     /// Zero-copy transfers: writes, and reads where they have no queue pair of their own.
     Bulk = 1,
-    /// Zero-copy reads over several links.
+    /// The queue pair carries zero-copy reads over several links.
     Reads = 2,
 }
 
-/// The number of bits of a role.
+/// The number of bits that encode a role.
 const ROLE_BITS: u32 = 2;
 
 /// A work-request id: its rail and its subject.

@@ -11,7 +11,7 @@ use crate::cells::{CellSize, Cells};
 pub(super) struct Arena {
     /// Number of lines allocated since the ring was opened, including skipped ones. It wraps.
     pub(super) lines: u16,
-    /// Offset of the next free line, in bytes.
+    /// The offset of the next free line in the arena, in bytes.
     pub(super) offset: usize,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Place {
     pub(super) begun: u64,
 }
 
-/// The space for bodies of one sender.
+/// The memory in which one sender places bodies.
 pub(super) struct Places {
     pub(super) handed_out: [Arena; 2],
     /// The cells of the pair that this sender owns.
@@ -201,7 +201,7 @@ impl Places {
             .all(|which| self.has_room(tail, which, self.handed_out[which as usize].lines))
     }
 
-    /// Number of allocated lines of each arena.
+    /// The number of allocated lines of each of the two arenas.
     #[inline(always)]
     pub(super) fn lines(&self) -> [u16; 2] {
         self.handed_out.map(|arena| arena.lines)

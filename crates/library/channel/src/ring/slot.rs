@@ -7,7 +7,7 @@ use crate::sync::{AtomicU32, AtomicU64};
 
 /// Longest body inside the slot itself, in bytes.
 pub(crate) const INLINE: usize = 32;
-/// The contents of a slot except its flag.
+/// The contents of a slot of a ring, except its flag.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 // Four-byte alignment, so that flag and contents fill a line exactly.
@@ -84,10 +84,10 @@ impl Contents {
 /// The memory of a ring: shared memory, or that of loom's tests.
 pub(crate) trait Memory {
     type Slot: Slot;
-    /// Number of slots, a power of two.
+    /// The number of slots of the ring, a power of two.
     fn slots(&self) -> u32;
     fn arenas(&self) -> Arenas;
-    /// The cells that the sender owns at the start.
+    /// The cells that the sender of the ring owns at the start.
     fn first_cells(&self) -> Cells;
     fn tail(&self) -> &AtomicU64;
     /// The slot of the packet that follows the first `packets` packets.
@@ -116,7 +116,7 @@ pub(crate) trait Memory {
     ) -> R;
 }
 
-/// One slot of a ring.
+/// One slot of a shared-memory ring.
 pub(crate) trait Slot {
     fn flag(&self) -> &AtomicU32;
     /// Writes the contents of a packet with a body of `len` bytes; `fill` writes the first `inline`

@@ -10,7 +10,7 @@
 use crate::doorbell::Doorbell;
 use crate::sync::AtomicU64;
 
-/// Number of slots of an area.
+/// The number of slots of a member's area.
 pub(super) const SLOTS: usize = 4;
 /// The longest vector that a member can publish, in bytes.
 pub const MOST_BYTES: usize = 128 << 10;
@@ -35,7 +35,7 @@ pub(super) const AREA: usize = PAGE + LONG + PLACES_EACH * MOST_BYTES;
 /// An area without the long vectors, which follow behind a page.
 #[repr(C, align(128))]
 struct Area {
-    /// The last round that the rank has ended.
+    /// The last round that the rank which owns the area has ended.
     done: AtomicU64,
     /// Keeps `done` two cache lines away from the flags, so that stores to it do not disturb ranks
     /// that poll a flag.
@@ -45,7 +45,8 @@ struct Area {
 
 #[repr(C, align(64))]
 struct Slot {
-    /// See [`collective_buffer`](super::collective_buffer).
+    /// The flag by which readers find the vector; see
+    /// [`collective_buffer`](super::collective_buffer).
     flag: AtomicU64,
     /// The vector, or the position of a longer one as a `u64`.
     short: [u8; SHORT],

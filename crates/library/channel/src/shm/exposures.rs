@@ -34,11 +34,11 @@ const KIND_BITS: u32 = 2;
 /// of the kernel, an eighth of the time of such a message.
 const SHORT_LIST: usize = 16;
 
-/// One rank's table of exposed memory, in shared memory.
+/// The table of one rank's exposed memory, in shared memory.
 #[repr(C)]
 pub(super) struct Table {
     entries: [ExposedEntry; ENTRIES],
-    /// The short list of each entry.
+    /// The short list of runs of each entry.
     lists: [[[AtomicU64; 2]; SHORT_LIST]; ENTRIES],
 }
 
@@ -51,16 +51,16 @@ pub(super) enum Memory<'a> {
     Runs(&'a RunList),
 }
 
-/// The allocation of entries in a rank's own table.
+/// The allocation of entries in the table of this rank's exposed memory.
 pub(super) struct Exposures {
-    /// The generation of the latest exposure.
+    /// The generation of the exposure that was made last.
     generation: u64,
     collectives: Share,
     windows: Share,
     messages: Share,
 }
 
-/// The free entries of one family of operations.
+/// The free table entries of one family of operations.
 struct Share {
     /// Entries that have been used and are free again. The entry freed last is reused first.
     free: Vec<u16>,

@@ -24,7 +24,7 @@ unsafe impl Send for Heap {}
 unsafe impl Sync for Heap {}
 
 impl Heap {
-    /// Allocates `len` bytes; zero is not allowed.
+    /// Allocates `len` bytes of zeroed memory; `len` is not zero.
     pub(crate) fn new(len: usize) -> Arc<Heap> {
         let layout = Layout::from_size_align(len, PAGE).unwrap();
         assert!(len > 0);

@@ -24,7 +24,7 @@ pub(super) const CELLS_ROOM: usize =
 pub(crate) struct Shape {
     /// Number of slots of a ring, a power of two.
     pub(crate) slots: u32,
-    /// Bytes of the two arenas of a ring together.
+    /// Bytes of both arenas of a ring together.
     pub(crate) arena: usize,
 }
 
@@ -83,7 +83,7 @@ impl CellMemory {
 pub(crate) struct SharedRing {
     tail: *const AtomicU64,
     slots: *const Slot,
-    /// The number of slots less one.
+    /// The number of slots less one, for modulo by a bit mask.
     mask: u32,
     /// The addresses of the small arena, the wide arena, the short cells and the long cells.
     bases: [*mut u8; 4],

@@ -30,18 +30,18 @@ enum Standing {
 /// from where they are.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
-    /// The memory of all bytes, the copied ones included.
+    /// The memory of all bytes of the message, the copied ones included.
     pub(crate) rest: Memory<'a>,
-    /// The address of the first byte in the copy.
+    /// The address of the first byte in the sender's copy.
     pub(crate) copy: u64,
-    /// Number of bytes to be read from the copy.
+    /// The number of bytes to be read from the sender's copy.
     pub(crate) copied: usize,
 }
 
 /// Memory of a peer's process.
 #[derive(Clone, Copy)]
 pub(crate) enum Memory<'a> {
-    /// The run that begins at this address.
+    /// The contiguous memory that begins at this address.
     Run(u64),
     /// These runs, without this number of bytes at their beginning.
     Runs(&'a CheckedRuns, u64),
@@ -105,7 +105,7 @@ impl Source<'_> {
     }
 }
 
-/// A part of a peer's memory, for the kernel.
+/// A part of a peer's memory, in the form that the kernel takes.
 fn part(address: u64, len: usize) -> iovec {
     iovec {
         iov_base: address as usize as *mut libc::c_void,

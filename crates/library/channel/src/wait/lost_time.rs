@@ -30,7 +30,7 @@ pub(super) struct LostTime {
     next: AtomicU64,
     /// The thread that made the last check.
     thread: AtomicI32,
-    /// The time of the last check, in nanoseconds.
+    /// The time of the last check for lost processor time, in nanoseconds.
     since: AtomicU64,
     /// The total time that the thread had waited for a core at the last check, in nanoseconds.
     waited: AtomicU64,

@@ -71,7 +71,7 @@ use crate::{Error, Router};
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Party: Copy {
-    /// State that the rank's lock protects.
+    /// The state of the rank that its lock protects.
     type State;
     /// The error of the rank's calls.
     type Error: From<Error>;
@@ -80,7 +80,7 @@ pub trait Party: Copy {
     fn lock(&self) -> Guard<'_, Self::State>;
     /// True if several threads may call the library.
     fn has_threads(&self) -> bool;
-    /// The rank's transports.
+    /// The transports of the rank, in its locked state.
     fn router(state: &mut Self::State) -> &mut Router;
     /// Makes progress once, without running tasks. True if anything moved.
     fn progress(state: &mut Self::State) -> std::result::Result<bool, Self::Error>;
@@ -125,7 +125,7 @@ pub trait Assisted: Party {
 /// The state of a thread that works for a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Helper {
-    /// There is no thread that works for the rank.
+    /// No thread works for the rank.
     Absent,
     /// The thread works and has no results for the rank at present.
     Works,

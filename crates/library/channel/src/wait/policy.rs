@@ -32,12 +32,12 @@ const CROWDED_RECEIVE_POLLS: u32 = 16;
 /// Number of polls of a blocking receive from one call of progress to the next.
 const POLLS_PER_ROUND: u32 = 64;
 
-/// The settings of waiting.
+/// The settings of how a rank waits.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitSettings {
     /// Wait mode of the rank.
     pub mode: Wait,
-    /// Time of polling before the rank sleeps, in nanoseconds.
+    /// The time for which a rank polls before it sleeps, in nanoseconds.
     pub spin_ns: u64,
 }
 
@@ -45,18 +45,18 @@ pub struct WaitSettings {
 /// completes.
 #[derive(Clone, Copy, Debug)]
 pub struct Polls {
-    /// Number of polls before the receive does anything else.
+    /// The number of polls before the receive does anything else.
     pub first: u32,
     /// Number of polls from one call of progress to the next.
     pub per_round: u32,
-    /// Total number of polls of the receive.
+    /// The total number of polls of the receive before it waits.
     pub all: u32,
 }
 
 /// The state of one wait, by which the policy decides on the next step.
 #[derive(Default)]
 pub(super) struct Patience {
-    /// Polls in this wait that found nothing.
+    /// The number of polls in this wait that found nothing.
     pub polls: u32,
     /// The time of the first reading of the clock in this wait, in nanoseconds.
     pub since: Option<u64>,
@@ -83,7 +83,7 @@ pub(super) struct Policy {
     gives_way: AtomicBool,
     /// True if waiting is a call of the rank's node, as in virtual time.
     through_node: AtomicBool,
-    /// True if a poll includes devices.
+    /// True if polls of this rank include its devices.
     polls_devices: AtomicBool,
     /// True if devices reach all peers, so that no peer rings this rank's doorbell.
     only_devices: AtomicBool,

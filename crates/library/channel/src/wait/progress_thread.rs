@@ -38,7 +38,7 @@ pub struct ProgressThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The request to the thread to end.
+/// The request to the progress thread to end.
 struct End {
     is_ordered: AtomicBool,
     /// An eventfd that is readable once the end is requested.
@@ -50,7 +50,7 @@ pub struct Watch {
     end: Arc<End>,
     /// The sum of the rank's progress and fruitless polls at the last step, see `Beside::rounds`.
     pub(super) seen: u64,
-    /// The length of the next pause, in nanoseconds.
+    /// The length of the thread's next pause, in nanoseconds.
     pause: u64,
     /// True if something kept this thread from its last sleep that its progress before had not
     /// moved.
@@ -164,7 +164,7 @@ pub(super) struct Beside<'a, P> {
     pub party: &'a P,
     pub sleepers: &'a Sleepers,
     pub policy: &'a Policy,
-    /// Number of consecutive fruitless polls of nonblocking calls.
+    /// The number of consecutive polls of nonblocking calls that found nothing.
     pub idle_polls: &'a AtomicU32,
 }
 

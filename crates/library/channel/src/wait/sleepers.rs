@@ -8,7 +8,7 @@ use super::party::{Helper, Party};
 use crate::doorbell::Bell;
 use crate::{Fault, Result, Router};
 
-/// Longest sleep, in nanoseconds.
+/// The longest sleep of a waiting rank, in nanoseconds.
 pub(super) const NAP: u64 = 50_000_000;
 /// Longest sleep where a wake-up can be missed, in nanoseconds.
 pub(super) const BLIND_NAP: u64 = 500_000;
@@ -51,7 +51,7 @@ impl Sleepers {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Wakes the sleeping threads of this rank.
+    /// Wakes the threads of this rank that sleep.
     pub(super) fn wake(&self) {
         if self.are_any()
             && let Some(bell) = &self.bell

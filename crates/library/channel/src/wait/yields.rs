@@ -27,7 +27,7 @@ pub(super) struct Yields {
     rest: AtomicU32,
     /// Number of waits without a yield after the next costly yield.
     next_rest: AtomicU32,
-    /// Number of consecutive cheap yields.
+    /// The number of consecutive yields that took little time.
     cheap: AtomicU32,
 }
 

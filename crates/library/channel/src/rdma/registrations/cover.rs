@@ -37,7 +37,7 @@ impl Cover {
         debug_assert!(before.is_none(), "a range at {address:#x} is covered");
     }
 
-    /// Removes the range that begins at `address`.
+    /// Removes the registered range that begins at `address`.
     pub(super) fn remove(&mut self, address: u64) {
         let before = self.0.remove(&address);
         debug_assert!(before.is_some(), "no range at {address:#x}");

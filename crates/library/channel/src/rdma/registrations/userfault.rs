@@ -120,7 +120,7 @@ impl UserfaultWatch {
     }
 }
 
-/// A descriptor that reports changes of mappings.
+/// Opens a descriptor that reports changes of this process's mappings.
 fn open() -> Result<OwnedFd, String> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY;
     // SAFETY: a system call with a number.

@@ -46,7 +46,7 @@ pub(in crate::rdma) struct Changes {
 }
 
 impl Changes {
-    /// The changes where no memory has changed.
+    /// The empty set of changes: no memory has changed.
     pub(super) const NONE: Changes = Changes {
         ranges: [(0, 0); MOST_CHANGES],
         count: 0,
@@ -64,7 +64,7 @@ impl Changes {
         }
     }
 
-    /// Adds all memory to the changes.
+    /// Adds all memory to the set of changes.
     pub(super) fn add_all(&mut self) {
         self.all = true;
     }

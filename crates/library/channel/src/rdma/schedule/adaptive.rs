@@ -45,9 +45,9 @@ const PROBE_COST: f64 = 100.0;
 /// The state of the policy, apart from that of its links.
 pub(super) struct Adaptive {
     queue_pairs: QueuePairs,
-    /// The link of the last packet.
+    /// The link that carried the last packet.
     last: usize,
-    /// The predicted arrival of the last packet, in nanoseconds.
+    /// The predicted time of the last packet's arrival, in nanoseconds.
     arrival: u64,
     /// True if a packet or piece has been posted since the rank waited.
     is_busy: bool,
@@ -100,7 +100,7 @@ impl Adaptive {
         self.backlogged(links, len as u64, now, COALESCED)
     }
 
-    /// The link for a packet that is behind others.
+    /// The link for a packet while earlier packets still wait for a link.
     fn backlogged(&mut self, links: &mut Links, len: u64, now: u64, gain: Gain) -> usize {
         self.account_untimed(links, now);
         let home = links.home();
@@ -175,7 +175,7 @@ impl Adaptive {
         self.pace.rest();
     }
 
-    /// The links of the next bytes of a transfer.
+    /// The links that get the next bytes of a transfer.
     pub(super) fn assign(&mut self, links: &Links, left: u64, now: u64) -> Assignment {
         self.is_busy = true;
         if links.live() < 2 {

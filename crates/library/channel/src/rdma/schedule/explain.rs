@@ -6,7 +6,7 @@ use super::split;
 use super::static_policy::equal_shares;
 use crate::rdma::rail_set::{MAX_RAILS, RailSet};
 
-/// A choice of links for one message.
+/// A choice of links for one message, of several possible ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rdma) enum Choice {
     /// The whole message on one link.
@@ -17,7 +17,7 @@ pub(in crate::rdma) enum Choice {
     Split,
 }
 
-/// A choice with the arrival that it leads to.
+/// A choice of links, with the arrival of the message that it leads to.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::rdma) struct Prediction {
     pub choice: Choice,

@@ -6,7 +6,7 @@ use super::estimate::{Estimate, capacity, duration, rate};
 
 /// The latency of a link whose device states none, in nanoseconds.
 const USUAL_LATENCY: u64 = 1_000;
-/// The longest latency that is believed, in nanoseconds.
+/// The longest latency that a link's measurement is believed, in nanoseconds.
 const MOST_LATENCY: u64 = 1_000_000_000;
 /// The shortest time of back-to-back completions that makes a sample, in nanoseconds: polls find
 /// completions some hundred nanoseconds late.
@@ -30,7 +30,7 @@ const SHORT: u64 = 1 << 10;
 /// The number of posts that are kept with times of their own. Later ones are merged into the last.
 const POSTS: usize = 16;
 
-/// The attributes of a link from which predictions start.
+/// The properties of a link from which predictions start.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::rdma) struct LinkTraits {
     /// The bandwidth of payload in one direction, in bytes per second. 0: unknown.
@@ -43,7 +43,7 @@ pub(in crate::rdma) struct LinkTraits {
     pub polled: bool,
 }
 
-/// Bulk work posted at about one time.
+/// Bulk work that was posted to a link at about one time.
 #[derive(Clone, Copy, Default)]
 struct Posts {
     first: u64,
@@ -80,7 +80,7 @@ pub(super) struct LinkState {
     bulk_until: u64,
     /// The number of bulk bytes that are posted and not complete.
     outstanding: u64,
-    /// The time of the latest bulk post, in nanoseconds.
+    /// The time of the latest bulk post to the link, in nanoseconds.
     pub last_used: u64,
     posts: [Posts; POSTS],
     /// The position of the oldest entry of `posts`.
@@ -198,7 +198,7 @@ impl LinkState {
         self.bulk_until.max(now.saturating_add(late))
     }
 
-    /// The time at which everything posted will have left.
+    /// The time at which everything posted to the link will have left.
     pub(super) fn ready(&self, now: u64) -> u64 {
         let packets = self.packets_until.saturating_sub(now);
         self.bulk_ready(now).saturating_add(packets)

@@ -11,7 +11,7 @@ const BYTES: u64 = 16 << 10;
 /// class.
 const CLASSES: usize = 20;
 
-/// The pace of the packets of one burst.
+/// The pace of the packets of one burst: their number and times.
 #[derive(Default)]
 pub(super) struct Pace {
     /// The last reading of the clock. `None`: the rank has waited since.

@@ -68,7 +68,7 @@ impl Slot {
         (sharers >= 2).then(|| self.estimate.bandwidth() / sharers)
     }
 
-    /// The links of the slot.
+    /// The links that run through the slot of the card.
     pub(super) fn links(&self) -> RailSet {
         self.links
     }
