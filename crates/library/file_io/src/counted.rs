@@ -19,11 +19,11 @@ pub struct Requests {
 /// Numbers of requests, and of the bytes that they have moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// The number of requests.
+    /// The number of requests to the storage.
     pub requests: u64,
-    /// The number of bytes that were read.
+    /// The number of bytes that were read from files.
     pub read: u64,
-    /// The number of bytes that were written.
+    /// The number of bytes that were written to files.
     pub written: u64,
 }
 

@@ -35,7 +35,7 @@ pub enum Call {
     Lock,
 }
 
-/// A failure of a call.
+/// The planned failure of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Injected {
     /// The call fails with this `errno`.
@@ -68,7 +68,7 @@ struct Plan {
     faults: Vec<Fault>,
     made: BTreeMap<Call, u64>,
     struck: Vec<Fault>,
-    /// True while reads and writes have to wait.
+    /// True while reads and writes of the storage have to wait.
     is_held: bool,
 }
 
@@ -86,7 +86,7 @@ impl FaultyStorage {
         }
     }
 
-    /// The number of calls of each kind so far.
+    /// The number of calls of each kind that have been made.
     pub fn made(&self) -> Vec<(Call, u64)> {
         let plan = self.plan();
         plan.made
@@ -95,7 +95,7 @@ impl FaultyStorage {
             .collect()
     }
 
-    /// The failures that have struck.
+    /// The planned failures that have happened.
     pub fn struck(&self) -> Vec<Fault> {
         self.plan().struck.clone()
     }
@@ -105,7 +105,7 @@ impl FaultyStorage {
         self.plan().is_held = true;
     }
 
-    /// Lets reads and writes go on.
+    /// Lets the reads and writes that wait continue.
     pub fn release(&self) {
         self.plan().is_held = false;
         self.released.notify_all();

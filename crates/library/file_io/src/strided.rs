@@ -5,9 +5,9 @@
 /// run is no longer than a stride.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Strided {
-    /// The offset of the first run in the file.
+    /// The offset of the first run in the file, in bytes.
     pub first: u64,
-    /// Length of a run in bytes.
+    /// The length of each run in bytes.
     pub run: u64,
     /// The distance from the start of a run to the start of the next, in bytes.
     pub stride: u64,

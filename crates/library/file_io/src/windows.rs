@@ -3,13 +3,13 @@
 /// Runs of a file that one system call moves together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// The offset of the first byte in the file.
+    /// The offset of the window's first byte in the file.
     pub offset: u64,
     /// Number of bytes from the first to the last, gaps included.
     pub len: u64,
     /// Number of data bytes of the access in earlier windows.
     pub position: u64,
-    /// Number of data bytes in this window.
+    /// The number of bytes of data in the window.
     pub data: u64,
     /// The runs: offset from the start of the window, and length in bytes. Empty if there is only
     /// one.
@@ -88,7 +88,7 @@ impl Windows {
         None
     }
 
-    /// Returns the last window, if there is one.
+    /// Returns the last window, if it contains runs.
     pub fn finish(&mut self) -> Option<Window> {
         self.window.take()
     }

@@ -44,7 +44,7 @@ const GENERATIONS: u32 = 127;
 pub struct Slab<T> {
     kind: ObjectKind,
     entries: Vec<Entry<T>>,
-    /// The index of the first free entry, or [`NONE`].
+    /// The index of the first free entry of the slab, or [`NONE`].
     free: u32,
     len: usize,
 }
@@ -146,7 +146,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The object with this handle, to change it.
+    /// The object with this handle, as a mutable reference.
     #[inline(always)]
     pub fn get_mut(&mut self, handle: u32) -> Option<&mut T> {
         match self.entries.get_mut(Self::index(handle))? {
@@ -205,12 +205,12 @@ impl<T> Slab<T> {
             })
     }
 
-    /// The number of objects.
+    /// The number of objects of this kind.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there are no objects.
+    /// True if there are no objects of this kind.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

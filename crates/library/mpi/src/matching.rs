@@ -14,7 +14,7 @@ use crate::{ANY_SOURCE, ANY_TAG};
 /// An envelope: the fields that matching compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Context of the communicator.
+    /// The context of the message's communicator.
     pub context: u64,
     /// Rank of the sender in the communicator, or `MPI_ANY_SOURCE` in a receive.
     pub source: i32,
@@ -58,7 +58,7 @@ struct Entry<T> {
     what: T,
 }
 
-/// The posted receives of a rank, by envelope.
+/// The receives that a rank has posted and not matched, by envelope.
 pub(crate) struct Posted {
     exact: [VecDeque<Entry<u32>>; BINS],
     wild: VecDeque<Entry<u32>>,
@@ -190,7 +190,7 @@ impl Posted {
     }
 }
 
-/// The unexpected messages of a rank, by envelope.
+/// The messages of a rank that no receive has matched, by envelope.
 pub(crate) struct Unexpected<M> {
     bins: [VecDeque<Entry<M>>; BINS],
     next: u64,
@@ -208,7 +208,7 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
-    /// Adds a message.
+    /// Adds a message that no receive has matched.
     pub(crate) fn add(&mut self, key: Key, message: M) {
         self.bins[key.bin()].push_back(Entry {
             key,
@@ -284,7 +284,7 @@ impl<M> Unexpected<M> {
         Some((waiting.key, waiting.what))
     }
 
-    /// All messages, with their envelopes.
+    /// All unexpected messages, with their envelopes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &M)> {
         self.bins
             .iter()

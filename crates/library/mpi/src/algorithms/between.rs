@@ -21,7 +21,7 @@ const LONG_BLOCK: usize = 4 << 10;
 
 /// The facts of an operation between two groups. Both groups have the same facts.
 pub(crate) struct Between {
-    /// The facts for all members together.
+    /// The facts for the members of both groups together.
     pub(crate) joint: Case,
     /// The facts for the members of each group; the first group comes first on all members.
     pub(crate) groups: [Case; 2],

@@ -25,16 +25,16 @@ use super::names::{Algorithm, Collective};
 /// The data path of an operation among members that share memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
-    /// Vectors are published in a collective buffer.
+    /// The members publish vectors in a collective buffer.
     Buffer,
-    /// Data are copied directly between the members' memory.
+    /// The members copy data directly between their memories.
     Direct,
     /// Messages carry the data, by the algorithm that the table chooses.
     Messages,
 }
 
 impl Way {
-    /// All variants, in their order.
+    /// All data paths among which contests decide, in their order.
     pub(crate) const ALL: [Way; WAYS] = [Way::Buffer, Way::Direct, Way::Messages];
 
     /// The data path that an algorithm uses.
@@ -48,7 +48,7 @@ impl Way {
     }
 }
 
-/// The number of variants of [`Way`].
+/// The number of data paths among which contests decide.
 pub(crate) const WAYS: usize = 3;
 
 /// The names of the variants of [`Way`], in their order.
@@ -70,13 +70,13 @@ const FAR: u64 = 4;
 /// A [`Way`] replaces the chosen one only if it is faster by at least 1 / `MARGIN` of its own time.
 const MARGIN: u64 = 16;
 
-/// The next action of a member in a call.
+/// The action of a member in the next call of a contest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// The members must add up these times by an exchange, and pass the sums to
     /// [`Contests::compared`]; then they ask for the next action of the call again. In nanoseconds.
     Compare([u64; WAYS]),
-    /// The call uses this [`Way`].
+    /// The call uses this data path.
     Take {
         /// The data path of the call.
         way: Way,
@@ -85,7 +85,7 @@ pub(crate) enum Turn {
     },
 }
 
-/// The contests of a communicator.
+/// The contests of one communicator.
 #[derive(Debug, Default)]
 pub(crate) struct Contests {
     all: Vec<(Subject, Contest)>,
@@ -129,7 +129,7 @@ pub(crate) struct Subject {
 /// class of the greatest.
 const SHORTEST: u32 = ALWAYS_SHARED.ilog2();
 const LONGEST: u32 = 24;
-/// The collectives that have contests.
+/// The collective operations that have contests.
 const MOVERS: [Collective; 5] = [
     Collective::Bcast,
     Collective::Gather,
@@ -140,10 +140,10 @@ const MOVERS: [Collective; 5] = [
 const LENGTHS: usize = (LONGEST - SHORTEST + 1) as usize;
 
 impl Subject {
-    /// The number of classes.
+    /// The number of classes of calls.
     pub(crate) const COUNT: usize = MOVERS.len() * LENGTHS;
 
-    /// All classes, by their numbers.
+    /// All classes of calls, by their numbers.
     pub(crate) fn all() -> impl Iterator<Item = Subject> {
         let lengths = || SHORTEST..=LONGEST;
         let of = move |collective| lengths().map(move |length| Subject { collective, length });

@@ -5,7 +5,7 @@
 
 use channel::{MessageCosts, PathCosts};
 
-/// The network between the members of a communicator.
+/// The properties of the network between the members of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Network {
     /// The path between ranks of different hosts: the worst costs of all members.

@@ -32,7 +32,7 @@ pub enum Order {
     Ring,
     /// Each part of the vectors from the rank that gets it down, in a circle.
     Owner,
-    /// First the operands of each host.
+    /// The operands of each host are combined first.
     Hosts,
 }
 

@@ -12,7 +12,7 @@ use super::pieces::{CACHED_PIECE, CHAIN_PIECE};
 use super::trees::Ends;
 use crate::shape::Spread;
 
-/// The numbers of branches among which the costs choose.
+/// The numbers of branches of a tree among which the costs choose.
 const ARITIES: [usize; 9] = [2, 3, 4, 6, 8, 12, 16, 24, 32];
 
 /// The powers of two below `ranks`, in ascending order.

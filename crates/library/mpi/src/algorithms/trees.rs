@@ -11,9 +11,9 @@ use channel::MessageCosts;
 /// The times at which the ranks of an operation end, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ends {
-    /// The mean of the times of all ranks.
+    /// The mean of the times at which the ranks end.
     pub mean: u64,
-    /// The time of the last rank.
+    /// The time at which the last rank ends.
     pub last: u64,
 }
 

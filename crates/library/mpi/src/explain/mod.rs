@@ -33,7 +33,7 @@ const SIZES: [usize; 12] = [
     4 << 20,
 ];
 
-/// The choices for one peer.
+/// The protocols and rails that this rank chooses for one peer.
 #[derive(PartialEq)]
 struct PeerChoices {
     transport: &'static str,
@@ -43,7 +43,7 @@ struct PeerChoices {
     sizes: Vec<SizeChoice>,
 }
 
-/// The choices for messages of one size.
+/// The protocols and rails that are chosen for messages of one size.
 #[derive(PartialEq)]
 struct SizeChoice {
     size: usize,
@@ -372,12 +372,12 @@ fn times(choices: impl Iterator<Item = (String, u64)>) -> String {
     }))
 }
 
-/// A JSON array of items that are JSON already.
+/// A JSON array of items that are encoded already.
 pub(crate) fn array(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
-/// The text as a JSON string.
+/// The text as a quoted JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {

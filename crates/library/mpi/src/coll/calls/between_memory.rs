@@ -125,9 +125,9 @@ impl InMemory {
 
 /// The next action of the members of a buffer.
 enum Next {
-    /// Agree on a collective buffer.
+    /// The members agree on a collective buffer.
     Agree,
-    /// Compare the members' times of each [`Way`].
+    /// The members compare their times of each data path.
     Compare(Subject, [u64; WAYS]),
     /// Perform the operation by this [`Way`], and record its time for this class of calls, if one
     /// is given.

@@ -34,7 +34,7 @@ const ROOTS: usize = 3;
 pub(super) struct Kind(u8);
 
 impl Kind {
-    /// The kind of all calls of a collective.
+    /// The kind of calls of a collective, as members note it in a buffer.
     #[inline(always)]
     pub(super) fn of(collective: Collective) -> Kind {
         Kind(collective as u8)
@@ -74,7 +74,7 @@ impl Kind {
 pub(super) struct NotedCall {
     /// The bits of the call's note above those of the vector's length.
     head: u32,
-    /// Bytes of the vector that a member publishes.
+    /// The length of the vector that each member publishes, in bytes.
     pub(super) len: usize,
 }
 
@@ -90,7 +90,7 @@ impl NotedCall {
         }
     }
 
-    /// The call with vectors of another length.
+    /// This call, with vectors of another length.
     #[inline(always)]
     pub(super) fn with_len(self, len: usize) -> NotedCall {
         NotedCall { len, ..self }
@@ -134,7 +134,7 @@ pub(super) struct CallRound<'a> {
 }
 
 impl CallRound<'_> {
-    /// This rank's number among the members.
+    /// This rank's number among the members of the buffer.
     #[inline(always)]
     pub(super) fn me(&self) -> usize {
         self.round.me()
@@ -145,7 +145,7 @@ impl CallRound<'_> {
         self.round.size()
     }
 
-    /// Bytes of the vector that a member publishes.
+    /// The length of the vector that each member publishes, in bytes.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.noted.len
@@ -265,7 +265,7 @@ fn mismatch(member: usize, theirs: u32, noted: NotedCall) -> Error {
     Error::new(Class::TRUNCATE, detail)
 }
 
-/// The error text for members that made different calls.
+/// The text of the error that members made different calls in one round.
 #[cold]
 pub(super) fn different_calls(
     member: usize,

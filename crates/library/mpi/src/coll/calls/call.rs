@@ -42,7 +42,7 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The operation with the tag `tag`.
+    /// The collective operation whose messages have the tag `tag`.
     #[inline(always)]
     pub(super) fn new(rank: &'a Rank, core: &'a Core, tag: i32) -> Call<'a> {
         Call::carried(By::Rank(rank), core, tag)
@@ -105,7 +105,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// This operation with all its members, on stage `stage`.
+    /// This operation with all its members, and with the messages of stage `stage`.
     pub(super) fn on_stage(&self, stage: u64) -> Call<'a> {
         Call {
             context: self.context | comm::stage(stage),
@@ -348,12 +348,12 @@ impl<'a> Call<'a> {
             .ok_or_else(|| self.core.no_such_rank(member as i32))
     }
 
-    /// Temporary memory for `count` bytes.
+    /// Temporary memory of the operation for `count` bytes.
     pub(super) fn bytes(&self, count: usize) -> Result<Buffer> {
         Ok(self.elements(count, &Predefined::BYTE.into())?.buffer())
     }
 
-    /// Temporary memory for `count` elements.
+    /// Temporary memory of the operation for `count` elements.
     pub(super) fn elements(&self, count: usize, ty: &Type) -> Result<Elements> {
         match self.by {
             By::Rank(rank) => Ok(rank.lock().engine.scratch.elements(count, ty)?),

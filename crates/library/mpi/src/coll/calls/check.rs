@@ -96,7 +96,7 @@ fn begins_with(all: &Blocks, me: usize, one: &Buffer) -> bool {
 /// The root of an operation between two groups, from the view of one rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RootBetween {
-    /// This rank is the root: it passed `MPI_ROOT`.
+    /// This rank is the root of the operation: it passed `MPI_ROOT`.
     Here,
     /// Another rank of this group is the root: this rank passed `MPI_PROC_NULL` and does not take
     /// part.

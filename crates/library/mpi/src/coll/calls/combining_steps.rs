@@ -158,7 +158,7 @@ pub(super) struct CombineParts<'a> {
     /// other members.
     piece: Option<&'a Piece<'a>>,
     counts: &'a Counts,
-    /// Bytes of an element of the vectors.
+    /// The length of an element of the vectors, in bytes.
     element: usize,
     /// A copy of this rank's own part of its contribution, if the result may overwrite the original
     /// and the part is not published.
@@ -340,7 +340,7 @@ impl Step for CombineBefore {
 
 /// The vectors that a reduction reads and writes.
 struct Vectors {
-    /// This rank's contribution.
+    /// The contribution of this rank to the reduction.
     ours: Buffer,
     /// True if the contribution stays unchanged, because the result has memory of its own.
     stays: bool,

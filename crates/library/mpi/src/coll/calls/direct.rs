@@ -67,7 +67,7 @@ impl<'a> Direct<'a> {
         }
     }
 
-    /// Runs the operation.
+    /// Runs the operation by direct copies between the members' memories.
     pub(super) async fn run(&self, signature: &Signature<'_>) -> Result<()> {
         let done = match signature.combines {
             Some((op, part)) => self.combine(signature, op, part).await,
@@ -206,7 +206,7 @@ impl<'a> Direct<'a> {
         Ok(memory)
     }
 
-    /// The remote keys of all members.
+    /// The remote keys of all members' memories.
     pub(super) async fn memories(&self) -> Result<Vec<Memory>> {
         let mut all = Vec::with_capacity(self.call.size());
         for member in 0..self.call.size() {

@@ -33,7 +33,7 @@ impl Halves {
         Halves { pairs, size, me }
     }
 
-    /// The rank of the participant with the number `place`.
+    /// The rank of the participant that has the number `place`.
     pub(super) fn rank(&self, place: usize) -> usize {
         if place < self.pairs {
             2 * place + 1

@@ -54,7 +54,7 @@ pub(super) struct Parts {
     pub(super) all: Option<Blocks>,
 }
 
-/// A piece of an operation.
+/// One of the pieces into which an operation is divided.
 pub(super) struct Piece<'a> {
     /// The signature of the whole operation; the other fields override it.
     whole: Signature<'a>,
@@ -62,7 +62,7 @@ pub(super) struct Piece<'a> {
     gets: Cut,
     /// The parts of a combined vector that the members get, if they differ from those of the whole.
     counts: Option<Counts>,
-    /// Bytes of the vector that a member publishes.
+    /// The length of the vector that a member publishes, in bytes.
     pub(super) len: usize,
     /// The parts of the contribution that a member publishes, if they are not adjacent.
     pub(super) parts: Option<Blocks>,
@@ -92,7 +92,7 @@ impl Piece<'_> {
     }
 }
 
-/// The pieces of an operation, in order.
+/// The division of an operation into pieces, in order.
 pub(super) struct Pieces<'a> {
     whole: &'a Signature<'a>,
     me: usize,
@@ -101,13 +101,13 @@ pub(super) struct Pieces<'a> {
     room: Option<Elements>,
     /// The number of elements of a reduction, or bytes of a vector or block, that are done.
     done: usize,
-    /// The number of elements or bytes of a piece.
+    /// The number of elements or bytes of each piece.
     each: usize,
     /// The number of elements or bytes of the whole operation.
     all: usize,
     /// The parts of the last piece that are still to be collected.
     uncollected: Option<Parts>,
-    /// True if each member has a core.
+    /// True if each member of the communicator has a core of its own.
     core_each: bool,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Pieces<'a> {
         })
     }
 
-    /// The piece with the elements or bytes `at`.
+    /// The piece of the operation with the elements or bytes `at`.
     fn cut(&mut self, at: Range<usize>) -> Piece<'a> {
         let whole = self.whole;
         match whole.combines {

@@ -21,7 +21,7 @@ pub(super) async fn flat(call: &Call<'_>, work: &Reduction, counts: &Counts) -> 
     run(call, algorithm, work, counts).await
 }
 
-/// Runs a flat (not two-level) algorithm.
+/// Runs a flat (not two-level) algorithm for a reduction whose result is scattered.
 pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,

@@ -25,7 +25,7 @@ pub(super) enum Data<'a> {
     Nothing,
     /// One block of this rank.
     One(Option<&'a Buffer>),
-    /// A block for each member.
+    /// A block of this rank for each member.
     Each(Option<&'a Blocks>),
     /// A vector whose elements are combined with those of the other members.
     Vector(Option<&'a Elements>),
@@ -56,7 +56,7 @@ pub(super) enum Root {
 /// The elements of the combined vectors that a member gets.
 #[derive(Clone, Copy)]
 pub(super) enum Part<'a> {
-    /// All elements of the vectors of all members, combined.
+    /// The result is all elements, combined over all members.
     Whole,
     /// The member's part of the elements, combined from the vectors of all members.
     OfCounts(&'a Counts),
@@ -86,7 +86,7 @@ pub(super) struct Signature<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedFacts {
     pub(super) collective: Collective,
-    /// The kind of call in notes.
+    /// The kind of call that members note in the buffer.
     pub(super) kind: Kind,
     /// The number of bytes by which the table of algorithms chooses.
     pub(super) bytes: usize,
@@ -147,7 +147,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// This operation with a root that gives the data.
+    /// This operation with a root that alone gives data.
     #[inline(always)]
     pub(super) fn from(self, root: i32) -> Signature<'a> {
         Signature {
@@ -156,7 +156,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// This operation with a root that gets the data.
+    /// This operation with a root that alone gets data.
     #[inline(always)]
     pub(super) fn to(self, root: i32) -> Signature<'a> {
         Signature {
@@ -196,7 +196,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// This rank's contribution to a reduction.
+    /// The contribution of this rank to a reduction.
     #[inline(always)]
     pub(super) fn ours(&self) -> Option<&'a Elements> {
         match (self.gives, self.gets) {

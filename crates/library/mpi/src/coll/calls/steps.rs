@@ -98,7 +98,7 @@ pub(super) struct Move<'a, const GIVES: bool, const GETS: bool, const ROOT: bool
 }
 
 impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, GETS, ROOT> {
-    /// The step of an operation with this shape.
+    /// The data movement of an operation for this rank.
     #[inline(always)]
     pub(super) fn new(signature: Signature<'a>, me: usize, size: usize) -> Self {
         let blocks = |data: Data<'a>| match data {

@@ -8,15 +8,15 @@
 use super::call::Call;
 use crate::shape::{Shape, Spread};
 
-/// The stage number of messages within a host.
+/// The stage number that separates messages within a host from others.
 const INSIDE: u64 = 1;
-/// The stage number of messages among leaders.
+/// The stage number that separates messages among leaders from others.
 const LEADERS: u64 = 2;
 
 /// The levels of a call, with one leader for each host.
 pub(super) struct Levels<'a> {
     pub(super) shape: &'a Shape,
-    /// The leader of each host.
+    /// The leaders of all hosts, in the order of hosts.
     leaders: Vec<u32>,
     /// The index of this rank's host.
     pub(super) host: usize,
@@ -69,12 +69,12 @@ impl<'a> Levels<'a> {
         self.shape.place(self.leaders[self.host] as usize)
     }
 
-    /// The members of each host.
+    /// The members on each host.
     pub(super) fn hosts(&self) -> &'a [Vec<u32>] {
         self.shape.hosts()
     }
 
-    /// The members of this rank's host.
+    /// The members on this rank's host.
     pub(super) fn members(&self) -> &'a [u32] {
         &self.shape.hosts()[self.host]
     }

@@ -17,7 +17,7 @@ pub(crate) struct Lane {
     place: Arc<usize>,
     /// True if each member can read and write the memory of all members.
     pub(crate) is_direct: bool,
-    /// True if each member has a core.
+    /// True if each member has a core of its own.
     pub(crate) core_each: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) type Step = dyn Fn(&mut CollectiveBuffer) -> Result<bool> + Send + Sy
 /// the round.
 #[derive(Clone)]
 pub struct Round {
-    /// The lane whose buffer is used.
+    /// The lane in which the operation takes its turn.
     pub(crate) lane: Lane,
     /// The step. A repeated step begins from the start, on the state that the previous attempt has
     /// left.
@@ -39,7 +39,7 @@ pub struct Round {
     pub(crate) context: u64,
 }
 
-/// The lanes of a rank.
+/// The lanes (collective buffers whose operations take turns) of a rank.
 #[derive(Default)]
 pub(crate) struct Lanes {
     entries: Vec<Option<Entry>>,
@@ -48,11 +48,11 @@ pub(crate) struct Lanes {
 struct Entry {
     handle: Lane,
     buffer: CollectiveBuffer,
-    /// The number of turns that have been assigned.
+    /// The number of turns that operations of the lane have got.
     issued: u64,
     /// The number of the turn that may use the lane now.
     current: u64,
-    /// Turns whose operations ended before it was their turn.
+    /// Turns whose operations ended before the lane reached them.
     skipped: Vec<u64>,
     /// True if the operation of the current turn waits for another member.
     waits: bool,

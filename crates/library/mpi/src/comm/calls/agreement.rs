@@ -34,7 +34,7 @@ pub(crate) struct Agreement {
     core: Arc<Core>,
     /// For each position, the rank in `core`. `None`: all ranks, in order.
     ranks: Option<Vec<u32>>,
-    /// This rank's position among the ranks of the agreement.
+    /// This rank's position among the ranks that agree.
     place: usize,
     context: u64,
     tag: i32,
@@ -93,7 +93,7 @@ impl Agreement {
         self.ranks.is_none().then_some(self.core.context)
     }
 
-    /// This rank's position among the ranks of the agreement.
+    /// This rank's position among the ranks that agree.
     pub(crate) fn place(&self) -> usize {
         self.place
     }

@@ -30,7 +30,7 @@ pub struct Core {
     joint: Option<Arc<Core>>,
     /// The members by host, once a collective operation has needed them.
     shape: OnceLock<Arc<Shape>>,
-    /// The network between the members.
+    /// The network between the members, once they have agreed on it.
     pub(crate) network: Arc<AgreedNetwork>,
     /// A cache of the algorithms that costs have chosen recently.
     recent: OnceLock<RecentChoices>,

@@ -14,7 +14,7 @@ use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 use crate::{Class, Error, Result, Status};
 
-/// A collective access that this rank has begun.
+/// A collective access to a file that this rank has begun.
 struct CollectiveAccess {
     round: FileRound,
     kind: SplitKind,

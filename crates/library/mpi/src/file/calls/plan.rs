@@ -35,7 +35,7 @@ pub(super) struct Extent {
     pub(super) end: u64,
     /// Bytes of the rank's first run. [`Extent::ALONE`]: the rank must access the file by itself.
     pub(super) run: u64,
-    /// Bytes of the rank's data.
+    /// The number of bytes of data that the rank accesses.
     pub(super) bytes: u64,
     /// The distance of the rank's runs in bytes, if all have one length and one distance; else 0.
     pub(super) stride: u64,
@@ -46,7 +46,7 @@ pub(super) struct Extent {
 impl Extent {
     /// The value of `run` for a rank that cannot take part in two phases.
     pub(super) const ALONE: u64 = u64::MAX;
-    /// The extent of a rank without data.
+    /// The extent of a rank that accesses no data.
     pub(super) const NOTHING: Extent = Extent {
         start: 0,
         end: 0,
@@ -96,7 +96,7 @@ impl Extent {
     }
 }
 
-/// The plan of a two-phase access.
+/// The plan of a two-phase access, on which all ranks agree.
 pub(super) struct Plan {
     pub(super) extents: Vec<Extent>,
     pub(super) domains: Domains,

@@ -43,11 +43,11 @@ pub(super) struct TwoPhase<'a> {
     pub(super) position: u64,
     /// The bytes of the access, as the file has them.
     pub(super) memory: &'a Buffer,
-    /// True if the worker accesses the file.
+    /// True if the worker thread accesses the file.
     pub(super) is_apart: bool,
 }
 
-/// This rank's bytes in a window of an aggregator.
+/// This rank's bytes in one window of an aggregator.
 struct Share {
     aggregator: usize,
     /// The position of this rank's bytes in its own memory.
@@ -117,7 +117,7 @@ impl TwoPhase<'_> {
         rounds.min().unwrap_or(u64::MAX)
     }
 
-    /// Temporary memory of `len` bytes.
+    /// Temporary memory of the access, `len` bytes.
     fn bytes(&self, len: usize) -> Result<Buffer> {
         let byte = Predefined::BYTE.into();
         Ok(self
@@ -331,7 +331,7 @@ impl TwoPhase<'_> {
         }))
     }
 
-    /// Posts the receives of answers.
+    /// Posts the receives of the aggregators' answers.
     #[allow(clippy::type_complexity, reason = "a message and its memory")]
     fn receives<'b>(
         &self,
