@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    /// All bytes that have not been read.
+    /// All bytes of the body that have not been read.
     pub(super) fn rest(self) -> &'a [u8] {
         self.0
     }

@@ -51,7 +51,7 @@ impl Envelope {
         head[0] as u8 == WHOLE
     }
 
-    /// The envelope in the head of a message.
+    /// The envelope that the head of a message contains.
     #[inline(always)]
     pub(crate) fn key(head: Head) -> Key {
         Key {
@@ -118,7 +118,7 @@ impl Control {
         ]
     }
 
-    /// The argument in the head of a control packet.
+    /// The argument that the head of a control packet contains.
     #[inline(always)]
     pub(crate) fn argument(head: Head) -> u64 {
         head[1]

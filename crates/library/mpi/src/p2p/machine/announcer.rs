@@ -52,9 +52,9 @@ pub(super) struct Topic {
 struct Habit {
     peer: usize,
     score: i8,
-    /// Number of receives between two trial announcements.
+    /// The number of receives between two trial announcements of their kind.
     pause: u32,
-    /// Number of receives since the last trial announcement.
+    /// The number of receives of the kind since the last trial announcement.
     paused: u32,
     was_tried: bool,
 }
@@ -197,7 +197,7 @@ impl Announcer {
         }
     }
 
-    /// Records that a receive was announced in vain.
+    /// Records that the announcement of a receive was of no use.
     pub(super) fn disappoint(&mut self, topic: &Topic) {
         if let Some(habit) = self.habits.get_mut(topic) {
             habit.score = (habit.score - IN_VAIN).max(-SURE);

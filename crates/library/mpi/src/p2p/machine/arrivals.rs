@@ -10,7 +10,7 @@ use super::path_times::Begun;
 use crate::matching::Key;
 use crate::request::RequestId;
 
-/// The state of arrivals from every peer.
+/// The messages that are arriving from each peer.
 pub(super) struct Arrivals {
     peers: PeerTable<Arrival>,
 }
@@ -28,7 +28,7 @@ struct Arrival {
 /// A message that is arriving in eager pieces.
 pub(super) struct Coming {
     pub(super) key: Key,
-    /// Number of bytes that have not arrived.
+    /// The number of bytes of the message that have not arrived.
     pub(super) left: usize,
     /// The receive that the message has matched; or, if it has matched none, the bytes that have
     /// arrived.

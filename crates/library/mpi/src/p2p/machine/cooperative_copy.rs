@@ -35,14 +35,14 @@ pub(super) const PUSHED_AT_ONCE: u32 = 8;
 /// of microseconds.
 const PATIENCE: u32 = 512;
 
-/// The receiver's end of a cooperative copy.
+/// The receiver's end of a cooperative copy, which both ranks of a message make.
 pub(super) struct CooperativeCopy {
     exposure: Exposure,
     wanted: usize,
     generation: u32,
     pieces: u32,
     piece: usize,
-    /// Number of pieces that the receiver claims at once.
+    /// The number of pieces that the receiver claims at once.
     at_once: u32,
     /// Number of pieces that have been copied, if the sender pushes, so that only the receiver
     /// counts them. `None`: both ranks count them in the shared counter.
@@ -56,7 +56,7 @@ pub(super) struct CooperativeCopy {
     given_up: u32,
 }
 
-/// The state of a cooperative copy.
+/// The progress of a cooperative copy after a step.
 pub(super) enum Copied {
     All,
     Some,

@@ -19,9 +19,9 @@ const SECOND_CLASS: u32 = 18;
 const LENGTHS: usize = 7;
 /// Number of classes of fetched messages that are contiguous at their sender: the first ones.
 pub(super) const OF_ONE_RUN: usize = LENGTHS * 4;
-/// Number of classes of fetched messages.
+/// The number of classes of messages that receivers fetch.
 pub(super) const LONG_CLASSES: usize = OF_ONE_RUN * (1 + RunClass::LONG);
-/// Number of classes of messages of medium length.
+/// The number of classes of messages of medium length.
 pub(super) const CLASSES: usize = PREFERENCE_CLASSES;
 /// Number of such classes of contiguous messages, by length: the first ones.
 pub(super) const MEDIUM_LENGTHS: usize = 8;

@@ -13,7 +13,7 @@ use crate::matching::Key;
 use crate::packet::{Progress, Run};
 use crate::request::RequestId;
 
-/// An action that the next progress performs.
+/// An action that the next call of progress performs.
 pub(super) enum Action {
     /// Copies pieces of a message that this rank sends, in a cooperative copy.
     Help(Help),
@@ -40,13 +40,13 @@ pub(super) enum Action {
     Raise(Error),
 }
 
-/// A message of the receiver about its announcements.
+/// A message of a receiver about its announced receives.
 pub(super) enum RtrMessage {
     Announced { progress: Progress, runs: Vec<Run> },
     Revoked { key: Key, receive: u32 },
 }
 
-/// The deferred actions, in order.
+/// The actions that the next call of progress performs, in order.
 #[derive(Default)]
 pub(super) struct Deferred {
     actions: VecDeque<Action>,

@@ -21,7 +21,7 @@ pub(super) struct Fetches {
     pub(super) pace: CopyPace,
 }
 
-/// An announced message that has matched a receive.
+/// The fetch of an announced message that has matched a receive.
 pub(super) struct Fetch {
     pub(super) peer: usize,
     pub(super) receive: RequestId,

@@ -20,7 +20,7 @@ use crate::algorithms::contest::{KeptWays, Subject, WAY_NAMES, WAYS};
 
 /// The bits of a word that hold a cost of earlier jobs. The others hold one of this job.
 const KEPT: u64 = u32::MAX as u64;
-/// Number of the bits of [`KEPT`].
+/// The number of bits in a word of [`KEPT`].
 const KEPT_BITS: u32 = 32;
 /// The word that is 1 once the costs of earlier jobs are complete.
 const COMPLETE: usize = HOST_WORDS - 1;
@@ -43,7 +43,7 @@ const MESSAGES: usize = FETCHES + 4 * MEDIUM_LENGTHS;
 const _: () = assert!(MESSAGES + 2 * Subject::COUNT * WAYS <= COMPLETE);
 
 impl Cost {
-    /// All costs, in the order of their words.
+    /// All costs that a host's ranks share, in the order of their words.
     fn all() -> impl Iterator<Item = Cost> {
         let fetches = Class::of_one_run()
             .flat_map(|class| (0..PATHS.len()).map(move |path| Cost::Fetch(class, path)));
@@ -77,7 +77,7 @@ impl Cost {
         format!("{}.{}.{least}.{}", label.of, label.path, label.situation)
     }
 
-    /// The parts of the name.
+    /// The parts of the cost's name in reports.
     fn label(self) -> CostLabel {
         let path = |protocol| match protocol {
             Protocol::CooperativeCopy => "together",
@@ -142,7 +142,7 @@ pub(crate) struct KnownCost {
     pub(crate) is_kept: bool,
 }
 
-/// The shared costs of a host.
+/// The costs that the ranks of a host share.
 #[derive(Clone)]
 pub(super) struct HostCosts {
     words: HostWords,
@@ -180,7 +180,7 @@ impl HostCosts {
         self.words.set(COMPLETE, u64::MAX, 1);
     }
 
-    /// True if the costs of earlier jobs are complete.
+    /// True if the costs that earlier jobs measured are complete.
     pub(super) fn is_complete(&self) -> bool {
         self.words.get(COMPLETE) == 1
     }

@@ -29,7 +29,7 @@ use super::host_costs::{Cost, HostCosts};
 use super::path_cost::{MARGIN, PathCost, TRIED, pause_by_loss};
 use super::protocol::Protocol;
 
-/// The index of [`Protocol::Packets`] in [`PATHS`].
+/// The index of the path [`Protocol::Packets`] in [`PATHS`].
 const PACKETS: usize = 2;
 /// One of so many runs of [`TRIED`] fetches settles the ring of its sender, where that is useful.
 const SETTLING_EACH: u32 = 4;
@@ -55,7 +55,7 @@ pub(super) enum Ring {
     Grows,
 }
 
-/// The learned costs of a rank.
+/// The costs of fetches that a rank has learned from their times.
 pub(super) struct LearnedCosts {
     /// The costs that the ranks of this host share.
     shared: HostCosts,
@@ -68,7 +68,7 @@ pub(super) struct LearnedCosts {
     clock: Clock,
 }
 
-/// The rank's clock; tests set the time.
+/// The clock by which fetches are timed; tests set its time.
 #[derive(Default)]
 struct Clock {
     #[cfg(test)]
@@ -85,7 +85,7 @@ impl Clock {
     }
 }
 
-/// A fetch that is being measured.
+/// A fetch of a message whose time is being measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measured {
     class: Class,
@@ -111,9 +111,9 @@ struct ClassCosts {
     /// The index of the path that is on trial, and the number of messages that are still to take
     /// it.
     on_trial: (usize, u32),
-    /// Number of fetches whose sender's ring was not settled.
+    /// The number of fetches that began before the sender's ring was settled.
     unsettled: u32,
-    /// Number of messages since the last trial.
+    /// The number of messages since the last trial of another path.
     since_trial: u32,
     /// Least number of messages between two trials. It doubles with each.
     pause: u32,
@@ -324,7 +324,7 @@ impl LearnedCosts {
         self.open.clear();
     }
 
-    /// Records the time of a fetch that has ended.
+    /// Records the time of a measured fetch that has ended.
     pub(super) fn ended(&mut self, measured: Measured) {
         let now = self.clock.now();
         let Measured {

@@ -83,7 +83,7 @@ use crate::request::{RequestId, Requests, Send};
 use crate::{Result, Status};
 use lost_peers::Losses;
 
-/// All messages of this rank, whatever their communicator.
+/// The point-to-point messages of a rank on all communicators.
 pub(crate) struct Messages {
     /// The requests of this rank.
     pub requests: Requests,
@@ -129,7 +129,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// True if most messages were written to announced buffers.
+    /// True if most of the counted messages were written to announced buffers.
     pub(crate) fn is_mostly_announced(self) -> bool {
         2 * self.announced > self.all
     }
@@ -152,7 +152,7 @@ fn has_rails(router: &mut Router, peers: Range<usize>) -> bool {
     peers.any(|peer| router.capabilities(peer).rails > 1)
 }
 
-/// The token of the transfer for a request.
+/// The token by which the transfer of a request is completed.
 fn token_of(id: RequestId) -> Token {
     Token::new(Family::Messages, id.0.into())
 }
@@ -235,7 +235,7 @@ impl Messages {
         self.send_queue.hide_one_puts();
     }
 
-    /// The settings that bound protocols.
+    /// The settings that limit which protocols a message may use.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }

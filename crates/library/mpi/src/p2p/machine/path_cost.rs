@@ -44,7 +44,7 @@ impl PathCost {
         (self.stored, self.is_queued) = (ps_per_byte, is_queued);
     }
 
-    /// Number of recorded times.
+    /// The number of times that have been recorded for the path.
     pub(super) fn recorded(&self) -> u32 {
         self.recorded
     }

@@ -58,7 +58,7 @@ pub(super) fn least_between_trials(class: usize) -> u32 {
     }
 }
 
-/// The times of messages from all senders.
+/// The times of the messages that arrive from all senders.
 pub(super) struct PathTimes {
     /// The costs that the ranks of this host share.
     shared: HostCosts,
@@ -69,7 +69,7 @@ pub(super) struct PathTimes {
     pub(super) own: OwnSends,
 }
 
-/// The times of the messages of one sender.
+/// The times of the messages that arrive from one sender, by class.
 #[derive(Default)]
 struct SenderTimes {
     /// True if its core and this rank's share a cache. `None`: not known yet.
@@ -99,7 +99,7 @@ impl ClassTimes {
     }
 }
 
-/// A message that is timed.
+/// A message whose arrival is being timed.
 #[derive(Clone, Copy)]
 pub(super) struct Begun {
     /// The time of the first sign of the message in nanoseconds.
@@ -111,7 +111,7 @@ pub(super) struct Begun {
     counts: bool,
 }
 
-/// A new preference of this receiver.
+/// A preference of this receiver for a sender's messages of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Preference {
     pub(super) sender: usize,

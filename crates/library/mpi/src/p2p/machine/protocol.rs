@@ -63,10 +63,10 @@ impl Protocol {
     }
 }
 
-/// Source of the costs of copies by processors.
+/// The source of the estimated costs of copies by processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyCostSource {
-    /// The estimates of the transports.
+    /// Estimates that the transports make.
     Estimated,
     /// Times of messages, which receivers measure.
     Learned,
@@ -93,7 +93,7 @@ pub(crate) enum Sharing {
     Preferred(Option<bool>),
 }
 
-/// The settings that bound protocols.
+/// The settings that limit which protocols a message may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The longest message that is sent eagerly by the user's setting, in bytes. `None`: the limit
@@ -106,7 +106,7 @@ pub(crate) struct Limits {
     pub blocking_pieces: usize,
     /// Shortest message that is copied straight from another process's memory, in bytes.
     pub single_copy: usize,
-    /// Shortest message that both ranks copy, in bytes.
+    /// The shortest message that both ranks copy together, in bytes.
     pub cooperative: usize,
     /// Unexpected bytes from one peer beyond which the peer must announce every message.
     pub unexpected: usize,
@@ -142,7 +142,7 @@ impl Limits {
 /// One message to one peer, as far as the deciding rank knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case<'a> {
-    /// The role of the rank that chooses the protocol.
+    /// The role of the rank that chooses: sender or receiver.
     pub end: End,
     /// Length of the message in bytes.
     pub len: usize,
@@ -167,7 +167,7 @@ pub(crate) struct Case<'a> {
     pub exposable: bool,
     /// The capabilities of the transport to the peer.
     pub peer: &'a Capabilities,
-    /// The settings that bound protocols.
+    /// The settings that limit which protocols a message may use.
     pub limits: &'a Limits,
 }
 

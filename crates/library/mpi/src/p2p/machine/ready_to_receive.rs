@@ -46,13 +46,13 @@ impl Messages {
         self.announcer.is_active() && self.announcer.expects(key)
     }
 
-    /// True if some receives may have to be announced.
+    /// True if receives may have to be announced before their messages.
     #[inline(always)]
     pub(crate) fn announces(&self) -> bool {
         self.announcer.is_active()
     }
 
-    /// True if short receives may have to be announced.
+    /// True if receives of short messages may have to be announced.
     pub(crate) fn announces_short(&self) -> bool {
         self.announcer.tries_short()
     }

@@ -71,7 +71,7 @@ impl Messages {
         Ok(Some(self.requests.done()))
     }
 
-    /// Puts a whole message that needs no answer.
+    /// Puts a whole eager message, which needs no answer.
     #[inline(always)]
     pub(super) fn put_eager(
         &self,
@@ -330,7 +330,7 @@ impl Messages {
     }
 }
 
-/// Puts a whole message of at least [`NOT_SHORT`] bytes.
+/// Puts a whole eager message of at least [`NOT_SHORT`] bytes.
 #[inline(never)]
 fn put_long(router: &mut Router, key: &Key, buffer: &Buffer, peer: usize) -> Result<Put> {
     match buffer.len() > ALIKE_UP_TO {

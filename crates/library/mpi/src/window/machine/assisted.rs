@@ -25,7 +25,7 @@ impl Window {
 }
 
 impl Windows {
-    /// True if a window needs the progress thread.
+    /// True if one of the rank's windows needs the progress thread.
     pub(crate) fn need_thread(&self) -> bool {
         self.with_thread > 0
     }
@@ -65,7 +65,7 @@ impl Windows {
         Ok(info)
     }
 
-    /// Counts a new window for [`Windows::made`].
+    /// Counts a new window in [`Windows::made`].
     pub(crate) fn count_made(&mut self, handle: u32) {
         let Some(window) = self.all.get(handle) else {
             return;

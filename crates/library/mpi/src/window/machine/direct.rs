@@ -23,7 +23,7 @@ use super::locks::LockKind;
 use super::operation::{Access, Place, compares, operand};
 use crate::{Class, Error, Result};
 
-/// Bytes of a word, the unit of atomic accumulates.
+/// The length in bytes of a word, the unit of atomic accumulates.
 const WORD: usize = 8;
 /// Bytes that one step of an accumulate changes if the data are not contiguous.
 const PIECE: usize = 4096;
@@ -329,14 +329,14 @@ fn unpromised() -> Error {
     )
 }
 
-/// The position of a compare-and-swap in the target's part.
+/// The value in the target's part that a compare-and-swap may replace.
 struct Swapped<'a> {
     part: &'a Buffer,
     offset: usize,
 }
 
 impl Swapped<'_> {
-    /// Compares and swaps, under the lock of the stripe.
+    /// Compares and swaps a value while the lock of its stripe is held.
     #[inline]
     fn swap(&self, bytes: usize, [compare, origin, result]: [&Buffer; 3]) -> Result<()> {
         const LONGEST: usize = 32;
