@@ -34,7 +34,7 @@ pub enum Benchmark {
 /// A measured value with the range in which it was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The benchmark that was measured.
+    /// The benchmark that measured the value.
     pub benchmark: Benchmark,
     /// The length of the messages, in bytes.
     pub size: Bytes,
@@ -75,11 +75,11 @@ pub struct Estimate {
     pub part: &'static str,
     /// The key of the value in the part `part` of the system.
     pub key: &'static str,
-    /// The value, as a file writes it.
+    /// The calibrated value, as a machine file writes it.
     pub value: String,
     /// The lower and the upper end of the value's range, as a file writes them.
     pub range: [String; 2],
-    /// The measurements that determine the value, in words.
+    /// The measurements that determine the value, as text.
     pub from: String,
 }
 

@@ -109,7 +109,7 @@ impl System {
         self.rail(0).link_rate()
     }
 
-    /// The bus of rail 0.
+    /// The bus between HCA and memory of rail 0.
     pub fn bus(&self) -> Bus {
         *self.rail(0).bus()
     }

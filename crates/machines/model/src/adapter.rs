@@ -17,14 +17,14 @@ pub(crate) struct Host {
 pub(crate) struct Slot {
     /// The bus from memory to the card. A half-duplex bus is `down` in both directions.
     pub down: Fifo,
-    /// The bus from the card to memory.
+    /// The bus from the HCA (card) to memory.
     pub up: Fifo,
     pub internal: Fifo,
-    /// The part of the chip that takes work requests.
+    /// The part of the HCA's chip that takes work requests.
     pub requests: Fifo,
     /// The part of the chip that answers reads and atomics.
     pub answers: Fifo,
-    /// The part of the chip that executes atomics.
+    /// The part of the HCA's chip that executes atomics.
     pub atomics: Fifo,
     pub half_duplex: bool,
 }

@@ -41,7 +41,7 @@ pub(crate) struct Engine {
     pub waits: bool,
     /// The time before which no further packet is read, if the rate of a queue pair is limited.
     pub paced: Time,
-    /// The time at which the last doorbell arrives.
+    /// The time at which the last doorbell reaches the HCA.
     last_doorbell: Time,
     /// The time of the last packet, acknowledgement or response, at which the acknowledgement
     /// timeout begins.
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Forgets all requests. Scheduled events still happen.
+    /// Forgets all requests of the engine. Scheduled events still happen.
     pub(crate) fn reset(&mut self) {
         *self = Engine {
             free: self.free,
@@ -176,7 +176,7 @@ impl Engine {
         }
     }
 
-    /// Records that the engine is busy until `until`.
+    /// Records that the engine of the queue pair is busy until `until`.
     pub(crate) fn occupy(&mut self, until: Time) {
         self.free = until;
     }
@@ -187,7 +187,7 @@ impl Engine {
         self.ahead = self.ahead.saturating_sub(fetched);
     }
 
-    /// True if more payload can be prefetched.
+    /// True if the engine may prefetch more payload.
     pub(crate) fn has_room(&self) -> bool {
         self.ahead < AHEAD
     }
@@ -198,7 +198,7 @@ impl Engine {
         self.fetching = self.fetching.saturating_sub(1);
     }
 
-    /// Records the response to a read or atomic.
+    /// Records that the response to a read or atomic is complete.
     pub(crate) fn answered(&mut self) {
         self.reads -= 1;
     }

@@ -10,7 +10,7 @@ use crate::config::MachineConfig;
 const HEADER: u64 = 40;
 /// The longest packet of this library unless a setting says otherwise, in bytes.
 const PACKET: u64 = 16 << 10;
-/// The longest ring of this library, in bytes.
+/// The longest ring that this library uses, in bytes.
 const LONGEST_RING: u64 = 64 << 20;
 
 impl MachineConfig {

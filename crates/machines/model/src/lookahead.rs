@@ -39,7 +39,7 @@ struct Least {
 /// The lookahead of a machine's ranks.
 pub(crate) struct Lookahead {
     least: Least,
-    /// The pending events near to each rank.
+    /// The pending events near to each rank, in order.
     near_events: Vec<NearEvents>,
 }
 
@@ -66,7 +66,7 @@ impl NearEvents {
         self.times.insert(place, at);
     }
 
-    /// Removes the first event, which happens now.
+    /// Removes the first event of the list, which happens now.
     fn remove_first(&mut self) {
         self.first += 1;
         if self.first == self.times.len() {

@@ -24,7 +24,7 @@ pub(crate) struct LocalSum {
 }
 
 impl LocalSum {
-    /// Charges the work that has not been charged.
+    /// Charges the processor for the work that has not been charged.
     #[inline]
     pub(crate) fn charge(&self, turn: &Turn<MachineModel>) {
         if self.owed.load(Ordering::Relaxed) > 0 {

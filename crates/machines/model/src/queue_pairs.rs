@@ -459,7 +459,7 @@ impl QueuePairs {
         qp.timing = false;
     }
 
-    /// Destroys a queue pair that was reset.
+    /// Destroys a queue pair, which must have been reset.
     pub(crate) fn destroy(&mut self, q: u32) {
         self.run.set_probing(q, false);
         self[q].alive = false;

@@ -19,13 +19,13 @@ struct Stream {
 struct Round {
     first: u32,
     last: u32,
-    /// The stream of which a packet is being read.
+    /// The stream of which a packet is being read from memory.
     reading: u32,
-    /// True while reading waits for the link.
+    /// True while reads from memory wait for the link.
     paused: bool,
 }
 
-/// The round robins of all adapters.
+/// The round robins in which adapters read packets of their streams.
 pub(crate) struct Rounds {
     streams: Vec<Stream>,
     rounds: Vec<Round>,

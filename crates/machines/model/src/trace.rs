@@ -14,7 +14,7 @@ pub use super::span::{Activity, HcaPart, MessageRef, RequestKind, Span, Track};
 /// The record of a run: all spans, with the names of calls.
 #[derive(Debug, Default)]
 pub struct Record {
-    /// The spans, in the order of recording.
+    /// The recorded spans, in the order of recording.
     pub spans: Vec<Span>,
     /// The names of calls, by number.
     pub names: Vec<String>,
@@ -169,7 +169,7 @@ fn micros(time: Time) -> String {
     format!("{}.{:06}", time / 1_000_000, time % 1_000_000)
 }
 
-/// A size in bytes, in short form.
+/// A number of bytes as text, in short form.
 fn size(bytes: u32) -> String {
     match bytes {
         0 => "0 B".into(),

@@ -31,7 +31,7 @@ const STORAGE: u64 = 15;
 const RAIL: u32 = 8;
 const KIND: u64 = (1 << RAIL) - 1;
 
-/// A resource of a modelled machine.
+/// A kind of resource of a modelled machine, with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
     /// The link from a rail's HCA to its switch. The field is the number of the rail.
@@ -191,7 +191,7 @@ impl Usage {
 /// The log of uses in the world, which the last rank that leaves the machine writes.
 pub(crate) struct UsageLog {
     log: Log<USE>,
-    /// The number of ranks that have left.
+    /// The number of ranks that have left the machine.
     left: usize,
 }
 

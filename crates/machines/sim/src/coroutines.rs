@@ -13,10 +13,10 @@ use crate::stacks::StackPool;
 use crate::turn::{Baton, Turn};
 use crate::world::{Model, World};
 
-/// The parameters of a world of coroutines.
+/// The parameters of a world whose ranks are coroutines.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// The number of ranks.
+    /// The number of ranks of the world.
     pub ranks: u32,
     /// The seed of all random numbers in the world.
     pub seed: u64,

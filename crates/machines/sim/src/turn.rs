@@ -43,7 +43,7 @@ impl<M: Model> Turn<M> {
         }
     }
 
-    /// The number of the rank.
+    /// The number of the rank that has the turn.
     pub fn rank(&self) -> u32 {
         self.rank
     }
@@ -57,7 +57,7 @@ impl<M: Model> Turn<M> {
         unsafe { &mut *self.world.as_ptr() }
     }
 
-    /// The time of this rank's clock.
+    /// The virtual time of this rank's clock.
     #[inline]
     pub fn now(&self) -> Time {
         self.world().clock.of(self.rank)

@@ -12,9 +12,9 @@ pub enum Case {
     Named,
     /// A machine whose MPI library is assumed: this project's library is modelled in its stead.
     Assumed,
-    /// A machine whose messages travel by TCP.
+    /// A machine whose ranks exchange messages over TCP.
     Tcp,
-    /// Two machines with equal hosts and libraries.
+    /// Two compared machines whose hosts and libraries are equal.
     RatioEqual,
     /// Two machines whose hosts or libraries differ, if both libraries are named.
     RatioNamed,
@@ -25,7 +25,7 @@ pub enum Case {
 }
 
 impl Case {
-    /// All cases, in the order of tables.
+    /// All cases for which errors are summed up, in the order of tables.
     pub const ALL: [Case; 7] = [
         Case::Named,
         Case::Assumed,

@@ -16,7 +16,7 @@ use sections::{Section, section};
 /// The figures of all benchmark outputs in one text of a user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outputs {
-    /// The figures, in the order of the lines.
+    /// The figures that the outputs contain, in the order of the lines.
     pub readings: Vec<Reading>,
     /// The benchmarks that were left out, each with the number of its line and the reason.
     pub left_out: Vec<(usize, String)>,

@@ -1,6 +1,6 @@
 //! A figure that the output of a benchmark states, and the error of an output that cannot be read.
 
-/// A figure that a benchmark has measured.
+/// A figure that a benchmark has measured, from its output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// The benchmark that measured the figure, by the name of its command, such as `osu_bw`.
@@ -44,7 +44,7 @@ impl ReadingUnit {
 pub struct WrongLine {
     /// The number of the line, counted from 1; 0 stands for the whole text.
     pub line: usize,
-    /// The error, and what is valid.
+    /// The error of the line, and a description of valid lines.
     pub why: String,
 }
 

@@ -2,7 +2,7 @@
 
 use super::reading::{Reading, ReadingUnit, WrongLine, bounded, figure};
 
-/// The benchmarks that columns and rows may name.
+/// The names of benchmarks that columns and rows of a table may have.
 const TESTS: [&str; 15] = [
     "osu_latency",
     "osu_bw",

@@ -144,7 +144,7 @@ impl<'a> Entry<'a> {
         self.is_poll() || is_one_of(&CHOICES, self.name) || !self.key.is_empty() && from_any()
     }
 
-    /// The number of calls in the line.
+    /// The number of calls for which the line stands.
     pub(super) fn calls(&self) -> u64 {
         self.times.max(1)
     }

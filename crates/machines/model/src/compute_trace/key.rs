@@ -4,7 +4,7 @@
 
 use device::CallKey;
 
-/// Writes a key as text.
+/// Writes the key of a call as text.
 pub(super) fn text(key: CallKey) -> String {
     let parts = [
         key.comm.map(|comm| format!("c{comm}")),

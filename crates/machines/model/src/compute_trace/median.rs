@@ -87,7 +87,7 @@ impl<'a> Gap<'a> {
         Some(Gap { entries })
     }
 
-    /// The name and the key of the sure call.
+    /// The name and the key of the sure call that ends the gap.
     fn end(&self) -> Option<(&str, &str)> {
         let last = self.entries.last().filter(|entry| entry.is_sure())?;
         Some((last.name, last.key))
