@@ -36,7 +36,7 @@ struct Least {
     rank: Time,
 }
 
-/// The lookahead of a machine's ranks.
+/// The lookahead of a machine: the time until which each rank may run ahead of the others.
 pub(crate) struct Lookahead {
     least: Least,
     /// The pending events near to each rank, in order.
