@@ -79,7 +79,7 @@ impl JobOutcome {
 
 /// The time to end for workers after an error, and for a launcher after a signal.
 const GRACE: Duration = Duration::from_secs(3);
-/// The number of the library's last lines that an error quotes.
+/// The number of the library's last lines of output that an error quotes.
 const LAST_LINES: usize = 12;
 
 enum Event {

@@ -26,7 +26,7 @@ pub(crate) struct Library {
     pub(crate) fabric: Option<String>,
 }
 
-/// The command line of a launcher, up to the program to start.
+/// The command line that starts ranks, up to the program to start.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Launcher(Vec<OsString>);
 
@@ -253,7 +253,7 @@ fn own_launcher(command: &Path) -> Launcher {
     Launcher(vec![command.into(), "run".into()])
 }
 
-/// The prefix under which a library is installed as `PREFIX/lib/libmpi_abi.so.1`.
+/// The folder (prefix) under which a library is installed as `PREFIX/lib/libmpi_abi.so.1`.
 struct Prefix<'a>(&'a Path);
 
 impl<'a> Prefix<'a> {

@@ -29,7 +29,7 @@ pub(crate) trait Iteration {
         Ok(())
     }
 
-    /// Called after each iteration if iterations are timed one by one.
+    /// Called after each iteration, if iterations are timed one by one.
     fn between(&mut self) -> Result<()> {
         Ok(())
     }
@@ -81,7 +81,7 @@ pub(crate) enum Timing {
     Skewed(f64),
 }
 
-/// The times of a size's timed iterations on one rank.
+/// The times of the timed iterations of one size on one rank.
 pub(crate) struct Timed {
     /// The time of all iterations together, or of each, in seconds.
     pub(crate) seconds: Vec<f64>,

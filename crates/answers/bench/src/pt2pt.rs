@@ -121,7 +121,7 @@ impl Iteration for PingPong<'_> {
     }
 }
 
-/// A window of messages, and one short message that acknowledges them all.
+/// A window of messages in one direction, acknowledged by one short message.
 struct OneWay<'a> {
     pair: Pair<'a>,
     window: usize,

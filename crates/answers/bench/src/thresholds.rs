@@ -22,11 +22,11 @@ struct Rule {
 enum Reference {
     /// The best result among the other libraries of the run.
     BestPeer,
-    /// The result of the other library whose label contains this text.
+    /// The result of the library whose label contains this text.
     Peer(&'static str),
     /// A limit of the machine: its benchmark, and its name in the report.
     Limit(&'static str, &'static str),
-    /// The best result of the same library at a larger size.
+    /// The best result of the measured library at a larger size.
     LargerSizes,
 }
 

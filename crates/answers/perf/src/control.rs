@@ -47,7 +47,7 @@ enum ControlMessage {
 /// The control connection to the other side.
 pub struct ControlLink {
     stream: TcpStream,
-    /// Bytes that have arrived and that no caller has taken yet.
+    /// Bytes that have arrived on the control connection and that no caller has taken.
     arrived: Vec<u8>,
     /// The time after which a silent peer counts as failed.
     patience: Duration,

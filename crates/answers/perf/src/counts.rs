@@ -38,7 +38,7 @@ pub struct Counts {
     pub traffic: Option<Traffic>,
 }
 
-/// The counts of a side at the start of a size.
+/// The counts of a side's device before the messages of a size.
 pub(crate) struct Before {
     requests: Requests,
     traffic: Option<Traffic>,

@@ -15,7 +15,7 @@ use crate::control::ControlLink;
 use crate::measure::{Found, Sample};
 use crate::stream::Stream;
 
-/// A repeated barrier of threads, each of which runs one pair.
+/// A barrier that threads, each of which runs one pair, use repeatedly.
 pub struct Meeting {
     threads: usize,
     /// The number of arrivals of threads at all barriers until now.
@@ -41,7 +41,7 @@ impl Meeting {
         })
     }
 
-    /// The seats of a new [`Meeting`], one for each thread.
+    /// The members of a new [`Meeting`], one for each thread.
     pub fn of(threads: usize) -> Vec<Seat> {
         let meeting = Meeting::new(threads);
         let seats = repeat_with(|| Seat::at(meeting.clone()));
@@ -58,7 +58,7 @@ impl Seat {
         }
     }
 
-    /// A seat for a pair that waits for no other pair.
+    /// The member of a barrier that has no other members.
     pub(crate) fn alone() -> Seat {
         Seat::at(Meeting::new(1))
     }
@@ -96,7 +96,7 @@ impl Drop for Seat {
     }
 }
 
-/// The failure of a pair because of the failure of another one.
+/// The error of a pair that ends because another pair has failed.
 #[derive(Debug)]
 struct Consequence;
 

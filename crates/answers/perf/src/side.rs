@@ -21,7 +21,7 @@ const CYCLE: usize = 4096;
 /// The size of a cache line of the processor, in bytes.
 const LINE: usize = 64;
 
-/// The text of a side that has reached a barrier.
+/// The text by which a side reports that it has reached a barrier.
 pub(crate) const HERE: &str = "here";
 
 /// One side of a benchmark of devices: its queue pairs, its memory, and its progress.
@@ -50,7 +50,7 @@ pub(crate) struct QpState {
     pub(crate) posted: usize,
     /// The number of work requests that are known to be complete.
     pub(crate) complete: usize,
-    /// The number of work requests since the last signaled one.
+    /// The number of work requests posted after the last signaled one.
     unsignaled: usize,
     /// The number of receives that have been posted.
     receives: usize,

@@ -103,11 +103,11 @@ struct Flow {
     /// The time when the other side was ready, in picoseconds; messages are sent from then on.
     /// `None`: it is not ready yet.
     start: Option<u64>,
-    /// This side's count of sent messages, once all are complete.
+    /// This side's count of sent messages; `None` until all are complete.
     sent: Option<Tally>,
     received: Tally,
     first: u64,
-    /// The other side's count of sent messages, once it has arrived.
+    /// The other side's count of sent messages; `None` until it has arrived.
     theirs: Option<Tally>,
 }
 

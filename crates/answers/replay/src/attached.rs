@@ -27,7 +27,7 @@ type Window = (u64, usize);
 /// A region of memory that is attached to dynamic windows.
 struct Region {
     window: Window,
-    /// The number of the buffer that it is in the trace.
+    /// The number of the trace's buffer to which the memory belongs.
     buffer: i64,
     /// The region's first address in the recorded run.
     recorded: u64,

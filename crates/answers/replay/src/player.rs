@@ -22,7 +22,7 @@ use crate::scratch::Scratch;
 const FIRST_PAGE: isize = 4096;
 /// MPI_ANY_SOURCE.
 pub(crate) const ANY_SOURCE: i64 = -1;
-/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which stand for an array of weights.
+/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which take the place of an array of weights.
 const WEIGHTS: [i64; 2] = [0xa, 0xb];
 
 /// A replayed rank, which makes the calls of its part of the trace.

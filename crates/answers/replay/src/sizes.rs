@@ -40,7 +40,7 @@ impl Moved {
 }
 
 impl Sizes {
-    /// Keeps the size of a datatype, if the line says one.
+    /// Keeps the size of a datatype, if the line of the trace gives it.
     pub(crate) fn keep(&mut self, signature: &Signature, line: &Call) {
         if let [Value::Number(datatype), Value::Number(size)] = line.values[..]
             && Fact::of(signature) == Some(Fact::TypeSize)

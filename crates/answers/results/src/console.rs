@@ -80,7 +80,7 @@ impl Console {
         self.doing(what.to_owned());
     }
 
-    /// Prints a line if there is no terminal, so no bar.
+    /// Prints a line if standard error is no terminal, so that no bar is shown.
     pub fn say_without_bar(&mut self, line: &str) {
         if !stderr().is_terminal() {
             self.say(line);

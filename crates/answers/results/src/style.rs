@@ -121,7 +121,7 @@ fn generation(name: &str) -> Option<usize> {
     words.find_map(|word| GENERATIONS.iter().position(|known| *known == word))
 }
 
-/// The colour at a position from 0 to 1 on the scale.
+/// The colour at a position from 0 to 1 on the scale of colours.
 fn on_scale(place: f64) -> Colour {
     let place = place.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64;
     let below = (place.floor() as usize).min(SCALE.len() - 2);

@@ -114,7 +114,7 @@ pub(crate) struct Measure {
 pub(crate) struct HplSystem {
     /// The number of columns of a panel of HPL.
     pub(crate) block: usize,
-    /// The numbers of rows and columns of the grid of ranks.
+    /// The numbers of rows and columns in the grid of HPL's ranks.
     pub(crate) grid: [usize; 2],
     /// The number of ranks on each host.
     pub(crate) ppn: usize,
@@ -214,7 +214,7 @@ pub(crate) enum Kind {
     Absolute,
     /// The statement is about a quotient of two figures.
     Ratio,
-    /// The order of two curves, or the shape of a curve.
+    /// The statement is about the order of two curves, or the shape of a curve.
     Ordering,
     /// The statement is about a size at which something changes.
     Crossover,
@@ -235,7 +235,7 @@ pub(crate) enum Role {
     Calibration,
     /// The statement was not used, so the result is a prediction.
     Prediction,
-    /// The statement is an input of the catalogue or of the experiments.
+    /// The statement is an input of the catalogue or of the experiments, so nothing is checked.
     Setting,
 }
 

@@ -192,7 +192,7 @@ pub(crate) fn at_once(command: &Path, runs: &[Run], console: &mut Console) -> Re
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The line that is printed before the first run of a study.
+/// The line that announces the runs of a study before the first one.
 fn announced(name: &str, plans: &[(Measure, Vec<Run>)]) -> String {
     let runs = plans.iter().map(|(_, runs)| runs.len()).sum();
     format!(

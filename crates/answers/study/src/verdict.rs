@@ -54,7 +54,7 @@ pub(crate) struct Judged<'a> {
     pub(crate) figure: Option<Compared>,
     /// The measured values that decide on the statement, or the reason why there are none.
     pub(crate) measured: String,
-    /// True if the checks hold; also set for a contradicted statement.
+    /// True if the statement's checks hold; also set for a contradicted statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) holds: Option<bool>,
     /// The result of the checks with the other interpretation of a machine; `None` if there is

@@ -76,7 +76,7 @@ impl Bounds {
         .checked()
     }
 
-    /// The bounds of a type that consists of both types.
+    /// The bounds of a type that consists of two types.
     pub(crate) fn joined(self, other: Bounds) -> Result<Bounds> {
         if self.is_void() {
             return Ok(other);

@@ -6,7 +6,7 @@
 //!
 //! Invariant: the library asks for its time in one place (`channel::now`), which asks here first.
 
-/// A primitive of the processor or the kernel that a double prices.
+/// A primitive of the processor or the kernel whose use a double can price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Primitive {
     /// A poll of shared memory.
@@ -15,7 +15,7 @@ pub enum Primitive {
     Send,
     /// The receipt of a packet or a flag from another core, without its body.
     Take,
-    /// The read of a cache line that another core has written last.
+    /// The read of a cache line that another core has written.
     Line,
     /// A copy by vector instructions, whose stores go through the cache.
     Vectors(Copied),
@@ -99,7 +99,7 @@ mod hook {
 #[cfg(feature = "double")]
 pub use hook::{Doubled, begin};
 
-/// The answer of the calling thread's double. `None`: there is none.
+/// The result of `question` for the calling thread's double. `None`: it has no double.
 #[inline(always)]
 pub fn ask<R>(question: impl FnOnce(&dyn Double) -> R) -> Option<R> {
     #[cfg(feature = "double")]

@@ -67,7 +67,7 @@ impl Elements {
         self.base
     }
 
-    /// True if both operands begin at the same byte of memory.
+    /// True if both operands begin at one byte of memory.
     #[inline]
     pub fn is(&self, other: &Elements) -> bool {
         // With MPI_BOTTOM, the type holds the address.
@@ -94,7 +94,7 @@ impl Elements {
         }
     }
 
-    /// The `count` elements from number `first` on, as far as they exist.
+    /// The elements from number `first` on, `count` of them or as many as exist.
     pub fn part(&self, first: usize, count: usize) -> Elements {
         let first = first.min(self.count);
         Elements {

@@ -60,7 +60,7 @@ impl Visit for Runs<'_> {
     }
 }
 
-/// A visitor that compares each run with the runs before.
+/// A visitor of runs that compares each with the runs before it.
 struct Order {
     start: usize,
     end: usize,

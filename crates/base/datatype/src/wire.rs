@@ -82,7 +82,7 @@ impl Sink for &mut [u8] {
     }
 }
 
-/// Counts the length only; the numbers of a list are not read.
+/// A sink that only counts bytes, and does not read the numbers of a list.
 struct Len(usize);
 
 impl Sink for Len {

@@ -54,7 +54,7 @@ impl Differences {
         })
     }
 
-    /// A description of the first call that differs, with its rank.
+    /// A description of the first call that differs from the recording, with its rank.
     pub fn reason(&self) -> String {
         format!("rank {}: {}", self.rank, self.first)
     }

@@ -54,7 +54,7 @@ pub(crate) mod head {
     /// from the recording; the omitted computing in picoseconds; a description of the first call
     /// that differs.
     pub(crate) const DIFFERENCES: usize = 21;
-    /// The number of connections from strangers, one word for each rail.
+    /// The first of the words with the numbers of connections from strangers, one for each rail.
     pub(crate) const STRANGERS: usize = DIFFERENCES + 2 + super::SENTENCE;
 }
 
@@ -65,15 +65,15 @@ pub(crate) const FINISHED: u64 = 2;
 
 /// The number of size classes of messages.
 pub(crate) const CLASSES: usize = 64;
-/// The number of words for a size class: messages, bytes.
+/// The number of words of a size class's entry: messages, bytes.
 pub(crate) const CLASS: usize = 2;
 /// The number of words that hold a procedure's name.
 pub(crate) const NAME: usize = 5;
 /// The number of words that hold a short text.
 pub(crate) const SENTENCE: usize = 20;
-/// The number of words for a procedure: its name, calls, time, bytes.
+/// The number of words of a procedure's entry: its name, calls, time, bytes.
 pub(crate) const PROCEDURE: usize = NAME + 3;
-/// The number of words for a peer: its rank, messages, bytes.
+/// The number of words of a peer's entry: its rank, messages, bytes.
 pub(crate) const PEER: usize = 3;
 
 /// The offset of the table of messages by size in a rank's part, in words.

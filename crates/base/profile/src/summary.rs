@@ -88,7 +88,7 @@ pub struct RankComputing {
     pub switches: u64,
     /// The time that the rank computed, in seconds.
     pub computing_s: f64,
-    /// The greatest number of the rank's threads that computed at once.
+    /// The greatest number of threads of the rank that computed at one time.
     pub threads: u64,
 }
 

@@ -166,7 +166,7 @@ impl Listener {
     }
 }
 
-/// The HMAC of all bytes of a hello so far.
+/// The code (HMAC) of all bytes that the two ends of a hello have exchanged so far.
 struct Transcript(Hmac<Sha256>);
 
 impl Transcript {

@@ -88,7 +88,7 @@ impl<'a> Bytes<'a> {
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// A number below `bound`, which names something that has been read before.
+    /// A number below `bound`, which is the number of something already read.
     pub(crate) fn below(&mut self, bound: usize, what: &str) -> Result<u32> {
         let number = self.number()?;
         match number < bound as u64 {

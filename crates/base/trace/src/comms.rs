@@ -127,7 +127,7 @@ struct Waiting {
     own: usize,
     color: i64,
     key: i64,
-    /// The number of the new communicator, or a null handle.
+    /// The number of the communicator that the call makes, or a null handle.
     new: i64,
 }
 

@@ -6,7 +6,7 @@ use crate::signature::Signature;
 /// A kind of fact about a recorded run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// A step of the program begins, whose time a replay records.
+    /// A step of the program begins, whose time a replay reports.
     Step,
     /// The next call finds a file of this size under this name, or none if the size is 0.
     FileSize,

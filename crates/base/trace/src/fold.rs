@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// The most items that the body of a found loop can have.
 const LONGEST_BODY: usize = 1 << 14;
-/// The most earlier places that are compared with the last items.
+/// The most earlier positions of an item that are compared with the last items.
 const TRIES: usize = 16;
 
 /// One item of a folded sequence of calls: a call, or a loop over another sequence.
@@ -59,10 +59,10 @@ impl Folder {
 /// The folded items of a rank so far.
 #[derive(Default)]
 struct Stack {
-    /// Each item with the previous place of an equal one.
+    /// The items so far, each with the previous position of an equal one.
     items: Vec<(Item, Option<usize>)>,
     latest: HashMap<Item, usize>,
-    /// For each item the places of loops whose body ends with it.
+    /// For each item the positions of loops whose body ends with it.
     loops: HashMap<Item, Vec<usize>>,
 }
 

@@ -25,7 +25,7 @@ impl Gaps {
         times.flat_map(|&(nanos, run)| (0..run).map(move |_| nanos))
     }
 
-    /// The times with the numbers of calls that have them.
+    /// The computing times in runs: a time, and the number of calls in a row that have it.
     pub fn runs(&self) -> &[(u64, u64)] {
         &self.runs
     }

@@ -71,7 +71,7 @@ impl Trace {
         lengths
     }
 
-    /// Adds the folded times of a sequence, whose calls have these times.
+    /// Folds the computing times of a sequence's calls, and adds them.
     fn fold(&self, lengths: &[usize], sequence: u32, times: &[u64], folded: &mut Vec<u64>) {
         let mut rest = times;
         for item in &self.sequences[sequence as usize] {

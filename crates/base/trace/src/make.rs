@@ -22,7 +22,7 @@ pub enum Pattern {
     /// A wave over a grid of two dimensions: each rank waits for its western and northern
     /// neighbours.
     Sweep,
-    /// Each rank sends to the rank half of all ranks further.
+    /// Each rank sends to the rank that is half of all ranks away.
     Shift,
     /// Each rank sends to one other and receives from one, chosen at random.
     Permutation,
@@ -223,7 +223,7 @@ impl RankMaker<'_> {
         );
     }
 
-    /// Exchanges with both neighbours in each dimension of a periodic grid.
+    /// Adds exchanges with both neighbours in each dimension of a periodic grid.
     fn halo(&mut self, grid: &[usize]) {
         let neighbours: Vec<[usize; 2]> = (0..grid.len())
             .filter(|dimension| grid[*dimension] > 1)

@@ -26,7 +26,7 @@ pub(crate) struct Message {
 /// The effect of a call on messages and requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
-    /// Messages begin, and the call waits for all of them.
+    /// Messages begin, and the call waits until all are complete.
     Blocks(Vec<Message>),
     /// Messages begin that are complete once the request with this number is.
     Begins(i64, Vec<Message>),

@@ -213,7 +213,7 @@ struct Files {
     plot: Option<PathBuf>,
 }
 
-/// Makes a share of the runs, and returns the line about it.
+/// Makes a share of a comparison's runs, and returns the line that reports it.
 fn points(
     request: &Request,
     known: &[PathBuf],

@@ -77,7 +77,7 @@ fn failed(what: &Path, why: std::io::Error) -> String {
 /// The outcome of the attempt to link all entries of a folder.
 enum Shown {
     All,
-    /// The folder has too many entries; only the first ones have links.
+    /// The folder has more entries than get links; only the first ones have them.
     Crowded,
     Unreadable(std::io::Error),
 }

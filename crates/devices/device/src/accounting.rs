@@ -196,7 +196,7 @@ impl dyn Node + '_ {
         }
     }
 
-    /// Reports to a virtual clock that the call returns, see [`Accounting::leave`].
+    /// Reports to a virtual clock that an MPI call returns; see [`Accounting::leave`].
     pub fn leave(&mut self, is_sure: bool) {
         if let Some(accounting) = self.accounting() {
             accounting.leave(is_sure);

@@ -22,7 +22,7 @@ pub struct Limits {
     pub immediates: bool,
 }
 
-/// Checks a work request, and returns its length in bytes.
+/// Checks a work request against the limits, and returns its length in bytes.
 #[inline]
 pub fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();

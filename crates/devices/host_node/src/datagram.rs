@@ -65,7 +65,7 @@ pub(crate) struct Datagram<'a> {
 }
 
 impl<'a> Datagram<'a> {
-    /// The bytes of the datagram for the receiver `to`, with their code.
+    /// The bytes of the datagram for the receiver `to`, with the code that proves their origin.
     pub(crate) fn seal(&self, codes: &Codes, to: Receiver) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER + self.body.len());
         bytes.extend([0; CODE]);

@@ -62,7 +62,7 @@ pub(crate) trait Carrier: Send {
     fn close(&mut self, device: &mut dyn Device);
 }
 
-/// A handler of an arrived datagram and its sender's socket address.
+/// A function that handles an arrived datagram and its sender's socket address.
 pub(crate) type Take<'a> = dyn FnMut(&[u8], Option<SocketAddr>) + 'a;
 
 /// The greatest number of datagrams that one call receives from a rail: a flood of strangers'

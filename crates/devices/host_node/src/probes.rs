@@ -139,7 +139,7 @@ impl Asked {
     }
 }
 
-/// The outcome of a connection request by which a host is probed.
+/// The outcome of a connection request to a host that is probed.
 enum Heard {
     Nothing,
     /// The peer's host has accepted or refused the request, so the host is alive.
@@ -171,9 +171,9 @@ fn is_refused(socket: &UdpSocket) -> bool {
 /// The result of the start of a connection request.
 enum Called {
     Open(OwnedFd),
-    /// The host has answered at once, as this host does for itself.
+    /// The host has answered during the call, as this host does for itself.
     Answered,
-    /// The request cannot leave, or is not wanted on this route.
+    /// The request cannot leave, or the route is not to be probed.
     Nobody,
 }
 

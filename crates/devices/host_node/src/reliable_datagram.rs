@@ -148,7 +148,7 @@ impl ReliableDatagrams {
         self.peers.get(&peer)?.heard
     }
 
-    /// A datagram without a fragment, for a peer whose card is known.
+    /// A datagram without contents, as a sign of activity for a peer whose card is known.
     pub(crate) fn sign(&mut self, peer: usize) -> Option<Vec<u8>> {
         let to = self.peers.get_mut(&peer)?;
         let nonce = to.nonce?;

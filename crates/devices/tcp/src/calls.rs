@@ -259,7 +259,7 @@ impl Calls {
         hopeless.map(|(_, (socket, _))| socket).collect()
     }
 
-    /// Drops the parked calls to a queue pair that is gone.
+    /// Drops the accepted connections that wait for a queue pair which is gone.
     pub(crate) fn forget(&mut self, to: u32) {
         self.parked.retain(|call, _| call.to != to);
     }

@@ -37,7 +37,7 @@ pub struct TcpDevice {
     /// True if a peer can come, and the system did not let this device listen.
     pub(super) lacks_listener: bool,
     pub(super) poller: Poller,
-    /// The memory for received bytes whose destination is not known yet.
+    /// Memory for received bytes until their destination is known.
     pub(super) staging: Box<[u8]>,
     /// The queue pairs whose connections are read with every poll of the device.
     pub(super) hot: Vec<u32>,
@@ -45,7 +45,7 @@ pub struct TcpDevice {
     pub(super) owing: Vec<u32>,
     /// Queue pairs with frames that wait for receives.
     pub(super) stalled: Vec<u32>,
-    /// True if all frames are corked: between `cork` and `uncork`.
+    /// True if all frames wait for those behind them: between `cork` and `uncork`.
     pub(super) corks: bool,
     /// The queue pairs with corked frames.
     pub(super) corked: Vec<u32>,
@@ -65,7 +65,7 @@ pub struct TcpDevice {
     pub(super) memory_is_fresh: bool,
     /// True if the owner sleeps after the next poll, if that finds nothing.
     pub(super) sleeps_soon: bool,
-    /// True if the last poll of the connections has found something.
+    /// True if the last poll of the connections has received something.
     pub(super) has_read: bool,
     pub(super) has_connected: bool,
     pub(super) notes: VecDeque<String>,

@@ -22,7 +22,7 @@ pub(crate) struct Pair {
     pub held: usize,
     /// The queue pair's own receive queue, unused with a shared one.
     pub receives: ReceiveQueue,
-    /// The bytes behind a frame that waits for a receive.
+    /// The received bytes behind a frame that waits for a receive.
     pub rest: Vec<u8>,
     /// True if both ends have received a frame of the other over this connection, so that neither
     /// is of an earlier epoch of its queue pair.

@@ -191,7 +191,7 @@ impl TcpDevice {
         }
     }
 
-    /// True if the device must be polled soon, though no event comes.
+    /// True if the device must be polled soon although no event announces it.
     pub(super) fn is_due_soon(&self) -> bool {
         let pairs = self.pairs.iter().flatten();
         let mut lines = pairs.map(|pair| (&pair.line, pair.machine.is_awaiting()));

@@ -434,7 +434,7 @@ impl Split<'_> {
         Ok(Read::Some(count, count < room))
     }
 
-    /// Executes the bytes behind a frame that waited for a receive.
+    /// Executes the received bytes behind a frame that waited for a receive.
     fn take_rest(&mut self) -> Result<(), Break> {
         let start = self.start;
         let now = || start.elapsed().as_nanos() as u64;

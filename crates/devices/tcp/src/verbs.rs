@@ -320,7 +320,7 @@ impl TcpDevice {
         })
     }
 
-    /// Adds, behind the earlier requests, one that will not be executed.
+    /// Adds a request that completes with an error, behind the earlier requests.
     #[cold]
     fn post_in_vain(&mut self, at: u32, work: &Work, why: Vain) {
         let of = completed(&work.operation);

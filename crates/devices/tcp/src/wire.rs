@@ -363,7 +363,7 @@ pub(crate) fn end(socket: impl AsFd) {
     let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
 }
 
-/// An error of the system in its words, without its number.
+/// An error of the system as text, without its number.
 pub(super) fn words(why: &io::Error) -> String {
     let text = why.to_string();
     match (text.split_once(" (os error"), why.raw_os_error()) {

@@ -22,7 +22,7 @@ pub enum GidKind {
     RoceV1,
     /// Packets are UDP packets (RoCE v2).
     RoceV2,
-    /// iWARP: not a GID, but the IPv4 address of the network interface.
+    /// Not a GID, but the IPv4 address of the network interface (iWARP).
     Iwarp,
 }
 

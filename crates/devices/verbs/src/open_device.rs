@@ -24,7 +24,7 @@ pub(crate) struct OpenDevice {
     pd: *mut ibv_pd,
     /// The regions registered on the device, by local key.
     regions: Mutex<HashMap<u32, *mut ibv_mr>>,
-    /// For each open port, the events that it has not read yet.
+    /// For each open port, the events that it has not read.
     inboxes: Mutex<BTreeMap<u8, VecDeque<DeviceEvent>>>,
 }
 
@@ -138,7 +138,7 @@ impl OpenDevice {
         Ok(check(name, "deregistering memory", answer))
     }
 
-    /// Creates the inbox of a port, which must not be open already.
+    /// Creates the queue of unread events for a port, which must not be open already.
     pub(crate) fn add_port(&self, port: u8) -> Result<()> {
         match self.inboxes().insert(port, VecDeque::new()) {
             None => Ok(()),

@@ -6,7 +6,7 @@ use crate::handle::{Comm, Datatype};
 use mpi::CallKey;
 use std::ffi::c_int;
 
-/// An argument that distinguishes a call from other calls of its procedure.
+/// An argument by which a call is distinguished from other calls of its procedure.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument {
     /// The communicator of the call.

@@ -368,7 +368,7 @@ impl Inner {
         Some(picos)
     }
 
-    /// Begins the steps that the replayed trace marks at this call.
+    /// Begins the steps of the replayed trace that this call marks.
     fn begin_steps(&mut self, rank: &Rank) {
         if let Time::Replayed(replay) = &mut self.time {
             (0..replay.take_steps()).for_each(|_| rank.mpi.begin_step());

@@ -35,7 +35,7 @@ pub(crate) struct ComputeClock {
     interrupted: (u64, u64),
 }
 
-/// The threads of the process, by the operating system. Tests replace it.
+/// The threads of the process, as the operating system reports them. Tests replace it.
 pub(crate) trait Threads {
     /// The ids of the threads of this process.
     fn list(&self) -> Vec<libc::pid_t>;

@@ -67,7 +67,8 @@ impl Router {
         })
     }
 
-    /// [`notified`](Router::notified) by shared reference; `None` if no device reaches the peer.
+    /// As [`notified`](Router::notified), but a shared reference; `None` if no device reaches the
+    /// peer.
     fn notified_ref(&self, peer: usize) -> Option<&Rdma> {
         self.via_ref(peer).rdma()
     }

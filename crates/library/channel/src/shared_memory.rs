@@ -28,7 +28,7 @@ pub struct SharedMemory {
     token: u64,
 }
 
-/// The name by which other ranks of a host open shared memory.
+/// The name by which the other ranks of a host open the shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedName {
     /// The process ID of the process that created the memory.

@@ -26,7 +26,7 @@ const PAUSE_AT_MOST: u32 = 8192;
 /// took their sender a tenth less time, and the pair 1.1 to 1.2 times as long.)
 const FASTER: (u64, u64) = (3, 2);
 
-/// The kind of copies for long bodies to a peer, by length.
+/// The choice between string moves and vectors for long bodies to a peer, by length.
 pub(crate) struct StringMoves([Class; CLASSES]);
 
 struct Class {
@@ -74,7 +74,7 @@ impl Times {
         self.greatest = self.greatest.max(time);
     }
 
-    /// The sum without the greatest time, whose body may have been interrupted.
+    /// The sum of the times without the greatest one, whose body may have been interrupted.
     fn usual(self) -> u64 {
         self.sum - self.greatest
     }

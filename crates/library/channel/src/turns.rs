@@ -19,7 +19,7 @@ pub(crate) const AWAITED: u32 = 5;
 /// The lock is free, and the progress thread must leave it to the call that has waited.
 const RESERVED: u32 = 6;
 
-/// The outcome of a call's attempt to take the lock.
+/// The outcome of a call's attempt to take the lock of the rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// The call has taken the lock, which was free.

@@ -14,7 +14,7 @@ pub(crate) enum Wakes {
     ByDoorbell,
     /// Each arrival makes the descriptor of [`events`](Waitable::events) readable.
     ByEvent,
-    /// Some arrivals neither ring the doorbell nor raise an event.
+    /// Some arrivals neither ring the doorbell nor make a descriptor readable.
     NotAlways,
 }
 

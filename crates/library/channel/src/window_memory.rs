@@ -51,9 +51,9 @@ struct Member {
     lock: TicketLock,
     /// The member whose window lock this member waits for, plus one; zero: none.
     awaits: AtomicU32,
-    /// The process of this member: its number in its PID namespace.
+    /// The process ID of this member, in its PID namespace.
     process: AtomicU32,
-    /// The PID namespace of the process, by its inode number.
+    /// The PID namespace of this member, by its inode number.
     space: AtomicU64,
 }
 
@@ -340,7 +340,7 @@ impl WindowMemory {
             .fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Records that this rank no longer waits for the lock.
+    /// Records that this rank does not wait for the lock any more.
     pub fn end_wait(&self, target: usize) {
         self.member(self.me).awaits.store(0, Ordering::SeqCst);
         self.member(target)

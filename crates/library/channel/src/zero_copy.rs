@@ -28,7 +28,7 @@ pub(crate) const MOST_RAILS: usize = 8;
 pub struct RemoteKey {
     /// The address of the memory, for devices; otherwise the number that its owner has given to it.
     pub(crate) address: u64,
-    /// The offset of the named bytes in the exposed memory.
+    /// The offset of the key's bytes in the exposed memory.
     offset: u64,
     /// The number of bytes that the key names.
     len: u64,
@@ -104,7 +104,7 @@ impl RemoteKey {
         self.offset.checked_add(self.len)
     }
 
-    /// The offset of the named bytes in the exposed memory.
+    /// The offset of the key's bytes in the exposed memory.
     pub(crate) fn offset(&self) -> usize {
         self.offset as usize
     }
@@ -173,7 +173,7 @@ pub enum Family {
     /// Collective operations. A group exposes at most two buffers of a rank at a time for each
     /// collective buffer that the rank has.
     Collectives,
-    /// Windows of one-sided communication, each with one exposure of a rank.
+    /// The family of operations on windows, each window with one exposure of a rank.
     Windows,
 }
 
@@ -412,7 +412,7 @@ pub trait NotifiedWrite: ZeroCopy {
         token: Token,
     ) -> Result<Transfer>;
 
-    /// Upper bound of the number of packets that have left for `peer`.
+    /// An upper bound of the number of packets that have left for `peer`.
     fn packets_sent(&self, peer: usize) -> u64;
 
     /// Number of the peer's packets that have been passed to the handler, as the peer counts them.

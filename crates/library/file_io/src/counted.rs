@@ -16,7 +16,7 @@ pub struct Requests {
     written: AtomicU64,
 }
 
-/// Numbers of requests, and of the bytes that they have moved.
+/// The numbers of requests to a storage and of the bytes that they moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// The number of requests to the storage.
@@ -28,7 +28,7 @@ pub struct Moved {
 }
 
 impl Requests {
-    /// Returns the counts since the last call, and sets them to 0.
+    /// The counts since the last call of this function, which sets them to 0.
     pub fn take(&self) -> Moved {
         let take = |all: &AtomicU64| all.swap(0, Ordering::Relaxed);
         Moved {

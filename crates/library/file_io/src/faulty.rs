@@ -40,7 +40,7 @@ pub enum Call {
 pub enum Injected {
     /// The call fails with this `errno`.
     Error(i32),
-    /// A read or write moves half of its bytes, at least one.
+    /// The read or write moves half of its bytes, at least one.
     Short,
 }
 
@@ -55,7 +55,7 @@ pub struct Fault {
     pub failure: Injected,
 }
 
-/// A storage whose calls fail by a plan. Each failure strikes once.
+/// A storage whose calls fail by a plan, in which each failure happens once.
 #[derive(Clone)]
 pub struct FaultyStorage {
     storage: Arc<dyn Storage>,

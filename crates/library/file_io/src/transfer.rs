@@ -19,7 +19,7 @@ const STAGE: u64 = 1 << 20;
 pub enum Locking {
     /// No range. Others never rewrite bytes outside of the data of their accesses.
     None,
-    /// Each window that is written: others rewrite gaps under locks.
+    /// The transfer locks each window that it writes, because others may rewrite gaps.
     Writes,
     /// All bytes between the first and the last, at once (MPI 5.0 §14.6.1: atomic mode).
     Whole,

@@ -1,11 +1,11 @@
 //! Windows: runs of a file that one system call moves together, with short gaps between them.
 
-/// Runs of a file that one system call moves together.
+/// Runs of a file with short gaps between them, which one system call moves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Window {
     /// The offset of the window's first byte in the file.
     pub offset: u64,
-    /// Number of bytes from the first to the last, gaps included.
+    /// The number of bytes from the first to the last, gaps included.
     pub len: u64,
     /// Number of data bytes of the access in earlier windows.
     pub position: u64,
@@ -52,7 +52,7 @@ impl Window {
     }
 }
 
-/// Joins the runs of an access, one after the other, to windows.
+/// The construction of windows from the runs of an access, one after the other.
 #[derive(Clone, Debug)]
 pub struct Windows {
     span: u64,

@@ -26,7 +26,7 @@ pub struct Worker {
 
 struct Queue {
     jobs: Mutex<Jobs>,
-    /// Notified when a job is added, and when no more will be.
+    /// The condition that a job has been added, or that no more will be.
     changed: Condvar,
     /// The number of jobs that the worker has finished.
     finished: AtomicU64,
@@ -123,7 +123,7 @@ impl Queue {
         }
     }
 
-    /// Waits for the next job. `None`: no more will be added.
+    /// Waits for the next job. `None`: no further job will be added.
     fn next(&self) -> Option<Box<dyn FnOnce() + Send>> {
         let mut jobs = self.lock();
         loop {

@@ -110,7 +110,7 @@ impl Restrictions {
         met.fold(R::NONE, |all, (restriction, _)| all.and(restriction))
     }
 
-    /// True if `met`, the conditions that hold, includes all of these restrictions.
+    /// True if the conditions `met`, which hold, include all of these.
     fn are_among(self, met: Restrictions) -> bool {
         self.0 & !met.0 == 0
     }
@@ -330,7 +330,7 @@ impl Row {
         R::LEVELS.are_among(self.restrictions)
     }
 
-    /// True if the algorithm of this row works in this case.
+    /// True if the algorithm of the row can be used in this case.
     pub(crate) fn can(&self, case: &Case) -> bool {
         self.restrictions.are_among(Restrictions::met_by(case))
     }
@@ -437,7 +437,7 @@ impl AlgorithmTable {
         })
     }
 
-    /// The table of a rank whose process has others with these choices.
+    /// The table of a rank that has the choices `shared` with other ranks of its process.
     pub fn sharing(self, shared: Option<SharedChoices>) -> AlgorithmTable {
         AlgorithmTable { shared, ..self }
     }
@@ -477,7 +477,7 @@ impl AlgorithmTable {
         self.overrides.is_empty()
     }
 
-    /// The user's choice for this call, if its algorithm works there.
+    /// The algorithm that the user has forced for this call, if it can be used.
     #[cold]
     fn overridden(&self, collective: Collective, case: &Case) -> Option<Algorithm> {
         let fits = |one: &&Override| one.collective == collective && one.from <= case.bytes;

@@ -19,7 +19,7 @@ pub const NULL: u32 = 0x108;
 /// `MPI_GROUP_EMPTY`, with the ABI's value.
 pub const EMPTY: u32 = 0x109;
 
-/// The members of a communicator or group, by world rank.
+/// The members of a communicator or group, by their world ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Members {
     /// The group consists of the first `n` ranks of the job, in order.
@@ -285,7 +285,7 @@ pub struct Group {
     pub members: Members,
     /// This rank's number in the group, if it is a member.
     pub rank: Option<usize>,
-    /// How often this handle has been returned and not been freed.
+    /// The number of times that the handle has been returned and not been freed.
     users: u64,
 }
 

@@ -51,7 +51,7 @@ const BIN_BITS: u32 = 6;
 const SPREAD: u64 = 0x9e37_79b9_6a09_e667;
 const BINS: usize = 1 << BIN_BITS;
 
-/// An entry: the request of a posted receive, or an unexpected message.
+/// An entry of the matching: a posted receive's request, or an unexpected message.
 struct Entry<T> {
     key: Key,
     order: u64,
@@ -111,7 +111,7 @@ impl Posted {
                 || self.wild.iter().any(|posted| posted.key.takes(sent)))
     }
 
-    /// Removes the earliest posted receive that matches a message with this envelope.
+    /// Removes and returns the earliest posted receive that matches this envelope.
     #[inline(always)]
     pub(crate) fn take(&mut self, sent: &Key) -> Option<u32> {
         if self.count == 0 {
@@ -257,7 +257,7 @@ impl<M> Unexpected<M> {
         Some((waiting.key, &waiting.what))
     }
 
-    /// Removes the earliest message that a receive with this envelope matches.
+    /// Removes and returns the earliest message that a receive with this envelope matches.
     #[inline]
     pub(crate) fn take(&mut self, wanted: &Key) -> Option<(Key, M)> {
         let (bin, at) = self.find(wanted)?;

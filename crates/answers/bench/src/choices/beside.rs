@@ -43,7 +43,7 @@ struct Change {
     ranks: usize,
     size: usize,
     choice: String,
-    /// The time in this run, divided by that in the earlier one.
+    /// The time of the choice in this run, divided by its time in the earlier run.
     now_over_then: f64,
     /// The least value of that quotient within the confidence intervals of both times.
     #[serde(skip)]

@@ -65,7 +65,7 @@ pub(super) struct KeptChoice {
     pub(super) figure: Figure,
 }
 
-/// The regret of a point, as it is written to a file.
+/// The regret of a point's default choice, as it is written to a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeptRegret {
     best: String,

@@ -265,7 +265,7 @@ fn named(base: &Library, label: &str, settings: &BTreeMap<String, String>) -> Li
     library
 }
 
-/// The settings that a library has beyond those of the default.
+/// The settings of a library that the library with default settings does not have.
 fn settings(library: &Library, base: &Library) -> Vec<(String, String)> {
     let further = library.environment[base.environment.len()..].iter();
     let text = |word: &std::ffi::OsString| word.to_string_lossy().into_owned();

@@ -26,7 +26,7 @@ const READ: usize = 1 << 20;
 /// The least number of reads of a stream with at least as many messages, however late the reader
 /// runs: with fewer than two reads there is no time between reads.
 const LEAST_READS: usize = 16;
-/// The text of a side that has reached a barrier.
+/// The text by which a side reports that it has reached a barrier.
 const HERE: &str = "here";
 
 /// The sockets of a process: a TCP connection or UDP datagrams, according to the plan.

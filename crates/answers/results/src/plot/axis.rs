@@ -63,7 +63,7 @@ impl Axis {
         self.unit == "B" && self.log2
     }
 
-    /// True if the value can be drawn on the axis.
+    /// True if the value has a position on the axis.
     pub fn has_place(&self, value: f64) -> bool {
         value.is_finite() && (value > 0.0 || !self.log2)
     }

@@ -26,7 +26,7 @@ const LETTER: u32 = 6;
 const TITLE_LETTER: u32 = 9;
 /// The height of a line of the title, in pixels before scaling.
 const TITLE_LINE: u32 = 26;
-/// The width of title, legend and caption, in pixels before scaling.
+/// The greatest width of title, legend and caption, in pixels before scaling.
 const WIDE: u32 = SIZE.0 - 6 * MARGIN;
 
 /// A coordinate system of the positions that [`Scale::place`] returns.
@@ -94,7 +94,7 @@ pub(super) fn caption_lines(caption: &str) -> Vec<String> {
     broken(caption, (WIDE / LETTER) as usize)
 }
 
-/// A text, broken into lines of at most `most` characters.
+/// The text, broken into lines of at most `most` characters.
 fn broken(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

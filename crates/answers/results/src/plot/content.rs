@@ -184,7 +184,7 @@ impl Plot {
         (left, left + width)
     }
 
-    /// The values at which the bar of series `at` begins and ends.
+    /// The two values between which the bar of series `at` extends.
     pub fn reach(&self, at: usize, (x, value): (f64, f64)) -> (f64, f64) {
         if self.series[at].kind != SeriesKind::Stacked {
             return (0.0, value);
@@ -217,7 +217,7 @@ impl Plot {
         stacked.filter_map(move |series| series.value(x))
     }
 
-    /// The points of a series that can be drawn on both axes.
+    /// The points of a series that have a position on both axes.
     pub fn placed(&self, series: &Series) -> Vec<(f64, f64)> {
         let points = series.points.iter().copied();
         let placed = points.filter(|&(x, y)| self.x.has_place(x) && self.y.has_place(y));

@@ -129,7 +129,7 @@ fn range(values: &[f64], axis: &Axis) -> (f64, f64) {
     }
 }
 
-/// The ends with a margin; they differ even for a single value.
+/// The ends of an axis with a margin; they differ even for a single value.
 fn widened(first: f64, last: f64) -> (f64, f64) {
     let margin = match last > first {
         true => (last - first) * 0.02,

@@ -344,7 +344,7 @@ fn values_fit(plot: &Plot, across: &Scale) -> [bool; 3] {
     WINDOWS.each_ref().map(|window| needed <= window.axes.0)
 }
 
-/// Appends the beginning of the group of elements of series `at`.
+/// Appends the opening tag of the group of elements of series `at`.
 fn group(out: &mut Markup, at: usize, class: &'static str) {
     out.raw("<g class=\"").raw(class);
     out.raw("\" data-series=\"").text(at);

@@ -235,7 +235,7 @@ fn moved(free: &[Movement], coordinates: &[(usize, f64)]) -> Vec<Moved> {
     each.collect()
 }
 
-/// A measured figure in the form of a published one.
+/// A measured figure as an entry of the list of published figures.
 fn published((place, reading): &(String, Reading)) -> PublishedFigure {
     PublishedFigure {
         id: place.clone(),

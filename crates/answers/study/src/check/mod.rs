@@ -172,7 +172,7 @@ pub(crate) enum Check {
         over: String,
         at: usize,
     },
-    /// The value falls from `at` to the next larger measured size.
+    /// The value of a curve falls from the size `at` to the next larger measured size.
     StepDown {
         of: String,
         curve: String,
@@ -250,7 +250,7 @@ pub(crate) enum Check {
     Accepted { machine: String },
 }
 
-/// The point of a curve: a size, or the highest value.
+/// The point of a curve that a check reads: a size, or the highest value.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum At {

@@ -59,7 +59,7 @@ pub(crate) struct Group {
     pub(crate) members: Vec<Member>,
 }
 
-/// The part of a run's results that predicts a figure.
+/// The part of a run's results that predicts one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     /// The index of the predicted figure in its file.

@@ -16,7 +16,7 @@ use super::intervals::{self, Origin};
 /// clear if the published ratio is beyond the square of its interval.
 pub(super) const SAID: f64 = 0.9;
 
-/// The figures of two machines in one test, as ratios.
+/// The figures of two machines in one test, as ratios of the machines.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     kind: FigureKind,

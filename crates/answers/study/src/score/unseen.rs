@@ -17,7 +17,7 @@ use super::page::{markdown, percent};
 use super::{Scored, Scores, figures, predict};
 
 const FIGURES: &str = include_str!("../../data/unseen.csv");
-/// The machines of the figures, described as in their sources.
+/// The machines on which unseen figures were measured, described as in their sources.
 pub(super) const MACHINES: &str = include_str!("../../data/unseen.toml");
 
 /// The figures of systems from which no value was inferred, with both predictions.

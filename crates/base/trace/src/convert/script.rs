@@ -117,7 +117,7 @@ impl Script {
         self.call(builder, "MPI_Waitall", values);
     }
 
-    /// Asks once whether a request is complete; it is not.
+    /// Adds a call that tests a request and finds it incomplete.
     pub(crate) fn test(&mut self, builder: &mut Builder, request: i64) {
         let values = vec![Value::Number(request), Value::Number(0), Value::Absent];
         self.call(builder, "MPI_Test", values);

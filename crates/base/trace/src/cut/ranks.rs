@@ -8,7 +8,7 @@ use crate::standard::{ANY_SOURCE, PROC_NULL};
 use crate::value::Value;
 use crate::{Access, Gaps, Length, Signature, Trace};
 
-/// What becomes of messages between a rank of the part and another.
+/// The treatment of messages between a rank of the part and another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
     /// A message with a rank that is left out is an error.
@@ -85,7 +85,7 @@ pub fn ranks(
     Ok((builder.finish(), all))
 }
 
-/// The communicator of a call, if it has ranks outside the part.
+/// The communicator of a call, if some of its ranks are outside the part.
 fn partial<'a>(
     trace: &Trace,
     step: &'a Step,
@@ -106,7 +106,7 @@ fn partial<'a>(
     }
 }
 
-/// A call of a communicator that has ranks outside the part.
+/// A call that is changed because its communicator has ranks outside the part.
 struct Change<'a> {
     trace: &'a Trace,
     step: &'a Step<'a>,

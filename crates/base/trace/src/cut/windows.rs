@@ -86,7 +86,7 @@ fn begun(trace: &Trace, call: u32) -> Option<i64> {
     trace.calls[call as usize].values[at].number()
 }
 
-/// What a cut follows, so that nothing leads out of the part.
+/// The state of a cut: what later calls need, so that nothing leads out of the part.
 struct Cut<'a> {
     trace: &'a Trace,
     own: Vec<Own>,

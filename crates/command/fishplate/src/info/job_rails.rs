@@ -15,7 +15,7 @@ pub(crate) struct JobRails {
     most: usize,
     ports: Vec<Port>,
     rails: HostRails,
-    /// The reason why there are no rails, if there are none.
+    /// The reason why the job has no rails, if it has none.
     problem: Option<String>,
 }
 
@@ -87,7 +87,7 @@ impl JobRails {
         })
     }
 
-    /// The reason why there are no rails, if there are none.
+    /// The reason why the job has no rails, if it has none.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }

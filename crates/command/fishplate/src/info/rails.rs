@@ -8,7 +8,7 @@ use device::LinkLayer;
 use results::table::lines;
 use serde_json::{Value, json};
 
-/// The rails of a group of hosts that have equal rails.
+/// The rails that all hosts of a group have.
 pub(crate) struct HostRails {
     /// The hosts as text, such as `hosts 0-3`.
     pub(crate) hosts: String,

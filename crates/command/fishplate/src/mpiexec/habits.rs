@@ -157,7 +157,7 @@ pub(super) struct OwnOption {
     pub words: Vec<OsString>,
     /// A remark for the user on an option without effect.
     pub notice: Option<String>,
-    /// True if the user asks for a description of this installation.
+    /// True if the user requests a description of this installation.
     pub asks_installation: bool,
 }
 

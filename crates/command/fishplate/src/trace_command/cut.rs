@@ -175,7 +175,7 @@ impl Marks {
         Marks { calls, begins }
     }
 
-    /// The iterations, of `all`, that begin in a span of seconds.
+    /// The iterations (numbers below `all`) that begin in a span of seconds.
     fn between(&self, span: &Range<f64>, all: usize) -> Range<usize> {
         let begins = &self.begins[..all.min(self.begins.len())];
         let from = begins.iter().take_while(|at| **at < span.start).count();

@@ -14,7 +14,7 @@ pub(super) const PLAIN: u64 = 1 << 62;
 pub(super) const IMMEDIATE: u64 = 2 << 62;
 /// Kind of a heading: the end of a write, with its length and the immediate in the lower half.
 pub(super) const WRITTEN: u64 = 3 << 62;
-/// Mask of the bits of a heading that hold its kind.
+/// The mask of the bits of a heading that contain its kind.
 pub(super) const KIND: u64 = 3 << 62;
 /// The longest write with an immediate, in bytes: its length has 30 bits, behind those of the kind.
 pub(super) const LONGEST: u64 = (1 << 30) - 1;

@@ -128,7 +128,7 @@ impl Machine {
         self.requests.executed(header.executed, host)
     }
 
-    /// Begins the execution of a frame, up to its payload.
+    /// Begins the execution of a frame: everything before its payload.
     #[inline]
     fn open(
         &mut self,
@@ -287,7 +287,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Ends the execution of a frame whose payload has arrived.
+    /// Ends the execution of a frame: everything after its payload.
     #[inline]
     fn close(&mut self, now: &impl Fn() -> u64, host: &mut impl Host) -> Result<(), Break> {
         let Stage::Payload(payload) = std::mem::take(&mut self.incoming.stage) else {

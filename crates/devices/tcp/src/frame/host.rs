@@ -22,7 +22,7 @@ pub(crate) enum Right {
 pub(crate) enum Change {
     /// Adds this number.
     Add(u64),
-    /// Writes the second number if the word is the first.
+    /// A compare-and-swap: writes the second number if the word equals the first.
     Swap(u64, u64),
 }
 

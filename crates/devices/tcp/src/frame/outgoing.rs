@@ -49,7 +49,7 @@ impl Outgoing {
         self.chunks.is_empty()
     }
 
-    /// True if the peer has asked for more answers than it reads.
+    /// True if the peer has requested more answers than it receives.
     pub(super) fn is_flooded(&self) -> bool {
         self.answers >= MOST_REQUESTS || self.copied >= FLOOD
     }

@@ -143,7 +143,7 @@ impl Requests {
         self.settle(host)
     }
 
-    /// Completes the first requests, as far as they are executed and answered.
+    /// Completes the oldest requests, as far as they are executed and answered.
     fn settle(&mut self, host: &mut impl Host) -> Result<(), Break> {
         while let Some(request) = self.all.front() {
             if let Some(status) = request.failed {

@@ -15,7 +15,7 @@ const TUNNELS: [u32; 7] = [512, 768, 769, 776, 778, 823, 65534];
 /// Flags in /proc/net/if_inet6 of an address that cannot be used (linux/if_addr.h): duplicate, and
 /// not yet checked for duplicates.
 const UNUSABLE: u32 = 0x08 | 0x40;
-/// Flags of an address that will go away: temporary, and deprecated.
+/// Flags of an address that will disappear: temporary, and deprecated.
 const FLEETING: u32 = 0x01 | 0x20;
 
 /// The interfaces that have an address.

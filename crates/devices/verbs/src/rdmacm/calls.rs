@@ -27,7 +27,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Fails all connections that are being made: no more events will arrive.
+    /// Ends all connection attempts with an error: no more events will arrive.
     pub(super) fn give_up(&self, why: &io::Error) {
         let mut lines = self.lines();
         let why = format!(

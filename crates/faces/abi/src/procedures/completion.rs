@@ -20,7 +20,7 @@ pub(super) fn id(request: Request) -> RequestId {
     RequestId(request.id())
 }
 
-/// Finishes a request if it is complete. The null request is complete.
+/// Finishes a request if its operation is complete. The null request counts as complete.
 #[inline(always)]
 fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, Error> {
     if *request == MPI_REQUEST_NULL {

@@ -62,7 +62,7 @@ struct Current {
 struct Arguments {
     procedure: usize,
     values: Vec<Value>,
-    /// For each parameter the handles that the call may change.
+    /// For each parameter, the handles before the call that it may change.
     handles: Vec<Vec<usize>>,
     /// The statuses that name the sources of receives from any source.
     asked: Option<Asked>,

@@ -19,16 +19,16 @@ pub(super) struct Open {
     call: u64,
 }
 
-/// The receives from any source, by the numbers of their requests.
+/// The receives from any source of a rank, by the numbers of their requests.
 #[derive(Default)]
 pub(super) struct Wildcards {
     /// The receives from any source that have begun, by their requests.
     open: HashMap<i64, Open>,
-    /// For persistent ones the rank's own number in the communicator.
+    /// For persistent receives, the rank's own number in the communicator.
     persistent: HashMap<i64, i64>,
 }
 
-/// A call that may say which source a receive has met.
+/// A call whose statuses can report the source of a receive from any source.
 pub(super) struct Asked {
     /// The memory of the statuses, if the program has none. The arguments point to it.
     _memory: Vec<Status>,
@@ -36,10 +36,10 @@ pub(super) struct Asked {
     own: Option<i64>,
 }
 
-/// The sources of receives from any source that a call has reported.
+/// The sources, found from statuses, of receives from any source.
 #[derive(Default)]
 pub(super) struct Told {
-    /// The distance of the source that the call itself has met.
+    /// The distance of the source of the call's own receive from the rank.
     pub(super) own: Option<i64>,
     /// For calls that began earlier, their numbers and the distances of their sources.
     pub(super) earlier: Vec<(u64, i64)>,
@@ -123,7 +123,7 @@ impl Wildcards {
         told
     }
 
-    /// Keeps a receive that has begun with call number `call`.
+    /// Keeps a receive that the call with number `call` has begun.
     pub(super) fn begin(&mut self, (request, own): (i64, i64), call: u64) {
         self.open.insert(request, Open { own, call });
     }

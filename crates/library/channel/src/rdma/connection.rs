@@ -40,7 +40,7 @@ pub(super) enum Connection {
     Lost,
 }
 
-/// The state of a connection before its last link failed.
+/// The state of a connection before its last link failed, to which it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     /// A severed connection returns to [`Connection::Connected`].
@@ -58,16 +58,16 @@ pub(super) struct Announced {
     pub rings: bool,
     /// True if the peer's end is connected.
     pub ready: bool,
-    /// True if the peer has not received this rank's hello yet.
+    /// True if the peer has not received this rank's hello.
     pub answer: bool,
 }
 
-/// The reply that the peer gets when this end is connected.
+/// The reply that the peer gets once this end is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     /// A hello that says that this end is connected.
     Hello,
-    /// The peer knows the addresses of this end: `Ready` alone.
+    /// The peer knows the addresses of this end, so `Ready` alone is sent.
     Ready,
 }
 

@@ -20,7 +20,7 @@ pub(super) const GRANTS: &str = "it grants more messages than any rank may grant
 
 /// The most messages in flight from one peer: other peers need buffers too.
 pub(super) const MOST: u32 = 8;
-/// The number of receives for grant-only messages of one peer.
+/// The number of receives for one peer's messages with a grant alone.
 pub(super) const EMPTY: usize = 1;
 
 /// The credits of one connection: the rights to send messages, in both directions.
@@ -83,7 +83,7 @@ impl Credits {
         sequence <= self.stale
     }
 
-    /// Allows this rank to send the messages of a grant.
+    /// Allows this rank to send the messages that a grant permits.
     pub(super) fn accept(&mut self, grant: Grant) {
         self.allowed = grant.0;
     }

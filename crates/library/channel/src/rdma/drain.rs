@@ -6,7 +6,7 @@ use super::peer::Connections;
 use super::ring_receiver::BATCH;
 use crate::{Error, Head, More, Result};
 
-/// Takes packets out of all rings that may hold some.
+/// Takes packets out of all rings in which some may have arrived.
 #[inline]
 pub(super) fn rings(
     all: &mut Connections,

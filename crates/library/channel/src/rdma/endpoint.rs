@@ -55,7 +55,7 @@ pub(super) struct LastPath {
     /// The clocks of the time without any live link, or without an out-of-band message that this
     /// rank waits for. `None`: neither is the case.
     pub outage: Option<Outage>,
-    /// The rail of the last request that failed, with its status.
+    /// The rail of the last request that failed, and the status of the request.
     pub failure: Option<(usize, Status)>,
     /// The numbers of the buffers, in this end's memory for the ring from the peer, whose receives
     /// failed with the last link.

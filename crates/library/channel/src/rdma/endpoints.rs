@@ -41,7 +41,7 @@ impl Endpoints {
         self.all.get(peer).map(|endpoint| &**endpoint)
     }
 
-    /// The endpoint to `peer`, if there is one, for changes.
+    /// The endpoint to `peer`, as a mutable reference, if there is one.
     pub(super) fn get_mut(&mut self, peer: usize) -> Option<&mut Endpoint> {
         self.all.get_mut(peer).map(|endpoint| &mut **endpoint)
     }

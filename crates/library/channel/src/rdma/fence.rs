@@ -7,7 +7,7 @@ use super::notice::NOTICE_NUMBERS;
 /// A message about one link, which it names by the rails of both ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LinkMessage {
-    /// The number of the sender's rail, and that of the receiver's rail.
+    /// The numbers of the link's rails: the sender's, and the receiver's.
     pub rails: (u8, u8),
     pub word: LinkWord,
 }
@@ -68,7 +68,7 @@ pub(super) struct Fence {
     /// The number of the sender's last packet that this end has received: consumed from a ring, or
     /// arrived as a message. It replaces a tail that was lost with the link.
     pub received: u64,
-    /// The number of the last message that this end grants.
+    /// The number of the last message that this end allows the peer to send.
     pub granted: u64,
     /// The number of times that this end has restarted its grants. A fence of a link that carried
     /// no messages repeats an earlier number, and changes no grant.

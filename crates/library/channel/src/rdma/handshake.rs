@@ -19,7 +19,7 @@ const SHARED: u8 = 4;
 
 /// The flag, for one rail in a hello, that its link layer is Ethernet.
 const ETHERNET: u8 = 1;
-/// The flag, for one rail in a hello, of [`LinkAddress::unordered`].
+/// The flag of one rail in a hello: [`LinkAddress::unordered`].
 const UNORDERED: u8 = 2;
 /// The flag, for one rail in a hello, that its link layer is TCP.
 const INTERNET: u8 = 4;
@@ -69,11 +69,11 @@ pub(super) struct LinkAddress {
     pub network: Network,
     /// True if writes to this end are not placed in order: poll completions, not memory.
     pub unordered: bool,
-    /// The bandwidth of the rail in bytes per second, an estimate.
+    /// The estimated bandwidth of the rail in bytes per second.
     pub bandwidth: u64,
-    /// The latency of the rail in nanoseconds, an estimate.
+    /// The estimated latency of the rail in nanoseconds.
     pub latency_ns: u32,
-    /// The key (rkey) of the memory that the peer writes to.
+    /// The remote key (rkey) of the memory that the peer writes to.
     pub rkey: u32,
     pub queue_pairs: QpAddresses,
 }
@@ -166,7 +166,7 @@ impl Hello {
 }
 
 impl HandshakeMessage {
-    /// The message as bytes. A hello with one rail has 98.
+    /// The encoded message. A hello with one rail has 98 bytes.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         match self {

@@ -41,7 +41,7 @@ struct Coalesced {
 /// A packet that has arrived in a ring's slot.
 pub(super) struct Arrived {
     pub head: Head,
-    /// The range of the body in the block, in bytes.
+    /// The range of the packet's body in the memory block, in bytes.
     pub body: std::ops::Range<usize>,
     /// The lower half of the number of packets that the sender has consumed.
     pub tail: u32,
@@ -106,7 +106,7 @@ impl Inbound {
         self.tail_due
     }
 
-    /// Makes a report of the tail to the sender due.
+    /// Makes the ring's tail (the number of consumed packets) due to be sent.
     pub(super) fn demand_tail(&mut self) {
         self.tail_due = true;
     }

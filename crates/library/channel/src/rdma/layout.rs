@@ -27,7 +27,7 @@ pub(super) const OWN: usize = 8;
 /// The offset of the ring, in the memory that the peer writes to.
 pub(super) const RING: usize = 64;
 
-/// The length of a trailer in bytes: head, info and flag.
+/// The length in bytes of the trailer of a slot: head, info and flag.
 pub(super) const TRAILER: usize = 40;
 /// The length of a word of a ring in bytes.
 pub(super) const WORD: usize = 8;
@@ -154,7 +154,7 @@ pub(super) enum SlotContent {
     Coalesced = 2,
 }
 
-/// The info word of a slot, which lies between head and flag.
+/// The info word in a slot's trailer, between head and flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotInfo {
     pub content: SlotContent,

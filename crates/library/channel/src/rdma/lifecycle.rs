@@ -42,7 +42,7 @@ const STABLE: u64 = 10_000_000_000;
 pub(super) enum LifeStage {
     /// The link carries what the schedule gives it.
     Live,
-    /// The queue pairs are in ERROR; their last completions are being taken.
+    /// The queue pairs are in ERROR, and their last completions are being polled.
     Draining,
     /// This end is drained and has sent the peer its fence.
     Fenced,
@@ -61,7 +61,7 @@ pub(super) enum LifeStage {
 pub(super) struct Lifecycle {
     stage: LifeStage,
     epoch: u32,
-    /// The peer's fence of this epoch, if it has come.
+    /// The peer's fence of this epoch, if it has arrived.
     fence: Option<Fence>,
     /// The time at which the link became live, or at which it is tried again, in nanoseconds.
     since: u64,
@@ -79,7 +79,7 @@ pub(super) enum ProbeStep {
     PeersTurn,
     /// The probes of both ends have arrived: the link is live.
     Live,
-    /// No step: the message or probe is of an earlier epoch.
+    /// No step: the message or probe belongs to an earlier epoch.
     Stale,
 }
 
@@ -188,7 +188,7 @@ impl Lifecycle {
         (self.stage == LifeStage::Dead).then_some(self.since)
     }
 
-    /// Makes the next attempt due at once, because the port works again.
+    /// Makes the next attempt to connect due at once, because the port works again.
     pub(super) fn hurry(&mut self, now: u64) {
         if self.stage == LifeStage::Dead {
             self.since = self.since.min(now);

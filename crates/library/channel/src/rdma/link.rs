@@ -73,7 +73,7 @@ struct Seen {
     oldest: Option<(Note, u64)>,
 }
 
-/// The peer's end of a link, known from its hello.
+/// The peer's end of a link, as the hello describes it.
 #[derive(Default)]
 struct PeerEnd {
     rail: usize,
@@ -99,11 +99,11 @@ pub(super) struct LinkQueues {
     pub window: u32,
     /// The receive queue for notices.
     pub notices: Srq,
-    /// True if reads have a queue pair of their own.
+    /// True if zero-copy reads have a queue pair of their own.
     pub reads: bool,
 }
 
-/// A link in use, and the node that carries out its requests.
+/// A link in use, with the node that executes its requests.
 pub(super) struct Wire<'a> {
     pub node: &'a mut dyn Node,
     pub link: &'a mut Link,
@@ -175,7 +175,7 @@ impl Link {
         self.rail
     }
 
-    /// The number of the peer's rail, as the peer counts.
+    /// The number of the peer's rail, in the peer's numbering.
     #[inline(always)]
     pub(super) fn peer_rail(&self) -> usize {
         self.peer.rail
@@ -362,7 +362,7 @@ impl Link {
         Ok(())
     }
 
-    /// Takes all queue pairs to ERROR, and posts their markers.
+    /// Takes all queue pairs of the link to ERROR, and posts their markers.
     pub(super) fn fail(&mut self, node: &mut dyn Node, peer: usize) -> Result<()> {
         self.probed = None;
         let mut all = self.queue_pairs_mut();

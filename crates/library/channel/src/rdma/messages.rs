@@ -74,7 +74,7 @@ pub(super) fn send(
     })
 }
 
-/// Hands one packet to `handler`, and posts its buffer again.
+/// Passes one packet to `handler`, and posts its receive buffer again.
 pub(super) fn handle(
     messages: &mut SrqPath,
     local: &mut Local,
@@ -188,7 +188,7 @@ struct MessagePacket {
     sequence: u64,
 }
 
-/// The length of the body of the packet that `read` finds.
+/// The length of the packet's body, where `read` finds the packet.
 #[cfg(feature = "fuzzing")]
 pub(super) fn body_len(
     block: &Block,

@@ -180,7 +180,7 @@ impl Rdma {
         })
     }
 
-    /// Makes every rank below `ranks` a peer of this rank.
+    /// Makes all ranks below `ranks` peers of this rank.
     pub(crate) fn add_peers(&mut self, ranks: usize) -> Result<()> {
         connect::add_peers(&mut self.connections, ranks)
     }

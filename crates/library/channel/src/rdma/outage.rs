@@ -22,7 +22,7 @@ const REPORT_SILENCE: u64 = 5_000_000_000;
 /// nanoseconds. A program that restarts a firewall refuses them for a short time.
 const DEATH: u64 = 3_000_000_000;
 
-/// The longest silence of a peer that is not lost.
+/// The longest silence of a peer that does not count as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// The longest silence in nanoseconds. `None`: there is no limit.
@@ -69,9 +69,9 @@ pub(super) struct Outage {
     failing: u64,
     /// The time at which the last attempt failed; before that, the beginning of the outage.
     attempted: u64,
-    /// The time of the peer's answer to the present attempt.
+    /// The time of the peer's answer to the present attempt to connect.
     answered: Option<u64>,
-    /// The time of this rank's last check for signs of the peer.
+    /// The time of this rank's last check for the peer's signs of activity.
     checked: u64,
     /// The time since which the peer's host reports that the process has ended, where that decides.
     refused: Option<u64>,
@@ -95,7 +95,7 @@ impl Outage {
         }
     }
 
-    /// Records a sign of the peer or its host at this time.
+    /// Records that the peer or its host gave a sign of activity at this time.
     pub(super) fn sign(&mut self, at: u64) {
         self.silent_since = self.silent_since.max(at);
     }
@@ -110,7 +110,7 @@ impl Outage {
         self.checked = now;
     }
 
-    /// Sets the time since which no path has carried anything.
+    /// Sets the time from which on no path has carried anything.
     pub(super) fn silent_from(&mut self, at: u64) {
         self.silent_since = at;
     }

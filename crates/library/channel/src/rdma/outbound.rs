@@ -29,7 +29,7 @@ pub(super) struct Outbound {
     classes: [ClassSlots; SIZE_CLASSES],
 }
 
-/// The sender's account of the slots of one size class.
+/// The sender's record of the slots of one size class.
 #[derive(Default)]
 struct ClassSlots {
     /// The slot that the next packet of the size class gets.
@@ -50,7 +50,7 @@ pub(super) struct ClaimedSlot {
     pub class: usize,
     /// True if the write of the packet asks for a completion.
     pub signaled: bool,
-    /// True if the slot is the last one of its class.
+    /// True if the slot is the last one of its size class.
     pub lap: bool,
 }
 

@@ -43,7 +43,7 @@ impl Paths {
         }
     }
 
-    /// True if processors of this host carry messages to `peer`.
+    /// True if processors of this host move the messages to `peer`.
     pub(super) fn is_within(&self, node: &mut dyn Node, peer: usize) -> bool {
         self.within.is_some() && node.store_costs(peer).is_some()
     }

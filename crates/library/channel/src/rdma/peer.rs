@@ -14,7 +14,7 @@ use super::srq_path::SrqPath;
 use super::transfers::Transfers;
 use crate::{Error, Result};
 
-/// All connections of a rank, with the state that they share.
+/// All connections of a rank, with the state that they have in common.
 pub(super) struct Connections {
     pub local: Local,
     pub endpoints: Endpoints,

@@ -33,7 +33,7 @@ pub(super) struct Pool {
     memory: Registered,
     buffer: usize,
     room: usize,
-    /// The number of receives beyond those that each connection has for itself.
+    /// The number of receives beyond those that each connection has by its window.
     extra: u32,
     /// The number of receives beyond the windows of all connections.
     spare: u32,
@@ -64,7 +64,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The number of further connections that the pool has room for.
+    /// The number of further connections for which the pool has receives.
     pub(super) fn room(&self) -> usize {
         self.room
     }

@@ -36,7 +36,7 @@ pub(super) enum Note {
     Replay(u64),
     /// The message in this send buffer has left, so the buffer is free.
     SendBuffer(usize),
-    /// A probe of a link that was dead has arrived.
+    /// A probe of a link that was dead has arrived at the peer.
     Probe,
     /// A grant of credits has left. Nothing waits for it.
     Grant,
@@ -64,7 +64,7 @@ pub(super) struct QpLink {
     rail: usize,
     qp: Qp,
     wanted: QpWanted,
-    /// True if the marker of a queue pair that fails has completed.
+    /// True if the marker of the failing queue pair has completed.
     is_drained: bool,
     id: u64,
     inline: usize,
@@ -170,7 +170,7 @@ impl QpLink {
         self.held < DEPTH
     }
 
-    /// True if a completion, or an error instead of it, is expected.
+    /// True if a completion of a request, or an error, is expected.
     pub(super) fn awaits(&self) -> bool {
         !self.signals.is_empty()
     }
@@ -182,7 +182,7 @@ impl QpLink {
             .map(|signal| (signal.note, signal.slot))
     }
 
-    /// True if requests are posted whose end no expected completion reports.
+    /// True if the end of some posted request will be reported by no expected completion.
     pub(super) fn has_unreported(&self) -> bool {
         self.since_signal > 0
     }
@@ -249,7 +249,7 @@ impl QpLink {
         Ok(signaled)
     }
 
-    /// True if posted requests wait to leave together with others.
+    /// True if posted requests wait so that they leave together with others.
     pub(super) fn is_corked(&self, node: &mut dyn Node) -> bool {
         node.rail(self.rail).is_corked(self.qp)
     }
@@ -352,7 +352,7 @@ impl QpLink {
         Ok(())
     }
 
-    /// Destroys the queue pair. A device's error no longer matters.
+    /// Destroys the queue pair. An error of the device is ignored.
     pub(super) fn close(&self, node: &mut dyn Node) {
         let _ = node.rail(self.rail).destroy_qp(self.qp);
     }

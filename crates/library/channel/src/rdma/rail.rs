@@ -25,7 +25,7 @@ use crate::Result;
 const CQ_DEPTH: usize = 1 << 14;
 /// The most notices that may be expected on one rail at one time.
 pub(super) const NOTICES: usize = 1024;
-/// The longest request in bytes, even if the device allows longer ones.
+/// The longest request that a rail posts, in bytes, even if the device allows longer ones.
 const LONGEST: u64 = 1 << 30;
 
 /// The shared receive queue of a rail for notices.
@@ -33,7 +33,7 @@ struct NoticeQueue {
     srq: Srq,
     /// The number of receives that are posted, or that a notice has just consumed.
     receives: usize,
-    /// The number of notices that are expected. Each has a receive.
+    /// The number of notices that are expected, each of which has a receive.
     expected: usize,
 }
 
@@ -305,7 +305,7 @@ impl Rail {
         &mut self.pools[number]
     }
 
-    /// Deregisters the pools. The queue pairs that used them are gone.
+    /// Deregisters the pools of the rail, whose queue pairs are gone.
     pub(super) fn end(&mut self, node: &mut dyn Node) {
         for pool in self.pools.drain(..) {
             pool.end(node);

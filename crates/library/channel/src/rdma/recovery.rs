@@ -128,7 +128,7 @@ fn bury(peer: &mut Peer, index: usize, fence: &Fence) -> Result<()> {
     peer.post_transfers()
 }
 
-/// Writes lost packets again, as far as there is room.
+/// Writes lost packets to the peer again, as far as there is room.
 fn replay(peer: &mut Peer) -> Result<()> {
     let (endpoint, messages) = (&mut *peer.endpoint, &mut *peer.messages);
     let node = &mut *peer.local.node;
@@ -204,7 +204,7 @@ fn on_fence(peer: &mut Peer, index: usize, fence: Fence) -> Result<()> {
     Ok(())
 }
 
-/// Progresses dead links. To be called from time to time.
+/// Progresses the dead links of all connections. To be called from time to time.
 #[cold]
 pub(super) fn progress_dead(all: &mut Connections) -> Result<()> {
     let now = all.local.node.now();

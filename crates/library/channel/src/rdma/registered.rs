@@ -116,7 +116,7 @@ pub(super) struct Registered {
 }
 
 impl Registered {
-    /// A new block of `bytes` bytes, registered on each of `rails`.
+    /// Allocates a block of `bytes` bytes, registered on each of `rails`.
     pub(super) fn new(
         node: &mut dyn Node,
         rails: RailSet,

@@ -13,7 +13,7 @@ pub(super) struct ReportedPackets {
     /// The size class of each reported packet, by the packet's number modulo the length of this
     /// table.
     places: Box<[Option<u8>]>,
-    /// The largest distance of a number from the last consumed packet.
+    /// The largest difference between a packet's number and the last consumed one.
     most: u64,
 }
 

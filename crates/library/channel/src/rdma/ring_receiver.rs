@@ -12,7 +12,7 @@ use super::registered::{Block, Registered};
 use super::ring_sender::{RingSender, TOO_MANY};
 use crate::{Head, More, Result};
 
-/// The most packets that one poll takes from one ring.
+/// The most packets that one poll takes from one peer's ring.
 pub(super) const BATCH: usize = 32;
 
 /// The receiver's end of the ring from one peer, with its memory.
@@ -83,7 +83,7 @@ impl RingReceiver {
         self.inbound.completion(class, lower)
     }
 
-    /// Checks the number of a packet that has arrived as a message.
+    /// Checks the number of a packet that has arrived as a message (not through a ring).
     pub(super) fn check_message(
         &self,
         sequence: u64,

@@ -64,11 +64,11 @@ struct HeadPointer {
     sequence: u64,
     /// The size class of the packet's slot.
     class: usize,
-    /// The offset of the pointer in the ring, in bytes.
+    /// The offset of the head pointer in the ring, in bytes.
     at: usize,
 }
 
-/// A slot that has just been posted, as its caller needs it.
+/// A slot that has just been posted: its position, and what its caller needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PostedSlot {
     /// True if the slot is the last one of its size class.
@@ -94,7 +94,7 @@ impl RingSender {
         }
     }
 
-    /// Records the address of the peer's memory for this rank.
+    /// Records the address of the peer's memory that this rank writes to.
     pub(super) fn learn_remote(&mut self, address: u64) {
         self.remote = address;
     }
@@ -141,7 +141,7 @@ impl RingSender {
         self.slots.heard_completed(link, sequence);
     }
 
-    /// True if no packet that was put earlier waits to be posted.
+    /// True if no packet waits to be posted.
     #[inline(always)]
     pub(super) fn is_clear(&self) -> bool {
         self.coalescing.is_none() && self.head_pointer.is_none() && self.replays.is_empty()
@@ -415,7 +415,7 @@ impl RingSender {
         link.remote(self.remote + TAIL as u64)
     }
 
-    /// The start of the peer's memory, for requests without payload.
+    /// The start of the peer's memory, for probes and other requests without payload.
     pub(super) fn remote_memory(&self, link: &Link) -> Remote {
         link.remote(self.remote)
     }

@@ -24,7 +24,7 @@ impl RingWatch {
         knows.then(Box::default)
     }
 
-    /// Adds ring `ring`, whose memory has these remote keys. It is due.
+    /// Adds a ring, whose memory has these remote keys, and makes it due for a poll.
     pub(super) fn begin(&mut self, ring: usize, keys: impl Iterator<Item = u32>) {
         for key in keys {
             let entry = (key, ring);
@@ -52,12 +52,12 @@ impl RingWatch {
         Some(std::mem::take(&mut self.due))
     }
 
-    /// Makes a ring due, so that the next poll covers it.
+    /// Makes a ring due, so that the next poll includes it.
     pub(super) fn demand(&mut self, ring: usize) {
         self.due.push(ring);
     }
 
-    /// Gives back the list that [`take_due`](RingWatch::take_due) returned, for its capacity.
+    /// Takes back the list that [`take_due`](RingWatch::take_due) returned, for its capacity.
     pub(super) fn recycle(&mut self, mut list: Vec<usize>) {
         if self.due.is_empty() {
             list.clear();

@@ -51,7 +51,7 @@ pub(super) struct ArrivedMessage {
     pub bytes: usize,
 }
 
-/// The buffer in which a message has arrived, by its number.
+/// The buffer that contains an arrived message, by its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MessagePlace {
     /// The number of a buffer in this end's memory for the ring from the peer. The peer has no
@@ -200,7 +200,7 @@ impl SendBuffers {
         (start..end, self.memory.block.load(end - WORD))
     }
 
-    /// True if every buffer holds a message that has not left.
+    /// True if no send buffer is free: each holds a message that has not left.
     pub(super) fn is_exhausted(&self) -> bool {
         self.free.is_empty()
     }

@@ -81,13 +81,13 @@ pub(super) struct Piece {
 struct Share {
     /// The offset of the first byte that is not posted.
     from: u64,
-    /// The offset after the last byte that is not posted.
+    /// The offset behind the last byte that is not posted.
     end: u64,
     /// The position of the link that carries the share.
     carrier: u8,
 }
 
-/// A transfer that is not complete, with the account of its bytes.
+/// A transfer that is not complete, with a record of its bytes by share.
 pub(super) struct Unfinished {
     number: usize,
     transfer: BulkTransfer,

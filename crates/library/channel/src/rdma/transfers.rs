@@ -251,7 +251,7 @@ fn release_all(
     }
 }
 
-/// The means to post pieces of transfers to one peer.
+/// What is needed to post pieces of transfers to one peer: its links and schedules.
 struct Posting<'a> {
     node: &'a mut dyn Node,
     rails: &'a [Rail],
@@ -262,7 +262,7 @@ struct Posting<'a> {
 }
 
 impl Posting<'_> {
-    /// Posts as much of a transfer as there is room for.
+    /// Posts as many pieces of a transfer as there is room for.
     fn post(&mut self, bulk: &mut BulkEngine, number: usize) -> Result<()> {
         let transfer = bulk.unfinished(number);
         loop {

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::waitable::{Waitable, Wakes};
 
 impl Waitable for Rdma {
-    /// Always false: no check is cheaper than a poll of the devices.
+    /// Always false: a poll of the devices costs no more than a check would.
     fn has_nothing(&self) -> bool {
         false
     }

@@ -31,12 +31,12 @@ const ROLE_BITS: u32 = 2;
 /// A work-request id: its rail and its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WrId {
-    /// The rail of the queue that the request was posted to.
+    /// The rail of the queue to which the request was posted.
     pub rail: usize,
     pub subject: Subject,
 }
 
-/// The purpose of a work request, by which its completion is handled.
+/// The purpose of a work request, which decides how its completion is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A request of a queue pair's send queue, or a receive without memory in its receive queue.

@@ -44,7 +44,8 @@ use slot::{Elsewhere, Tail};
 /// sender of the other direction of the pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    /// Number of packets of the other direction that the peer had consumed.
+    /// The number of packets of the other direction that the peer had consumed when it wrote this
+    /// one.
     theirs: u32,
     /// Number of packets of this ring that this rank has consumed, including this one.
     ours: u32,

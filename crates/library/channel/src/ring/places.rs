@@ -35,7 +35,7 @@ impl Arena {
     }
 }
 
-/// The location of a body that is about to be written.
+/// The location of a body that is to be written: which memory, and its offset.
 pub(super) struct Place {
     pub(super) which: Which,
     pub(super) offset: usize,

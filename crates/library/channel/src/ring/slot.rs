@@ -25,7 +25,7 @@ pub(super) struct Elsewhere {
     pub(super) offset: u32,
     /// Number of lines of the arena that are allocated after this body; 0 in a cell.
     pub(super) lines: u16,
-    /// Number of packets of the other direction that the sender had consumed.
+    /// The number of packets of the other direction that the sender of the packet had consumed.
     pub(super) taken: u32,
     /// The part of the wide arena that the sender uses is its length divided by 2 to the power of
     /// this.
@@ -124,7 +124,7 @@ pub(crate) trait Slot {
     fn write(&self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8]));
     /// Gives access to the contents. The ring's protocol orders accesses.
     fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R;
-    /// Hints to the processor that this slot will be written next.
+    /// Hints to the processor that this slot will be written soon.
     fn will_be_written(&self) {}
 }
 

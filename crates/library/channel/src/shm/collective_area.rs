@@ -32,7 +32,7 @@ const LINE: usize = 64;
 /// Bytes of one rank's area in one buffer.
 pub(super) const AREA: usize = PAGE + LONG + PLACES_EACH * MOST_BYTES;
 
-/// An area without the long vectors, which follow behind a page.
+/// A member's area, up to the page behind which its long vectors follow.
 #[repr(C, align(128))]
 struct Area {
     /// The last round that the rank which owns the area has ended.
@@ -62,7 +62,7 @@ const _: () = assert!(
         && AREA.is_multiple_of(PAGE)
 );
 
-/// The memory and the doorbell of one member of a group.
+/// The area and the doorbell of one member of a group.
 pub(super) struct Member {
     /// The member's area: [`AREA`] bytes of shared memory.
     area: *mut Area,
@@ -233,7 +233,7 @@ impl Place {
 pub(super) struct Places {
     free: [Place; 2 * PLACES_EACH],
     count: usize,
-    /// The place that was read last, and the round of the read.
+    /// The place that was read last, with the round of the read.
     read: Option<(u64, Place)>,
 }
 

@@ -46,7 +46,7 @@ const NOTE_BITS: u32 = 24;
 /// Bit of a flag: the publisher had already seen the vectors of all other members.
 const SEEN_ALL: u64 = NOTES as u64;
 
-/// Bytes of the file for the collective buffers of `ranks` ranks.
+/// The length of the file that contains the collective buffers of `ranks` ranks.
 pub(super) fn file_bytes(ranks: usize) -> usize {
     BUFFERS * ranks * AREA
 }
@@ -56,7 +56,7 @@ pub(super) fn file_bytes(ranks: usize) -> usize {
 pub struct BufferOffer {
     /// Bit `n` is set if buffer `n` is free.
     pub free: u64,
-    /// The first round that this rank has used in no buffer.
+    /// The first round that this rank has not used in any buffer.
     pub first_round: u64,
 }
 
@@ -87,7 +87,7 @@ pub struct CollectiveBuffer {
     _memory: Arc<dyn Send + Sync>,
 }
 
-/// An event without which a step of a round cannot succeed.
+/// The event without which the present step of a round cannot succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
     /// The step waits for no event.
@@ -175,7 +175,7 @@ impl CollectiveBuffer {
         is_gone
     }
 
-    /// True if every other member has ended this rank's last round.
+    /// True if every other member has ended the last round of this rank.
     pub fn is_over(&mut self) -> bool {
         let last = self.round;
         if last <= self.all_done {

@@ -165,7 +165,7 @@ impl Exposures {
     }
 }
 
-/// Memory that a peer exposes, as its table describes it.
+/// Memory that a peer exposes, as its table of exposures describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// The address of the memory, or of the list of its runs.

@@ -56,7 +56,7 @@ use peer_rings::{Inbound, Outbound, Senders};
 use segment::BoardRef;
 use single_copy::SingleCopy;
 
-/// Number of hot rings: the inbound rings that every poll checks.
+/// The number of hot rings: the inbound rings that every poll checks.
 const HOT: usize = 4;
 /// Longest piece of a message that is sent in several packets, in bytes: each piece fits in a cell.
 const PIECE: usize = cells::LONG;

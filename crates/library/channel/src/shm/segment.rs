@@ -261,7 +261,7 @@ fn is_sealed(file: &File) -> bool {
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) & SEALS == SEALS }
 }
 
-/// A rank's board. It stays mapped as long as this value exists.
+/// A rank's board, whose mapping stays as long as this value exists.
 pub(crate) struct BoardRef {
     board: *const Board,
     _boards: Arc<Mapping>,

@@ -43,7 +43,7 @@ pub(crate) struct Source<'a> {
 pub(crate) enum Memory<'a> {
     /// The contiguous memory that begins at this address.
     Run(u64),
-    /// These runs, without this number of bytes at their beginning.
+    /// These runs of memory, without this number of bytes at their beginning.
     Runs(&'a CheckedRuns, u64),
 }
 
@@ -58,7 +58,7 @@ impl Memory<'_> {
 }
 
 impl Source<'_> {
-    /// One run of bytes, of which the peer has made no copy.
+    /// One run of bytes of which the peer has made no copy.
     pub(crate) fn run(address: u64) -> Self {
         Source {
             rest: Memory::Run(address),
@@ -229,7 +229,7 @@ fn is_of_these_bytes(why: &io::Error) -> bool {
         || why.kind() == io::ErrorKind::UnexpectedEof
 }
 
-/// Sets the process that may access this process's memory: any, or none.
+/// Sets which process may access this process's memory: any process or none.
 fn consent(to: libc::c_ulong) {
     // SAFETY: prctl with integers.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, to, 0, 0, 0) };

@@ -56,7 +56,7 @@ const DOZE: u64 = 50_000;
 /// Number of fruitless polls of nonblocking calls from one answer to the launcher to the next.
 const POLLS_PER_ANSWER: u32 = 65_536;
 
-/// The waiter of a rank: the only part in which it waits.
+/// The waiter of a rank: the only place in which the rank waits.
 pub struct Waiter {
     policy: Policy,
     clock: WallClock,

@@ -27,7 +27,7 @@ impl OwnCore {
         self.watch.is_some()
     }
 
-    /// True if another rank was last on this core, too.
+    /// True if another rank ran on this core when it was last counted.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
         self.watch.as_ref().is_some_and(CoreWatch::core_is_shared)

@@ -82,7 +82,7 @@ pub trait Party: Copy {
     fn has_threads(&self) -> bool;
     /// The transports of the rank, in its locked state.
     fn router(state: &mut Self::State) -> &mut Router;
-    /// Makes progress once, without running tasks. True if anything moved.
+    /// Makes progress once, without running tasks. True if something moved.
     fn progress(state: &mut Self::State) -> std::result::Result<bool, Self::Error>;
     /// True if packets of this rank wait for room in a peer's memory.
     fn needs_room(state: &Self::State) -> bool;
@@ -114,7 +114,7 @@ pub trait Party: Copy {
     fn deadlock(&self, state: &mut Self::State) -> Self::Error;
 }
 
-/// The interface of a rank for its progress thread, which calls [`Party::progress`].
+/// The interface by which the progress thread uses the rank that it helps.
 pub trait Assisted: Party {
     /// Takes the rank's lock. `None`: it is held.
     fn try_lock(&self) -> Option<Guard<'_, Self::State>>;
@@ -127,7 +127,7 @@ pub trait Assisted: Party {
 pub enum Helper {
     /// No thread works for the rank.
     Absent,
-    /// The thread works and has no results for the rank at present.
+    /// The thread works and has no results for the rank now.
     Works,
     /// The thread has results that the rank has not received.
     HasResults,

@@ -17,7 +17,7 @@ const PATIENT_POLLS: u32 = 1024;
 /// Number of polls before the first yield while devices move long messages, when more polls would
 /// delay them.
 const BULK_POLLS: u32 = 8;
-/// Divisor of the spin time while processors move long messages.
+/// The divisor of the spin time while processors move long messages.
 const BULK_HASTE: u64 = 2;
 /// Multiplier of the spin time where processors do the work of devices and no long messages move: a
 /// wake-up takes longer than the normal spin, so without it both ranks of a ping-pong would sleep
@@ -131,7 +131,7 @@ impl Policy {
         self.gives_way.fetch_and(!by_processor, Ordering::Relaxed);
     }
 
-    /// Makes the rank wait through its node from now on.
+    /// Makes the rank wait through its node (the modelled machine) from now on.
     pub(super) fn wait_through_node(&self) {
         self.through_node.store(true, Ordering::Relaxed);
     }

@@ -26,9 +26,9 @@ use crate::doorbell::Bell;
 use crate::lock::Guard;
 
 const STACK: usize = 256 << 10;
-/// First pause while the rank's calls make progress, in nanoseconds.
+/// The first pause of the progress thread while the rank's calls make progress, in nanoseconds.
 const FIRST_PAUSE: u64 = 125_000;
-/// Longest pause while the rank's calls make progress, in nanoseconds.
+/// The longest pause of the progress thread while the rank's calls make progress, in nanoseconds.
 const LONGEST_PAUSE: u64 = 2_000_000;
 
 /// The progress thread of a rank. When this value is dropped the thread ends, but its end is not
@@ -45,7 +45,7 @@ struct End {
     file: OwnedFd,
 }
 
-/// State that the progress thread keeps from one step to the next.
+/// The state of the progress thread from one step to the next.
 pub struct Watch {
     end: Arc<End>,
     /// The sum of the rank's progress and fruitless polls at the last step, see `Beside::rounds`.
@@ -121,7 +121,7 @@ impl Watch {
         self.end.is_ordered.load(Ordering::SeqCst)
     }
 
-    /// Sleeps for a pause, in which the rank's calls make progress themselves.
+    /// Sleeps for one pause, during which the rank's own calls make progress.
     pub(super) fn pause(&mut self) {
         self.sleep(&[], self.pause);
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);

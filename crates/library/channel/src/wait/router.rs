@@ -116,7 +116,7 @@ impl Router {
         bell
     }
 
-    /// This rank's entry in the counts of this host's cores.
+    /// This rank's entry in the counts of ranks by core.
     pub(super) fn core_watch(&self) -> Option<CoreWatch> {
         let mut watch = None;
         each!(&self.transports, transport => watch = watch.or(transport.core_watch()));

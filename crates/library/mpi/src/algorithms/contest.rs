@@ -22,7 +22,7 @@ use std::sync::Arc;
 use super::case::ALWAYS_SHARED;
 use super::names::{Algorithm, Collective};
 
-/// The data path of an operation among members that share memory.
+/// The data path of a collective operation among members that share memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     /// The members publish vectors in a collective buffer.
@@ -51,7 +51,7 @@ impl Way {
 /// The number of data paths among which contests decide.
 pub(crate) const WAYS: usize = 3;
 
-/// The names of the variants of [`Way`], in their order.
+/// The names of the data paths in messages, in their order.
 pub(crate) const WAY_NAMES: [&str; WAYS] = ["buffer", "direct", "messages"];
 
 /// The number of calls before the first contest: about twice those in a contest. Its result is kept
@@ -89,7 +89,7 @@ pub(crate) enum Turn {
 #[derive(Debug, Default)]
 pub(crate) struct Contests {
     all: Vec<(Subject, Contest)>,
-    /// The costs of earlier jobs, if all members know them.
+    /// The costs that earlier jobs have kept, if all members know them.
     kept: Option<KeptWays>,
 }
 
@@ -156,7 +156,7 @@ impl Subject {
         mover.unwrap_or(0) * LENGTHS + (self.length - SHORTEST) as usize
     }
 
-    /// The collective, and the least length of the published vector in bytes.
+    /// The collective, and the least length in bytes of the vectors of the class.
     pub(crate) fn situation(self) -> (Collective, usize) {
         (self.collective, 1 << self.length)
     }
@@ -197,11 +197,11 @@ enum Phase {
         way: usize,
         calls: usize,
     },
-    /// The members compare the times of the set with this number.
+    /// The members compare the times of the calls in the set with this number.
     Compare(usize),
 }
 
-/// The times of one [`Way`] in one set of turns, in nanoseconds.
+/// The times of one data path in one set of calls, in nanoseconds.
 #[derive(Clone, Copy, Default, Debug)]
 struct Times {
     kept: [u32; TURNS[1]],
@@ -256,7 +256,7 @@ impl Contests {
         self.all.len() - 1
     }
 
-    /// Begins further classes with these costs, which all members know.
+    /// Begins contests of further classes with these costs, which all members know.
     pub(crate) fn begin_with(&mut self, kept: KeptWays) {
         self.kept = Some(kept);
     }
@@ -287,7 +287,7 @@ impl Contests {
         }
     }
 
-    /// Records the time of a call that used this [`Way`], in nanoseconds.
+    /// Records the time of a call that used this data path, in nanoseconds.
     pub(crate) fn record(&mut self, of: Subject, way: Way, ns: u64) {
         if let Some((_, contest)) = self.all.iter_mut().find(|(subject, _)| *subject == of) {
             contest.times[way as usize].record(ns);
@@ -322,7 +322,7 @@ impl Contest {
         self.turn()
     }
 
-    /// Begins a contest, if more than one [`Way`] takes part.
+    /// Begins a contest, if at least two data paths are possible.
     fn enter(&mut self, possible: [bool; WAYS]) {
         let includes_far = self.contests.is_multiple_of(2);
         self.contests = self.contests.wrapping_add(1);

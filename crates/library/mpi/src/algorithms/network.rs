@@ -41,7 +41,7 @@ impl Network {
         self.path(across).eager as usize
     }
 
-    /// Time for which `bytes` bytes occupy the link, in nanoseconds.
+    /// The time for which `bytes` bytes occupy a link, in nanoseconds.
     fn on_link(&self, bytes: u64) -> u64 {
         (u128::from(bytes) * 1_000_000_000 / u128::from(self.across.bandwidth.max(1))) as u64
     }

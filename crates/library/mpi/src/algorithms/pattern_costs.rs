@@ -227,7 +227,7 @@ impl Case {
         before + fold * represented / self.ranks as u64
     }
 
-    /// This case, reduced to the greatest power of two of its ranks.
+    /// The case with the greatest power of two of ranks that it contains.
     pub(super) fn folded(&self) -> Case {
         Case {
             ranks: 1 << self.ranks.ilog2(),
@@ -235,7 +235,7 @@ impl Case {
         }
     }
 
-    /// The time in which ranks in order exchange halves, the nearest first.
+    /// The time of exchanges of halves between ranks, the nearest partners first.
     pub(super) fn halving(&self, bytes: usize) -> u64 {
         self.folded().doubling(|distance| bytes / (2 * distance))
     }

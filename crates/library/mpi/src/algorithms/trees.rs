@@ -33,7 +33,7 @@ impl Ends {
         }
     }
 
-    /// The end times of this operation followed by `next` on all ranks.
+    /// The times at which ranks end if they execute `next` after this operation.
     pub(super) fn then(self, next: Ends) -> Ends {
         Ends {
             mean: self.mean + next.mean,
@@ -409,7 +409,7 @@ impl Case {
         self.crosses(0, rank) || self.network.inside.by_processor == 0
     }
 
-    /// The start times of ranks that begin together: all 0.
+    /// The start times of ranks that begin at one moment: all are 0.
     pub(super) fn together(&self) -> Vec<u64> {
         vec![0; self.ranks]
     }

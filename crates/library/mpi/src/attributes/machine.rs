@@ -46,7 +46,7 @@ pub type DeleteFunction = Arc<dyn Fn(u32, u32, usize) -> Result<()> + Send + Syn
 pub enum Copied {
     /// The attribute is not copied to the new object.
     Never,
-    /// The new object gets the attribute with the same value.
+    /// The new object gets the attribute with an equal value.
     AsItIs,
     /// A user's function decides if the new object gets the attribute, and with which value.
     By(CopyFunction),
@@ -56,7 +56,7 @@ pub enum Copied {
 pub struct Keyval {
     /// The kind of objects that the key is for.
     pub kind: ObjectKind,
-    /// Fate of this key's attributes when their object is duplicated.
+    /// The effect of the duplication of an object on attributes of this key.
     pub copied: Copied,
     /// The function that is called when an attribute of this key is deleted.
     pub delete: Option<DeleteFunction>,

@@ -27,7 +27,7 @@ struct Group {
     procedures: &'static [&'static str],
     /// The kind of the alternatives: `protocol`, `rails` or `algorithm`.
     kind: &'static str,
-    /// True if the rank's own choices depend on its messages so far.
+    /// True if the choices of the rank depend on the messages that it has sent.
     is_learned: bool,
     /// The rank's own choices, each with the least length in bytes at which the rank makes it. For
     /// collectives the length is that of [`Case::bytes`].

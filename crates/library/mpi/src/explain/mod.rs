@@ -47,7 +47,7 @@ struct PeerChoices {
 #[derive(PartialEq)]
 struct SizeChoice {
     size: usize,
-    /// Name of the protocol, and its predicted time in nanoseconds.
+    /// The name of the chosen protocol, and its predicted time in nanoseconds.
     taken: (&'static str, u64),
     others: Vec<NotTaken>,
     rails: Option<RailChoice>,
@@ -193,7 +193,7 @@ impl Rank {
         }
     }
 
-    /// The algorithm by which a blocking call uses this data path.
+    /// The algorithm that a blocking call uses on this data path.
     fn algorithm_by(&self, way: Way, collective: Collective, case: &Case) -> Algorithm {
         match way {
             Way::Buffer => Algorithm::Shared,
@@ -364,7 +364,7 @@ fn rail_object(choice: &RailChoice) -> String {
     )
 }
 
-/// A JSON array of choices with their predicted times in nanoseconds.
+/// A JSON array of the choices, each with its predicted time in nanoseconds.
 fn times(choices: impl Iterator<Item = (String, u64)>) -> String {
     array(choices.map(|(choice, time)| {
         let choice = quoted(&choice);

@@ -69,7 +69,7 @@ pub(super) fn order(ranks: &[Vec<Op>]) -> Result<Ordered, String> {
 
 /// The progress of one rank in its sequence.
 struct State {
-    /// For each operation the number of dependencies that it waits for.
+    /// For each operation the number of its dependencies that have not ended or begun.
     waits: Vec<u32>,
     /// For each operation those that wait for its end, and for its beginning.
     after_end: Vec<Vec<u32>>,
@@ -191,10 +191,10 @@ impl Machine<'_> {
     }
 }
 
-/// An end of a message: a rank and its operation.
+/// One end of a message: a rank and its operation.
 type End = (usize, u32);
 
-/// A receive that leaves its source or its tag open.
+/// A receive that leaves its source or tag open, with its end of the message.
 type Open = (Option<usize>, Option<i64>, End);
 
 /// The ends of messages that have no other end yet, in the order in which they began.

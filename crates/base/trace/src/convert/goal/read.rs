@@ -218,7 +218,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The words of a line that are still to be read.
+/// The words of a schedule's line that are still to be read.
 struct Words<'a, 'b> {
     words: &'b [&'a str],
 }
@@ -241,7 +241,7 @@ impl<'a> Words<'a, '_> {
         number(self.word()?, what)
     }
 
-    /// A number of bytes, such as `8b` or `8 b`.
+    /// Reads a number of bytes, such as `8b` or `8 b`.
     fn bytes(&mut self) -> Result<u64, String> {
         let word = self.word()?;
         match word.strip_suffix('b') {

@@ -16,7 +16,7 @@ pub(super) enum Action {
     Compute(f64),
     /// A sleep of this many seconds.
     Sleep(f64),
-    /// A message begins, and the rank waits for it if it blocks.
+    /// A send or receive begins; if it blocks, the rank waits for it.
     Message { peer: Message, blocks: bool },
     /// The rank waits for a message. `None`: the one that began last.
     Wait(Option<Request>),
@@ -141,7 +141,7 @@ impl Words<'_> {
         word.ok_or(format!("word {} behind the action is missing", at + 1))
     }
 
-    /// An amount, which may have a fraction or an exponent.
+    /// The word at position `at` as an amount, which may have a fraction or an exponent.
     fn amount(&self, at: usize) -> Result<f64, String> {
         let word = self.word(at)?;
         let parsed = word.parse::<f64>().ok();

@@ -27,7 +27,7 @@ pub(super) fn size_and_rank(state: &State, comm: Comm) -> Result<(usize, usize),
     Ok((core.size(), core.rank))
 }
 
-/// The role of this rank in an operation with a root.
+/// The role of this rank in an operation with a root or between two groups.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// This rank is the root of the operation.

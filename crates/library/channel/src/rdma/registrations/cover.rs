@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) struct Cover(BTreeMap<u64, (u64, usize)>);
 
 impl Cover {
-    /// The number of the registration that contains a range. `None`: none does.
+    /// The number of the registration that contains a range of memory. `None`: none does.
     pub(super) fn find(&self, address: u64, len: usize) -> Option<usize> {
         let (_, &(end, number)) = self.0.range(..=address).next_back()?;
         (address + len as u64 <= end).then_some(number)

@@ -102,7 +102,7 @@ impl Shared {
     }
 }
 
-/// A watch that reports the changes that a test makes.
+/// The watch of a test, which reports the changes that the test makes.
 pub(super) struct FakeWatch(pub Shared);
 
 impl Watch for FakeWatch {

@@ -381,7 +381,8 @@ impl Registrations {
         self.clock
     }
 
-    /// Makes room within the bounds for `count` registrations of `bytes` bytes together.
+    /// Drops registrations until `count` further ones of `bytes` bytes together are within the
+    /// bounds.
     fn make_room(&mut self, node: &mut dyn Node, count: usize, bytes: u64) {
         let is_full = |all: &Registrations| {
             all.all.len() - all.free.len() + count > all.bounds.count
@@ -486,7 +487,7 @@ fn cover_of(allows: Exposed) -> usize {
     usize::from(allows != Exposed::ToRead)
 }
 
-/// True if the error may go away once other memory is deregistered.
+/// True if the error may disappear once other memory is deregistered.
 fn is_shortage(error: &crate::Error) -> bool {
     matches!(error.fault(), Fault::Device(device::Error::Shortage(_)))
 }

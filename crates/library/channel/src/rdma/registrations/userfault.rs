@@ -72,7 +72,7 @@ struct UffdMsg {
 const BATCH: usize = 16;
 const STACK: usize = 64 << 10;
 
-/// A watch by `userfaultfd`, with the thread that reads its reports.
+/// A watch by `userfaultfd`, with the thread that reads its reports of changes.
 pub(super) struct UserfaultWatch {
     /// The `userfaultfd`. `None` while the watch ends: then the thread alone holds the descriptor.
     fd: Option<Arc<OwnedFd>>,

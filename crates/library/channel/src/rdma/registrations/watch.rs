@@ -53,7 +53,7 @@ impl Changes {
         all: false,
     };
 
-    /// Adds the range from `start` to `end` to the changes.
+    /// Adds the addresses from `start` to `end` to the changes.
     pub(super) fn add(&mut self, start: u64, end: u64) {
         match self.ranges.get_mut(self.count) {
             Some(place) => {

@@ -42,7 +42,7 @@ const PROBE_AFTER: u64 = 10_000_000;
 /// The time of the post of a probe is at most the transfer's time divided by this number.
 const PROBE_COST: f64 = 100.0;
 
-/// The state of the policy, apart from that of its links.
+/// The state of the adaptive policy, apart from that of the links.
 pub(super) struct Adaptive {
     queue_pairs: QueuePairs,
     /// The link that carried the last packet.

@@ -69,7 +69,7 @@ impl Estimate {
         }
     }
 
-    /// Moves the bandwidth towards the target by at most one step.
+    /// Moves the estimate towards the target by at most one step.
     pub(super) fn follow(&mut self) {
         let step = match self.target < self.bandwidth {
             true => self.bandwidth / (STEP + 1),

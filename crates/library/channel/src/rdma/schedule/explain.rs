@@ -13,7 +13,7 @@ pub(in crate::rdma) enum Choice {
     Link(usize),
     /// Equal parts over all links.
     EvenStripe,
-    /// Parts of which the last bytes arrive at the same time.
+    /// Parts of unequal length, which arrive at the same time.
     Split,
 }
 

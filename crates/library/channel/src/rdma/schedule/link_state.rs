@@ -62,7 +62,7 @@ pub(super) struct LinkState {
     /// The shortest time from a post to its completion so far, in nanoseconds. If it exceeds the
     /// horizon, it is a latency that the device does not know.
     trip: Option<u64>,
-    /// True if work completes only while the peer's process polls.
+    /// True if requests complete only while the peer's process polls.
     polled: bool,
     /// The usual time from a post on the idle link to its completion, in nanoseconds, where the
     /// peer's process polls. It contains the time in which that process has no processor.
@@ -78,7 +78,7 @@ pub(super) struct LinkState {
     pub packets_until: u64,
     /// The predicted time at which the posted bulk work has left, in nanoseconds.
     bulk_until: u64,
-    /// The number of bulk bytes that are posted and not complete.
+    /// The number of bulk bytes that are posted to the link and not complete.
     outstanding: u64,
     /// The time of the latest bulk post to the link, in nanoseconds.
     pub last_used: u64,
@@ -93,7 +93,7 @@ pub(super) struct LinkState {
     run: Run,
 }
 
-/// Completions of a link or slot that has not idled since `start`.
+/// Consecutive completions of a link or slot that has not been idle since `start`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Run {
     start: Option<u64>,
@@ -120,7 +120,7 @@ impl Run {
     }
 }
 
-/// The bandwidth that follows from one completion, in bytes per second.
+/// The bandwidth that a completion indicates, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sample {
     Exactly(u64),
@@ -163,7 +163,7 @@ impl LinkState {
         }
     }
 
-    /// The number of bulk bytes that are posted and not complete.
+    /// The number of bulk bytes that are posted to the link and not complete.
     pub(super) fn outstanding(&self) -> u64 {
         self.outstanding
     }
@@ -310,7 +310,7 @@ impl LinkState {
         Some(Sample::Exactly(rate(bytes, elapsed - overhead)))
     }
 
-    /// Removes `bytes` from the oldest posts. Returns the times of those posts.
+    /// Removes `bytes` from the oldest posts to the link. Returns the times of those posts.
     fn take(&mut self, bytes: u64) -> Option<Posts> {
         let mut taken: Option<Posts> = None;
         let mut left = bytes;

@@ -111,7 +111,7 @@ impl Links {
         }
     }
 
-    /// Moves the estimates of all links towards what has been learned.
+    /// Moves the estimates of all links towards the measured bandwidths.
     pub(super) fn learn(&mut self) {
         for link in &mut self.all {
             link.estimate.follow();

@@ -386,7 +386,7 @@ pub(super) fn around(groups: &Core, root: usize) -> Vec<u32> {
     numbers(others.chain(iter::once(root)))
 }
 
-/// This rank's block; `None` at the root, which has none.
+/// The block of this rank; `None` at the root, which has none.
 fn own<'b>(block: &'b Option<Buffer>, root: usize, call: &Call<'_>) -> Option<&'b Buffer> {
     block.as_ref().filter(|_| call.me() != root)
 }

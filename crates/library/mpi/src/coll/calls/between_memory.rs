@@ -184,7 +184,7 @@ impl Rank {
         Ok(())
     }
 
-    /// Chooses the next action for an operation of these members.
+    /// The next action of these members for an operation in shared memory.
     fn next_in_memory(&self, shared: &mut SharedBetween, it: &InMemory) -> Next {
         let facts = &it.facts;
         let (way, subject) = match self.algorithms.takes_buffer(facts.published, it.size) {

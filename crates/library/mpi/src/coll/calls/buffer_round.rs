@@ -22,7 +22,7 @@ const DIRECT: u32 = NOTES >> 1;
 
 const _: () = assert!(MOST_BYTES < 1 << LENGTH_BITS && KINDS <= (DIRECT >> LENGTH_BITS) as usize);
 
-/// The number of kinds of calls that notes tell apart.
+/// The number of kinds of calls that members' notes distinguish.
 const KINDS: usize = Collective::ALL.len() + 2 * ROOTS;
 /// The number of extra kinds for a collective whose root reads the vectors of others. The kind
 /// shows the root's number modulo one more than this; remainder 0 has the collective's usual kind.
@@ -72,7 +72,7 @@ impl Kind {
 /// The description of a call that notes carry. All members must have the same.
 #[derive(Clone, Copy)]
 pub(super) struct NotedCall {
-    /// The bits of the call's note above those of the vector's length.
+    /// The bits of the call's note above the bits of the vector's length.
     head: u32,
     /// The length of the vector that each member publishes, in bytes.
     pub(super) len: usize,

@@ -22,7 +22,7 @@ const PIECE: usize = 128 << 10;
 /// one leader of each host.
 const OTHER_PART: u64 = 3;
 
-/// A collective operation in flight, from the view of this rank.
+/// A collective operation that is in progress, with this rank's part in it.
 pub(super) struct Call<'a> {
     pub(super) by: By<'a>,
     pub(super) core: &'a Core,
@@ -30,7 +30,7 @@ pub(super) struct Call<'a> {
     context: u64,
     /// The tag that separates this operation from others in flight on the communicator.
     tag: i32,
-    /// The members that take part, and their hosts; `None`: all members.
+    /// The members that take part, with their hosts; `None`: all members of the communicator.
     among: Option<(&'a [u32], Spread)>,
     /// Bytes of a piece of a vector that is combined while it travels.
     piece: usize,
@@ -157,7 +157,7 @@ impl<'a> Call<'a> {
         (self.me() + steps) % self.size()
     }
 
-    /// The member `steps` before this one; `steps` is at most the size.
+    /// The member `steps` before this one, in a circle; `steps` is at most the size.
     #[inline(always)]
     pub(super) fn before(&self, steps: usize) -> usize {
         (self.me() + self.size() - steps) % self.size()

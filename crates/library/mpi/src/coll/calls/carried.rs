@@ -82,7 +82,7 @@ impl Member {
 pub struct Operation {
     core: Arc<Core>,
     tag: i32,
-    /// True if the members agree on their network in this operation.
+    /// True if the members agree on their network's properties in this operation.
     begins: bool,
 }
 

@@ -61,7 +61,7 @@ impl<'a> By<'a> {
         }
     }
 
-    /// Lets operations go on that wait for what this one has found.
+    /// Lets operations continue that wait for what this operation has found.
     pub(super) fn notify(self) {
         match self {
             // Operations that wait are polled when this count changes.
@@ -81,7 +81,7 @@ pub trait Carrier: Sync {
     /// Starts a receive of `bytes` bytes; returns the number of the message.
     fn receive(&self, key: Key, bytes: usize) -> u64;
 
-    /// True once a message is complete; its number is then forgotten.
+    /// True once a message is complete; its number is then free again.
     fn is_done(&self, message: u64) -> bool;
 
     /// Memory for `count` elements that is only named, and never read for its contents.

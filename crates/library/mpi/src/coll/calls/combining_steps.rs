@@ -184,7 +184,7 @@ impl<'a> CombineParts<'a> {
         }
     }
 
-    /// The parts of this rank's contribution, if they are published as blocks.
+    /// The parts of this rank's contribution, if it publishes them as blocks.
     #[inline(always)]
     fn blocks(&self) -> Option<&'a Blocks> {
         self.piece.and_then(|piece| piece.parts.as_ref())

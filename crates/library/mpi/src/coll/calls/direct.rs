@@ -49,7 +49,7 @@ pub(super) struct Direct<'a> {
     /// in the records of others: equal, unless members of two groups exchange blocks.
     bytes: usize,
     expected: usize,
-    /// The buffers that others may use until the round ends.
+    /// The buffers that other members may access until the round ends.
     exposed: Mutex<Vec<Exposure>>,
     /// True if a member turned out to have ended its part before this rank has.
     is_left: AtomicBool,
@@ -229,7 +229,7 @@ impl<'a> Direct<'a> {
         self.retract()
     }
 
-    /// Ends the access of others to the buffers of this rank.
+    /// Ends the access of other members to the buffers of this rank.
     fn retract(&self) -> Result<()> {
         let exposed = std::mem::take(&mut *self.exposed());
         if exposed.is_empty() {

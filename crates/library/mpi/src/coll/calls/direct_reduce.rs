@@ -142,7 +142,7 @@ impl Direct<'_> {
     }
 }
 
-/// Memory for the elements of a vector from index `first` on.
+/// Memory for the elements of a vector from the index `first` on.
 struct Place {
     elements: Elements,
     first: usize,

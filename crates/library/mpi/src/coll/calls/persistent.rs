@@ -39,7 +39,7 @@ struct Plan {
     work: Arc<Work>,
     core: Arc<Core>,
     tag: i32,
-    /// The number of attempts left to agree on a buffer.
+    /// The number of attempts to agree on a buffer that are left.
     trials: AtomicU32,
     /// The lane that only this operation uses, with the facts and the algorithm that it uses there.
     /// Empty: the members have agreed on none.

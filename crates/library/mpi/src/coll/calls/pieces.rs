@@ -45,7 +45,7 @@ impl Cut {
     }
 }
 
-/// The parts of a piece that the members have reduced.
+/// The parts of a piece's result that the members have reduced.
 #[derive(Clone)]
 pub(super) struct Parts {
     /// The part that this rank has reduced.
@@ -105,7 +105,7 @@ pub(super) struct Pieces<'a> {
     each: usize,
     /// The number of elements or bytes of the whole operation.
     all: usize,
-    /// The parts of the last piece that are still to be collected.
+    /// The parts of the last piece's result that are still to be collected.
     uncollected: Option<Parts>,
     /// True if each member of the communicator has a core of its own.
     core_each: bool,
@@ -249,7 +249,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// The round in which the root or all members collect parts.
+    /// The piece's round in which the root or all members collect the reduced parts.
     fn collection(&self, Parts { own, all }: Parts) -> Piece<'a> {
         Piece {
             whole: Signature {

@@ -133,7 +133,7 @@ async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Resu
     Ok(())
 }
 
-/// Each rank receives its part from one of the others after another.
+/// Each rank receives its part of the result from one other rank after another.
 async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());

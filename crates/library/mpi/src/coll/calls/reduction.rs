@@ -41,7 +41,7 @@ impl Reduction {
         call.choose(collective, case)
     }
 
-    /// Memory that has this rank's contribution and may be changed.
+    /// Memory that contains this rank's contribution and may be changed.
     pub(super) fn accumulator(&self, call: &Call<'_>) -> Result<Elements> {
         let into = match (&self.receive, &self.send) {
             (Some(receive), _) => receive.clone(),

@@ -32,7 +32,7 @@ pub(super) trait BufferPlace: Copy {
     fn of(self, comm: &mut Comm) -> &mut CommBuffer;
 }
 
-/// The buffer of all members of a communicator with one group.
+/// The choice of the buffer of all members of a communicator with one group.
 #[derive(Clone, Copy)]
 pub(super) struct OfAll;
 

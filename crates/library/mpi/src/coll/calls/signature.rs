@@ -53,7 +53,7 @@ pub(super) enum Root {
     Gets(i32),
 }
 
-/// The elements of the combined vectors that a member gets.
+/// The elements of the combined vectors that one member gets.
 #[derive(Clone, Copy)]
 pub(super) enum Part<'a> {
     /// The result is all elements, combined over all members.
@@ -88,7 +88,7 @@ pub(super) struct SharedFacts {
     pub(super) collective: Collective,
     /// The kind of call that members note in the buffer.
     pub(super) kind: Kind,
-    /// The number of bytes by which the table of algorithms chooses.
+    /// The number of bytes by which the table chooses an algorithm.
     pub(super) bytes: usize,
     /// Bytes of the longest vector that a member would publish; `usize::MAX` if a member cannot
     /// publish it.

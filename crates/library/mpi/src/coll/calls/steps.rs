@@ -19,7 +19,7 @@ pub(super) trait Step {
     fn step(&mut self, round: CallRound<'_>) -> Result<bool>;
 }
 
-/// A barrier: each member sees that all others take part.
+/// The step of a barrier: each member sees that all others take part.
 pub(super) struct Meet {
     left: usize,
 }
@@ -199,7 +199,7 @@ impl<const GIVES: bool, const GETS: bool, const ROOT: bool> Step for Move<'_, GI
     }
 }
 
-/// An exchange of blocks with the members of the remote group.
+/// The step of an exchange of blocks with the members of the remote group.
 pub(super) struct MoveOf {
     /// The blocks that this rank publishes, and (`take`) the memory for the block from each of the
     /// members `of`.

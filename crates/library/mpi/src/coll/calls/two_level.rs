@@ -13,7 +13,7 @@ const INSIDE: u64 = 1;
 /// The stage number that separates messages among leaders from others.
 const LEADERS: u64 = 2;
 
-/// The levels of a call, with one leader for each host.
+/// The levels of a two-level operation: within hosts, and among their leaders.
 pub(super) struct Levels<'a> {
     pub(super) shape: &'a Shape,
     /// The leaders of all hosts, in the order of hosts.
@@ -23,7 +23,7 @@ pub(super) struct Levels<'a> {
 }
 
 impl<'a> Levels<'a> {
-    /// The levels with the first member of each host as its leader.
+    /// The levels in which the first member of each host is its leader.
     pub(super) fn new(call: &Call<'a>) -> Levels<'a> {
         Levels::with(call, call.shape().at_place(0))
     }
@@ -34,7 +34,7 @@ impl<'a> Levels<'a> {
         Levels::with(call, call.shape().leaders(root))
     }
 
-    /// The levels with the last member of each host as its leader.
+    /// The levels in which the last member of each host is its leader.
     pub(super) fn of_last(call: &Call<'a>) -> Levels<'a> {
         let last = |host: &Vec<u32>| host.last().copied();
         let leaders = call.shape().hosts().iter().filter_map(last);

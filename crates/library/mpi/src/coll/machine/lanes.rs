@@ -54,7 +54,7 @@ struct Entry {
     current: u64,
     /// Turns whose operations ended before the lane reached them.
     skipped: Vec<u64>,
-    /// True if the operation of the current turn waits for another member.
+    /// True if the operation of the current turn waits for other members.
     waits: bool,
 }
 
@@ -139,7 +139,7 @@ impl Lanes {
         }
     }
 
-    /// True if an operation that waited for another member can continue.
+    /// True if an operation that waited for other members can continue.
     #[inline]
     pub(crate) fn may_go_on(&self) -> bool {
         let mut entries = self.entries.iter().flatten();

@@ -28,11 +28,11 @@ const HEAD: usize = 8;
 /// The longest text of an error that is sent, in bytes. With its head it fits a packet.
 const TEXT: usize = 500;
 
-/// An agreement, as one of its ranks takes part in it.
+/// An agreement among ranks, with the part of one of them.
 pub(crate) struct Agreement {
     rank: Arc<Rank>,
     core: Arc<Core>,
-    /// For each position, the rank in `core`. `None`: all ranks, in order.
+    /// For each position, the number of the rank in `core`. `None`: all ranks, in order.
     ranks: Option<Vec<u32>>,
     /// This rank's position among the ranks that agree.
     place: usize,

@@ -18,7 +18,7 @@ use crate::{Class, Error, Result};
 /// The length of a context in the message of an agreement, in bytes.
 const CONTEXT_BYTES: usize = 8;
 
-/// A group of a new communicator, as a part of the parent.
+/// A group of a new communicator, whose members are also members of the parent.
 struct Part {
     members: Members,
     /// The numbers of the new group's members in the parent.

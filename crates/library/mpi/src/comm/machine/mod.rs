@@ -35,11 +35,11 @@ pub(crate) type Around = Option<usize>;
 /// The memory that some members of an intercommunicator share, and the results of their contests.
 #[derive(Default)]
 pub(crate) struct SharedBetween {
-    /// The collective buffer of the members that share the memory.
+    /// The collective buffer of the members that share memory.
     pub(crate) buffer: CommBuffer,
     /// The lane in which the members copy straight between their buffers.
     pub(crate) lane: Option<Lane>,
-    /// The contests of the members. `None`: they do not choose by measurement.
+    /// The contests of the members' data paths. `None`: the members do not measure.
     pub(crate) contests: Option<Box<Contests>>,
 }
 

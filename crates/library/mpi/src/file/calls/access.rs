@@ -177,7 +177,7 @@ impl SharedFile {
         Err(Error::new(Class::UNSUPPORTED_OPERATION, detail))
     }
 
-    /// Advances the shared file pointer, and returns its old value, in etypes.
+    /// Advances the shared file pointer, and returns the value before, in etypes.
     pub(super) fn advance_pointer(&self, etypes: i64) -> Result<i64> {
         self.with_pointer(|pointer| pointer.fetch_add(&*self.storage, etypes))
     }

@@ -107,7 +107,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Plans an access. `None`: every rank accesses the file by itself.
+    /// Plans an access. `None`: every rank accesses the file on its own.
     pub(super) fn new(extents: Vec<Extent>, access: &FileAccess, hosts: usize) -> Option<Plan> {
         let hints = &access.hints;
         let switch = match access.direction {

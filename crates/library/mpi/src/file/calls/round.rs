@@ -136,7 +136,7 @@ impl FileRound {
         exchange(&self.agreement, Ok(Vec::new()), 0).await.map(drop)
     }
 
-    /// Exchanges a number. Returns those of all ranks, in order.
+    /// Exchanges one number of each rank. Returns those of all ranks, in order.
     pub(super) async fn words(&self, mine: u64) -> Result<Vec<u64>> {
         let all = exchange(&self.agreement, Ok(vec![mine]), 1).await?;
         Ok(all.into_iter().flatten().collect())
@@ -160,7 +160,7 @@ impl FileRound {
         word_of_first(&self.agreement, mine).await
     }
 
-    /// True if this rank is the first of the file's ranks.
+    /// True if this rank is the first of the ranks that opened the file.
     pub(super) fn is_first(&self) -> bool {
         self.file.core.rank == 0
     }

@@ -39,7 +39,7 @@ const SLOTS: u64 = 4;
 const LARGEST_STAGE: u64 = 16 << 20;
 /// The number of aggregators, unless a hint sets another. The system serializes writes to one file.
 const AGGREGATORS: usize = 8;
-/// Bytes of a run from which on no stage is used.
+/// The length of a run in bytes from which on no stage is used.
 const LONG_RUN: u64 = 16 << 10;
 /// The length of a message about a window in bytes: a number.
 const WORD: usize = 8;
@@ -146,7 +146,7 @@ fn are_apart(extents: &[Extent]) -> bool {
         && Strided::are_apart(stride, &mut runs)
 }
 
-/// A collective access through the stage, from the view of one rank.
+/// A collective access through the stage, as one rank executes it.
 pub(super) struct Staged<'a> {
     pub(super) round: &'a FileRound,
     pub(super) access: &'a FileAccess,

@@ -34,14 +34,14 @@ const HEAD: usize = 24;
 /// Bytes of data from which on they are a separate message.
 const LONG_DATA: usize = 16 << 10;
 
-/// A two-phase collective access, from the view of one rank.
+/// A two-phase collective access, as one rank executes it.
 pub(super) struct TwoPhase<'a> {
     pub(super) round: &'a FileRound,
     pub(super) access: &'a Arc<FileAccess>,
     pub(super) plan: &'a Plan,
     /// The position of the access in the view, in bytes.
     pub(super) position: u64,
-    /// The bytes of the access, as the file has them.
+    /// The bytes of the access in the representation of the file.
     pub(super) memory: &'a Buffer,
     /// True if the worker thread accesses the file.
     pub(super) is_apart: bool,
@@ -92,7 +92,7 @@ impl TwoPhase<'_> {
         self.access.file.core.rank
     }
 
-    /// The next round, from round `from` on; equal on all ranks.
+    /// The next round of the access, from round `from` on; equal on all ranks.
     async fn next_round(&self, from: u64) -> Result<Option<u64>> {
         let next = match self.plan.is_sparse {
             true => {

@@ -12,7 +12,7 @@ use crate::file::calls::access::{FileAccess, SHORT_GAP};
 /// Bytes of the number that precedes the data of an answer.
 pub(super) const VALID: usize = 8;
 
-/// The request of a rank to an aggregator in one round.
+/// The request of a rank to an aggregator in one round of an access.
 pub(super) struct Request {
     pub(super) from: usize,
     /// The runs of the request: offsets in the file and lengths, in bytes.
@@ -50,7 +50,7 @@ impl WindowAccess {
         }
     }
 
-    /// The part of the window's memory that belongs to a run.
+    /// The part of the window's memory that a run occupies.
     fn memory(&self, offset: u64, len: u64) -> Buffer {
         let at = (offset - self.start) as usize;
         self.stage.slice(at, len as usize)

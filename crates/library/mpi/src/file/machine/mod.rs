@@ -45,11 +45,11 @@ pub struct Files {
     open: Slab<OpenFile>,
     /// The error handler of `MPI_FILE_NULL`, which new files inherit.
     pub(crate) errhandler: u32,
-    /// The storage that is used instead of the real one.
+    /// The storage that takes the place of the real one, if there is one.
     storage: Option<Arc<dyn Storage>>,
     /// The data representations that the program has registered.
     pub(crate) registered: Vec<(String, Arc<dyn RepresentationFunctions>)>,
-    /// The thread that makes nonblocking accesses. The first such access starts it.
+    /// The worker thread, which makes nonblocking accesses. The first of them starts it.
     pub(crate) worker: Option<Arc<Worker>>,
     /// The counted requests that are not yet reported to the modelled machine's storage.
     pub(crate) requests: Option<Arc<Requests>>,
@@ -76,7 +76,7 @@ impl Default for Files {
 
 /// A file that is open.
 pub(crate) struct OpenFile {
-    /// The part that does not change while the file is open.
+    /// The part of the file's data that does not change while it is open.
     pub(crate) shared: Arc<SharedFile>,
     pub(crate) view: Arc<FileView>,
     /// The rank's individual file pointer, in etypes.
@@ -101,7 +101,7 @@ pub(crate) struct SharedFile {
     /// The shared file pointer, in etypes. `None`: there is no storage for it that all ranks can
     /// reach.
     pub(crate) pointer: Option<Counter>,
-    /// Serializes the threads of this rank that lock parts of the file.
+    /// The lock of the threads of this rank that lock parts of the file.
     pub(crate) turn: Mutex<()>,
     /// True if this rank is the first of the file's ranks on its host.
     pub(crate) is_first_of_host: bool,
@@ -146,7 +146,7 @@ pub(crate) struct Split {
     pub(crate) request: RequestId,
 }
 
-/// The procedures that begin and end a split collective operation.
+/// The kind of a split collective access: its begin and end procedures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitKind {
     /// The direction of the access: read or write.

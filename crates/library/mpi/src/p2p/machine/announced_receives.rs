@@ -44,9 +44,9 @@ pub(super) struct Departures {
 
 /// The count of sent messages, and the announced buffers, for one peer and one envelope.
 struct Track {
-    /// Number of packets that had left when the count of messages began.
+    /// The number of packets that had left when the counting of these messages began.
     from: u64,
-    /// Number of messages that have been sent since the count began.
+    /// The number of messages with this envelope that have been sent since then.
     count: u64,
     /// The latest sent messages, which the peer has not reported as processed. For each, the number
     /// of packets that had left when the message had. `None`: the message is queued.

@@ -45,7 +45,7 @@ struct Batch {
     burst: usize,
     /// The number of receives in the last complete burst.
     last_burst: usize,
-    /// Number of operations that had completed when the burst began.
+    /// The number of operations that had completed when the burst of receives began.
     completed: u64,
 }
 

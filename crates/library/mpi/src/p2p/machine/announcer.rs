@@ -26,7 +26,7 @@ const FIRST_PAUSE: u32 = 16;
 /// their envelope before them count.
 const LONGEST_PAUSE: u32 = 1024;
 
-/// The receiver's experience with the use of its announcements, by topic.
+/// What a receiver has learned about the use of announcements, by topic.
 pub(super) struct Announcer {
     habits: HashMap<Topic, Habit>,
     /// Number of announced receives whose messages have not arrived.
@@ -189,7 +189,7 @@ impl Announcer {
         }
     }
 
-    /// Records that a message was written to an announced receive.
+    /// Records that a message was written to a receive that was announced.
     pub(super) fn confirm(&mut self, topic: &Topic) {
         if let Some(habit) = self.habits.get_mut(topic) {
             habit.score = (habit.score + 1).min(SURE);

@@ -17,7 +17,7 @@ pub(super) struct Arrivals {
 
 #[derive(Default)]
 struct Arrival {
-    /// The message that is arriving in eager pieces, if there is one.
+    /// The message of the peer that is arriving in eager pieces, if there is one.
     coming: Option<Coming>,
     /// Number of unexpected bytes from the peer that this rank holds.
     held: usize,
@@ -72,7 +72,7 @@ impl Arrivals {
         self.of(peer).coming.take()
     }
 
-    /// Drops the message that was arriving in pieces from a lost peer.
+    /// Drops the incomplete message of a lost peer.
     pub(super) fn forget_peer(&mut self, peer: usize) {
         if let Some(arrival) = self.peers.get_mut(peer) {
             arrival.coming = None;

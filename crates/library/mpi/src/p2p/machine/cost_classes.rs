@@ -23,7 +23,7 @@ pub(super) const OF_ONE_RUN: usize = LENGTHS * 4;
 pub(super) const LONG_CLASSES: usize = OF_ONE_RUN * (1 + RunClass::LONG);
 /// The number of classes of messages of medium length.
 pub(super) const CLASSES: usize = PREFERENCE_CLASSES;
-/// Number of such classes of contiguous messages, by length: the first ones.
+/// The number of length classes of contiguous messages of medium length.
 pub(super) const MEDIUM_LENGTHS: usize = 8;
 /// Number of classes of lengths of messages in runs, for each class of runs.
 const LENGTHS_IN_RUNS: usize = 3;

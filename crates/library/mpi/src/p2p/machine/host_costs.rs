@@ -120,7 +120,7 @@ impl Cost {
     }
 }
 
-/// The class and the path of a cost, for names and reports.
+/// The class and the path that a cost is for, for names and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CostLabel {
     /// `fetch` for announced messages, `medium` for those that do not wait for their receive, or

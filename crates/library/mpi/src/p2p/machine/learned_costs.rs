@@ -45,7 +45,7 @@ const WINS: u8 = 2;
 /// The greatest number of fetches by packets that are measured at a time.
 const MOST_OPEN: usize = 64;
 
-/// The state of the ring from the sender of a fetched message.
+/// The state of the ring through which a fetched message's sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ring {
     /// It is as fast as it will become; or packets will not win however fast it becomes, because
@@ -117,12 +117,12 @@ struct ClassCosts {
     since_trial: u32,
     /// Least number of messages between two trials. It doubles with each.
     pause: u32,
-    /// True once the class has begun with the shared costs.
+    /// True once the class has taken over the shared costs.
     has_begun: bool,
 }
 
 impl ClassCosts {
-    /// True if the next fetch takes packets to settle its sender's ring.
+    /// True if the next fetch uses packets so that its sender's ring settles.
     fn settles(&mut self) -> bool {
         let run = self.unsettled / TRIED;
         self.unsettled = self.unsettled.wrapping_add(1);
@@ -287,7 +287,7 @@ impl LearnedCosts {
         }
     }
 
-    /// Ends a step that is not the last one of a read.
+    /// Ends the measurement of a step of a read that is not the last one.
     pub(super) fn step_ends(&mut self, measured: &mut Option<Measured>) {
         // Without other fetches there is nothing to do between the steps.
         if let Some(measured) = measured.as_mut().filter(|it| it.class.is_queued()) {

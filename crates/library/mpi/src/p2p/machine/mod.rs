@@ -104,7 +104,7 @@ pub(crate) struct Messages {
     limits: Limits,
     /// Counts of the messages whose protocol the table has chosen.
     pub(crate) tally: Tally,
-    /// Envelopes of the messages for which calls without a request wait.
+    /// The envelopes of messages for which calls without a request wait.
     pub(crate) awaited: Vec<Key>,
     /// The peers that cannot be reached any more.
     pub(crate) losses: Losses,
@@ -135,7 +135,7 @@ impl Tally {
     }
 }
 
-/// The parts of [`Messages`] that the send queue needs while it sends.
+/// The parts of [`Messages`] that the send queue uses while it sends.
 struct Sources<'a> {
     requests: &'a mut Requests,
     shared: &'a mut ShareQueue,

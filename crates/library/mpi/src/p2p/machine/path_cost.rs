@@ -25,7 +25,7 @@ pub(super) fn pause_by_loss(known: u64, other: u64) -> u32 {
 /// cost some hundredths of the time of a short message. The last one before a trial is among them.
 pub(super) const TIMED_EACH: u32 = 8;
 
-/// The kept times of one path, in picoseconds per byte.
+/// The recent times of one path, in picoseconds per byte.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PathCost {
     times: [u32; KEPT],
@@ -56,7 +56,7 @@ impl PathCost {
         self.recorded = self.recorded.saturating_add(1);
     }
 
-    /// The estimate, now and then, so that other ranks learn it.
+    /// The estimate for other ranks of the host, which is due only from time to time.
     pub(super) fn shared_estimate(&self) -> Option<u32> {
         let recorded = self.recorded as usize;
         let is_due = match self.stored {

@@ -102,7 +102,7 @@ impl ClassTimes {
 /// A message whose arrival is being timed.
 #[derive(Clone, Copy)]
 pub(super) struct Begun {
-    /// The time of the first sign of the message in nanoseconds.
+    /// The time at which the message was first noticed, in nanoseconds.
     at: u64,
     class: usize,
     /// The price of the copy of a message in the other direction, in nanoseconds.

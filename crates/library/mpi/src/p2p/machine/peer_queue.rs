@@ -58,7 +58,7 @@ impl PeerStates {
     }
 }
 
-/// A packet, or a message on its way in packets.
+/// A packet, or a message of which packets still have to leave.
 pub(super) enum Outgoing {
     /// A packet with a body of its own, and the request that is complete when the packet has left.
     Packet {
@@ -70,7 +70,7 @@ pub(super) enum Outgoing {
     Message { request: RequestId, position: usize },
 }
 
-/// The reason why the sending of a queue has stopped.
+/// The reason why no more of a queue was sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flushed {
     /// The peer has no room for another packet.

@@ -4,7 +4,7 @@
 use channel::{Capabilities, End, MessageCosts, PathCosts};
 use knobs::{ProtocolChoice, Rendezvous};
 
-/// A protocol: the method by which one message is moved.
+/// The protocol by which a message is moved: the method and its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// The sender writes to a buffer that the receiver has announced.
@@ -232,7 +232,7 @@ impl Case<'_> {
         !self.is_sender() || self.announced || !(self.is_eager() || self.is_in_pieces())
     }
 
-    /// True if a device can move the message between the two buffers.
+    /// True if a device can move the message between the two buffers without a copy.
     pub(crate) fn is_direct(&self) -> bool {
         self.one_run == [true; 2] && self.exposable
     }

@@ -24,7 +24,7 @@ pub(crate) struct Row {
     pub protocol: Protocol,
     /// The condition under which the protocol can move the message.
     pub applies: fn(&Case) -> bool,
-    /// The time until both ranks can go on, in nanoseconds.
+    /// The time until both ranks can continue, in nanoseconds.
     pub cost: fn(&Case) -> u64,
 }
 

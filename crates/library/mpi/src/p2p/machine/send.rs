@@ -169,7 +169,7 @@ impl Messages {
         sent
     }
 
-    /// Starts a send by the protocol that the table chooses.
+    /// Starts a send by the protocol that the protocol table chooses.
     fn send_by_table(
         &mut self,
         router: &mut Router,
