@@ -19,7 +19,7 @@ const MODELLED: usize = 128 << 20;
 /// The approximate number of bytes that a stream of sockets moves for one size: many times the
 /// buffers of a connection.
 const SOCKET_STREAM: usize = 64 << 20;
-/// The most messages of such a stream, unless the user chooses another number.
+/// The most messages of a stream over sockets, unless the user chooses another number.
 const MOST_OF_SOCKETS: usize = 20_000;
 
 /// The options of a run, equal on both sides. `None` stands for perftest's default.

@@ -124,7 +124,8 @@ impl<'a> Attached<'a> {
         Ok(address)
     }
 
-    /// The displacement at the target for a recorded one: in a dynamic window the address here.
+    /// The displacement at the target for a recorded one: in a dynamic window, the replay's
+    /// address.
     pub(crate) fn target(
         &self,
         signature: &Signature,

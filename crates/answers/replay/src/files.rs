@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use file_io::{Backing, Lock, OpenMode, Storage, Token};
 
-/// The number of first bytes that a file keeps: those of a shared file pointer.
+/// The number of bytes at the beginning of a file that the replay keeps: those of a shared file
+/// pointer.
 const KEPT: usize = 8;
 /// The most bytes that one call of the system moves.
 const MOST: usize = 0x7fff_f000;

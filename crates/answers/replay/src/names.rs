@@ -106,7 +106,7 @@ const PASSED: [&str; 80] = [
     "Win_shared_query",
 ];
 
-/// Procedures that cannot be replayed, by the words that their names begin with, with the reason.
+/// Procedures that cannot be replayed, by the beginnings of their names, each with the reason.
 const REFUSED: [(&str, &str); 5] = [
     ("Abort", "it ends the job"),
     ("File_call_errhandler", "it calls a function of the program"),

@@ -362,7 +362,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Waits for the requests that the recorded call has found complete, and this one has not.
+    /// Waits for the requests that the recorded call found complete and the replayed call did not.
     fn settle(
         &mut self,
         signature: &Signature,

@@ -44,7 +44,7 @@ impl Console {
         console
     }
 
-    /// A console that shows nothing, for one of several runs that go on at the same time.
+    /// A console that shows nothing, for one of several runs that are made at the same time.
     pub fn hidden() -> Console {
         let mut console = Console::without_libraries(0);
         // `shown` prevents the bar from leaving its hidden target.

@@ -12,7 +12,7 @@ pub struct Made {
     pub version: String,
     /// The measured machine, or a text for modelled ones. Empty if the results name the machine.
     pub machine: String,
-    /// The date, if it is to be shown. Without it the same command gives the same bytes every day.
+    /// The date, if it is to be shown. Without a date, one command gives equal bytes every day.
     pub date: Option<String>,
 }
 

@@ -161,7 +161,7 @@ impl Job {
         format!("./hpl {} {block} {rows} {columns} --skeleton", self.order)
     }
 
-    /// The name of the file with the kernel's computing times, which are the same for all machines.
+    /// The name of the file with the kernel's computing times, which all machines have in common.
     fn trace(&self) -> String {
         let HplSystem { block, grid, .. } = &self.system;
         format!("{}-{block}-{}-{}.trace", self.order, grid[0], grid[1])

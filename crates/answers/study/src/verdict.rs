@@ -63,7 +63,7 @@ pub(crate) struct Judged<'a> {
     pub(crate) other_reading: Option<Finding>,
     #[serde(skip)]
     pub(crate) about: &'a str,
-    /// The id of the statement whose figure this one repeats, if it repeats one.
+    /// The id of the other statement whose figure this statement repeats, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repeats: Option<&'a str>,
     /// True if no model of this kind can ever repeat the statement.
@@ -143,8 +143,7 @@ fn other_reading(document: &Document, claim: &Claim, evidence: &Evidence) -> Opt
     })
 }
 
-/// The findings of several checks, joined to one. Its figure is that of the check with the greatest
-/// error.
+/// The findings of several checks, joined to one, whose figure is that of the greatest error.
 fn all_of<'a>(checks: impl Iterator<Item = &'a Check>, evidence: &Evidence) -> Finding {
     let findings: Vec<Finding> = checks.map(|check| check.decide(evidence)).collect();
     let parts = findings.iter().map(|finding| finding.measured.as_str());

@@ -44,7 +44,7 @@ impl Cache {
         self.folder.join(format!("costs-{hash:016x}"))
     }
 
-    /// The costs in the file. `None`: there is no file that this process should believe.
+    /// The costs in the file. `None`: there is no file that this process should trust.
     pub fn read(&self) -> Option<CostLines> {
         let file = open(OpenOptions::new().read(true), &self.path()).ok()?;
         if !is_own(&file) {
@@ -85,7 +85,7 @@ impl Cache {
     }
 }
 
-/// Opens a file that is neither a link nor a pipe to wait for.
+/// Opens a file. A link is an error, and a pipe does not block.
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
     options.custom_flags(flags).open(path)

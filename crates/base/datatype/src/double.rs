@@ -50,7 +50,7 @@ pub trait Double {
     /// Charges a primitive to the calling rank, and lets other ranks run that are earlier. The
     /// caller changes shared memory only after this.
     fn spend(&self, primitive: Primitive);
-    /// Suspends the calling rank until another one wakes ranks, for at most `nanos` nanoseconds.
+    /// Suspends the calling rank for at most `nanos` nanoseconds, or until another rank wakes it.
     fn sleep(&self, nanos: u64);
     /// Wakes all suspended ranks.
     fn wake(&self);

@@ -133,8 +133,8 @@ struct Scalar {
 #[derive(Clone, Copy, PartialEq)]
 enum ScalarKind {
     Signed,
-    /// Unsigned integers, and floating-point numbers whose width is the same in both
-    /// representations: only the order of bytes changes.
+    /// Unsigned integers, and floating-point numbers that are equally wide in both representations:
+    /// only the order of bytes changes.
     Plain,
     LongDouble,
 }
@@ -243,7 +243,8 @@ impl Scalar {
         }
     }
 
-    /// The byte that extends an integer above its top byte: the sign of a signed one, 0 of others.
+    /// The byte that extends an integer above its top byte: the sign of a signed integer, otherwise
+    /// 0.
     fn fill(self, top: u8) -> u8 {
         if self.kind == ScalarKind::Signed && top & 0x80 != 0 {
             0xff

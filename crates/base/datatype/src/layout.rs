@@ -242,7 +242,7 @@ impl Builder {
         }
     }
 
-    /// Moves `runs` to `items`. `end` is the size of all pieces so far.
+    /// Moves `runs` to `items`. `end` is the size of all pieces up to there.
     fn spill(&mut self, end: usize) {
         let mut ends = self
             .runs

@@ -13,7 +13,7 @@ pub const MOST_PEERS: usize = 1 << 12;
 /// The most rails of a rank that have counters of their own.
 pub const MOST_RAILS: usize = 8;
 
-/// Positions of the fields of the head, in words from the beginning of a rank's part.
+/// Positions of the fields at the head of a rank's part, in words from its beginning.
 pub(crate) mod head {
     /// The word with the state of the rank: see [`State`](crate::State).
     pub(crate) const STATE: usize = 0;

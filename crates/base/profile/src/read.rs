@@ -9,7 +9,7 @@ use crate::layout::{
     PROCEDURE, PROCEDURES_AT, RUNNING, SENTENCE, SIZES_AT, head, largest_of,
 };
 
-/// How far a rank has come: before, between or after MPI_Init and MPI_Finalize.
+/// The use of MPI by a rank: before, between or after MPI_Init and MPI_Finalize.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The rank has not called MPI_Init.

@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes the results of a call. `Some`: the rank pauses, and these go on.
+    /// Processes the results of a call. `Some`: the rank pauses, and these ranks continue.
     fn after(&mut self, rank: usize, call: u32, place: Place) -> Option<Vec<usize>> {
         let trace = self.trace;
         let (signature, values) = (trace.signature(call), &trace.calls[call as usize].values);

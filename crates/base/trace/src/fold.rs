@@ -116,7 +116,7 @@ impl Stack {
             && (self.items[place..].iter().rev().map(|own| own.0)).eq(body.iter().rev().copied())
     }
 
-    /// Begins a loop of two turns, if the last items equal those before them.
+    /// Begins a loop of two repetitions, if the last items equal those before them.
     fn begins(&mut self, folder: &mut Folder) -> bool {
         let Some(&(_, mut before)) = self.items.last() else {
             return false;

@@ -38,7 +38,7 @@ impl Gaps {
         }
     }
 
-    /// Reads the times of as many calls as there are, but of `most` at most.
+    /// Reads the computing times of all calls, of which there are at most `most`.
     pub(crate) fn read(from: &mut Bytes, most: u64) -> Result<Gaps> {
         let (mut gaps, mut left) = (Gaps::default(), most);
         for _ in 0..from.count()? {

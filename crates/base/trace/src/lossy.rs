@@ -8,7 +8,7 @@ use crate::gaps::Gaps;
 const STEP: u64 = 20;
 /// The steps of great times: each is this share of the time, and they are off by half of it.
 const STEPS_PER_TIME: u64 = 100;
-/// The turns of a loop whose times stand for those of all turns.
+/// The number of repetitions of a loop whose times represent those of all repetitions.
 const TURNS: usize = 32;
 /// The most times of these turns: a longer sequence would not fold.
 const MOST_TIMES: usize = 1 << 13;
@@ -98,7 +98,7 @@ impl Trace {
     }
 }
 
-/// Adds the times of a loop, of which `kept` turns stand for all.
+/// Adds the times of a loop, in which `kept` repetitions represent all.
 fn few_turns(times: &[u64], length: usize, kept: usize, folded: &mut Vec<u64>) {
     let turns = times.len() / length;
     let chosen: Vec<&[u64]> = (0..kept)

@@ -248,7 +248,8 @@ impl RankMaker<'_> {
         );
     }
 
-    /// Waits for the neighbours that come before in each dimension, and sends to those behind.
+    /// Adds a wait for the neighbours that come before in each dimension, and sends to those
+    /// behind.
     fn sweep(&mut self, grid: &[usize]) {
         let places = [self.rank / grid[1], self.rank % grid[1]];
         for dimension in (0..2).filter(|dimension| places[*dimension] > 0) {
@@ -260,7 +261,7 @@ impl RankMaker<'_> {
     }
 }
 
-/// The rank `by` places further in one dimension of a periodic grid, whose last dimension is that
+/// The rank at the distance `by` in one dimension of a periodic grid, whose last dimension is that
 /// of neighbouring ranks.
 fn moved(rank: usize, grid: &[usize], dimension: usize, by: usize) -> usize {
     let stride: usize = grid[dimension + 1..].iter().product();

@@ -104,7 +104,7 @@ fn numbers(value: &Value) -> impl Iterator<Item = i64> + '_ {
     all.chain(value.numbers().iter().copied())
 }
 
-/// The requests that a call has found complete. `None`: it asks for none.
+/// The requests that a call has found complete. `None`: the call tests none.
 fn completed(name: &str, trace: &Trace, call: u32) -> Option<Vec<i64>> {
     let values = &trace.calls[call as usize].values;
     let position = |name: &str| trace.signature(call).position(name);

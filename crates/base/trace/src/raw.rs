@@ -89,7 +89,8 @@ impl RawWriter {
         self.count
     }
 
-    /// Adds the distance of the source that call number `call`, a receive from any source, has met.
+    /// Adds the source of the message that call number `call`, a receive from any source, received,
+    /// as a distance.
     pub fn met(&mut self, call: u64, distance: i64) {
         put(&mut self.block, MET);
         put(&mut self.block, call);

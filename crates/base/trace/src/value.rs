@@ -123,7 +123,7 @@ impl Value {
 }
 
 impl Call {
-    /// The values of a receive from any source that has met the rank at this distance.
+    /// The values of a receive from any source whose message came from the rank at this distance.
     pub(crate) fn met(&self, signature: &Signature, distance: i64) -> Vec<Value> {
         let mut values = self.values.clone();
         if let Some(at) = signature.first_of("source") {
@@ -132,7 +132,8 @@ impl Call {
         values
     }
 
-    /// The call that receives from the source that the recorded run met, if that was any source.
+    /// The call that receives from the recorded source, if the original one receives from any
+    /// source.
     pub(crate) fn frozen(&self) -> Call {
         let frozen = |value: &Value| match value {
             Value::Met(distance) => Value::Relative(*distance),

@@ -139,7 +139,7 @@ impl Sends {
     }
 }
 
-/// The caller's numbers of a queue's posted receives. Those of a shared queue complete in any
+/// The caller's numbers of a queue's posted receives. Receives of a shared queue complete in any
 /// order.
 pub struct Receives {
     ids: Box<[u64]>,
@@ -165,7 +165,8 @@ impl Receives {
         Some(slot)
     }
 
-    /// Ends the receive in a slot, and returns the caller's number. `None`: there is no such slot.
+    /// Removes the receive in a slot, and returns the caller's number. `None`: there is no such
+    /// slot.
     #[inline]
     pub fn give_back(&mut self, slot: u32) -> Option<u64> {
         let id = *self.ids.get(slot as usize)?;

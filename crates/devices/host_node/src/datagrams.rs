@@ -167,7 +167,8 @@ impl Carrier for Datagrams {
         unsafe { device.post(self.qp, &work) }
     }
 
-    /// On Ethernet the address of a port is that of its network interface.
+    /// The socket address of a port for probes by the kernel: on Ethernet, that of its network
+    /// interface.
     fn kernel(&self, to: Address) -> Option<Kernel> {
         let ip = ip_of(to.port);
         let is_known = match ip {

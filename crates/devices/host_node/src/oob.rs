@@ -44,7 +44,7 @@ pub(crate) trait Carrier: Send {
     /// Sends a datagram.
     fn send(&mut self, device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()>;
 
-    /// The socket address of a peer for probes by the kernel. `None`: kernels do not know the peer.
+    /// The socket address of a peer for probes by the kernel. `None`: kernels do not have it.
     fn kernel(&self, to: Address) -> Option<Kernel>;
 
     /// Restarts the carrier after an error. Datagrams in flight are lost.
@@ -105,7 +105,7 @@ struct Known {
     routes: Vec<Route>,
     /// The host and the addresses of the rank, as text for the user.
     place: String,
-    /// True if the network namespaces of that rank and this one are known and differ.
+    /// True if the network namespaces of that rank and of this rank are known and differ.
     is_apart: bool,
 }
 
@@ -235,7 +235,7 @@ impl OutOfBand {
         self.carriers.iter().all(settled)
     }
 
-    /// Gives up messages to a peer: they need not arrive from now on.
+    /// Stops the delivery of messages to a peer: from now on they need not arrive.
     pub(crate) fn give_up(&mut self, peer: usize) {
         self.mail.give_up(peer);
         self.probes.forget(peer);

@@ -138,7 +138,7 @@ impl ReliableDatagrams {
         unsettled.map(|(rank, _)| rank)
     }
 
-    /// Gives up messages to a peer: they need not arrive from now on.
+    /// Stops the delivery of messages to a peer: from now on they need not arrive.
     pub(crate) fn give_up(&mut self, peer: usize) {
         self.peers.entry(peer).or_default().given_up = true;
     }

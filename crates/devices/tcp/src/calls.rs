@@ -16,7 +16,7 @@ use secret::hello::{CALL, Listener, PROOF, Refused};
 use super::pair::{HELLO, Introduction};
 use super::wire;
 
-/// The greatest number of incoming connections whose callers have not proved that they know the
+/// The greatest number of incoming connections whose callers have not proved their knowledge of the
 /// job's secret.
 pub(crate) const MOST_UNPROVEN: usize = 64;
 /// The longest time from the acceptance of a connection until its caller has proved that it knows

@@ -17,7 +17,7 @@ use super::wire;
 
 /// The longest wait for the peer's connection attempt while requests wait, in nanoseconds.
 pub(super) const SILENCE_NS: u64 = 10_000_000_000;
-/// As `SILENCE_NS`, for a peer that connected, and ended the connection before its use.
+/// As `SILENCE_NS`, but for a peer that connected and ended the connection before its use.
 const SECOND_CALL_NS: u64 = 1_000_000_000;
 /// The first pause before a connection attempt (a call) is repeated, in nanoseconds.
 const PAUSE_NS: u64 = 10_000_000;
@@ -313,7 +313,7 @@ impl TcpDevice {
         }
     }
 
-    /// Takes a call of the peer that has come before this end was ready for it.
+    /// Uses a connection of the peer that was accepted before this end was ready for it.
     pub(super) fn take_parked(&mut self, at: u32) {
         let Some(Some(pair)) = self.pairs.get(at as usize) else {
             return;

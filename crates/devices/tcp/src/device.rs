@@ -51,7 +51,7 @@ pub struct TcpDevice {
     pub(super) corked: Vec<u32>,
     /// The number of system calls by which frames were handed to the kernel.
     pub(super) departures: u64,
-    /// Connections that have ended here and not yet at the peer, with the time of the end.
+    /// Connections that this end has ended and the peer has not, with the times of their ends.
     pub(super) ending: VecDeque<(OwnedFd, u64)>,
     /// Calls that their queue pairs no longer need, and that continue only for the peers.
     pub(super) last_calls: Vec<LastCall>,
@@ -136,7 +136,7 @@ impl TcpDevice {
         self.calls.dropped()
     }
 
-    /// The number of calls so far by which this device handed frames to the kernel.
+    /// The number of system calls by which this device has handed frames to the kernel.
     pub fn departures(&self) -> u64 {
         self.departures
     }

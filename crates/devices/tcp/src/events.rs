@@ -14,7 +14,7 @@ const MOST: usize = 64;
 /// The number of low bits of an epoll event's data that hold the number in a tag.
 const NUMBER_BITS: u32 = 32;
 
-/// The purpose of a socket of the device. The tag comes back with each event of the socket.
+/// The purpose of a socket of the device, which the socket's events return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
     /// The socket that listens for connections.
@@ -67,7 +67,7 @@ impl Poller {
         self.epoll.as_raw_fd()
     }
 
-    /// Waits for the events of `interest` on a socket that is new here. False: the system refuses.
+    /// Waits for the events of `interest` on a new socket. False: the system refuses.
     pub(crate) fn add(&self, tag: Tag, socket: &OwnedFd, interest: Interest) -> bool {
         epoll::add(&self.epoll, socket, tag.encode(), interest.flags()).is_ok()
     }

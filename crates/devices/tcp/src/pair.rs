@@ -134,8 +134,8 @@ impl Introduction {
     }
 }
 
-/// The longest message of the handshake by which both ends prove that they know the job's secret,
-/// in bytes.
+/// The longest message, in bytes, of the handshake in which both ends prove their knowledge of the
+/// job's secret.
 pub(crate) const HELLO: usize = CALL;
 
 impl Pair {

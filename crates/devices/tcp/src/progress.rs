@@ -26,7 +26,7 @@ const TURN: usize = 1 << 20;
 const MOST_HOT: usize = 2;
 /// The number of polls without an arrival after which a connection is no longer hot.
 const HEAT: u32 = 4096;
-/// The number of polls of hot connections from one call of epoll for all others to the next.
+/// The number of polls of hot connections between two calls of epoll for all others.
 const SELDOM: u32 = 64;
 /// The number of polls between two readings of the clock for rare duties.
 const CLOCK: u32 = 256;

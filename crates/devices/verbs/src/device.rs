@@ -93,7 +93,7 @@ impl VerbsDevice {
         wanted
     }
 
-    /// The number of slices `wanted`, or the device's limit if that is less.
+    /// The number of slices `wanted`, or the device's limit if it is less.
     fn slices(&self, wanted: usize) -> u32 {
         (wanted as u32).min(self.limits.max_sge.max(1) as u32)
     }

@@ -78,12 +78,12 @@ unsafe impl Sync for Shared {}
 /// the connection manager.
 struct Ends {
     listener: *mut rdma_cm_id,
-    /// The id of the call, ours or a peer's; null: there is no call.
+    /// The identifier of the call, ours or a peer's; null: there is no call.
     id: *mut rdma_cm_id,
     address: Address,
     /// The greatest numbers of reads and atomics in flight: of this end, and of the peer.
     path: (u8, u8),
-    /// The other end of the call: the one that we call, or that the caller says it is.
+    /// The other end of the call: the called one, or the one that the caller claims to be.
     peer: Option<Address>,
     /// True if this end makes the call.
     is_caller: bool,

@@ -196,7 +196,8 @@ pub unsafe fn announced(
     code
 }
 
-/// Makes an announced call, and passes its arguments and results to a recording, if there is one.
+/// Makes a call that traces record, and passes its arguments and results to the recorder, if there
+/// is one.
 ///
 /// # Safety
 /// As for [`announced`].

@@ -136,7 +136,7 @@ impl Watch {
         }
     }
 
-    /// Passes the results of a call to the recording, if there is one.
+    /// Passes the results of a call to the recorder, if there is one.
     ///
     /// # Safety
     /// As for [`Watch::arguments`].

@@ -30,7 +30,7 @@ pub(crate) struct ComputeClock {
     most: usize,
     /// The number of involuntary context switches of the calling thread at the start of the span.
     switches: u64,
-    /// The number of involuntary switches in all spans so far, and the total time of these spans in
+    /// The number of involuntary switches in all spans of computing, and the total time of these in
     /// nanoseconds.
     interrupted: (u64, u64),
 }
@@ -106,7 +106,7 @@ impl ComputeClock {
         self.interrupted
     }
 
-    /// The most threads that have computed at the same time; 1 for a program without threads.
+    /// The most threads that have computed at one time; 1 for a program without threads.
     pub(crate) fn most_threads(&self) -> usize {
         self.most.max(1)
     }

@@ -151,7 +151,7 @@ impl<'a, T> CommArray<'a, T> {
     }
 }
 
-/// An address in C's memory for a count, which may hold a value on entry.
+/// The address of a count in C's memory, which may contain a value when the procedure is called.
 #[derive(Clone, Copy)]
 pub struct OutCount<'a> {
     place: *mut c_void,

@@ -35,8 +35,7 @@ pub(crate) fn arguments<A>(
     given.map_err(|error| refuse(procedure, comm, error))
 }
 
-/// Notifies the other ranks of such a procedure that this rank fails. Returns the error of the
-/// call.
+/// Notifies the other ranks of such a call that this rank fails. Returns the error of the call.
 #[cold]
 pub(crate) fn refuse(procedure: &'static str, comm: Comm, error: Error) -> Error {
     match (of(procedure), LIBRARY.rank()) {

@@ -131,7 +131,7 @@ impl Library {
         Some(true)
     }
 
-    /// Passes the arguments of an announced call to the recording, if there is one.
+    /// Passes the arguments of a recorded call to the recorder, if there is one.
     ///
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
@@ -144,7 +144,7 @@ impl Library {
         unsafe { watch.arguments(rank, &pairs, procedure, words) }
     }
 
-    /// Passes the results of an announced call to the recording, if there is one, as
+    /// Passes the results of a recorded call to the recorder, if there is one, as
     /// [`arguments`](Library::arguments) does.
     ///
     /// # Safety

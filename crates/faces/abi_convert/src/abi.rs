@@ -27,15 +27,15 @@ pub trait Abi: Constants + Sized + 'static {
     /// The classes of handles of the library of entry points.
     fn classes() -> &'static Classes<Self>;
 
-    /// The predefined handle that a value in the table of constants stands for.
+    /// The predefined handle for a value in the table of constants.
     fn handle(constant: c_int) -> Self::Handle;
 
     /// The program's handle with the same value as the standard's handle; `None` if values of its
     /// kind are not shared. A predefined handle of the program may have this value too.
     fn shared(standard: usize) -> Option<Self::Handle>;
 
-    /// The standard's handle with the same value as the program's handle; `None` if values of its
-    /// kind are not shared.
+    /// The standard's handle with the value of the program's handle; `None` if values of its kind
+    /// are not shared.
     fn shared_in(handle: Self::Handle) -> Option<usize>;
 
     /// The null handle of requests.

@@ -136,7 +136,7 @@ pub fn tag_in<A: Abi>(tag: c_int) -> c_int {
     }
 }
 
-/// The program's tag for a tag of the standard. The exchange is the same in both directions.
+/// The program's tag for a tag of the standard. The exchange of values is its own inverse.
 #[inline(always)]
 pub fn tag_out<A: Abi>(tag: c_int) -> c_int {
     tag_in::<A>(tag)

@@ -41,7 +41,7 @@ pub trait Abi: Commons + Constants + Sized + 'static {
         keyval
     }
 
-    /// Tells the C library the addresses of Fortran's variables, when this library is loaded.
+    /// Informs the C library of the addresses of Fortran's variables, when this library is loaded.
     fn open();
 
     /// True if the datatype is predefined.
@@ -63,7 +63,7 @@ pub trait Abi: Commons + Constants + Sized + 'static {
 /// The variables of a library that are recognised by their addresses. The module `commons` of
 /// `fortran_tables` generates the implementation.
 pub trait Commons {
-    /// The meaning of a choice buffer, if its address is that of one of the variables.
+    /// The special meaning of a choice buffer, if its address is that of one of the variables.
     fn special<T>(address: *const T) -> Option<Special>;
 
     /// True if the address is that of MPI_STATUS_IGNORE.

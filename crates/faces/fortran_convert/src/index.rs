@@ -18,7 +18,7 @@ pub unsafe fn from_c(place: *mut c_int) {
 }
 
 /// Converts `count` indices that a call with this error code has written. `count` is MPI_UNDEFINED
-/// if there are none.
+/// if it wrote none.
 ///
 /// # Safety
 /// The address is that of `count` indices.

@@ -84,7 +84,7 @@ pub(crate) const COMMONS: &[Block] = &[
     ),
 ];
 
-/// The variable that stands for an automatic buffer of the library. A detach returns its address.
+/// The variable that represents an automatic buffer of the library. A detach returns its address.
 const AUTOMATIC: &str = "MPI_BUFFER_AUTOMATIC";
 
 /// The attribute of a variable, if it has one: `c_loc` must be applicable to MPI_BUFFER_AUTOMATIC

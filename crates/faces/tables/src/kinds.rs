@@ -22,7 +22,7 @@ struct Row {
 pub enum Class {
     /// The argument is passed on unchanged.
     Plain,
-    /// The argument is checked by the function of `args` whose name is the word.
+    /// The argument is checked by a function of `args`, whose name is the word of the kind.
     Checked,
     /// An integer whose width depends on the form. The procedure gets an unchecked i64.
     Widened,

@@ -141,7 +141,7 @@ impl LinkedLibraries {
         overridden.chain(self.mixture(&program)).collect()
     }
 
-    /// The message about a program that needs libraries of two ABIs, which export the same names.
+    /// The message about a program that needs libraries of two ABIs, which export equal names.
     fn mixture(&self, program: &str) -> Option<String> {
         let first = self.needs.needs.first()?;
         let second = self

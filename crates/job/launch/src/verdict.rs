@@ -7,7 +7,7 @@ use rustix::process::Pid;
 
 use crate::process_exit::ProcessExit;
 
-/// The failure that ended the job, or that will decide its exit code.
+/// The failure that ended the job, or that will determine its exit code.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     /// The rank that failed. `None` if the cause came from outside the ranks.

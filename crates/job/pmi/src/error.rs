@@ -33,7 +33,7 @@ pub enum Error {
         /// The reason why the connection failed.
         why: String,
     },
-    /// A variable of our launcher is missing, although others of it are set.
+    /// A variable of our launcher is missing, although other ones of it are set.
     Missing {
         /// The name of the missing variable.
         variable: &'static str,

@@ -201,7 +201,7 @@ fn in_line(is_remote: bool) -> &'static str {
     }
 }
 
-/// The error for a text that is not a status. Holds the line that cannot be parsed.
+/// The error of a text that is not a status. Contains the line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRankStatus(pub String);
 

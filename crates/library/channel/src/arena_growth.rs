@@ -71,7 +71,7 @@ pub(crate) struct Growth {
     price: u64,
     /// True if the next timed body goes to new pages.
     is_fresh: bool,
-    /// Bytes of all laps that ended with a long body, and of such laps since the last growth.
+    /// Bytes of all laps that ended with a long body: in total, and since the last growth.
     walked: [usize; 2],
 }
 

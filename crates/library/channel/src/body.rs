@@ -70,7 +70,7 @@ impl BodyStores {
         }
     }
 
-    /// The same kind with stores through the cache for bodies of every length.
+    /// These stores, but through the cache for bodies of every length.
     pub(crate) fn through_cache(self) -> BodyStores {
         BodyStores::non_temporal_from(self.non_temporal_from.max(Self::FORWARD.non_temporal_from))
     }

@@ -84,7 +84,8 @@ impl CoreWatch {
         unsafe { &*self.counts }
     }
 
-    /// Counts the rank on the calling thread's core. True if another rank is counted there, too.
+    /// Counts the rank on the calling thread's core. True if another rank is counted on that core
+    /// as well.
     #[inline]
     pub(crate) fn core_is_shared(&self) -> bool {
         if let Some(core) = datatype::double::ask(|double| double.core()) {
@@ -109,7 +110,7 @@ impl CoreWatch {
         }
     }
 
-    /// True if another rank has yielded the core since `turn`, and so has run there.
+    /// True if another rank has yielded the core since `turn`, and has therefore run on it.
     pub(crate) fn others_had(&self, turn: &Turn) -> bool {
         let turns = &self.counts().0[turn.core % CORES].turns;
         turns.load(Ordering::Relaxed) != turn.number

@@ -27,7 +27,7 @@ pub(crate) struct ExposedEntry {
 }
 
 impl ExposedEntry {
-    /// Exposes what `words` describe, by this entry of the caller, which must be closed.
+    /// Exposes the memory that `words` describe, in this entry of the caller, which must be closed.
     pub(crate) fn open(&self, generation: u64, words: [u64; WORDS]) {
         // Release: a reader that gets one of these words also sees that the entry was closed
         // before.
@@ -50,7 +50,7 @@ impl ExposedEntry {
         self.claim.advance(copied)
     }
 
-    /// True if a reader has claimed what was not copied. Only the owner calls this.
+    /// True if a reader has claimed all bytes that were not copied. Only the owner calls this.
     pub(crate) fn is_claimed(&self) -> bool {
         self.claim.is_taken()
     }

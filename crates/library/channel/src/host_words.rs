@@ -44,7 +44,7 @@ impl HostWords {
         unsafe { HostWords::new(Arc::as_ptr(&words), words) }
     }
 
-    /// The value of a word. What its writer had written to other words before is seen, too.
+    /// The value of a word. The reader then also sees what the writer stored in other words before.
     ///
     /// # Panics
     /// If `at` is not less than [`HOST_WORDS`].

@@ -32,7 +32,7 @@ impl PathPreference {
         self.0.load(Ordering::Relaxed) & READABLE != 0
     }
 
-    /// Records that messages of a class come faster by reads (true) or by packets.
+    /// Records that messages of a class arrive faster by reads (true) or by packets (false).
     pub fn prefer(&self, class: usize, reads: bool) {
         let bits = 0b11 << (2 * class);
         let value = (u64::from(reads) << 1 | 1) << (2 * class);

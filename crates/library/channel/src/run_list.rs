@@ -131,7 +131,7 @@ impl LatestRuns {
         words.for_each(|word| self.copy.extend(word.to_ne_bytes()));
     }
 
-    /// Room for the copy of a list of `count` runs. `None`: no list has so many.
+    /// Memory for the copy of a list of `count` runs. `None`: no list may be so long.
     pub(crate) fn room(&mut self, count: u64) -> Option<&mut [u8]> {
         self.of = None;
         let count = usize::try_from(count).ok()?;

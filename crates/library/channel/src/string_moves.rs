@@ -48,7 +48,7 @@ pub(crate) enum Next {
         /// True if string moves are to copy the body.
         by_strings: bool,
     },
-    /// The kind whose turn it is in a comparison, which needs the body's time.
+    /// The kind that is next in a comparison, which needs the body's time.
     Compared {
         /// True if string moves are to copy the body.
         by_strings: bool,
@@ -108,7 +108,7 @@ impl StringMoves {
     }
 }
 
-/// The class of bodies of `len` bytes, more than those that vectors always write.
+/// The class of bodies of `len` bytes, for bodies longer than those that vectors always write.
 #[inline]
 fn class(len: usize) -> usize {
     let first = HANDED_OVER_BY_VECTORS.ilog2();
@@ -126,7 +126,7 @@ impl Class {
         Next::Compared { by_strings }
     }
 
-    /// The kind of the next body of a comparison. The two take turns.
+    /// The kind of the next body of a comparison, in which the two kinds alternate.
     fn contender(&self) -> Kind {
         match self.compared.is_multiple_of(2) {
             true => Kind::Vectors,

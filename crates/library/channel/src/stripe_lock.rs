@@ -49,7 +49,7 @@ impl StripeLock {
         word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed)
     }
 
-    /// Releases the lock, which the caller holds, and wakes those that sleep for it.
+    /// Releases the lock, which the caller holds, and wakes the threads that sleep for it.
     #[cfg(not(loom))]
     #[inline]
     pub(crate) fn give(&self) {

@@ -26,8 +26,8 @@ pub enum Put {
     /// The packet is accepted, and the ring has been full once since the last result of this kind.
     /// The sender should poll now, because the peer may have asked it to stop.
     AcceptedPollNow,
-    /// The packet is not accepted: there is no room, or the connection is still being made. Retry
-    /// after a poll.
+    /// The packet is not accepted: there is no room, or the connection is being made. Retry after a
+    /// poll.
     Full,
 }
 

@@ -86,7 +86,7 @@ impl Transports {
         }
     }
 
-    /// The same transports, with copies from the rank to itself charged at `meter`.
+    /// These transports, with copies from the rank to itself charged at `meter`.
     pub(crate) fn metered(mut self, meter: Option<Arc<Meter>>) -> Transports {
         self.loopback = self.loopback.metered(meter);
         self

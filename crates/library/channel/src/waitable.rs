@@ -61,7 +61,7 @@ pub(crate) trait Waitable {
         Some(true)
     }
 
-    /// True if the transport lets time pass by itself ([`pass_time`](Waitable::pass_time)): it has
+    /// True if the transport makes time pass by itself ([`pass_time`](Waitable::pass_time)): it has
     /// devices.
     fn passes_time(&self) -> bool {
         false

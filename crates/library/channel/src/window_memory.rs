@@ -60,7 +60,7 @@ struct Member {
 /// The kind of a window lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowLock {
-    /// Other members may hold the lock at the same time, if theirs are shared, too.
+    /// Other members may have the lock at the same time, if their requests are shared as well.
     Shared,
     /// The lock excludes all other members.
     Exclusive,
@@ -118,7 +118,7 @@ pub struct WindowMemory {
     /// The world ranks of the window's members.
     worlds: Box<[usize]>,
     me: usize,
-    /// The number that stands for this member in the stripe locks that it holds.
+    /// The number of this member in the stripe locks that it holds.
     holder: u32,
     /// The binary logarithm of a stripe's length in bytes.
     shift: u32,

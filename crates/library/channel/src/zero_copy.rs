@@ -339,7 +339,7 @@ pub trait ZeroCopy {
         token: Token,
     ) -> Result<Transfer>;
 
-    /// Writes bytes `range` of `from` to the same range of the peer's memory.
+    /// Writes bytes `range` of `from` to the peer's memory, at equal offsets.
     ///
     /// # Errors
     /// As [`read`](ZeroCopy::read).

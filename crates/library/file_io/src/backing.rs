@@ -147,7 +147,7 @@ pub trait Backing: Send + Sync {
     /// Those of `close(2)`, among them errors of earlier writes.
     fn finish(&self) -> Result<()>;
 
-    /// Locks a range of bytes, after a wait for conflicting locks of others to end.
+    /// Locks a range of bytes, after a wait for the ends of others' conflicting locks.
     ///
     /// # Errors
     /// Those of `fcntl(2)` with `F_OFD_SETLKW`.

@@ -14,7 +14,7 @@ use crate::backing::{Access, Backing, Lock, OpenMode, Storage, Token, read_full,
 pub struct Counter {
     place: Place,
     /// Excludes threads of this process from each other, which file locks do not. Without a file it
-    /// holds the number.
+    /// contains the number.
     turn: Mutex<i64>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Domains of a file start at multiples of this many bytes, those of pages of the system's cache.
+/// Domains of a file start at multiples of this many bytes: the pages of the system's cache.
 const ALIGNMENT: u64 = 4096;
 
 /// A range of a file, divided evenly into the domains of aggregators. Each aggregator accesses its

@@ -106,7 +106,7 @@ impl Error {
         self
     }
 
-    /// This error, which sums up several, with the [`Cause`] and the exit class of one of them,
+    /// An error that sums up several, with the [`Cause`] and the exit class of one of them,
     /// `cause`.
     pub fn standing_for(mut self, cause: &Error) -> Error {
         self.0.exit_class = cause.exit_class;

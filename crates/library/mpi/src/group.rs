@@ -32,7 +32,7 @@ pub enum Members {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(i32)]
 pub enum Comparison {
-    /// `MPI_IDENT`: the same members in the same order, and for communicators the same context.
+    /// `MPI_IDENT`: equal members in equal order, and for communicators one context.
     Ident = 201,
     /// `MPI_CONGRUENT`: the same group and another context. For communicators only.
     Congruent = 202,

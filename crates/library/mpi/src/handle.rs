@@ -50,7 +50,8 @@ pub struct Slab<T> {
 }
 
 struct Entry<T> {
-    /// The handle of the object in this entry. Of a free entry: that of the next object in it.
+    /// The handle of the object in this entry. Of a free entry: the handle of the object that will
+    /// be stored in it next.
     handle: u32,
     contents: Contents<T>,
 }
@@ -127,8 +128,8 @@ impl<T> Slab<T> {
         Some(())
     }
 
-    /// The index that a handle names. The entry there has another handle if the kind or the
-    /// generation differs.
+    /// The index that a handle names. The entry's own handle differs if the kind or the generation
+    /// differs.
     #[inline(always)]
     fn index(handle: u32) -> usize {
         (handle.wrapping_sub(FIRST) >> 4 & INDEX_MASK) as usize

@@ -47,8 +47,7 @@ impl Spread {
         }
     }
 
-    /// The distribution of one member on each host, with `sharing` such groups at work at the same
-    /// time.
+    /// The distribution of one member on each host, with `sharing` such groups working at one time.
     pub fn leaders(hosts: usize, sharing: usize) -> Spread {
         Spread {
             hosts,
@@ -166,8 +165,8 @@ impl Shape {
             .partition_point(|&other| (other as usize) < member)
     }
 
-    /// The members with index `place` among those of their hosts: one of each host that has more
-    /// than `place` members.
+    /// The members with index `place` among those of their hosts: one of each host that has enough
+    /// members.
     pub fn at_place(&self, place: usize) -> Vec<u32> {
         self.hosts()
             .iter()

@@ -29,7 +29,7 @@ pub struct Conflict {
     pub bytes: (u64, u64),
     /// Both accesses, the earlier one first.
     pub sides: [Side; 2],
-    /// Number of later pairs that differ from this one only in their bytes and times.
+    /// The number of later pairs that differ from this pair only in their bytes and times.
     pub repeated: u64,
 }
 
@@ -70,7 +70,7 @@ struct Active {
     has_ended: bool,
 }
 
-/// The synchronisation that an access belongs to, by which it is ordered with others or conflicts
+/// The synchronisation to which an access belongs, by which it is ordered with others or conflicts
 /// with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bond {

@@ -73,7 +73,7 @@ pub trait PartSource: Sized {
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Self::Error>;
     /// The component under `key`, which a file may leave out.
     fn extra<P: Part>(&mut self, key: &'static str) -> Result<Option<P>, Self::Error>;
-    /// The components of `key`, or those that a number or a missing key stands for.
+    /// The components under `key`, or those that a number or a missing key represents.
     fn list<L: PartList>(&mut self, key: &'static str) -> Result<L, Self::Error>;
 }
 
@@ -111,11 +111,11 @@ pub trait PartList: Sized {
     const NUMBER: Option<&'static str>;
     /// The list that is used where the key is missing; `None`: the key is required.
     fn absent() -> Option<Self>;
-    /// The list that a number stands for; `None`: the number is not valid.
+    /// The list that a number represents; `None`: the number is not valid.
     fn of_number(number: u32) -> Option<Self>;
     /// A list of these components; `None` if there are more than [`MOST`](PartList::MOST).
     fn of_parts(parts: &[Self::Item]) -> Option<Self>;
-    /// The components of this list, or as the error the number that stands for it.
+    /// The components of this list, or as the error the number that represents the list.
     fn parts(&self) -> Result<&[Self::Item], u32>;
 }
 

@@ -292,7 +292,7 @@ impl Quantity for RailNumbers {
         let numbers: Vec<String> = self.iter().map(|rail| rail.to_string()).collect();
         format!("[{}]", numbers.join(", "))
     }
-    /// The word has four bits for the length, and then four for each number.
+    /// The rails as a word: four bits for the length, and then four for each number.
     fn to_word(&self) -> u64 {
         let word = |word, (at, rail): (usize, u32)| word | u64::from(rail) << (4 * (at + 1));
         self.iter().enumerate().fold(u64::from(self.len), word)

@@ -109,7 +109,7 @@ impl Connection {
         self.room() as u64 * 3 >= self.window
     }
 
-    /// Accepts as many bytes to send as there is room for; returns their number.
+    /// Accepts as many of the bytes as there is room for; returns their number.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room());
         self.outgoing.extend(&bytes[..count]);

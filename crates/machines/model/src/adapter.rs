@@ -33,7 +33,7 @@ pub(crate) struct Slot {
 pub(crate) struct Adapter {
     pub host: u32,
     pub rail: u32,
-    /// True if the adapter stands for the host's memory, not for an HCA.
+    /// True if the adapter represents the host's memory, not an HCA.
     pub within: bool,
     /// The index of the adapter's costs among all timings.
     pub timing: u32,

@@ -7,7 +7,7 @@ use crate::faults::Faults;
 use crate::port_faults::{PortFault, PortFaultKind, PortFaults};
 use crate::ports::IntraHost;
 
-/// The configuration of the machine, which is the same on all ranks of a job in virtual time.
+/// The configuration of a modelled machine, which is equal on all ranks of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineConfig {
     /// The catalogue's description of the machine's hardware.

@@ -16,7 +16,7 @@ const AHEAD: u64 = 128 << 10;
 pub(crate) struct Engine {
     /// The time from which on the engine can take a request.
     free: Time,
-    /// The number of requests that the HCA knows of and that the engine has not taken.
+    /// The number of requests that the HCA has been informed of and the engine has not taken.
     rung: u32,
     /// True if a time is scheduled at which the engine takes the next request.
     asked: bool,
@@ -128,7 +128,8 @@ impl Engine {
         Some(self.free)
     }
 
-    /// Records that the scheduled time has come, at which the engine can take the next request.
+    /// Records that the scheduled time has been reached, at which the engine can take the next
+    /// request.
     pub(crate) fn begin(&mut self) {
         self.asked = false;
     }
@@ -143,7 +144,7 @@ impl Engine {
         (self.granted, self.asked) = (true, true);
     }
 
-    /// True if the HCA knows of a request that the engine has not taken.
+    /// True if the HCA has been informed of a request that the engine has not taken.
     pub(crate) fn has_request(&self) -> bool {
         self.rung > 0
     }

@@ -96,7 +96,7 @@ struct Datagram {
 pub(crate) struct Datagrams {
     memory: WorldMemory,
     all: Vec<Datagram>,
-    /// The number of listed messages that have arrived; all others are in flight.
+    /// The number of listed messages that have arrived; the others are in flight.
     arrived: usize,
 }
 

@@ -14,8 +14,8 @@ const PACKET: u64 = 16 << 10;
 const LONGEST_RING: u64 = 64 << 20;
 
 impl MachineConfig {
-    /// This machine with the MPI library `software`, if that is a particular one. The ranks also
-    /// need the library's [`settings`].
+    /// This machine with the MPI library `software`, if it is a particular one. The ranks also need
+    /// the library's [`settings`].
     pub fn with_library(mut self, software: &Software) -> MachineConfig {
         if software.is_library() {
             self.system = under(&self.system, software);

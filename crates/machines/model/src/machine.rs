@@ -131,7 +131,8 @@ impl MachineModel {
         &self.qps.run.system
     }
 
-    /// Takes the notes that ranks have made since the last such call, each with its time.
+    /// Removes and returns the notes of ranks since the last call of this function, each with its
+    /// time.
     pub fn take_notes(&mut self) -> Vec<(Time, device::Note)> {
         self.qps.run.record.take_notes()
     }

@@ -6,7 +6,7 @@ use sim::memory::{Vec, WorldMemory};
 
 use device::{Operation, Slice, Status};
 
-/// The number that stands for no message, no queue pair, and the like.
+/// The number that means no message, no queue pair, and the like.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The operation of a work request.

@@ -15,7 +15,7 @@ struct CachedSize {
     pages: u64,
     /// The number of registrations that accesses use now.
     used: u32,
-    /// The greatest number of registrations of this size that were in use at once so far.
+    /// The greatest number of registrations of this size that have been in use at once.
     most: u32,
 }
 

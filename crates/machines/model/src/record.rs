@@ -238,7 +238,7 @@ impl Record {
         self.steps.push([rank.into(), time]);
     }
 
-    /// The number that stands for a call's name, which is assigned on first use.
+    /// The number that encodes a call's name, which is assigned on first use.
     fn name(&mut self, name: &str) -> u32 {
         let mut bytes = [0; NAME * 8];
         let len = name.len().min(bytes.len());

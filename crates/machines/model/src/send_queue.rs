@@ -12,7 +12,7 @@ pub(crate) struct SendQueue {
     pub to_begin: u32,
     /// The number of the first message that has not left; `NONE` if there is none.
     pub to_send: u32,
-    /// The number of messages posted so far, which is the sequence number of the next one.
+    /// The number of messages that have been posted, which is the sequence number of the next one.
     pub posted: u32,
     /// The number of slots freed so far. A slot is free once the completion that covers it has been
     /// polled.
@@ -71,8 +71,8 @@ impl SendQueue {
         Some(first)
     }
 
-    /// Marks all messages before this one as done, and this one too if `itself`, except requests
-    /// for data.
+    /// Marks all messages before this message as done, and the message itself if `itself`, except
+    /// requests for data.
     pub(crate) fn settle_up_to(&self, messages: &mut Messages, number: u32, itself: bool) {
         let mut at = self.first;
         while at != NONE {

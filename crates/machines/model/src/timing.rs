@@ -219,7 +219,7 @@ impl Timing {
         }
     }
 
-    /// The time from the processor's store until the HCA knows of a request with `inlined` bytes.
+    /// The time from the processor's store until the request with `inlined` bytes is in the HCA.
     pub(crate) fn mmio(&self, inlined: u32) -> Time {
         if self.within {
             return 0;

@@ -19,7 +19,7 @@ use super::span::HcaPart;
 use super::storage::Server;
 use super::sums::{ProcessorWork, Sums};
 
-/// The length of an entry of the log, in words of 64 bits.
+/// The length of an entry of the log, in 64-bit words.
 const USE: usize = 3;
 /// The greatest number of entries of the log.
 const MOST: u64 = 4 << 20;

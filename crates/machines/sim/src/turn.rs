@@ -9,7 +9,7 @@ use crate::world::{Clock, Model, Next, Time, World};
 pub trait Baton {
     /// Gives the turn to rank `to`; returns once this rank has it again.
     fn pass(&self, to: u32);
-    /// Gives the turn away for ever: this rank has left. `None`: all ranks have left.
+    /// Gives up the turn for good: this rank has left. `None`: all ranks have left.
     fn leave(&self, to: Option<u32>);
     /// True if ranks are processes, each of which has private memory that the others cannot access.
     fn is_private(&self) -> bool;
@@ -20,7 +20,8 @@ pub trait Baton {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlock;
 
-/// A rank's handle on the world: with it the rank reads its clock, lets others go first, and waits.
+/// A rank's handle of the world: with it the rank reads its clock, lets others run first, and
+/// waits.
 pub struct Turn<M: Model> {
     world: NonNull<World<M>>,
     rank: u32,
@@ -151,7 +152,7 @@ impl<M: Model> Turn<M> {
         self.go_on()
     }
 
-    /// Lets events and other ranks go first until it is this rank's turn again.
+    /// Lets earlier events and other ranks run first, until this rank has the turn again.
     #[inline(never)]
     fn go_on(&self) -> Result<(), Deadlock> {
         loop {

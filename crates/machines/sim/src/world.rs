@@ -24,7 +24,7 @@ pub type Time = u64;
 /// }
 /// ```
 pub trait Model: Sized {
-    /// An event. It lies in the memory of the world, and may hold no pointer out of it.
+    /// An event. It is stored in the memory of the world, and may contain no pointer out of it.
     type Event: Copy;
 
     /// Handles an event whose time has come. It may wake ranks and schedule further events.
@@ -136,7 +136,7 @@ impl<E> Ord for Due<E> {
 }
 
 impl<E> Due<E> {
-    /// Both times in one number, the time at which the event is due first.
+    /// Both times in one number; the time at which the event is due is in the upper half.
     #[inline]
     fn times(&self) -> u128 {
         u128::from(self.at) << 64 | u128::from(self.since)
@@ -330,7 +330,7 @@ impl<E: Copy> Clock<E> {
         first
     }
 
-    /// True if no event and no other rank comes before the turn of `rank` at the time `at`.
+    /// True if no event and no other rank is due before `rank` has its turn at the time `at`.
     #[inline]
     fn is_first_at(&self, rank: u32, at: Time) -> bool {
         self.events.peek().is_none_or(|due| due.at > at)

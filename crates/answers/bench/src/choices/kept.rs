@@ -45,8 +45,8 @@ pub(super) struct KeptPoint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figure {
     pub(super) median: f64,
-    /// The interval that holds the median with a confidence of 95 %. `None`: there are fewer than
-    /// two rounds.
+    /// The interval that contains the median with a confidence of 95 %. `None`: there are fewer
+    /// than two rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) interval: Option<(f64, f64)>,
     /// The values of all rounds, in order. `None` in files.

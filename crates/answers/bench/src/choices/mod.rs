@@ -33,7 +33,7 @@ use explained::{Alternatives, Explainer};
 use kept::KeptPoint;
 use point::{Choice, DEFAULT, Point};
 
-/// The number of rounds on a real machine, unless the user chooses another one.
+/// The number of measuring rounds on a real machine, unless the user chooses another.
 const ROUNDS: usize = 15;
 
 /// The width of tables that are not written to a terminal, in columns.

@@ -44,7 +44,7 @@ struct Modelled {
     pairs: usize,
     /// Texts of the other side that arrived while this side waited at a barrier.
     arrived: VecDeque<Vec<u8>>,
-    /// The number of texts of other pairs that arrived while this one waited for its other side.
+    /// The number of texts of other pairs that arrived while this pair waited for its other side.
     met: usize,
 }
 

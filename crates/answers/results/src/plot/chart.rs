@@ -20,9 +20,9 @@ pub(super) const SIZE: (u32, u32) = (800, 470);
 pub(super) const LINE: u32 = 17;
 /// The margin around a plot, in pixels before scaling.
 const MARGIN: u32 = 14;
-/// The average width of a letter of the caption, in pixels before scaling.
+/// The average width of a character of the caption, in pixels before scaling.
 const LETTER: u32 = 6;
-/// The average width of a letter of the title, in pixels before scaling.
+/// The average width of a character of the title, in pixels before scaling.
 const TITLE_LETTER: u32 = 9;
 /// The height of a line of the title, in pixels before scaling.
 const TITLE_LINE: u32 = 26;

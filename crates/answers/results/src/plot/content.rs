@@ -34,8 +34,7 @@ pub struct Series {
     /// The range of the values at each position, if it is known: position, least value, greatest
     /// value. It is drawn as an area around a line, or as a thin line at the end of a bar.
     pub band: Option<Vec<(f64, f64, f64)>>,
-    /// The name of another series that has the same colour. `None`: the series has a colour of its
-    /// own.
+    /// The name of another series whose colour this series has. `None`: it has a colour of its own.
     pub colour_of: Option<String>,
 }
 
@@ -124,7 +123,7 @@ pub struct Shade {
     pub from: f64,
     /// The upper end of the shaded range, a value of the horizontal axis.
     pub to: f64,
-    /// The name in the legend. Ranges with the same name share one entry.
+    /// The name of the range in the legend. Ranges with equal names have one entry.
     pub name: String,
 }
 

@@ -18,7 +18,7 @@ use super::pen::{Drawn, FAMILY};
 use crate::output::OutputFile;
 
 const FONT: &[u8] = include_bytes!("../../assets/roboto-subset.ttf");
-/// The number of pixels of a bitmap for each unit of length: more than one, for smooth letters.
+/// The number of pixels of a bitmap for each unit of length: more than one, for smooth text.
 pub(super) const PIXELS: u32 = 2;
 /// The number of bytes of an RGB pixel.
 const RGB: usize = 3;

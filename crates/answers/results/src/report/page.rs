@@ -14,7 +14,7 @@ use crate::report::strip::Strips;
 pub struct Page {
     /// The heading of the page, and its title in a browser.
     pub title: String,
-    /// The answer in a few words, in large letters below the heading; empty if there is none.
+    /// The answer in a few words, in large type below the heading; empty if there is none.
     pub answer: String,
     /// The certainty of the answer in a word or two, next to the answer; empty if there is none.
     pub certainty: String,

@@ -215,7 +215,7 @@ pub(crate) enum Check {
         to: usize,
         deeper: f64,
     },
-    /// The dip of one curve between two sizes is less deep than that of another, by at least
+    /// The dip of one curve between two sizes is less deep than that of another curve, by at least
     /// [`APART`].
     SmallerDip {
         of: String,

@@ -70,7 +70,7 @@ pub(crate) struct Member {
     pub(crate) is_below: bool,
 }
 
-/// Reads the figures of a file, or those of `own` if no file is named.
+/// Reads the figures of a file, or the text `own` if no file is named.
 pub(super) fn read(file: Option<&Path>, own: &str) -> Result<Vec<PublishedFigure>> {
     match file {
         None => parse("published.csv", own),

@@ -75,8 +75,7 @@ pub(super) fn by_kind(all: &[Origin]) -> Vec<KindIntervals> {
         .collect()
 }
 
-/// The interval from errors of a case and kind on all systems except these. `None`: there are too
-/// few.
+/// The interval from the errors of a case and kind on all other systems. `None`: there are too few.
 pub(super) fn without(
     all: &[Origin],
     case: Case,
@@ -141,7 +140,7 @@ fn systems(own: &[&Origin]) -> usize {
     all.len()
 }
 
-/// The interval for figures with errors like these; `None`: there are too few systems.
+/// The interval for figures whose errors are like these; `None`: they are of too few systems.
 ///
 /// Ratios are of pairs, so a few systems make many of them, and none has the error that the next
 /// system brings. The logarithms of a ratio's interval are therefore increased by the factor 1 +

@@ -27,7 +27,7 @@ pub(super) struct FigureMachines {
 }
 
 impl FigureMachines {
-    /// Reads the systems of a file, or those of `own` if no file is named.
+    /// Reads the systems of a file, or the text `own` if no file is named.
     pub(super) fn read(file: Option<&Path>, own: &str) -> Result<FigureMachines> {
         let (name, text) = match file {
             None => ("published.toml".to_owned(), own.to_owned()),

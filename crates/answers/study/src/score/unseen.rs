@@ -23,8 +23,8 @@ pub(super) const MACHINES: &str = include_str!("../../data/unseen.toml");
 /// The figures of systems from which no value was inferred, with both predictions.
 pub(super) struct Unseen {
     named: Scores,
-    /// The predictions with our library. Figures of devices are the same as in `named`; figures
-    /// over TCP are left out.
+    /// The predictions with our library. Those of figures of devices equal `named`; figures over
+    /// TCP are left out.
     assumed: Scores,
     /// Quotients of two machines' figures in one document, except those from which a value was
     /// inferred.

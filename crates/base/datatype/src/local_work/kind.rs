@@ -27,7 +27,7 @@ pub enum LocalWork {
 
 /// The number of bits of a number within the code of a kind.
 const BITS: u32 = 30;
-/// The greatest number within the code of a kind; it also stands for greater ones.
+/// The greatest number within the code of a kind of work; it also represents greater ones.
 const MOST: u32 = (1 << BITS) - 1;
 
 impl LocalWork {

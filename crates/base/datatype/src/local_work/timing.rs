@@ -21,7 +21,7 @@ const SAMPLE: u64 = 50_000;
 /// nanoseconds after which no more are taken.
 const SAMPLES: (usize, usize, u64) = (5, 33, 4_000_000);
 
-/// A function that returns the processor time of this process so far, in nanoseconds.
+/// A function that returns the processor time of this process in nanoseconds.
 pub type Clock = fn() -> u64;
 
 impl Meter {

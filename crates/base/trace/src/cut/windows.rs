@@ -11,8 +11,8 @@ use crate::comms::{Place, Step, walk};
 use crate::messages::{Event, Message, Requests};
 use crate::{Access, Fact, Gaps, Parameter, Signature, Trace};
 
-/// The trace with these calls of each rank, by their numbers among the rank's calls. `note`: what
-/// they are.
+/// The trace with only these calls of each rank, by their numbers. `note`: a description of the
+/// part.
 ///
 /// # Errors
 /// A message, a request or a collective call that lies within the part and outside, too.

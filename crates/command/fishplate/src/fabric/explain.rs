@@ -34,7 +34,7 @@ struct Breakdown {
     /// The name of the verbs operation in the output.
     verb: &'static str,
     hops: u32,
-    /// How well the machine is known, which determines the errors of its predictions.
+    /// The case of the machine, which determines the errors of its predictions.
     case: Case,
     steps: Vec<StepCost>,
     limits: Vec<Limit>,

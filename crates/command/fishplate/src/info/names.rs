@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 pub(super) enum State {
     /// The name is in the standard ABI, and supported.
     Supported,
-    /// The name is in the standard ABI, and not supported yet. Holds the name of the missing work.
+    /// The name is in the standard ABI and not supported yet. Contains the name of the missing
+    /// feature.
     Missing(String),
     /// The name is outside the standard ABI, but the library that ranks would use defines it.
     Beside,

@@ -111,7 +111,7 @@ pub(super) fn cut(arguments: &CutArguments) -> Result<String, String> {
     written(&arguments.output, &part).map(|()| text)
 }
 
-/// The part of a trace with the wanted iterations, and what is said of it.
+/// The part of a trace that consists of the requested iterations, and the note about it.
 fn iterations(trace: &Trace, arguments: &CutArguments) -> Result<(Trace, String), String> {
     let computing = replay::computing(trace)?;
     let work = Work::of(&computing, &Wanted::default()).map_err(|why| why.to_string())?;

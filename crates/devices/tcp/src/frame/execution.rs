@@ -7,7 +7,7 @@ use super::host::{Break, Change, Done, Host, Right};
 use super::incoming::{Payload, Stage};
 use super::machine::Machine;
 
-/// The destination of bytes of a payload, and the right that writing there needs.
+/// The destination of bytes of a payload, and the right that a write there needs.
 struct Spot {
     slice: Slice,
     right: Right,

@@ -124,7 +124,8 @@ impl Shared {
         unsafe { (self.manager.connect)(ends.id, &mut wanted) }
     }
 
-    /// The phase of a line whose connection is made. `said`: the private data of the other end.
+    /// The phase of a line whose connection has been made. `said`: the private data of the other
+    /// end.
     fn established(&self, ends: &Ends, said: &[u8]) -> Phase {
         let is_proven = match ends.card() {
             Some(card) => card.is_answered(said, &self.codes),

@@ -20,7 +20,7 @@ const FIRST_PAGE: u64 = 4096;
 /// stand for them in the trace.
 #[derive(Default)]
 pub(super) struct Addresses {
-    /// For the first address of each region the last one, and the distance of places from
+    /// For the first address of each region: its last address, and the difference to the recorded
     /// addresses.
     regions: BTreeMap<u64, (u64, i64)>,
 }
@@ -31,8 +31,8 @@ impl Addresses {
         self.place(address);
     }
 
-    /// Turns absolute addresses among the displacements of a datatype into places. Displacements
-    /// are all absolute or none is.
+    /// Replaces absolute addresses among the displacements of a datatype by recorded ones. Either
+    /// all displacements are absolute, or none.
     pub(super) fn replace(&mut self, displacements: &mut [i64]) {
         let is_absolute = |at: &i64| {
             let at = u64::try_from(*at).unwrap_or(0);

@@ -10,7 +10,8 @@ use trace::{FIRST_MADE, NUMBER_OF_MEMORY};
 pub(super) struct Buffers(HashMap<u64, i64>);
 
 impl Buffers {
-    /// The number of the buffer at an address. Constants such as MPI_IN_PLACE are their own.
+    /// The number of the buffer at an address. Constants such as MPI_IN_PLACE are numbers of their
+    /// own.
     pub(super) fn number(&mut self, address: u64) -> i64 {
         if address < NUMBER_OF_MEMORY as u64 {
             return address as i64;

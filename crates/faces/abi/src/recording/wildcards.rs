@@ -163,7 +163,7 @@ fn is_any(signature: &Signature, values: &[Value]) -> bool {
     names_any(signature, values) && !signature.name.contains("_init")
 }
 
-/// True if a call makes a persistent receive from any source, which may meet another one each time.
+/// True if a call makes a persistent receive from any source, whose source may differ each time.
 fn is_any_persistent(signature: &Signature, values: &[Value]) -> bool {
     names_any(signature, values) && signature.name.starts_with("MPI_Recv_init")
 }

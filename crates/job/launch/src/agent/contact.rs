@@ -107,7 +107,7 @@ impl AgentStarter {
         })
     }
 
-    /// Starts the command of the next host. None if there is no further host.
+    /// Starts the command of the next host. `None` if there is no further host.
     pub(crate) fn start_next(&mut self, options: &Options) -> Option<Result<Agent, Error>> {
         let host = options.hosts.get(self.next)?;
         let ranks = self.first..self.first + host.ranks;

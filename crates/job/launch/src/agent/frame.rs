@@ -13,7 +13,7 @@ use crate::exchange::{Down, Up};
 use crate::output::OutputTarget;
 use crate::process_exit::ProcessExit;
 
-/// The line by which an agent answers. Lines before it come from other programs, such as a login
+/// The line with which an agent answers. Lines before it come from other programs, such as a login
 /// shell.
 pub(crate) const HELLO: &str = concat!("fishplate agent ", env!("CARGO_PKG_VERSION"));
 
@@ -79,7 +79,7 @@ pub(crate) enum FromAgent {
         why: String,
         code: u8,
     },
-    /// The agent ends all processes for this reason, which the launcher does not know yet.
+    /// The agent ends all processes for this reason, of which the launcher is not informed yet.
     Leaving(String),
     /// A piece of the profile that the agent's ranks have recorded: its offset in the file in
     /// bytes, and the bytes.
@@ -103,7 +103,7 @@ pub(crate) enum FromAgent {
     Beat,
     /// Values and entered fences of the key-value store.
     Up(Up),
-    /// This rank has violated a rule of the key-value store; the text says which.
+    /// This rank has violated a rule of the key-value store, which the text describes.
     Misused(usize, String),
 }
 

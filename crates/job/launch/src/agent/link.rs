@@ -127,7 +127,7 @@ impl FrameLink {
         Some(u32::from_le_bytes(*head) as usize)
     }
 
-    /// True if there is no room for more bytes until some frames have been read.
+    /// True if there is room for more bytes only after some frames have been read.
     fn is_full(&self) -> bool {
         self.arrived.rest().len() >= self.longest + HEAD
     }

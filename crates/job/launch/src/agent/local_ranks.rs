@@ -44,7 +44,7 @@ pub(super) struct LocalRanks {
     /// The world rank of the first rank of this host.
     first: usize,
     ranks: Vec<RankProcess>,
-    /// The binding of the ranks, kept because it holds the claims of cores.
+    /// The binding of the ranks, kept because it contains the claims of cores.
     _binding: HostBinding,
     /// The checks that release the ranks of this host from a soft binding.
     watch: Option<ReleaseWatch>,
@@ -356,8 +356,7 @@ impl LocalRanks {
         }
     }
 
-    /// Passes on the packets of a rank, and handles its lines of the key-value store's exchange
-    /// here.
+    /// Forwards the packets of a rank, and handles its lines of the key-value store's exchange.
     fn relay_rank(&mut self, at: usize) {
         let (packets, events) = self.ranks[at].relay();
         let number = self.first + at;

@@ -79,7 +79,7 @@ impl Session {
         self.liveness.heard(now);
     }
 
-    /// Checks a frame and records it. The error says how the agent has violated the protocol.
+    /// Checks a frame and records it. The error describes how the agent has violated the protocol.
     pub(crate) fn accept(&mut self, frame: &FromAgent, now: Instant) -> Result<(), String> {
         if self.is_done {
             return Err("it has sent a frame after its last one".into());

@@ -7,7 +7,7 @@ use super::given::{Allocation, Reach, Surroundings};
 use super::hostlist::expand;
 use crate::host_table::ListedHost;
 
-/// The parts of the output of `flux resource R` that are read here.
+/// The parts of the output of `flux resource R` that this module reads.
 #[derive(Deserialize)]
 struct Resources {
     execution: Execution,

@@ -64,7 +64,7 @@ pub enum AllocationChoice {
 }
 
 impl AllocationChoice {
-    /// Parses `auto`, `none`, or the name of a batch system. An error says what is valid.
+    /// Parses `auto`, `none`, or the name of a batch system. The error describes valid words.
     pub fn parse(word: &str) -> Result<Self, String> {
         let system = SYSTEMS
             .iter()

@@ -80,8 +80,7 @@ impl Exchange {
         }
     }
 
-    /// Lets the values of this agent's ranks be sent at once, instead of held, until the next
-    /// fence.
+    /// Sends the values of this agent's ranks at once, and not at the fence, until the next fence.
     pub(crate) fn open(&mut self) {
         self.is_open = true;
     }
@@ -137,7 +136,7 @@ impl Exchange {
         self.completed + u64::from(self.present.contains(at))
     }
 
-    /// Handles a message of the launcher. The error says how it violates the protocol.
+    /// Handles a message of the launcher. The error describes how it violates the protocol.
     pub(crate) fn handle(&mut self, down: Down) -> Result<(), String> {
         if let Some(number) = down.fence {
             if number != self.completed + 1 || self.present.is_empty() {

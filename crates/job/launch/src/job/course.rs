@@ -85,7 +85,7 @@ pub(super) enum Judgement {
 /// The state of a job on its course to its end: the first failure, the status query that runs, the
 /// signals still to be sent.
 pub(super) struct Course {
-    /// The first failure, which decides the outcome of the job. `None`: there was none yet.
+    /// The first failure, which determines the outcome of the job. `None`: there is none yet.
     verdict: Option<Verdict>,
     /// The status query whose answers ranks are sending.
     query: Option<StatusQuery>,
@@ -94,7 +94,7 @@ pub(super) struct Course {
     /// True if the job failed or was interrupted: then its end does not wait for the reader of its
     /// output.
     hurry: bool,
-    /// The time at which the launcher gives up on processes that SIGKILL has not ended.
+    /// The time at which the launcher stops waiting for processes that SIGKILL has not ended.
     hopeless: Option<Instant>,
     /// The signal that the terminal has already sent to the ranks in its foreground process group,
     /// if any.
@@ -336,7 +336,7 @@ impl Course {
         })
     }
 
-    /// Does what is due at `now`: ends a status query, or begins the check for a job without
+    /// Performs what is due at `now`: ends a status query, or begins the check for a job without
     /// progress.
     pub(super) fn check(&mut self, ranks: &[impl AsRef<RankState>], now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();

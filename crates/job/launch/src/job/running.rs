@@ -44,7 +44,7 @@ pub struct JobEnd {
 pub(super) struct RunningJob<'a> {
     pub options: &'a Options,
     pub ranks: Vec<RankProcess>,
-    /// The binding of the ranks, kept because it holds the claims of cores.
+    /// The binding of the ranks, kept because it contains the claims of cores.
     _binding: HostBinding,
     /// The checks that release ranks of this machine from a soft binding.
     watch: Option<ReleaseWatch>,
@@ -55,7 +55,7 @@ pub(super) struct RunningJob<'a> {
     pub turn: usize,
     pub input: InputRelay,
     signals: Signals,
-    /// The process that ends all processes of the job if this one is killed.
+    /// The process that ends all processes of the job if this process is killed.
     guard: Option<Guard>,
     /// The search for other MPI libraries in the memory of ranks.
     others: OtherLibraries,

@@ -21,9 +21,9 @@ use crate::timespec;
 const PENDING_LIMIT: usize = 256 << 10;
 /// The number of bytes that a pipe reported as writable takes without blocking (POSIX: PIPE_BUF).
 const PIECE: usize = 4096;
-/// The most bytes of other ranks that are held back until the end of a line.
+/// The most bytes of other ranks' output that wait for the end of a line.
 pub(super) const HELD_LIMIT: usize = 4 << 20;
-/// The time for which other ranks are held back while no more of the line arrives.
+/// The time for which other ranks' output waits while no more of the line arrives.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One of the launcher's standard streams, with the bytes to be written to it.
@@ -33,7 +33,7 @@ pub(crate) struct OutputSink {
     closed: bool,
     /// The rank whose long line is incomplete in the stream, and the time of its last bytes.
     open: Option<(usize, Instant)>,
-    /// The bytes of other ranks that are held back until the end of that line.
+    /// The bytes of other ranks' output that wait for the end of that line.
     held: BTreeMap<usize, Vec<u8>>,
     held_bytes: usize,
     /// Ranks whose lines were interrupted, and that have written nothing since.

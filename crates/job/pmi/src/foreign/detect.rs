@@ -183,7 +183,8 @@ fn number<'a>(find: &impl Fn(&str) -> Option<&'a str>, name: &str) -> Result<usi
 /// The variables by which one launcher is recognized in the environment.
 struct ForeignLauncher {
     name: &'static str,
-    /// Variables of which at least one is set in every rank of this launcher, and none elsewhere.
+    /// Variables of which at least one is set in every rank of this launcher, and in no other
+    /// process.
     marks: &'static [&'static str],
     /// Variables for the number of ranks; the first one that is set is used.
     sizes: &'static [&'static str],

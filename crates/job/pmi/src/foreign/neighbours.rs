@@ -43,7 +43,7 @@ pub(crate) struct Meeting {
     name: String,
 }
 
-/// The connections between the keeper of a host and the other ranks there.
+/// The connections between the keeper of a host and the other ranks on it.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
     /// An epoll descriptor, which is readable when one of the connections is.

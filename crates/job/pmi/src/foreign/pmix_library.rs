@@ -13,7 +13,7 @@ pub(super) type Status = c_int;
 pub(super) const SUCCESS: Status = 0;
 pub(super) const LOST_CONNECTION: [Status; 2] = [-61, -101];
 pub(super) const EVENT_ACTION_COMPLETE: Status = -331;
-/// The rank number that stands for all ranks of a job; the job's own data are stored under it.
+/// The rank number that means all ranks of a job; the job's own data are stored under it.
 pub(super) const RANK_WILDCARD: u32 = u32::MAX - 1;
 /// The scope of a value that is visible to all ranks (`PMIX_GLOBAL`).
 pub(super) const GLOBAL: u8 = 3;
@@ -202,7 +202,7 @@ impl Proc {
         }
     }
 
-    /// Names a rank of the same job by its number, or the job itself by [`RANK_WILDCARD`].
+    /// The name of a rank of this job by its number, or of the job itself by [`RANK_WILDCARD`].
     pub(super) fn of(&self, rank: u32) -> Proc {
         Proc {
             rank,

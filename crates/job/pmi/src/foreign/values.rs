@@ -64,7 +64,7 @@ pub(crate) struct Assembly(HashMap<String, Vec<Option<String>>>);
 pub(crate) enum Assembled {
     /// The value of a key is complete: the key, and the value.
     Value(String, String),
-    /// These keys have to be requested for the other parts. Empty if they were requested already.
+    /// These keys have to be requested for the missing parts. Empty if they have been requested.
     Wants(Vec<String>),
 }
 

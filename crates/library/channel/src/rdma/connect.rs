@@ -367,7 +367,7 @@ fn go_on(all: &mut Connections, to: usize) -> Result<()> {
     }
 }
 
-/// Makes what this end needs before the peer may write: staging memory and receives.
+/// Makes what this end needs before the peer may write to it: staging memory and receives.
 fn prepare_for_writes(all: &mut Connections, to: usize, peer_has_memory: bool) -> Result<()> {
     let local = &mut all.local;
     let endpoint = all.endpoints.of(to);

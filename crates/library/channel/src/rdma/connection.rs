@@ -201,7 +201,7 @@ impl Connection {
         was_being_made
     }
 
-    /// True if the connection has been made and a link works. Either end may have said goodbye.
+    /// True if the connection has been made and a link works, even if an end has said goodbye.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
         matches!(

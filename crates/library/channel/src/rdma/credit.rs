@@ -104,7 +104,7 @@ pub(super) struct Window {
     told: u64,
     /// `told` as it was before the grant-only message that may still be in flight.
     in_flight: Option<u64>,
-    /// True if the peer is on the list of those that may be owed a grant-only message.
+    /// True if the peer is on the list of peers that may be owed a message with a grant alone.
     pub listed: bool,
     /// The number of times that the counting of grants has begun anew.
     restarts: u32,

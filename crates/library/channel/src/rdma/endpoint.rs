@@ -105,7 +105,7 @@ impl Endpoint {
         link.expect("a rail reports only on endpoints with a link on it")
     }
 
-    /// True if the notices of the peer come to the queue pairs of packets.
+    /// True if the peer's notices arrive at the queue pairs for packets.
     pub(super) fn notices_in_control(&self) -> bool {
         self.home().shared_notices.is_some()
     }

@@ -15,8 +15,8 @@ pub(super) struct LinkMessage {
 /// The contents of a control message about a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LinkWord {
-    /// The fence of the sender's end of the link: the end is drained, and has received what this
-    /// says.
+    /// The fence of the sender's end of the link: the end is drained, and reports what it has
+    /// received.
     Fence(Fence),
     /// The sender asks to connect the link again in this epoch.
     Join { epoch: u32, address: QpAddresses },
@@ -143,7 +143,7 @@ impl LinkMessage {
         }
     }
 
-    /// Reads what `encode` wrote, from the beginning of `bytes`. An error says what is wrong.
+    /// Reads what `encode` wrote, from the beginning of `bytes`. The error describes the fault.
     pub(super) fn decode(bytes: &mut &[u8]) -> Result<LinkMessage, String> {
         let [ours, theirs, kind] = take(bytes)?;
         let epoch = u32::from_le_bytes(take(bytes)?);

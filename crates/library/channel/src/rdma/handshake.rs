@@ -54,9 +54,9 @@ pub(super) struct Hello {
     pub rings: bool,
     /// True if this end sends transfers through the queue pairs of packets, where that is possible.
     pub shared: bool,
-    /// The number of messages that may come to this end before it grants more.
+    /// The number of messages that this end accepts before it grants more.
     pub credits: u32,
-    /// The address of the memory that the peer writes to, which is the same on every rail.
+    /// The address of the memory that the peer writes to, which is equal on all rails.
     pub address: u64,
     /// One entry for each rail of this end, in ascending order of rails.
     pub links: Vec<LinkAddress>,
@@ -189,8 +189,8 @@ impl HandshakeMessage {
         bytes
     }
 
-    /// The message that a peer has sent, given this rank's configuration. An error says what is
-    /// wrong with it.
+    /// The message that a peer has sent, given this rank's configuration. The error describes its
+    /// fault.
     pub(super) fn decode(bytes: &[u8], ours: &Config) -> Result<HandshakeMessage, String> {
         let mut rest = bytes;
         let version = u8::from_le_bytes(take(&mut rest)?);

@@ -5,7 +5,7 @@
 
 use super::rail_set::MAX_RAILS;
 
-/// Stands for the number of the first packet in flight if no packet is in flight.
+/// The value for the first packet in flight if no packet is in flight.
 const NONE: u64 = u64::MAX;
 
 /// The writes to one peer's ring that may be in flight.

@@ -66,7 +66,7 @@ pub(super) struct Lifecycle {
     /// The time at which the link became live, or at which it is tried again, in nanoseconds.
     since: u64,
     backoff: u64,
-    /// True if this end, and not the peer, asked for the present epoch.
+    /// True if this end, and not the peer, began the present epoch.
     asked: bool,
 }
 
@@ -196,7 +196,7 @@ impl Lifecycle {
         }
     }
 
-    /// Begins a new epoch, in which this end asks the peer to connect the link again.
+    /// Begins a new epoch: this end asks the peer to connect the link again.
     pub(super) fn join(&mut self) {
         self.stage = LifeStage::Joining;
         self.asked = true;

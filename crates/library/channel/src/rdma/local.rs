@@ -14,8 +14,7 @@ use knobs::RdmaDesign;
 /// The most receives of one link that may be consumed and not yet posted again.
 pub(super) const LATE: u32 = 16;
 
-/// This rank's side of all connections: its node, its rails, and the values that are alike for
-/// every peer.
+/// This rank's side of all connections: its node, its rails, and what is equal for every peer.
 pub(super) struct Local {
     pub rank: usize,
     pub node: Box<dyn Node>,
@@ -26,7 +25,7 @@ pub(super) struct Local {
     pub unordered: bool,
     /// True if a device in use works only while its owner polls it, and each post to it is costly.
     pub needs_polls: bool,
-    /// True if the node knows when no path to a peer carries anything.
+    /// True if the node detects that no path to a peer carries anything.
     pub knows_cuts: bool,
     pub config: Config,
     pub layout: Layout,

@@ -198,7 +198,7 @@ pub(super) fn body_len(
     read(block, start, bytes).map(|packet| packet.len)
 }
 
-/// The packet in a message of `bytes` bytes at `start`. An error says why there is none.
+/// The packet in a message of `bytes` bytes at `start`. The error describes why there is none.
 fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<MessagePacket, String> {
     let trailer = bytes
         .checked_sub(TRAILER)

@@ -267,7 +267,7 @@ impl Rdma {
         self.awaited.contact(&mut self.connections, peer)
     }
 
-    /// Gives up the peers whose silence has lasted too long. An error: a peer is lost.
+    /// Gives up the peers whose silence has lasted too long. An error: at least one peer is lost.
     pub(crate) fn check_last_paths(&mut self) -> Result<()> {
         silence::check(&mut self.connections)
     }
@@ -277,7 +277,7 @@ impl Rdma {
         silence::give_up(&mut self.connections, peer);
     }
 
-    /// True if the node knows when no path to a peer carries anything.
+    /// True if the node detects that no path to a peer carries anything.
     pub(crate) fn knows_cuts(&self) -> bool {
         self.connections.local.knows_cuts
     }

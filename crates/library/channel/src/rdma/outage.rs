@@ -73,7 +73,8 @@ pub(super) struct Outage {
     answered: Option<u64>,
     /// The time of this rank's last check for the peer's signs of activity.
     checked: u64,
-    /// The time since which the peer's host reports that the process has ended, where that decides.
+    /// The time since which the peer's host reports that the process has ended, if the patience
+    /// accepts that as its death.
     refused: Option<u64>,
     reported: bool,
     answers_reported: bool,

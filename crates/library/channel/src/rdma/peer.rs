@@ -71,7 +71,8 @@ impl Peer<'_> {
         self.transfers.post(self.local, self.endpoint)
     }
 
-    /// Records that the peer's end is connected: the peer has said so, or has written to this rank.
+    /// Records that the peer's end is connected: the peer has reported it, or has written to this
+    /// rank.
     #[inline]
     pub(super) fn peer_ready(&mut self) -> Result<()> {
         match self.endpoint.connection.peer_ready() {

@@ -115,7 +115,7 @@ fn send(local: &mut Local, endpoint: &mut Endpoint, now: u64) -> Result<()> {
     Ok(())
 }
 
-/// Gives up the links to a peer whose requests the device has forgotten, except the only live one.
+/// Gives up the links to a peer whose requests the device has lost, except the only live one.
 fn find_stalled(all: &mut Connections, to: usize, now: u64) -> Result<()> {
     if all.endpoints.of(to).links().len() < 2 {
         return Ok(());

@@ -298,8 +298,8 @@ impl QpLink {
         Ok(self.is_drained && node.rail(self.rail).is_drained(self.qp)?)
     }
 
-    /// Forgets the requests that have failed. Returns the meanings of the completions that will not
-    /// come.
+    /// Removes the requests that have failed. Returns the meanings of the completions that will not
+    /// arrive.
     pub(super) fn forget(&mut self) -> Vec<Note> {
         self.held = 0;
         self.since_signal = 0;

@@ -19,7 +19,7 @@ impl Reports {
         self.0.store(self.due() + 1, Ordering::Relaxed);
     }
 
-    /// Records that `count` expected completions have come, or will not come any more.
+    /// Records that `count` expected completions have arrived, or will not arrive any more.
     #[inline(always)]
     pub(super) fn come(&self, count: u32) {
         self.0.store(self.due() - count, Ordering::Relaxed);

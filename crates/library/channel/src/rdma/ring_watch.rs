@@ -18,7 +18,7 @@ pub(super) struct RingWatch {
 }
 
 impl RingWatch {
-    /// A watch over the rings of a rank on `node`. `None` if no node can know of writes.
+    /// A watch over the rings of a rank on `node`. `None` if the node cannot report writes.
     pub(super) fn on(node: &mut dyn Node) -> Option<Box<RingWatch>> {
         let knows = node.is_virtual() || node.written(&mut Vec::new());
         knows.then(Box::default)
@@ -34,7 +34,8 @@ impl RingWatch {
         self.due.push(ring);
     }
 
-    /// Takes the numbers of the rings that are due, in order. `None`: any ring may hold packets.
+    /// The numbers of the rings that are due, in order, which are due no more. `None`: any ring may
+    /// contain packets.
     pub(super) fn take_due(&mut self, node: &mut dyn Node) -> Option<Vec<usize>> {
         self.keys.clear();
         if !node.written(&mut self.keys) {

@@ -121,7 +121,8 @@ impl SrqPath {
         self.arrived.pop_front()
     }
 
-    /// Lists `peer` as one that may be owed a grant-only message. The caller lists each peer once.
+    /// Adds `peer` to the list of peers that may be owed a message with a grant alone. The caller
+    /// adds each peer once.
     pub(super) fn owe(&mut self, peer: usize) {
         self.owed.push(peer);
     }
@@ -131,8 +132,8 @@ impl SrqPath {
         !self.owed.is_empty()
     }
 
-    /// Keeps on the list of peers that may be owed a grant-only message those for which `keep` is
-    /// true.
+    /// Removes from the list of peers that may be owed a message with a grant alone those for which
+    /// `keep` is false.
     pub(super) fn retain_owed(&mut self, mut keep: impl FnMut(usize) -> bool) {
         self.owed.retain(|&peer| keep(peer));
     }

@@ -54,7 +54,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// Adds the cell, if there is one, to those that the receiver owns.
+    /// Adds the cell that the packet hands over, if there is one, to those that the receiver owns.
     #[inline(always)]
     pub(crate) fn gain(self, cells: &mut Cells) {
         if let Some((size, offset)) = self.cell {

@@ -159,7 +159,7 @@ impl Member {
         self.long((position as usize).min(LONG - len), len)
     }
 
-    /// The memory of a place of a pair that lies in this member's area.
+    /// The memory of one of a pair's places, which lies in this member's area.
     pub(super) fn at(&self, place: Place) -> *mut u8 {
         let number = usize::from(place.0) % PLACES_EACH;
         // SAFETY: within the area, by the remainder.

@@ -201,7 +201,8 @@ impl CollectiveBuffer {
         Round { buffer: self }
     }
 
-    /// Gives up the current round after an error. The others are woken: some may wait for its end.
+    /// Ends the current round without a result after an error. The others are woken: some may wait
+    /// for its end.
     #[cold]
     pub fn abandon(&mut self) {
         self.begin().end(Wake::Everybody);

@@ -137,7 +137,7 @@ impl Shm {
         }
     }
 
-    /// Reads bytes `range` of the memory that `key` names into the same range of `to`.
+    /// Reads bytes `range` of the memory that `key` names into `to`, at equal offsets.
     fn read_located(
         &mut self,
         peer: usize,

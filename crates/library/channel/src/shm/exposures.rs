@@ -174,7 +174,7 @@ pub(super) struct Found {
     /// Number of runs in the list, as the owner claims. Zero: the memory is one run.
     pub(super) runs: u64,
     pub(super) exposed: Exposed,
-    /// The address of the owner's copy, and the number of bytes to be read there: the first ones.
+    /// The address of the owner's copy, and the number of bytes to be read from it: the first ones.
     pub(super) copy: (u64, u64),
 }
 

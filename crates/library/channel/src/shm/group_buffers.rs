@@ -40,7 +40,7 @@ impl Shm {
         self.buffers.offer()
     }
 
-    /// Closes the offer, whatever the members have agreed on, so that the next one can be made.
+    /// Closes the offer, whatever the members have agreed on, so that another one can be made.
     pub(crate) fn end_offer(&mut self, offer: BufferOffer) {
         self.buffers.offered &= offer.free == 0;
     }

@@ -170,7 +170,7 @@ impl SharedRing {
         unsafe { &*self.tail.byte_add(COUNTER_AT).cast::<PieceCounter>() }
     }
 
-    /// The word by which this ring's receiver informs the sender how messages should come.
+    /// The word by which this ring's receiver informs the sender which path messages should take.
     pub(crate) fn preference(&self) -> &PathPreference {
         // SAFETY: the first page of the mapping holds the word there, which is an atomic and
         // aligned.

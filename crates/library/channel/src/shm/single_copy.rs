@@ -251,7 +251,7 @@ fn is_ending(pid: u32) -> bool {
     ended || flags.is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
-/// True if there is a process with this number, although it may be a zombie.
+/// True if there is a process with this number, which may be a zombie.
 fn exists(pid: u32) -> bool {
     // SAFETY: the signal 0 is not sent.
     let asked = unsafe { libc::kill(pid as libc::pid_t, 0) };

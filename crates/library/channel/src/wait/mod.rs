@@ -461,7 +461,7 @@ impl Waiter {
         thread.end(self.sleepers.bell.as_ref());
     }
 
-    /// One step of the progress thread: makes progress if nobody else does, and sleeps if there is
+    /// One step of the progress thread: makes progress if no call does, and sleeps if there is
     /// nothing to do.
     ///
     /// # Errors

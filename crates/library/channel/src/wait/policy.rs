@@ -70,7 +70,7 @@ pub(super) struct Patience {
 /// began.
 #[derive(Debug)]
 pub(super) struct Policy {
-    /// True until the rank knows whether each rank of its host has a core of its own.
+    /// True until it is known to the rank whether each rank of its host has a core of its own.
     open: AtomicBool,
     /// True if the host has, or may have, more ranks than cores.
     crowded: AtomicBool,
@@ -79,7 +79,7 @@ pub(super) struct Policy {
     eager_polls: AtomicU32,
     /// Time of polling and yielding before the rank sleeps, in nanoseconds.
     spin_time: u64,
-    /// True if the rank sleeps early where its polling would take a core that others need.
+    /// True if the rank sleeps early where its polling would occupy a core that others need.
     gives_way: AtomicBool,
     /// True if waiting is a call of the rank's node, as in virtual time.
     through_node: AtomicBool,

@@ -169,7 +169,8 @@ pub(super) struct Beside<'a, P> {
 }
 
 impl<P: Assisted> Beside<'_, P> {
-    /// One step: makes progress if no call does, and sleeps if there is nothing to do.
+    /// One step of the thread: makes progress if no call does, and sleeps if there is nothing to
+    /// do.
     pub(super) fn step(&self, watch: &mut Watch) -> std::result::Result<(), P::Error> {
         let Some(mut state) = self.party.try_lock() else {
             watch.pause();

@@ -14,7 +14,7 @@ impl Router {
         each!(&self.transports, transport => transport.ring_own());
     }
 
-    /// True if a transport lets time pass by itself, through the rank's node.
+    /// True if a transport makes time pass by itself, through the rank's node.
     pub(crate) fn passes_time(&self) -> bool {
         each!(&self.transports, transport => {
             if transport.passes_time() {

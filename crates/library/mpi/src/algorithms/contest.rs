@@ -98,7 +98,7 @@ pub(crate) struct Contests {
 pub(crate) struct KeptWays(Arc<[[u32; WAYS]]>);
 
 impl KeptWays {
-    /// The costs that `cost` returns for the [`Way`] with an index; 0 stands for an unknown one.
+    /// The costs that `cost` returns for each data path by index; 0 means an unknown cost.
     pub(crate) fn new(cost: impl Fn(Subject, usize) -> u32) -> KeptWays {
         let all = Subject::all().map(|subject| std::array::from_fn(|way| cost(subject, way)));
         KeptWays(all.collect())
@@ -191,7 +191,8 @@ struct Contest {
 enum Phase {
     /// The number of calls until the next contest.
     Pause(u32),
-    /// The number of the set of turns, the [`Way`] whose turn it is, and the calls that it has had.
+    /// The number of the set of turns, the data path that is used now, and the number of its calls
+    /// in the set.
     Turns {
         set: usize,
         way: usize,
@@ -280,7 +281,8 @@ impl Contests {
         Some(contest.chosen)
     }
 
-    /// Takes the sums of the members' times, and decides on the winner or on a second set of turns.
+    /// Processes the sums of the members' times, and decides on the winner or on a second set of
+    /// turns.
     pub(crate) fn compared(&mut self, of: Subject, sums: [u64; WAYS]) {
         if let Some((_, contest)) = self.all.iter_mut().find(|(subject, _)| *subject == of) {
             contest.compared(sums);
@@ -413,7 +415,7 @@ impl Contest {
         self.rest(is_beaten);
     }
 
-    /// Ends a contest. `changed`: the winner differs from that of the last contest.
+    /// Ends a contest. `changed`: the winner differs from the winner of the last contest.
     fn rest(&mut self, changed: bool) {
         if changed {
             self.pause = PAUSE;

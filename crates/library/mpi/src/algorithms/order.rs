@@ -22,7 +22,8 @@ pub enum Order {
     /// Ranks at half the distance, then at a quarter, and so on: `(a0 + a2) + (a1 + a3)`, with
     /// neighbours as one rank as in [`Neighbours`](Order::Neighbours).
     Distant,
-    /// Each rank combines its operand with those of aligned blocks of 1, 2, 4… ranks before it.
+    /// Each rank combines its operand with the operands of aligned blocks of 1, 2, 4… ranks before
+    /// it.
     Prefixes,
     /// The operands are combined up a binomial tree from the root, or from rank 0.
     Binomial,

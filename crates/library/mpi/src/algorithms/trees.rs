@@ -18,7 +18,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// The times of an operation that all ranks end at the same moment.
+    /// The times of an operation that all ranks end at one moment.
     pub(super) fn all(time: u64) -> Ends {
         Ends {
             mean: time,

@@ -45,7 +45,7 @@ impl Envelope {
         ]
     }
 
-    /// True if the head is that of a whole message that asks for no answer.
+    /// True if the head is that of a whole message that requests no answer.
     #[inline(always)]
     pub(crate) fn is_whole(head: Head) -> bool {
         head[0] as u8 == WHOLE

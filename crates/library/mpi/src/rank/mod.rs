@@ -310,7 +310,7 @@ impl Rank {
         LockedObjects(self.lock())
     }
 
-    /// Leaves the modelled machine: the other ranks do not wait for this one any more.
+    /// Leaves the modelled machine: the other ranks do not wait for this rank any more.
     pub fn leave_machine(&self) {
         self.lock().engine.router.leave();
     }

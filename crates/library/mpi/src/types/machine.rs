@@ -106,8 +106,7 @@ impl Types {
         }
     }
 
-    /// The handle of the committed datatype of a Fortran kind: the same one at every call with this
-    /// kind.
+    /// The handle of the committed datatype of a Fortran kind, equal in all calls for this kind.
     pub fn of_kind(&mut self, kind: Kind) -> Result<u32> {
         if let Some(&made) = self.kinds.get(&kind) {
             return Ok(made);

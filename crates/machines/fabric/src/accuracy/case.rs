@@ -83,7 +83,7 @@ pub fn names_library(machine: &Sheet) -> bool {
         .any(|one| one.path == "software" && one.standing == "assumed")
 }
 
-/// True if the hosts and the MPI libraries of two machines cost the same.
+/// True if the hosts and the MPI libraries of two machines have equal costs.
 pub fn have_equal_hosts(one: &Sheet, other: &Sheet) -> bool {
     // Neither of these values makes a message slower.
     const FREE: [&str; 2] = ["cores", "price"];

@@ -17,7 +17,7 @@ use crate::system::System;
 pub struct Sheet {
     /// The kind of the part that the table describes.
     pub kind: &'static str,
-    /// The name of the part; if it has none, that of the part from which it starts.
+    /// The name of the part; without one, the name of the part from which it starts.
     pub name: String,
     /// The path of the part in messages: `KIND.NAME`, or the keys that lead to it within another
     /// part.

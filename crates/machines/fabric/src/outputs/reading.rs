@@ -42,7 +42,7 @@ impl ReadingUnit {
 /// The error of a line that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongLine {
-    /// The number of the line, counted from 1; 0 stands for the whole text.
+    /// The number of the line, counted from 1; 0 means the whole text.
     pub line: usize,
     /// The error of the line, and a description of valid lines.
     pub why: String,

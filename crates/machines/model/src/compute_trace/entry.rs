@@ -72,7 +72,7 @@ const BETWEEN_TWO: [&str; 16] = [
 ];
 /// The waits and polls that return one of several results: which one depends on time.
 const CHOICES: [&str; 4] = ["Testany", "Testsome", "Waitany", "Waitsome"];
-/// The peer in a key that stands for MPI_ANY_SOURCE (MPI 5.0, appendix A).
+/// The peer in a key that means MPI_ANY_SOURCE (MPI 5.0, appendix A).
 const ANY_SOURCE: i32 = -1 - (1 << 30);
 
 fn is_one_of(names: &[&str], call: &str) -> bool {
@@ -154,7 +154,7 @@ impl<'a> Entry<'a> {
         (u128::from(self.nanos) * u128::from(calls) / u128::from(self.calls())) as u64
     }
 
-    /// True if both lines are of the same calls, whatever their times of computing.
+    /// True if both lines have equal calls, whatever their times of computing are.
     pub(super) fn is_of(&self, other: &Entry) -> bool {
         (self.name, self.times, self.key) == (other.name, other.times, other.key)
     }

@@ -36,7 +36,7 @@ pub(super) struct SureCalls {
     /// The calls of each pair of names, where a call of the second name directly follows one of the
     /// first.
     pairs: HashMap<(u32, u32), Kind>,
-    /// The calls of each name, by the number that stands for the name.
+    /// The calls of each name, by the number that encodes the name.
     named: HashMap<u32, Kind>,
     all: Kind,
     /// The positions, among the sure calls, of those that are not of messages between two ranks.

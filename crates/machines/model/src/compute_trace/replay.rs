@@ -178,7 +178,8 @@ impl Replay {
         entries.take_while(|entry| !entry.is_sure())
     }
 
-    /// Takes the next interval of the poll `call`, unless a wait comes first. False: there is none.
+    /// The next interval of the poll `call`, which is used up, unless a wait comes first. False:
+    /// there is none.
     fn poll(&mut self, call: &str) -> bool {
         let polls = self.gap().take_while(|entry| !is_wait(entry.name));
         let polls = polls.take(AHEAD);

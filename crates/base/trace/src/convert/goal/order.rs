@@ -23,7 +23,8 @@ pub(super) enum Act {
 /// The sequences of operations of all ranks.
 pub(super) struct Ordered {
     pub(super) acts: Vec<Vec<Act>>,
-    /// The sources that receives from any source have met, by the receiver and its operation.
+    /// The sources from which receives from any source got their messages, by the receiver and its
+    /// operation.
     pub(super) met: HashMap<(usize, u32), usize>,
 }
 
@@ -71,7 +72,8 @@ pub(super) fn order(ranks: &[Vec<Op>]) -> Result<Ordered, String> {
 struct State {
     /// For each operation the number of its dependencies that have not ended or begun.
     waits: Vec<u32>,
-    /// For each operation those that wait for its end, and for its beginning.
+    /// For each operation, the operations that wait for its end, and those that wait for its
+    /// beginning.
     after_end: Vec<Vec<u32>>,
     after_begin: Vec<Vec<u32>>,
     ended: Vec<bool>,

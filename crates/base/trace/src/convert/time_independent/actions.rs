@@ -57,7 +57,8 @@ pub(super) enum Amounts {
     Broadcast(i64, i64, i64),
     /// Reductions: elements, datatype, and the root if there is one.
     Reduction(i64, i64, Option<i64>),
-    /// What is sent and what is received: elements and datatype each, and the root if there is one.
+    /// Blocks that are sent and received: elements and datatype of each, and the root if there is
+    /// one.
     Blocks([(Elements, i64); 2], Option<i64>),
     /// MPI_Reduce_scatter: the number of elements of each rank, the datatype.
     Scattered(Vec<i64>, i64),
@@ -182,7 +183,8 @@ impl Words<'_> {
         Ok(tag.into())
     }
 
-    /// The datatype that a word names, or the default one if there is no such word.
+    /// The datatype that the word at position `at` names, or the default datatype if there is no
+    /// such word.
     fn datatype(&self, at: usize) -> Result<i64, String> {
         let Some(word) = self.words.get(at) else {
             return Ok(self.default);

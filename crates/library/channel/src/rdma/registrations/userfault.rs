@@ -59,7 +59,7 @@ struct UffdioRegister {
     ioctls: u64,
 }
 
-/// A report of the kernel. The meaning of `words` depends on the event.
+/// A report of the kernel on changed memory. The meaning of `words` depends on the event.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct UffdMsg {
@@ -89,7 +89,7 @@ struct Seen {
 }
 
 impl UserfaultWatch {
-    /// Starts the thread. The error says what this system refuses, and what the user can do.
+    /// Starts the thread. The error describes what this system refuses, and what the user can do.
     pub(super) fn start() -> Result<UserfaultWatch, String> {
         let fd = Arc::new(open()?);
         let no = |error| format!("the thread that watches memory cannot start: {error}");

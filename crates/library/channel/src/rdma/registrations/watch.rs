@@ -41,7 +41,7 @@ pub(super) fn pages(address: u64, len: usize) -> Range<u64> {
 pub(in crate::rdma) struct Changes {
     ranges: [(u64, u64); MOST_CHANGES],
     count: usize,
-    /// True if more ranges have changed than there is room for: all memory counts as changed.
+    /// True if more ranges have changed than can be stored: all memory counts as changed.
     all: bool,
 }
 

@@ -200,7 +200,7 @@ impl Schedule {
         explain::predictions(&links, taken, len)
     }
 
-    /// The resource that bounds long messages with these shares, where the schedule knows it.
+    /// The resource that bounds long messages with these shares, if the schedule can name it.
     pub(super) fn limit(&self, shares: &Shares) -> Option<&'static str> {
         explain::limit(&self.links, shares)
     }

@@ -33,7 +33,7 @@ impl Blocks {
         }
     }
 
-    /// Returns these blocks after copying `own`, this rank's block, into them. `None`: it is there
+    /// Copies this rank's block `own` into these blocks, and returns them. `None`: it is in them
     /// already.
     pub(super) fn with_own(&self, call: &Call<'_>, own: Option<&Buffer>) -> &Blocks {
         if let Some(own) = own {

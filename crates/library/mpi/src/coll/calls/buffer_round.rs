@@ -69,7 +69,7 @@ impl Kind {
     }
 }
 
-/// The description of a call that notes carry. All members must have the same.
+/// The description of a call in notes, which must be equal on all members.
 #[derive(Clone, Copy)]
 pub(super) struct NotedCall {
     /// The bits of the call's note above the bits of the vector's length.

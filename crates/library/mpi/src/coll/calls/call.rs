@@ -96,8 +96,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// This operation among members that other calls do not repeat: the choice of algorithm is not
-    /// cached.
+    /// This operation for members that no other calls have: the choice of algorithm is not cached.
     pub(super) fn unremembered(&self) -> Call<'a> {
         Call {
             keeps_choices: false,

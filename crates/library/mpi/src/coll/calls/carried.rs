@@ -62,7 +62,7 @@ impl Member {
         &self.core
     }
 
-    /// The part in a communicator that the members of this one make together.
+    /// The part of this rank in a communicator that the members of this one make together.
     pub fn making(&self, core: Core) -> Member {
         Member::new(core.made_from(&self.core))
     }

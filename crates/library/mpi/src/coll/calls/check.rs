@@ -68,8 +68,8 @@ impl Signature<'_> {
         }
     }
 
-    /// True if this rank gives and gets the same memory. `is_root`: this rank has the blocks of all
-    /// members.
+    /// True if this rank gives and gets data in one memory. `is_root`: this rank has the blocks of
+    /// all members.
     #[inline(always)]
     fn is_aliased(&self, is_root: bool, me: usize) -> bool {
         match (self.gives, self.gets) {

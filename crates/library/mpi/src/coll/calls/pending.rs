@@ -130,7 +130,7 @@ impl Drop for OfRank<'_> {
 }
 
 impl OfRank<'_> {
-    /// Gives up the request of an operation that failed: nobody will wait for it.
+    /// Removes the request of an operation that has failed, and for which no call will wait.
     #[cold]
     fn abandon(&self, id: RequestId) {
         let state = &mut *self.rank.lock();

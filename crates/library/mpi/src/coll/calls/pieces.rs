@@ -60,7 +60,8 @@ pub(super) struct Piece<'a> {
     whole: Signature<'a>,
     gives: Cut,
     gets: Cut,
-    /// The parts of a combined vector that the members get, if they differ from those of the whole.
+    /// The parts of a combined vector that the members get, if they differ from the parts of the
+    /// whole.
     counts: Option<Counts>,
     /// The length of the vector that a member publishes, in bytes.
     pub(super) len: usize,
@@ -97,7 +98,7 @@ pub(super) struct Pieces<'a> {
     whole: &'a Signature<'a>,
     me: usize,
     size: usize,
-    /// Memory for this rank's part of a piece of a reduction, if the user's memory cannot hold it.
+    /// Memory for this rank's part of a reduction's piece, if the user's memory is too small.
     room: Option<Elements>,
     /// The number of elements of a reduction, or bytes of a vector or block, that are done.
     done: usize,

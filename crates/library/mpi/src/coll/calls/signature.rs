@@ -42,7 +42,7 @@ impl Data<'_> {
     }
 }
 
-/// The root of an operation: the member whose part differs from that of the others.
+/// The root of an operation: the member whose part differs from those of the others.
 #[derive(Clone, Copy)]
 pub(super) enum Root {
     /// The operation has no root.
@@ -78,7 +78,7 @@ pub(super) struct Signature<'a> {
     /// The operation that combines the data, and the part of the result for this rank; `None` if
     /// the data are only moved.
     pub(super) combines: Option<(&'a Operation, Part<'a>)>,
-    /// True if only the root and the owner of a block know the size of that block.
+    /// True if the size of a block is known only to the root and to the block's owner.
     pub(super) private_sizes: bool,
 }
 
@@ -357,7 +357,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// Copies the block that this rank gives to itself into its receive buffer, unless it is there
+    /// Copies the block that this rank gives to itself into its receive buffer, unless it is in it
     /// already.
     #[inline(always)]
     pub(super) fn keep_own(&self, me: usize) {

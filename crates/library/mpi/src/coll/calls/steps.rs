@@ -13,8 +13,8 @@ use super::signature::{Data, Root, Signature};
 use crate::Result;
 use crate::algorithms::Collective;
 
-/// This rank's part of a round. A step that must wait for another member returns false, and is
-/// repeated.
+/// This rank's part of a round. A step that must wait for another member returns false, and is made
+/// again.
 pub(super) trait Step {
     fn step(&mut self, round: CallRound<'_>) -> Result<bool>;
 }

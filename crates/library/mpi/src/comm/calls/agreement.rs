@@ -69,7 +69,7 @@ impl Agreement {
         }
     }
 
-    /// This agreement with a tag of the user's, in a context apart from collective operations.
+    /// This agreement with a tag of the user, in a context separate from collective operations.
     pub(crate) fn with_users_tag(self, tag: i32) -> Agreement {
         Agreement {
             context: self.core.context | AGREEMENT,

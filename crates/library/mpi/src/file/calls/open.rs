@@ -262,7 +262,7 @@ impl Opening {
         opened
     }
 
-    /// Opens the file on the first rank, which may create it, and then on the others.
+    /// Opens the file on the first rank, which may create it, and afterwards on the other ranks.
     async fn open_in_turn(
         &self,
         beside: Option<&Path>,

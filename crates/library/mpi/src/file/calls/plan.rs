@@ -26,14 +26,15 @@ const LARGEST_WINDOW: u64 = 1 << 30;
 /// gaps. An agreement on the next round costs a small part of a round with data.
 const SPARSE: u64 = 4;
 
-/// The part of a rank in a collective access, as far as all ranks know it.
+/// The part of the file that a rank accesses, as all ranks know it.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
     /// The range of file offsets, `start..end`, that contains the rank's bytes; empty if it has
     /// none.
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Bytes of the rank's first run. [`Extent::ALONE`]: the rank must access the file by itself.
+    /// The length of the rank's first run in bytes. [`Extent::ALONE`]: the rank must access the
+    /// file on its own.
     pub(super) run: u64,
     /// The number of bytes of data that the rank accesses.
     pub(super) bytes: u64,

@@ -46,7 +46,7 @@ const WORD: usize = 8;
 /// The message that an aggregator's read of a window has failed.
 const FAILED: u64 = u64::MAX;
 
-/// The plan of an access through the stage. All ranks make the same plan.
+/// The plan of an access through the stage, which is equal on all ranks.
 pub(super) struct StagePlan {
     extents: Vec<Extent>,
     range: Range<u64>,

@@ -94,7 +94,7 @@ impl Habit {
 
 impl Announcer {
     /// The announcer of a rank. `tries_short`: short receives may be announced. `always`: every
-    /// receive is announced, whatever the experience.
+    /// receive is announced, whatever the experience is.
     pub(super) fn new(tries_short: bool, always: bool) -> Announcer {
         Announcer {
             habits: HashMap::new(),

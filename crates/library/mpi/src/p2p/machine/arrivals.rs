@@ -79,7 +79,8 @@ impl Arrivals {
         }
     }
 
-    /// Sets the message that is arriving in pieces from this peer. False: there was another one.
+    /// Sets the message that is arriving in pieces from this peer. False: another one is arriving
+    /// already.
     pub(super) fn set_coming(&mut self, peer: usize, coming: Coming) -> bool {
         self.of(peer).coming.replace(coming).is_none()
     }

@@ -60,8 +60,8 @@ pub(super) struct CooperativeCopy {
 pub(super) enum Copied {
     All,
     Some,
-    /// The system has refused a copy, and the sender copies no further piece. The message must come
-    /// in packets.
+    /// The system has refused a copy, and the sender copies no further piece. The message must be
+    /// sent in packets.
     Refused,
 }
 
@@ -211,7 +211,7 @@ impl CooperativeCopy {
         Ok(())
     }
 
-    /// Receives the pushed piece with number `at`. The error says what is wrong with the piece.
+    /// Receives the pushed piece with number `at`. The error describes the fault of the piece.
     pub(super) fn take(
         &mut self,
         at: usize,

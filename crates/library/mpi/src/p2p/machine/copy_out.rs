@@ -8,7 +8,8 @@ use datatype::{Buffer, Elements, Pool, Predefined};
 /// Number of steps that only poll for the claim. A receiver that is there claims within the time of
 /// a packet there and a cache line back, and what was copied before is copied twice.
 const FIRST_POLLS: u32 = 2;
-/// Length of the first copied piece in bytes: short, for the same reason.
+/// The length of the first copied piece in bytes: short, because a receiver that claims early
+/// copies these bytes again.
 const FIRST_PIECE: usize = 4 << 10;
 /// Length of the longest copied piece in bytes. Each piece takes a pass of progress.
 const LONGEST_PIECE: usize = 16 << 10;

@@ -44,7 +44,7 @@ impl Class {
         Class((length * 2 + usize::from(is_near)) * 2 + usize::from(is_followed))
     }
 
-    /// The class of the same fetch of a message whose send buffer has runs of this class.
+    /// The class of such a fetch if the send buffer has runs of the class `runs`.
     pub(super) fn in_runs(self, runs: RunClass) -> Class {
         let first = runs.long().map_or(0, |long| (1 + long) * OF_ONE_RUN);
         Class(first + self.0)

@@ -169,8 +169,8 @@ impl HostCosts {
         self.words.set(cost.word(), !KEPT, measured);
     }
 
-    /// Takes costs of earlier jobs for what no rank has measured yet. One rank of a host does this,
-    /// once.
+    /// Stores costs of earlier jobs where no rank has measured one yet. One rank of a host does
+    /// this, once.
     pub(super) fn begin_with(&self, kept: &CostLines) {
         for cost in Cost::all() {
             if let Some(ps) = kept.get(&cost.name()) {

@@ -31,7 +31,8 @@ use super::protocol::Protocol;
 
 /// The index of the path [`Protocol::Packets`] in [`PATHS`].
 const PACKETS: usize = 2;
-/// One of so many runs of [`TRIED`] fetches settles the ring of its sender, where that is useful.
+/// Of this number of runs of [`TRIED`] fetches, one settles the ring of its sender, where that is
+/// useful.
 const SETTLING_EACH: u32 = 4;
 /// Number of messages of a class by the expected path before the first trial of another one. It
 /// doubles with each trial: a class of few messages tries little.

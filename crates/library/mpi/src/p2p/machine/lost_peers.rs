@@ -73,7 +73,7 @@ impl Losses {
     }
 
     /// Records that waits for receives from any source on this communicator have reported all
-    /// losses so far.
+    /// present losses.
     pub(crate) fn mark_reported(&mut self, context: u64) {
         let count = self.peers.len();
         match self.told.iter_mut().find(|(of, _)| *of == context) {
@@ -111,7 +111,7 @@ impl Losses {
         }
     }
 
-    /// Records that this rank knows the communicator with this context from now on.
+    /// Records that this rank has a communicator with this context from now on.
     pub(crate) fn begin(&mut self, context: u64) {
         if let Some(at) = self.early.iter().position(|(of, _)| *of == context) {
             let (context, error) = self.early.swap_remove(at);

@@ -195,7 +195,7 @@ impl Messages {
         }
     }
 
-    /// Adds these peers, which follow those that are known. The router has them already.
+    /// Adds these peers, which follow those that exist. The router has them already.
     pub(crate) fn add_peers(&mut self, router: &mut Router, peers: Range<usize>) {
         let limits = self.limits;
         self.arrivals.grow(peers.end);

@@ -18,9 +18,10 @@ use super::host_costs::{Cost, HostCosts};
 use super::own_sends::OwnSends;
 use super::path_cost::{MARGIN, PathCost, TIMED_EACH, pause_by_loss};
 
-/// Least number of messages by the preferred path between two trials of the other one.
+/// The least number of messages by the preferred path between two trials of the other path.
 const BETWEEN_TRIALS: u32 = 256;
-/// Number of such messages in runs: a trial of reads may cost eight times as much as packets.
+/// The least number of messages in runs between two trials: a trial of reads may cost eight times
+/// as much as packets.
 const BETWEEN_TRIALS_IN_RUNS: u32 = 1024;
 const _: () = assert!(BETWEEN_TRIALS.is_multiple_of(TIMED_EACH));
 const _: () = assert!(BETWEEN_TRIALS_IN_RUNS.is_multiple_of(TIMED_EACH));
@@ -163,8 +164,8 @@ impl PathTimes {
         new.into_iter()
     }
 
-    /// False if the longest contiguous messages of a sender for which this rank has a preference
-    /// come faster by reads.
+    /// False if a sender's longest contiguous messages, for which there is a preference, arrive
+    /// faster by reads.
     pub(super) fn packets_may_win(&self, sender: usize) -> bool {
         let Some(times) = self.senders.get(sender) else {
             return true;
@@ -176,8 +177,7 @@ impl PathTimes {
         !known.next().unwrap_or(false)
     }
 
-    /// Begins the time of a message of a class, if it should be timed. `is_read`: it comes by a
-    /// read.
+    /// Begins to time a message of a class, if it should be timed. `is_read`: it arrives by a read.
     pub(super) fn begin(
         &mut self,
         sender: usize,

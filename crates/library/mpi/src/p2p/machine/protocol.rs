@@ -139,7 +139,7 @@ impl Limits {
     }
 }
 
-/// One message to one peer, as far as the deciding rank knows it.
+/// One message to one peer, as far as the rank that chooses its protocol knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case<'a> {
     /// The role of the rank that chooses: sender or receiver.
@@ -237,7 +237,7 @@ impl Case<'_> {
         self.one_run == [true; 2] && self.exposable
     }
 
-    /// The time until both ranks can go on, in nanoseconds, if `steps` gives the costs of the
+    /// The time until both ranks can continue, in nanoseconds, if `steps` gives the costs of the
     /// protocol.
     pub(crate) fn time(&self, steps: fn(&PathCosts, u64) -> MessageCosts) -> u64 {
         steps(&self.peer.cost, self.len as u64).both()

@@ -27,7 +27,7 @@ pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Proto
     choices
 }
 
-/// The lengths in bytes from which on the name of a sender's choice for a peer is another one.
+/// The lengths in bytes at which the name of a sender's choice for a peer changes.
 pub(crate) fn starts(
     peer: &Capabilities,
     limits: &Limits,

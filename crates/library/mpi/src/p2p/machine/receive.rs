@@ -186,8 +186,8 @@ impl Messages {
         }
     }
 
-    /// Handles the next piece of a message that arrives in packets. The error says what is wrong
-    /// with the piece.
+    /// Handles the next piece of a message that arrives in packets. The error describes the fault
+    /// of the piece.
     pub(super) fn take_piece(
         &mut self,
         id: RequestId,

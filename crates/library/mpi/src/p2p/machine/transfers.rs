@@ -18,7 +18,8 @@ pub(super) struct Transfers {
     by_request: HashMap<u32, ExposedBuffer, BuildHasherDefault<Spread>>,
 }
 
-/// The hash of a request's number: handles come from this rank, so nobody chooses them to collide.
+/// A hash of a request's number. Handles come from this rank, so no other rank can make them
+/// collide.
 #[derive(Default)]
 pub(super) struct Spread(u64);
 

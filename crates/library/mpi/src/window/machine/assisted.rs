@@ -78,7 +78,7 @@ impl Windows {
         }
     }
 
-    /// The windows that this rank has made: flavour, who makes progress, and the number of such
+    /// The windows that this rank has made: flavour, means of progress, and the number of such
     /// windows.
     pub fn made(&self) -> &[(Flavor, Progressors, u64)] {
         &self.made

@@ -37,8 +37,8 @@ pub(crate) struct Direct {
     pub(crate) memory: WindowMemory,
     /// True if accumulates are only of 8-byte words, by atomic instructions of the processor.
     pub(crate) words: bool,
-    /// True if the program loads from memory of others itself, so that a flush must order its loads
-    /// too.
+    /// True if the program itself loads from other members' memory, so that a flush must order its
+    /// loads as well.
     is_loaded: bool,
     /// True if stores have been made that no flush has followed.
     has_stored: bool,
@@ -306,7 +306,7 @@ impl Direct {
         (self.has_stored, self.owes_fence) = (true, false);
     }
 
-    /// Records that the program has queried the memory of others, and may load from it.
+    /// Records that the program has queried other members' memory, and may load from it.
     pub(crate) fn is_loaded(&mut self) {
         self.is_loaded = true;
     }

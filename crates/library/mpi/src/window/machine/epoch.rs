@@ -270,7 +270,7 @@ impl Epochs {
         }
     }
 
-    /// Checks that an access epoch other than that of a fence may begin.
+    /// Checks that an access epoch other than one of a fence may begin.
     fn begin(&self, call: &str) -> Result<()> {
         match &self.access {
             Access::Fence { used: true } => Err(wrong(format!(
@@ -280,7 +280,7 @@ impl Epochs {
         }
     }
 
-    /// Checks that no access epoch other than that of a fence is open.
+    /// Checks that no access epoch other than one of a fence is open.
     fn outside(&self, call: &str) -> Result<()> {
         match &self.access {
             Access::None | Access::Fence { .. } => Ok(()),

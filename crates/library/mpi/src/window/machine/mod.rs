@@ -163,7 +163,8 @@ pub struct Window {
     pub(crate) memory: Memory,
     /// The memory of all parts, if operations are loads and stores.
     pub(crate) direct: Option<Box<Direct>>,
-    /// This rank's memory that others access without its process, and the remote keys of theirs.
+    /// This rank's memory that origins access without its process, and the remote keys of the
+    /// others' memory.
     pub(crate) remote: Option<Box<Remote>>,
     /// Counts this rank's operations, by the path of their data.
     pub counts: WayCounts,
