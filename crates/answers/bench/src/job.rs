@@ -99,8 +99,8 @@ impl Job<'_> {
     }
 
     /// Runs the plan: in one job, or in a job for each size if [`WorkerPlan::sizes_apart`] is true.
-    /// If the launcher writes a file, there is always one job, since the file has room for only
-    /// one.
+    /// If the launcher writes a file, there is one job in any case, since the file has room for
+    /// only one.
     pub(crate) fn run(&self, console: &mut Console) -> Result<JobOutcome> {
         let apart = self.plan.sizes_apart() && !self.library.launcher.writes();
         let outcome = match apart && self.plan.sizes.len() > 1 {

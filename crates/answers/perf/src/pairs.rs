@@ -168,8 +168,8 @@ pub(crate) fn added_up(
     Ok(sum)
 }
 
-/// Adds the samples of other pairs to that of the first. A model counts the traffic of the whole
-/// machine, so the traffic is not added.
+/// Adds the samples of other pairs to the sample of the first pair. A model counts the traffic of
+/// the whole machine, so the traffic is not added.
 fn add(sample: &mut Sample, others: &[&Sample]) {
     for other in others {
         sample.counts.requests += other.counts.requests;
@@ -187,8 +187,8 @@ fn add(sample: &mut Sample, others: &[&Sample]) {
     }
 }
 
-/// The number of messages and the rate of several streams that begin at the same time: all
-/// messages, divided by the time of the slowest stream.
+/// The number of messages and the rate of several streams that begin at one time: all messages,
+/// divided by the time of the slowest stream.
 fn together(streams: &[(usize, f64)]) -> (usize, f64) {
     let messages = streams.iter().map(|(messages, _)| messages).sum::<usize>();
     let times = streams

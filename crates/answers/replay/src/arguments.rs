@@ -150,8 +150,8 @@ impl FromParts for CString {
     }
 }
 
-/// The number of the buffer of a value, from 0 on. `None`: it is a constant such as MPI_IN_PLACE.
-/// NULL, with which a call may not move anything, counts as a buffer, too.
+/// The number of the buffer of a value, from 0 on. `None`: the value is a constant such as
+/// MPI_IN_PLACE. NULL, with which a call may not move anything, counts as a buffer.
 pub(crate) fn buffer_of(value: &Value) -> Option<u64> {
     match value {
         Value::Number(0) => Some(0),

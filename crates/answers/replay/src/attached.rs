@@ -21,7 +21,7 @@ const ALIGNED: u64 = 64;
 pub(crate) struct Regions(Rc<RefCell<Vec<Vec<Region>>>>);
 
 /// A dynamic window, in terms that are equal on all of its ranks: the context of the communicator,
-/// and the number of such windows that this communicator had before.
+/// and the number of dynamic windows that this communicator had before.
 type Window = (u64, usize);
 
 /// A region of memory that is attached to dynamic windows.

@@ -11,8 +11,8 @@ use crate::names::{Method, Names};
 use crate::player::ANY_SOURCE;
 use crate::sizes::{Moved, Sizes};
 
-/// The distance from which the keys of peers count that are no ranks, such as MPI_ANY_SOURCE. They
-/// are negative numbers, and the same on all ranks.
+/// The distance from which peers that are no ranks, such as MPI_ANY_SOURCE, count in keys. They are
+/// negative numbers, and equal on all ranks.
 const NO_RANK: i64 = 1 << 30;
 
 /// The computing of a trace: for each call of each rank its name, its key, and the nanoseconds
@@ -94,7 +94,7 @@ fn key_of(method: Method, signature: &Signature, call: &Call) -> CallKey {
     key
 }
 
-/// The trace with the computing of a compute trace that [`computing`] has made and others have
+/// The trace with the computing of a compute trace that [`computing`] has made and its caller has
 /// changed, and with its marks of steps. The program's reduction functions take `thousandths` /
 /// 1000 of their time.
 pub fn with_computing(trace: &Trace, computing: &ComputeTrace, thousandths: u64) -> Trace {

@@ -21,7 +21,7 @@ pub(crate) enum Method {
     Finished,
 }
 
-/// Procedures that ask or label, by the words that their names begin with. What they return is not
+/// Procedures that query or label, by the beginnings of their names. What they return is not
 /// needed: the program's decisions are in the trace.
 const PASSED: [&str; 80] = [
     "Alloc_mem",
@@ -163,8 +163,8 @@ fn method(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Metho
     })
 }
 
-/// The method of a call that the library does not announce as that of a procedure: a reading of the
-/// clock, or a sleep.
+/// The method of a call that the library does not announce as a procedure: a reading of the clock,
+/// or a sleep.
 fn other(name: &str) -> Result<Method, String> {
     const CLOCKS: [&str; 2] = ["MPI_Wtime", "clock_gettime"];
     if name == "sleep" {

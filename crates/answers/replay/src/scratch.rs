@@ -12,8 +12,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// The size of the address range in which the memory of all ranks lies, in bytes.
 const ALL: u64 = 1 << 45;
-/// The distance of buffers. They overlap, but each has an address of its own, by which the library
-/// tells one from another.
+/// The distance between the addresses of buffers. Buffers overlap, but each has an address of its
+/// own, by which the library distinguishes it from others.
 const STRIDE: u64 = 16;
 /// The most bytes of that address range that one rank gets.
 const MOST: u64 = 1 << 41;

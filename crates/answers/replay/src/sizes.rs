@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use datatype::{Predefined, Type};
 use trace::{Call, Fact, Signature, Value};
 
-/// The sizes of the datatypes of one rank. Those of datatypes that the program has made are facts
-/// of the trace.
+/// The sizes of the datatypes of one rank. The sizes of datatypes that the program has made are
+/// facts of the trace.
 #[derive(Default)]
 pub(crate) struct Sizes(HashMap<i64, u64>);
 
@@ -18,8 +18,8 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// The elements of the first buffer of a call that has one number of elements. `None`: it has
-    /// no such buffer.
+    /// The number of elements of the first buffer of a call that has one such number. `None`: it
+    /// has no such buffer.
     pub(crate) fn of(signature: &Signature, call: &Call) -> Option<Moved> {
         if Fact::of(signature).is_some() {
             return None;

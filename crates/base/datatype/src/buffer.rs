@@ -20,7 +20,7 @@ pub(crate) use one::One;
 use segments::Segments;
 
 /// The data of one operation in the user's memory: one run of bytes, or bytes that a datatype
-/// selects. Addresses are held as numbers, so a buffer may move to another thread.
+/// selects. Addresses are stored as numbers, so a buffer may move to another thread.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     /// The address of the first byte. With `spread`, the position of the data in the packed form of

@@ -24,8 +24,8 @@ struct Share {
 }
 
 impl Type {
-    /// `MPI_Type_create_darray`: the elements of an array that process `rank` of `size` holds. The
-    /// processes form a grid in row-major order, whatever the order of the array.
+    /// `MPI_Type_create_darray`: the elements of an array that process `rank` of `size` has. The
+    /// processes form a grid in row-major order, whatever the order of the array is.
     pub fn darray(
         size: i64,
         rank: i64,

@@ -13,7 +13,7 @@ pub struct Elements {
     base: usize,
     count: usize,
     ty: Type,
-    /// The scratch memory that holds the elements, and the number of elements before them in it.
+    /// The scratch memory that contains the elements, and the number of elements before them in it.
     /// `None`: they are in the user's memory.
     scratch: Option<(Arc<Spread>, usize)>,
 }

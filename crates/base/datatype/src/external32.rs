@@ -67,7 +67,7 @@ pub fn unpack(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
     Ok(needed)
 }
 
-/// Converts the front of `data`, as far as it holds whole basic elements, to the elements of
+/// Converts the front of `data`, as far as it contains whole basic elements, to the elements of
 /// `buffer`, whose type is `ty`. Returns the number of bytes written to `buffer`.
 pub fn unpack_some(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
     let count = buffer.len().checked_div(ty.size()).unwrap_or(0);

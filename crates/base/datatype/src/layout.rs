@@ -228,7 +228,7 @@ impl Builder {
     }
 
     /// The offset at which the last piece ends, if it is a run; `position` is the size of all
-    /// pieces so far.
+    /// pieces up to there.
     fn end_of_last_run(&self, position: usize) -> Option<isize> {
         match self.items.last() {
             Some(Item { piece, .. }) if piece.is_run() => {

@@ -37,7 +37,7 @@ pub(crate) type Owner = Arc<dyn std::fmt::Debug + Send + Sync>;
 pub(crate) struct Memory {
     start: NonNull<u8>,
     layout: Layout,
-    /// True if the memory comes from the system's allocator, and not from the global one, which may
+    /// True if the memory is from the system's allocator, and not from the global one, which may
     /// end the process if memory is refused.
     is_systems: bool,
 }

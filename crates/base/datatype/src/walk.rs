@@ -51,7 +51,7 @@ fn piece<V: Visit>(piece: &Piece, base: usize, start: usize, end: usize, visit: 
     }
 }
 
-/// Walks bytes `start..end` of the packed form of copies of a piece: the first at `base`, the
+/// Visits bytes `start..end` of the packed form of copies of a piece: the first at `base`, the
 /// others `stride` bytes apart.
 pub(crate) fn copies<V: Visit>(
     child: &Piece,

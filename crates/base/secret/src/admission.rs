@@ -40,7 +40,8 @@ struct Caller {
 
 impl Callers {
     /// Accepts new callers of the nonblocking `socket`, and reads the messages of all callers.
-    /// Returns the nonblocking connection of the first that has proved that it knows the secret.
+    /// Returns the nonblocking connection of the first caller that has proved its knowledge of the
+    /// secret.
     pub fn accept(
         &mut self,
         socket: &TcpListener,

@@ -202,8 +202,8 @@ impl<'a> Walk<'a> {
         self.meet_first(name, comm, comm.members.len(), waiting)
     }
 
-    /// Adds a rank to the first `all` members of a communicator that meet in a call. If it is the
-    /// last, the new communicators are made. Returns the ranks that go on.
+    /// Adds a rank to those that wait in a call for the first `all` members of a communicator. If
+    /// it is the last, the new communicators are made. Returns the ranks that continue.
     fn meet_first(
         &mut self,
         name: &'a str,

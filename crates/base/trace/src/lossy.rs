@@ -38,9 +38,9 @@ impl Trace {
         trace
     }
 
-    /// The trace in which a few turns of each loop, evenly spread over it, have their times, and
-    /// the others those of these. The computing before each call of a body keeps its sum over all
-    /// turns. A note says so.
+    /// The trace in which some repetitions of each loop, evenly distributed, keep their times, and
+    /// the others get these. The computing before each call of a body keeps its sum over all
+    /// repetitions. A note of the trace says this.
     pub fn with_folded_times(&self) -> Trace {
         let mut trace = self.clone();
         let lengths = self.lengths();

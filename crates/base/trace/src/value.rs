@@ -6,8 +6,8 @@ use crate::signature::{Access, Parameter, Signature};
 /// The number of the first object that a rank makes, in each class of handles. Below it are the
 /// predefined handles of the standard ABI.
 pub const FIRST_MADE: i64 = 4096;
-/// The number of the first buffer of a rank; further ones are numbered in the order of their first
-/// use. Smaller numbers are addresses that no program has: NULL, and constants such as
+/// The number of the first buffer of a rank; further buffers are numbered in the order of their
+/// first use. Smaller numbers are addresses that no program has: NULL, and constants such as
 /// MPI_IN_PLACE.
 pub const NUMBER_OF_MEMORY: i64 = 4096;
 

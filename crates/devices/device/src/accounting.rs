@@ -23,8 +23,8 @@ pub enum Effort {
     Copy(usize),
     /// A short call, such as a test or a reading of the clock.
     Call,
-    /// No work: says whether the messages that follow belong to a blocking send. Libraries may have
-    /// different protocols for blocking and nonblocking sends.
+    /// No work, but the information whether the messages that follow belong to a blocking send.
+    /// Libraries may have different protocols for blocking and nonblocking sends.
     Blocking(bool),
 }
 
@@ -83,7 +83,7 @@ pub trait Accounting {
     fn compute(&mut self, nanos: u64) -> Result<bool>;
 
     /// Records that the call returns to the program. `is_sure` is false for a poll, whatever its
-    /// result, and for a reading of the clock.
+    /// result is, and for a reading of the clock.
     fn leave(&mut self, is_sure: bool);
 
     /// The account of work on the rank's own memory. `None`: such work takes no time.

@@ -45,9 +45,8 @@ pub trait HostDevice: Device + Send {
         Vec::new()
     }
 
-    /// The number of connections so far that processes outside the job have made to the device:
-    /// those that it has dropped, and open ones that have not yet proved knowledge of the job's
-    /// secret.
+    /// The number of connections that processes outside the job have made to the device: those that
+    /// it has dropped, and open ones that have not yet proved knowledge of the job's secret.
     fn strangers(&self) -> u64 {
         0
     }

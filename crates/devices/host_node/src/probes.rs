@@ -69,8 +69,9 @@ pub(crate) struct Answers {
 }
 
 impl Probes {
-    /// The answers about a peer so far. Starts new probes over the routes if they are due; those of
-    /// the process send the bytes of `datagram`, which it accepts as one of this rank's.
+    /// The answers that have been received about a peer. Starts new probes over the routes if they
+    /// are due; probes of the process send the bytes of `datagram`, which the peer accepts as one
+    /// of this rank's.
     pub(crate) fn ask(
         &mut self,
         peer: usize,

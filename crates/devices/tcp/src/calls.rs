@@ -19,8 +19,8 @@ use super::wire;
 /// The greatest number of incoming connections whose callers have not proved their knowledge of the
 /// job's secret.
 pub(crate) const MOST_UNPROVEN: usize = 64;
-/// The longest time from the acceptance of a connection until its caller has proved that it knows
-/// the job's secret, in nanoseconds.
+/// The longest time from the acceptance of a connection until its caller has proved its knowledge
+/// of the job's secret, in nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000_000;
 /// The most connections that are accepted before other work is done.
 const AT_ONCE: usize = 16;
@@ -101,7 +101,7 @@ impl Calls {
         self.strangers
     }
 
-    /// The addresses of callers that have not yet proved that they know the secret of the job;
+    /// The addresses of callers that have not yet proved their knowledge of the job's secret;
     /// `None` for an unknown one.
     pub(crate) fn unproven(&self) -> impl Iterator<Item = Option<SocketAddr>> {
         self.unproven.iter().map(|one| one.from)
@@ -137,9 +137,9 @@ impl Calls {
         (origins, words)
     }
 
-    /// Keeps a new connection until its caller has proved that it knows the secret of the job. If
-    /// too many such connections wait, the oldest is closed. Returns a warning if that was the
-    /// first stranger.
+    /// Keeps a new connection until its caller has proved its knowledge of the job's secret. If too
+    /// many such connections wait, the oldest is closed. Returns a warning if that was the first
+    /// stranger.
     pub(crate) fn admit(
         &mut self,
         number: u32,

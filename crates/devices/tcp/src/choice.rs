@@ -24,7 +24,7 @@ impl Port {
 }
 
 /// The port of the interface with the name or address `wanted`. `None`: the ports of all interfaces
-/// that a job uses by default, except the `taken` ones, which it uses otherwise.
+/// that a job uses by default, except the interfaces `taken`.
 pub fn ports(wanted: Option<&str>, taken: &[String]) -> Result<Vec<Port>> {
     let all = interfaces::list().map_err(|why| {
         let why = words(&why);

@@ -79,8 +79,8 @@ pub(crate) enum CallStage {
     Hello(Box<Hello>),
 }
 
-/// The handshake of a call by which both ends prove that they know the job's secret, and the peer's
-/// answer as far as it has arrived.
+/// The handshake of a call in which both ends prove their knowledge of the job's secret, and the
+/// peer's answer as far as it has arrived.
 #[derive(Debug)]
 pub(crate) struct Hello {
     /// The caller's part of the handshake. `None`: the answer has been read, and this end has sent

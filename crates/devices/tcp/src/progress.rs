@@ -15,8 +15,8 @@ use super::pair::{Interest, Line};
 use super::wire;
 
 /// The part of the staging memory that is used behind a payload that is received straight into its
-/// destination, in bytes: often the next payload is long too, and only its header should come
-/// there.
+/// destination, in bytes: often the next payload is long as well, and only its header should be
+/// staged.
 const BETWEEN: usize = 256;
 /// The shortest payload that is received straight into its destination, in bytes.
 const DIRECT: usize = 2 << 10;

@@ -194,7 +194,7 @@ impl MessageBuffer for MessageMemory {
 }
 
 /// An empty buffer for no elements of `MPI_DATATYPE_NULL` and `MPI_PROC_NULL`, otherwise the error.
-/// MPICH accepts such a message too, and programs write it at the end of a line of ranks.
+/// MPICH accepts such a message as well, and programs send it at the end of a line of ranks.
 #[cold]
 #[inline(never)]
 fn nothing(count: i64, datatype: Datatype, peer: c_int, error: Error) -> Result<Buffer, Error> {

@@ -71,8 +71,8 @@ pub enum Time {
 }
 
 impl Watch {
-    /// A trace before the first call. `profile`, if there is one, also counts the calls. `host` is
-    /// the host of a rank whose computing is timed.
+    /// A trace before the first call. `profile`, if it is given, counts the calls. `host` is the
+    /// host of a rank whose computing is timed.
     pub fn new(time: Time, profile: Option<CallProfile>, host: Option<ModelledHost>) -> Watch {
         Watch(Mutex::new(Inner {
             time,
@@ -108,8 +108,8 @@ impl Watch {
         }
     }
 
-    /// Passes the arguments of a call that has begun to the recording, if there is one. Returns
-    /// other arguments if the recording needs some.
+    /// Passes the arguments of a call that has begun to the recorder, if there is one. Returns
+    /// other arguments if the recorder needs some.
     ///
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.

@@ -141,8 +141,8 @@ impl Hosted {
         Ok(end)
     }
 
-    /// Leaves the machine without an end of MPI, after an error. The rank stays in memory: those
-    /// that now wait for it in vain report their errors as its own.
+    /// Leaves the machine without an end of MPI, after an error. The rank stays in memory: ranks
+    /// that wait for it report their errors.
     pub fn abandon(self) {
         self.mpi().leave_machine();
         std::mem::forget(self);

@@ -100,8 +100,8 @@ struct Cluster {
     bytes: Loaded<usize>,
 }
 
-/// The clusters of all blocks: the program's and those of this library. Most buffers lie in
-/// neither, so they need not be compared with the blocks one by one.
+/// The address ranges of all COMMON blocks: the program's and those of this library. Most buffers
+/// are in neither, so they need not be compared with the blocks one by one.
 static CLUSTERS: [Cluster; 2] = [const {
     Cluster {
         start: Loaded::new(0),

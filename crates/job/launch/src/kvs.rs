@@ -64,7 +64,7 @@ impl Kvs {
     }
 
     /// Stores a value of rank `by`. Returns the requesters that have been waiting for it, or `None`
-    /// if the same value is stored already. An error says which rule of the store the rank has
+    /// if this value is stored already. An error describes which rule of the store the rank has
     /// violated.
     pub(crate) fn put(
         &mut self,

@@ -55,8 +55,8 @@ pub(crate) struct RankState {
     /// The process ID of the program that completed MPI_Init: the rank's own process, or one that a
     /// wrapper started.
     pub init: Option<Pid>,
-    /// The address of the rank's MPI lock, which it holds while it is in MPI, if the rank has
-    /// reported it.
+    /// The address of the rank's MPI lock, which is locked while the rank is in MPI, if the rank
+    /// has reported it.
     pub lock: Option<u64>,
     /// True if the rank has completed MPI_Finalize.
     pub finalized: bool,
@@ -168,7 +168,7 @@ impl RankState {
     }
 
     /// Records the end of the process. Returns the cause if it is a failure. `others_in_mpi`: other
-    /// ranks are in MPI, and wait for this one.
+    /// ranks are in MPI, and wait for this rank.
     pub(crate) fn ended(&mut self, exit: ProcessExit, others_in_mpi: bool) -> Option<Cause> {
         self.exit = Some(exit);
         let code = match exit {

@@ -142,8 +142,8 @@ impl Growth {
     }
 
     /// True if an arena is as fast as it will become: all of it is in use and has been passed twice
-    /// since, or so much has been written that growth does not pay. `unused` bytes are not in use
-    /// yet.
+    /// since, or a growth would not pay for the bytes that have been written. `unused` bytes are
+    /// not in use yet.
     pub(crate) fn is_settled(&self, used: usize, unused: usize) -> bool {
         let [all, since] = self.walked;
         unused == 0 && since >= 2 * used || all >= SETTLED

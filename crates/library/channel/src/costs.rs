@@ -200,10 +200,9 @@ impl PathCosts {
         }
     }
 
-    /// These costs with `longest` and `eager` set. `packet` is the longest packet; the limit
-    /// `eager` is the longest message with which both ranks can continue no later than after an
-    /// announcement. Without `can_transfer` devices cannot move announced messages, and `eager` is
-    /// `packet`.
+    /// These costs with `longest` and `eager` set. `packet` is the longest packet; `eager` is the
+    /// longest message with which both ranks can continue no later than after an announcement.
+    /// Without `can_transfer` devices cannot move announced messages, and `eager` is `packet`.
     pub(crate) fn with_limit(self, packet: usize, can_transfer: bool) -> PathCosts {
         let is_faster = |bytes: u64| self.at_once(bytes).both() <= self.announced(bytes).both();
         let (mut below, mut above) = (0, packet as u64 + 1);

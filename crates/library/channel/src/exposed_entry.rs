@@ -44,8 +44,8 @@ impl ExposedEntry {
         self.copy.store(address, Ordering::Relaxed);
     }
 
-    /// Records that the copy holds the first `copied` bytes, as its owner. False: a reader has
-    /// claimed them, or those from an earlier byte on.
+    /// Records that the copy contains the first `copied` bytes. Only the owner calls this. False: a
+    /// reader has claimed them, or those from an earlier byte on.
     pub(crate) fn advance(&self, copied: u32) -> bool {
         self.claim.advance(copied)
     }
@@ -62,7 +62,7 @@ impl ExposedEntry {
     }
 
     /// The address of the copy, and the number of bytes in it that the reader who has claimed the
-    /// rest may read there. Zero bytes: this exposure is not claimed, or nothing was copied.
+    /// rest may read. Zero bytes: this exposure is not claimed, or nothing was copied.
     pub(crate) fn copied(&self, generation: u64) -> (u64, u32) {
         let copied = self.claim.copied(generation);
         (self.copy.load(Ordering::Relaxed), copied)

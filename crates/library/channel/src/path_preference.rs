@@ -40,8 +40,8 @@ impl PathPreference {
         self.0.store(seen & !bits | value, Ordering::Relaxed);
     }
 
-    /// True if messages of a class should be read; false if they should come in packets. `None`:
-    /// the receiver does not know.
+    /// True if messages of a class should be read; false if they should be sent in packets. `None`:
+    /// the receiver has no preference yet.
     #[inline]
     pub fn of(&self, class: usize) -> Option<bool> {
         let bits = self.0.load(Ordering::Relaxed) >> (2 * class);

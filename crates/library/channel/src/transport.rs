@@ -178,8 +178,8 @@ pub trait Transport {
         Ok(())
     }
 
-    /// Gives up `peer`, which is lost: nothing is exchanged with it from now on. The default is for
-    /// transports that lose no peer.
+    /// Ends the exchange with `peer`, which is lost. The default is for transports that lose no
+    /// peer.
     fn give_up(&mut self, peer: usize) {
         let _ = peer;
     }

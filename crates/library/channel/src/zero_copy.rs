@@ -324,7 +324,7 @@ pub trait ZeroCopy {
     /// Ends the access to an exposure. No transfer may use it any more.
     fn retract(&mut self, exposure: Exposure) -> Result<()>;
 
-    /// Reads bytes `range` of the peer's memory into the same range of `to`. To copy to a different
+    /// Reads bytes `range` of the peer's memory into `to`, at equal offsets. To copy to a different
     /// offset, use a part of the key ([`RemoteKey::part`]) or expose a slice.
     ///
     /// # Errors

@@ -120,7 +120,7 @@ pub trait PartList: Sized {
 }
 
 /// Appends the words of a list: 1, the number of components, and their words; or 0 and the number
-/// that stands for the list.
+/// that represents the list.
 pub(crate) fn list_to_words<L: PartList>(list: &L, words: &mut Vec<u64>) {
     match list.parts() {
         Err(number) => words.extend([0, u64::from(number)]),

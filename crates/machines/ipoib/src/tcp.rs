@@ -221,7 +221,7 @@ impl Connection {
         self.due |= self.since >= 2 * self.payload;
     }
 
-    /// Appends those bytes to the readable ones that are not there yet. `sequence` is the sequence
+    /// Appends to the readable bytes those that they do not contain yet. `sequence` is the sequence
     /// number of the first byte, and not after the expected one.
     fn append(&mut self, sequence: u64, bytes: &[u8]) {
         let known = (self.expected - sequence) as usize;
@@ -276,8 +276,8 @@ impl Connection {
         self.timer
     }
 
-    /// If the timer has expired by `now`, makes all unacknowledged bytes be sent again; if there
-    /// are none, one byte that asks the peer for its window.
+    /// If the timer has expired by `now`, schedules all unacknowledged bytes to be sent again; if
+    /// there are none, one byte that queries the peer's window.
     pub fn expire(&mut self, now: Time) {
         if self.timer.is_none_or(|timer| timer > now) {
             return;

@@ -36,8 +36,8 @@ impl Computing {
         }
     }
 
-    /// True if a thread that wakes up `wake` after `now` comes too late: the program has ended its
-    /// computing by then, and serves what has arrived in its call.
+    /// True if a thread that wakes up `wake` after `now` is too late: the program has then ended
+    /// its computing, and its call handles what has arrived.
     pub(crate) fn ends_within(&self, now: Time, wake: Time) -> bool {
         !self.shares_core && self.left(now) <= wake
     }

@@ -241,7 +241,7 @@ impl Ports {
     }
 
     /// Sends a packet of `doing.bytes` bytes on the link to another adapter; returns its arrival.
-    /// `latency` is that of chips, cables and switches.
+    /// `latency` is the latency of chips, cables and switches.
     #[inline]
     pub(crate) fn fly(
         &mut self,

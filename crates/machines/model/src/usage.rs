@@ -23,8 +23,8 @@ use super::sums::{ProcessorWork, Sums};
 const USE: usize = 3;
 /// The greatest number of entries of the log.
 const MOST: u64 = 4 << 20;
-/// The kind that stands for links between switches in an entry. The bits above it are the number of
-/// the rail.
+/// The kind of an entry about a link between switches. The bits above it are the number of the
+/// rail.
 const BETWEEN: u64 = 16;
 /// The kind that stands for the storage in an entry.
 const STORAGE: u64 = 15;

@@ -46,8 +46,8 @@ pub fn run_then<M: Model + 'static, R: 'static, T>(
     run_within(Memory::private()?, plan, model, body, then)
 }
 
-/// Runs `body` once for each rank, like [`run`], in a world in this file of zeros, which keeps what
-/// the model stores there for readers after the run.
+/// Runs `body` once for each rank, like [`run`], in a world in this file of zeros, which keeps the
+/// model's data for readers after the run.
 pub fn run_in_file<M: Model + 'static, R: 'static>(
     file: &OwnedFd,
     plan: Plan,

@@ -85,7 +85,7 @@ impl<M: Model> Turn<M> {
         self.go_on()
     }
 
-    /// Lets those earlier events and ranks go first whose effects this rank could see. Otherwise
+    /// Lets the earlier events and ranks run first whose effects this rank could see. Otherwise
     /// like [`settle`](Turn::settle): for an access that only reads what has happened to this rank.
     #[inline]
     pub fn observe(&self) -> Result<(), Deadlock> {
@@ -103,7 +103,7 @@ impl<M: Model> Turn<M> {
     }
 
     /// Like [`settle`](Turn::settle), for an access to state of this rank that earlier events and
-    /// ranks neither read nor change. Where ranks run ahead, nothing goes first.
+    /// ranks neither read nor change. Where ranks run ahead, no event or rank runs first.
     #[inline]
     pub fn stay(&self) -> Result<(), Deadlock> {
         let World { clock, model } = self.world();
@@ -115,7 +115,7 @@ impl<M: Model> Turn<M> {
         Ok(())
     }
 
-    /// Lets all events and ranks go first that are earlier than this rank's last `settle`,
+    /// Lets all events and ranks run first that are earlier than this rank's last `settle`,
     /// `observe` or `stay`: for an access to state that ranks share. The rank's clock is then what
     /// it was.
     pub fn catch_up(&self) -> Result<(), Deadlock> {

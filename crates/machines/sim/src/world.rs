@@ -79,7 +79,7 @@ pub struct Clock<E> {
     deadlock: bool,
     /// True if ranks may run ahead of each other in virtual time.
     ahead: bool,
-    /// The time of the present event, or the last time at which the running rank let others go
+    /// The time of the present event, or the last time at which the running rank let others run
     /// first or would have done so. 0 unless ranks run ahead.
     since: Time,
     /// The cause of new events: 0 for an event, the rank's number plus one for a rank. 0 unless

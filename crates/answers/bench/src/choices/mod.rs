@@ -121,8 +121,8 @@ impl Series<'_> {
     }
 
     /// All choices that settings can force, each as a library with these settings. The first group
-    /// includes the choice of the default settings; in other groups, such as rail policies, it is
-    /// left out.
+    /// includes the choice that the default settings make; the other groups, such as rail policies,
+    /// omit it.
     fn forced(
         &self,
         explainer: &Explainer,

@@ -61,7 +61,7 @@ pub(super) struct Regret<'a> {
     /// The upper bound of the regret as a ratio of times, with a confidence of 95 %.
     pub(super) bound: f64,
     /// The noise of the measurement: the relative difference between the default settings and the
-    /// same choice, forced. `None`: it cannot be forced.
+    /// default's choice, forced. `None`: the choice cannot be forced.
     pub(super) noise: Option<f64>,
     /// The greatest `bound` of an acceptable regret.
     pub(super) limit: f64,

@@ -128,8 +128,8 @@ pub struct Shade {
 }
 
 impl Plot {
-    /// The number of the colour of each series, and the number of colours. Series that do not take
-    /// the colour of another one are numbered in their order.
+    /// The number of the colour of each series, and the number of colours. Series that have no
+    /// colour of another series are numbered in order.
     pub fn colours(&self) -> (Vec<usize>, usize) {
         let mut own: Vec<&str> = Vec::new();
         for series in &self.series {
@@ -148,8 +148,8 @@ impl Plot {
         (self.series.iter().map(number).collect(), own.len())
     }
 
-    /// The name of the series whose colour this one takes: another series, with a colour of its
-    /// own. `None`: there is no such series.
+    /// The name of the series that gives its colour to this series: another one, with a colour of
+    /// its own. `None`: there is no such series.
     fn colour_giver<'a>(&self, series: &'a Series) -> Option<&'a str> {
         let name = series.colour_of.as_deref()?;
         let mut all = self.series.iter();

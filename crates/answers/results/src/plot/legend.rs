@@ -14,8 +14,8 @@ const ENTRY: u32 = 20;
 const SWATCH: u32 = 30;
 /// The space around a swatch in the legend, in pixels before scaling.
 const SPACE: u32 = 7;
-/// The average width of a letter in a wide font, in pixels before scaling: an SVG is drawn with a
-/// font of the reader's computer.
+/// The average width of a character in a wide font, in pixels before scaling: an SVG is drawn with
+/// a font of the reader's computer.
 const LETTER: f64 = 7.8;
 
 /// The height of a plot's legend, in pixels before scaling.

@@ -296,7 +296,7 @@ impl Fall {
 }
 
 /// The deepest fall of a curve between two sizes. If the curve only rises, the depth is not
-/// positive. `None`: fewer than two points were measured there.
+/// positive. `None`: fewer than two points were measured between them.
 fn dip(found: &Curves, of: &str, curve: &str, [from, to]: [usize; 2]) -> Option<Fall> {
     let points = found.curve(of, curve)?.points.iter();
     let points: Vec<_> = points

@@ -35,8 +35,8 @@ pub(crate) struct PublishedFigure {
     /// The number of processes of a collective operation on each host. `None`: 1.
     #[serde(default)]
     pub(crate) ppn: Option<usize>,
-    /// The system in the denominator. With it, the row is the figure of `model_cfg` divided by that
-    /// of this system; `None`: the figure of `model_cfg` alone.
+    /// The system in the denominator. With it, the row is the quotient of the figures of
+    /// `model_cfg` and of this system; `None`: the figure of `model_cfg` alone.
     #[serde(default)]
     pub(crate) over: Option<String>,
     /// The publication from which the figure is taken.

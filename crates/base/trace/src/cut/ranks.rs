@@ -229,8 +229,8 @@ impl Change<'_> {
     }
 }
 
-/// The kind of a collective procedure that moves data: its name without what does not change its
-/// ranks. `None`: it is another procedure.
+/// The kind of a collective procedure that moves data: its name without the parts that do not
+/// change its ranks. `None`: it is another procedure.
 pub(crate) fn collective(name: &str) -> Option<&'static str> {
     const KINDS: [&str; 8] = [
         "barrier",

@@ -48,7 +48,7 @@ pub(super) struct Names(BTreeMap<State, BTreeSet<String>>);
 
 impl Names {
     /// Groups the names that the files of a program import. `exported` are the names in the
-    /// libraries that ranks would use, `own` those that the program's files define themselves.
+    /// libraries that ranks would use, `own` those that the program's files define.
     pub(super) fn sort(
         imports: &[(PathBuf, Vec<String>)],
         exported: &BTreeSet<String>,
@@ -133,8 +133,8 @@ fn readable(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The state of a name. A `PMPI_` name has that of its `MPI_` name, and a Fortran name that of its
-/// C name.
+/// The state of a name. A `PMPI_` name has the state of its `MPI_` name, and a Fortran name that of
+/// its C name.
 fn state(name: &str, known: &BTreeMap<String, State>, exported: &BTreeSet<String>) -> State {
     let procedure = name.strip_prefix('P').unwrap_or(name);
     let of_c = known.get(procedure);

@@ -88,7 +88,7 @@ impl Machine {
     }
 
     /// The address and the length of the memory for the next bytes, if at least `least` bytes of
-    /// payload are still to come there. [`received`](Machine::received) must follow.
+    /// payload are still to be received into it. [`received`](Machine::received) must follow.
     pub(crate) fn direct(&self, least: usize, host: &impl Host) -> Option<(u64, usize)> {
         let Stage::Payload(payload) = &self.incoming.stage else {
             return None;

@@ -12,11 +12,11 @@ use super::requests::{Request, Requests};
 /// The length from which a request with a completion is acknowledged at once, in bytes: then the
 /// acknowledgement costs little beside the bytes.
 pub(super) const LONG: u32 = 16 << 10;
-/// The time after which the peer gets an acknowledgement that it asked for, in nanoseconds, while
-/// no bytes arrive from it.
+/// The time after which the peer gets a requested acknowledgement, in nanoseconds, while no bytes
+/// arrive from it.
 pub(super) const QUIET_NS: u64 = 10_000;
-/// The time after which the peer gets an acknowledgement that it asked for, in nanoseconds, while
-/// more bytes arrive from it.
+/// The time after which the peer gets a requested acknowledgement, in nanoseconds, while more bytes
+/// arrive from it.
 pub(super) const BUSY_NS: u64 = 100_000;
 
 /// The first bytes of a frame: its header, and the operands of an atomic.

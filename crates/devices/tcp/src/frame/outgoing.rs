@@ -14,7 +14,7 @@ const COPIED: usize = 1024;
 /// are freed.
 const CHUNK: usize = 64 << 10;
 /// The number of copied bytes from which on a peer gets no more answers, because it reads none: far
-/// above that of any full send queue.
+/// more than any full send queue causes.
 const FLOOD: usize = 64 << 20;
 
 /// The bytes of frames that wait for the socket, in order.

@@ -87,8 +87,8 @@ impl Requests {
     }
 
     /// True if the newest request needs its acknowledgement at once: half of the queue is in
-    /// flight, and no request has asked so for a while. The owner of a very short queue sends one
-    /// request at a time, and the answer brings the acknowledgement.
+    /// flight, and no request has needed it for a while. The owner of a very short queue sends one
+    /// request at a time, and the answer contains the acknowledgement.
     #[inline]
     pub(super) fn is_pressing(&mut self) -> bool {
         let depth = self.depth.max(SHORT);
@@ -100,7 +100,7 @@ impl Requests {
     }
 
     /// True if the newest request, a long one, needs its acknowledgement at once: it is the only
-    /// one in flight, or many bytes have left since a request last asked so. In a stream each such
+    /// one in flight, or many bytes have left since a request last needed it. In a stream each such
     /// request would cost the peer a frame.
     pub(super) fn is_urgent(&mut self, len: u32) -> bool {
         self.since_urgent += u64::from(len);

@@ -172,7 +172,7 @@ pub(super) fn kind(flags: u32, folder: Option<&Path>) -> Kind {
     Kind::Plain
 }
 
-/// True if a port of this bridge is a network card, or rests on one, as a bond does. Such a bridge
+/// True if a port of this bridge is a network card, or is based on one, as a bond is. Such a bridge
 /// carries the host's own address.
 fn bridges_a_card(bridge: &Path) -> bool {
     let Ok(ports) = fs::read_dir(bridge.join("brif")) else {

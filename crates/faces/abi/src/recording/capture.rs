@@ -277,7 +277,7 @@ impl View<'_> {
     }
 }
 
-/// The number of a handle. A handle that no call has made may stand where the call does not read
+/// The number of a handle. A handle that no call has made may occur where the call does not read
 /// it, such as the datatype of a receive buffer that only the root has.
 fn known(number: Option<i64>) -> Value {
     number.map_or(Value::Absent, Value::Number)

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use trace::{FIRST_MADE, NUMBER_OF_MEMORY};
 
 /// The numbers of the program's buffers, in the order of their first use. Addresses differ from run
-/// to run, but the library can tell one buffer from another.
+/// to run, but the library can distinguish buffers.
 #[derive(Default)]
 pub(super) struct Buffers(HashMap<u64, i64>);
 
@@ -38,8 +38,8 @@ struct Class {
 }
 
 impl Handles {
-    /// The number of a handle; `None` for one that no call has made. `before`: the times that the
-    /// handle stands earlier in the same array.
+    /// The number of a handle; `None` for one that no call has made. `before`: the number of times
+    /// that the handle occurs earlier in this array.
     pub(super) fn number(&self, class: &str, handle: usize, before: usize) -> Option<i64> {
         match handle as i64 {
             predefined @ 0..FIRST_MADE => Some(predefined),

@@ -97,7 +97,7 @@ impl Recorder {
     }
 
     /// Keeps the arguments of the call that has begun. Returns other arguments for it, with memory
-    /// for statuses that the recording needs and the program does not want. They are valid until
+    /// for statuses that the recorder needs and the program does not request. They are valid until
     /// the results are passed.
     ///
     /// # Safety

@@ -48,8 +48,8 @@ pub(super) struct Told {
 }
 
 impl Wildcards {
-    /// Prepares a call for the statuses that it will have. `values`: those of its parameters.
-    /// `None`: it has nothing to tell.
+    /// Prepares a call for the statuses that it will have. `values`: the values of its parameters.
+    /// `None`: its statuses report no source.
     pub(super) fn ask(&self, view: &View, values: &[Value]) -> Option<(Asked, Vec<u64>)> {
         let signature = view.signature;
         let is_any = is_any(signature, values);

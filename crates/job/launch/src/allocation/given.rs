@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::host_list::HostList;
 use crate::host_table::{HostTable, ListedHost};
 
-/// The default command that reaches another host. It never asks for a password, and it ends if the
-/// host does not respond for 30 s.
+/// The default command that starts a program on another host. It never asks for a password, and it
+/// ends if the host does not respond for 30 s.
 pub(crate) const SSH: &str =
     "ssh -o BatchMode=yes -o ServerAliveInterval=10 -o ServerAliveCountMax=3 {host}";
 

@@ -31,7 +31,7 @@ pub(crate) struct Claims {
 
 impl Claims {
     /// Calls `choose` with the cores of `topology` that no other job has claimed, and claims those
-    /// that it returns. `None`: it chose none. An error: nothing can be locked here.
+    /// that it returns. `None`: it returned none. An error: no lock can be taken on this host.
     pub(crate) fn choose<T>(
         root: &Path,
         topology: &Topology,

@@ -293,8 +293,8 @@ fn is_runnable(pid: Pid) -> bool {
     })
 }
 
-/// True if a rank is in MPI: its lock's value is odd while the lock is held. `None`: the memory of
-/// the rank cannot be read.
+/// True if a rank is in MPI: its lock's value is odd while a call has the lock. `None`: the memory
+/// of the rank cannot be read.
 fn is_held(pid: Pid, address: u64) -> Option<bool> {
     let memory = File::open(format!("/proc/{}/mem", pid.as_raw_nonzero())).ok()?;
     let mut bytes = [0; 4];

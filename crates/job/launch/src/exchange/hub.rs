@@ -9,8 +9,8 @@ use super::members::Members;
 use super::{Down, Put, Up};
 use crate::kvs::Kvs;
 
-/// The most bytes of values that are sent with the end of a fence, to all agents together. If there
-/// are more, agents have to request them.
+/// The most bytes of values that are sent with the end of a fence, to all agents together. Beyond
+/// it agents have to request them.
 const WITH_FENCE: usize = 16 << 20;
 
 /// The launcher's side of the exchange of keys and values between agents.

@@ -186,7 +186,7 @@ impl Job {
         self.ranks.iter().all(over)
     }
 
-    /// Runs the job to its end. Returns false if it has come to a halt. `dies`: an agent dies with
+    /// Runs the job to its end. Returns false if the job stops before. `dies`: an agent dies with
     /// its ranks.
     fn run(&mut self, dies: bool) -> bool {
         let death = 1 + self.numbers.below(600);

@@ -27,8 +27,8 @@ pub(super) struct OtherLibraries {
 }
 
 impl OtherLibraries {
-    /// Plans the searches. There are none for a single rank, which needs no other, nor for ranks on
-    /// other hosts, which are not visible.
+    /// Plans the searches. There are none for a single rank, which needs no other library, nor for
+    /// ranks on other hosts, which are not visible.
     pub(super) fn new(options: &Options, now: Instant) -> Self {
         let is_needed = options.ranks() > 1 && options.hosts.is_empty();
         let mut search = OtherLibraries {

@@ -114,8 +114,8 @@ impl OutputSink {
         }
     }
 
-    /// Adds bytes that were held back: complete lines first, then the beginning of one long line,
-    /// whose end other ranks must wait for again.
+    /// Adds the output that had to wait: complete lines first, then the beginning of one long line,
+    /// for whose end other ranks must wait again.
     fn release(&mut self) {
         if self.open.is_some() {
             return;
@@ -158,9 +158,9 @@ impl OutputSink {
         self.pending.len() >= PENDING_LIMIT
     }
 
-    /// True if the output of a rank may be read. A rank that is held back is not read while many
-    /// bytes are held, so that the line of the other need not be interrupted. (A rank on another
-    /// host shares a connection, and is read in any case.)
+    /// True if the output of a rank may be read. A rank whose output waits is not read while many
+    /// bytes wait, so that the other rank's line need not be interrupted. (A rank on another host
+    /// shares a connection, and is read in any case.)
     pub(crate) fn takes(&self, rank: usize) -> bool {
         let waits = self.open.is_some_and(|(other, _)| other != rank);
         let is_held_up = waits && self.held_bytes >= HELD_LIMIT / 2;

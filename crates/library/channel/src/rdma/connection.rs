@@ -111,8 +111,8 @@ impl Connection {
         }
     }
 
-    /// Records that the peer's end is connected: the peer has said so, or has written to this rank.
-    /// True: this makes the connection ready.
+    /// Records that the peer's end is connected: the peer has reported it, or has written to this
+    /// rank. True: this makes the connection ready.
     #[inline(always)]
     pub(super) fn peer_ready(&mut self) -> Result<bool, Violation> {
         match self {

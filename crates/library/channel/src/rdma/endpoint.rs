@@ -52,8 +52,8 @@ pub(super) struct Endpoint {
 /// The state of an endpoint whose last link has failed, or whose peer is silent.
 #[derive(Default)]
 pub(super) struct LastPath {
-    /// The clocks of the time without any live link, or without an out-of-band message that this
-    /// rank waits for. `None`: neither is the case.
+    /// The clocks of the time without any live link, or without an out-of-band message for which
+    /// this rank waits. `None`: neither is running.
     pub outage: Option<Outage>,
     /// The rail of the last request that failed, and the status of the request.
     pub failure: Option<(usize, Status)>,
@@ -291,7 +291,7 @@ impl Endpoint {
     }
 
     /// True if link `on`, which is dead, may be connected again. Without rings both ends must use
-    /// the same link for messages: a link returns only while all others are dead.
+    /// one link for messages: a link is revived only while all others are dead.
     pub(super) fn may_return(&self, on: usize) -> bool {
         let is_out = |link: &Link| link.index() == on || link.life.stage() == LifeStage::Dead;
         let is_made = !matches!(

@@ -1,7 +1,7 @@
 //! The two directions of an endpoint's bytes: writes to the peer, and reads from it. Each has
 //! schedules and queues of its own.
 
-/// The direction in which the bytes of a transfer go. A link carries both flows at once, each at
+/// The direction in which the bytes of a transfer move. A link carries both flows at once, each at
 /// its full bandwidth, so neither waits for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {

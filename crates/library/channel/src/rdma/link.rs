@@ -37,7 +37,7 @@ pub(super) struct Link {
     /// True if both ends post their transfers to the queue pair `control`.
     shares_control: bool,
     /// The receives without memory for the notices of a peer that posts its transfers to the queue
-    /// pair of packets. `None`: notices come to the bulk queue pair.
+    /// pair of packets. `None`: notices arrive at the bulk queue pair.
     pub shared_notices: Option<SharedNotices>,
     /// The number of the pool, on this rail, that receives the peer's messages if this end has no
     /// memory for rings.

@@ -16,7 +16,7 @@ const BETWEEN_CHECKS: u64 = 2_000_000_000;
 /// The time after which an outage is reported to the user, in nanoseconds. A shorter one is noise.
 const REPORT_AFTER: u64 = 1_000_000_000;
 /// The silence after which a peer that gives no sign is reported to the user, though no link has
-/// failed, in nanoseconds. Its host is asked meanwhile.
+/// failed, in nanoseconds. Its host is probed meanwhile.
 const REPORT_SILENCE: u64 = 5_000_000_000;
 /// The time for which the peer's host must refuse datagrams before the peer counts as dead, in
 /// nanoseconds. A program that restarts a firewall refuses them for a short time.
@@ -191,8 +191,8 @@ impl Outage {
     }
 
     /// The time at which a report to the user is due. `None`: it has been made. While the peer's
-    /// host says that the process has ended, the verdict comes first: a report of the paths would
-    /// point at the network.
+    /// host reports that the process has ended, the verdict comes first: a report about the paths
+    /// would blame the network.
     pub(super) fn report_at(&self, is_cut_off: bool) -> Option<u64> {
         let at = match is_cut_off {
             true => self.began.saturating_add(REPORT_AFTER),

@@ -22,8 +22,8 @@ pub(super) struct Connections {
     pub transfers: Transfers,
     pub messages: SrqPath,
     pub attention: Attention,
-    /// The rings that have been written to. `None`: the node does not know them, or packets arrive
-    /// that only completions report.
+    /// The rings that have been written to. `None`: the node does not detect writes, or packets
+    /// arrive that only completions report.
     pub watch: Option<Box<RingWatch>>,
     pub polled: PolledCompletions,
 }

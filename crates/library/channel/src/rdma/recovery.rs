@@ -94,8 +94,8 @@ fn send_fence(peer: &mut Peer, index: usize) -> Result<()> {
     peer.send_link(index, word)
 }
 
-/// Moves the work of a link whose ends are both drained: what it carried and the peer lacks goes to
-/// other links. If no link works, it stays with this one until one does.
+/// Moves the work of a link whose ends are both drained: other links carry again what the peer has
+/// not received. If no link works, the work stays with this link until one does.
 fn bury(peer: &mut Peer, index: usize, fence: &Fence) -> Result<()> {
     let (endpoint, messages) = (&mut *peer.endpoint, &mut *peer.messages);
     if fence.received > endpoint.sender.last() {

@@ -32,7 +32,8 @@ impl ReportedPackets {
     }
 
     /// Records that a completion has reported the packet with the lower bits `lower` in a slot of
-    /// size class `class`; `consumed` is the last consumed packet. False: no such packet can come.
+    /// size class `class`; `consumed` is the last consumed packet. False: no such packet is
+    /// possible.
     pub(super) fn insert(&mut self, class: usize, lower: u32, consumed: u64) -> bool {
         let ahead = lower.wrapping_sub(consumed as u32) & NUMBER_BITS;
         if ahead == 0 || ahead > NUMBER_BITS / 2 {

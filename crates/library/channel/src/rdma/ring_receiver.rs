@@ -74,7 +74,7 @@ impl RingReceiver {
     }
 
     /// Records a completion: the packet whose number has the lower bits `lower` is complete, in a
-    /// slot of size class `class`. An error: no such packet can come.
+    /// slot of size class `class`. An error: no such packet is possible.
     pub(super) fn completion(
         &mut self,
         class: usize,

@@ -55,7 +55,7 @@ pub(super) struct ArrivedMessage {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MessagePlace {
     /// The number of a buffer in this end's memory for the ring from the peer. The peer has no
-    /// memory for rings, so its messages arrive there.
+    /// memory for rings, so its messages arrive in these buffers.
     Endpoint(usize),
     /// The number of a buffer in the pool (a shared receive queue) that the endpoint uses.
     Pool(usize),

@@ -152,7 +152,7 @@ impl Transfers {
     }
 
     /// Reserves a receive on link `index` to `peer`, which the peer may use again, for every notice
-    /// that has none there.
+    /// that has none on it.
     pub(super) fn reserve_notices_on(
         &mut self,
         local: &mut Local,

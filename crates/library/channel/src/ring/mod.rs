@@ -213,8 +213,8 @@ impl<M: Memory> Sender<M> {
         by_tail.min(by_report)
     }
 
-    /// Records what a packet from the peer reports: what the peer has consumed of this ring, and
-    /// the cell that it hands over.
+    /// Records what a packet from the peer reports: the tail of this ring, and the cell that the
+    /// packet hands over.
     #[inline(always)]
     pub(crate) fn on_report(&mut self, heard: Heard) {
         self.taken = heard.ours;

@@ -125,8 +125,8 @@ impl Places {
             .written(self.used[Which::Wide as usize], len, took, copy);
     }
 
-    /// True if long bodies move as fast as they ever will: they find cells, or the wide arena does
-    /// not grow any more.
+    /// True if long bodies move as fast as the ring permits: there are cells for them, or the wide
+    /// arena does not grow any more.
     pub(super) fn is_settled(&self) -> bool {
         let used = self.used[Which::Wide as usize];
         let unused = self.arenas.len(Which::Wide) - used;

@@ -50,8 +50,8 @@ pub(crate) struct CoreAssignment {
     ranks: usize,
     /// Number of ranks, counted from local rank 0, that are known to have published their cores.
     shown: usize,
-    /// True if this rank may use at least as many cores as there are ranks, so that one is left for
-    /// it.
+    /// True if this rank may use at least as many cores as there are ranks on the host, so that one
+    /// is left for it.
     roomy: bool,
 }
 

@@ -200,8 +200,7 @@ impl Member {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place(u8);
 
-/// The bit of a slot's word that says that the vector lies in the place with the number in the
-/// other bits.
+/// The bit of a slot's word for a vector in a place, whose number is in the other bits.
 const IN_PLACE: u64 = 1 << 63;
 
 impl Place {
@@ -249,7 +248,7 @@ impl Places {
         }
     }
 
-    /// Records that this member reads a vector in a place in `round`. That frees the place that it
+    /// Records that this member reads a vector in a place in `round`. This frees the place that it
     /// has read before.
     pub(super) fn read(&mut self, round: u64, place: Place) {
         if let Some((_, before)) = self.read.take_if(|(before, _)| *before < round)

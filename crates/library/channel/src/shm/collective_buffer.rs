@@ -147,7 +147,7 @@ impl CollectiveBuffer {
     }
 
     /// The member whose vector the last unsuccessful step needs, if it has ended the round without
-    /// one: the vector never comes. `None` may also mean that this was not checked.
+    /// one: the vector will not arrive. `None` may also mean that this was not checked.
     pub fn gone(&self) -> Option<usize> {
         match self.missing {
             Missing::Vector(member) => self.is_gone(member).then_some(member),

@@ -167,8 +167,8 @@ impl Shm {
         read
     }
 
-    /// Copies the list of the runs of a peer's memory to this rank and checks it, unless the list
-    /// copied last is this one.
+    /// Copies the list of the runs of a peer's memory to this rank and checks it, unless it is the
+    /// list that was copied last.
     ///
     /// # Errors
     /// The memory is not exposed any more, or the list is not one of that memory.

@@ -30,8 +30,8 @@ const FIRST_FOR_MESSAGES: u16 = FOR_COLLECTIVES + FOR_WINDOWS;
 /// Number of the lowest bits of an entry's second word that hold the granted access.
 const KIND_BITS: u32 = 2;
 
-/// Number of runs of the longest list that lies beside its entry. To read one there spares a call
-/// of the kernel, an eighth of the time of such a message.
+/// The number of runs of the longest list that is stored beside its entry. Reading such a list
+/// saves a kernel call, an eighth of the time of such a message.
 const SHORT_LIST: usize = 16;
 
 /// The table of one rank's exposed memory, in shared memory.
@@ -196,8 +196,8 @@ pub(super) fn find(table: &Table, number: u64) -> Option<Found> {
     })
 }
 
-/// Claims what the owner of the memory that the number of a key names has not copied yet. False:
-/// the memory is not exposed any more, or is claimed.
+/// Claims the bytes that the owner of the memory which the number of a key names has not copied
+/// yet. False: the memory is not exposed any more, or is claimed.
 pub(super) fn claim(table: &Table, number: u64) -> bool {
     table.entries[entry_of(number)].claim(number >> ENTRY_BITS)
 }

@@ -46,8 +46,8 @@ impl Drop for Heap {
     }
 }
 
-/// The two rings of a pair of ranks with their cells. Of each ring there are two mappings: the
-/// sender's and the receiver's.
+/// The two rings of a pair of ranks with their cells, each as two mappings: the sender's and the
+/// receiver's.
 #[cfg(test)]
 pub(crate) fn pair(shape: Shape) -> [(SharedRing, SharedRing); 2] {
     let heap = Heap::new(CELLS_ROOM);

@@ -104,8 +104,8 @@ pub(crate) struct Slot {
     contents: UnsafeCell<Contents>,
 }
 
-/// The first page of a ring holds the tail; behind it, from these bytes on, the receiver's
-/// preference and the counter of cooperative copies.
+/// The offset of the receiver's preference in the first page of a ring, behind the tail; the
+/// counter of cooperative copies follows.
 const PREFERENCE_AT: usize = PAGE / 4;
 const COUNTER_AT: usize = PAGE / 2;
 

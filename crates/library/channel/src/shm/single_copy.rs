@@ -26,8 +26,8 @@ enum Standing {
     Refused,
 }
 
-/// Bytes of a peer's process: the first ones from a copy that the peer has made of them, the others
-/// from where they are.
+/// The source of a single copy: the first bytes from a copy that the peer has made, the others from
+/// the peer's buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     /// The memory of all bytes of the message, the copied ones included.

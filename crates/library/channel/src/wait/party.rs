@@ -88,7 +88,7 @@ pub trait Party: Copy {
     fn needs_room(state: &Self::State) -> bool;
     /// True if tasks of this rank (nonblocking collectives and the like) are in progress.
     fn has_tasks(state: &Self::State) -> bool;
-    /// Runs the tasks, without holding the lock. True if the condition of a wait may hold now,
+    /// Runs the tasks, without holding the lock. True if the condition of a wait may be true now,
     /// because a task or progress before it has changed something since the last call. Each change
     /// is reported once, so that a rank whose tasks only wait goes to sleep.
     fn run_tasks(&self) -> bool;

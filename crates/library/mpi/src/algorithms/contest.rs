@@ -273,8 +273,8 @@ impl Contests {
         }
     }
 
-    /// The winner of the last contest, or the choice of the table before the first. `None`: there
-    /// was no call yet.
+    /// The winner of the last contest, or the choice of the table before the first. `None`: no such
+    /// call has been made.
     pub(crate) fn chosen(&self, of: Subject) -> Option<Way> {
         let mut all = self.all.iter();
         let (_, contest) = all.find(|(subject, _)| *subject == of)?;

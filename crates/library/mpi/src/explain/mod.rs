@@ -59,7 +59,7 @@ struct NotTaken {
     protocol: Protocol,
     predicted_ns: u64,
     /// The reason why the rank cannot use this protocol. Given if its predicted time is below that
-    /// of the chosen one.
+    /// of the chosen protocol.
     ruled_out_by: Option<&'static str>,
 }
 

@@ -10,8 +10,8 @@ use crate::matching::Key;
 
 /// The code of the kind of a whole eager message, the most frequent packet.
 const WHOLE: u8 = Kind::Eager(Eager::Whole).code();
-/// A flag in a head's first word, beside the kind: the body is best copied out backward, from its
-/// end to its start.
+/// A flag in a head's first word, beside the kind: the body is copied out fastest from its end to
+/// its start.
 pub(super) const BACKWARD: u64 = 1 << 8;
 /// The lowest bit of the class of the message's runs in a head's first word.
 const RUNS: u32 = 9;
@@ -34,7 +34,7 @@ impl Envelope {
         ]
     }
 
-    /// The head of a whole message that asks for no answer: the most frequent one, which is encoded
+    /// The head of a whole message that requests no answer: the most frequent one, which is encoded
     /// without a test of its kind.
     #[inline(always)]
     pub(crate) fn whole(key: &Key) -> Head {

@@ -109,8 +109,8 @@ impl Catalogue {
         self.sheet(System::KIND, name)?.build()
     }
 
-    /// The part that `word` names, as `KIND.NAME` or as a name of any kind. Also returns the other
-    /// kinds that have a part of this name.
+    /// The part that the argument `word` names, as `KIND.NAME` or as a name of any kind. Also
+    /// returns the other kinds that have a part of this name.
     pub fn find(&self, word: &str) -> Result<(Sheet, Vec<&'static str>), Problem> {
         if let Some((kind, name)) = word.split_once('.')
             && let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind)

@@ -211,8 +211,8 @@ fn remove(part: &mut WrittenPart, path: &[usize]) -> Option<(Location, String)> 
     Some((location, format!("{}.{name}", entry.key.name)))
 }
 
-/// The words of a system, with one fixed value wherever a value has no effect. Systems on which
-/// everything takes the same time have equal words.
+/// The words of a system, with one fixed value wherever a value has no effect. Systems on which all
+/// operations take equal times have equal words.
 fn effect(system: &System) -> Vec<u64> {
     let rails: Vec<Rail> = (0..system.rails.count())
         .map(|number| plain(system, system.rail(number)))

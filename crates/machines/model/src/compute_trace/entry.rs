@@ -95,8 +95,9 @@ pub(super) fn is_between_two(call: &str) -> bool {
     is_one_of(&BETWEEN_TWO, call.strip_suffix("_c").unwrap_or(call))
 }
 
-/// A line: a sure call, a wait, or equal polls in a row. Polls have their number, as in `MPI_Test
-/// 730 x12`. The key of a call comes last, as in `MPI_Send 12 c257,s4,p-1`.
+/// A line of the trace: a sure call (one that always has a result), a wait, or equal polls in a
+/// row. Polls have their number, as in `MPI_Test 730 x12`. The key of a call comes last, as in
+/// `MPI_Send 12 c257,s4,p-1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     pub(super) name: &'a str,

@@ -235,8 +235,8 @@ impl Replay {
         None
     }
 
-    /// Handles a sure call that is not the next recorded one. True: it is apart, with its own
-    /// computing, and the next recorded call stays the same. False: the next recorded call is now
+    /// Handles a sure call that is not the next recorded one. True: it is separate, with its own
+    /// computing, and the next recorded call does not change. False: the next recorded call is now
     /// this one.
     #[cold]
     fn other(&mut self, call: &str) -> Result<bool, String> {

@@ -214,8 +214,8 @@ struct Matching {
 }
 
 impl Matching {
-    /// Adds an end. Returns the ends of the message, if the other one has come before: the sender's
-    /// and the receiver's.
+    /// Adds an end of a message. If the other end was added before, returns both: the sender's and
+    /// the receiver's.
     fn add(&mut self, rank: usize, op: u32, one: &Op) -> Option<(End, End)> {
         self.count += 1;
         let (number, own) = (self.count, (rank, op));

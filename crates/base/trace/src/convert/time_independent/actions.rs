@@ -73,7 +73,7 @@ pub(super) enum Elements {
 
 impl Action {
     /// Reads the words of an action of a trace with `ranks` ranks. `default`: the datatype of
-    /// actions that name none, which `init` sets.
+    /// actions that name none, which the action `init` sets.
     pub(super) fn read(words: &[&str], ranks: usize, default: &mut i64) -> Result<Action, String> {
         let (name, words) = words.split_first().ok_or("the action is missing")?;
         let name = name.to_ascii_lowercase();

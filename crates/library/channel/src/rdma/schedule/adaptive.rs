@@ -228,9 +228,8 @@ fn next_piece(links: &Links, split: &Split, left: u64, now: u64) -> Assignment {
     }
 }
 
-/// The links of `used`, and those on the same card's slot as one of them that are no slower than
-/// half of it. They cost a long transfer nothing, and only their use shows the total bandwidth of
-/// the slot.
+/// The links of `used`, and those on the slot of one of these that are at least half as fast. They
+/// cost a long transfer nothing, and only their use shows the total bandwidth of the slot.
 fn with_slot_mates(links: &Links, used: RailSet) -> RailSet {
     let bandwidth = |link: usize| links.all[link].estimate.bandwidth();
     used.iter().fold(used, |all, link| {

@@ -17,7 +17,7 @@ const LATE_SHARE: u64 = 5;
 /// would leave it idle between pieces.
 const TRIPS: u64 = 3;
 /// The longest usual time from a post to its completion that is learned where the peer's process
-/// polls, in nanoseconds. Longer times are those of a process that computes.
+/// polls, in nanoseconds. Longer times are caused by computing of the process.
 const MOST_ANSWER: u64 = 30_000_000;
 /// The horizon divided by this number is the longest work whose whole time counts as time of an
 /// answer. Of the time of longer work only the proportional part counts.
@@ -59,8 +59,8 @@ struct Posts {
 pub(super) struct LinkState {
     pub estimate: Estimate,
     pub latency: u64,
-    /// The shortest time from a post to its completion so far, in nanoseconds. If it exceeds the
-    /// horizon, it is a latency that the device does not know.
+    /// The shortest time from a post to its completion that was observed, in nanoseconds. If it
+    /// exceeds the horizon, it is a latency that the device does not report.
     trip: Option<u64>,
     /// True if requests complete only while the peer's process polls.
     polled: bool,

@@ -12,8 +12,8 @@ use super::blocks::Blocks;
 use crate::algorithms::Collective;
 use crate::{Class, Error, Result};
 
-/// The bits that hold the length of the vector in a note, the description of a call beside its
-/// vector; the higher bits hold the kind of call.
+/// The number of bits that contain the length of the vector in a note, the description of a call
+/// beside its vector; the higher bits contain the kind of call.
 const LENGTH_BITS: u32 = 18;
 
 /// The bit of a call's note that is set if members publish remote keys of their memory instead of
@@ -126,8 +126,8 @@ impl NotedCall {
     }
 }
 
-/// This rank's side of one round of a call. It is polled: a step that must wait for another member
-/// reports that, and is repeated.
+/// This rank's side of one round of a call. Its steps are polled: a step that must wait for another
+/// member reports that, and is made again.
 pub(super) struct CallRound<'a> {
     round: Round<'a>,
     noted: NotedCall,

@@ -278,8 +278,8 @@ impl Step for CombineParts<'_> {
 }
 
 /// A prefix reduction: all publish their vectors, and each member combines those of the members
-/// before it. Nobody else reads the last member's vector, but in place its step needs the published
-/// copy, since it may be repeated after the result has overwritten the original.
+/// before it. No member reads the last one's vector, but in place its step needs the published
+/// copy, since it may be made again after the result has overwritten the original.
 pub(super) struct CombineBefore {
     vectors: Vectors,
     /// True if the result leaves out this rank's contribution.

@@ -11,8 +11,8 @@ use crate::Result;
 use crate::coll::lanes::{Lane, Lanes};
 use crate::rank::Rank;
 
-/// The turn of one operation in a lane, a collective buffer for one operation after another.
-/// Dropping it ends the turn.
+/// The turn (the time of exclusive use) of one operation in a lane, a collective buffer for one
+/// operation after another. Dropping it ends the turn.
 pub(super) struct LaneTurn<'a> {
     pub(super) rank: &'a Rank,
     lane: Lane,

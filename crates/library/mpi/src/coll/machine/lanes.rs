@@ -102,8 +102,8 @@ impl Lanes {
         entry.issued - 1
     }
 
-    /// Executes a step of the operation with this turn. Returns false if an earlier turn still has
-    /// the lane, or if the step must wait for another member.
+    /// Executes a step of the operation with this turn. Returns false if an earlier turn has the
+    /// lane, or if the step must wait for another member.
     #[inline]
     pub(crate) fn step(
         &mut self,

@@ -78,7 +78,7 @@ impl Agreement {
         }
     }
 
-    /// This agreement as one between the leaders of two groups: with a tag of the user's, in a
+    /// This agreement as one between the leaders of two groups: with a tag of the user, in a
     /// context of its own.
     pub(crate) fn between_leaders(self, tag: i32) -> Agreement {
         Agreement {

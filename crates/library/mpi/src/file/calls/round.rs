@@ -24,7 +24,7 @@ pub(super) struct FileRound {
 }
 
 /// The procedure and the arguments of a collective call that a rank sends to the others, so that
-/// they notice a different call.
+/// they detect a different call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Said {
     pub(super) procedure: Procedure,

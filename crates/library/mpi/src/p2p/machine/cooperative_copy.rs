@@ -200,8 +200,8 @@ impl CooperativeCopy {
         Ok(Copied::Some)
     }
 
-    /// Takes back a piece that the sender has claimed and could not copy. The error says what is
-    /// wrong with the piece.
+    /// Takes back a piece that the sender has claimed and could not copy. The error describes the
+    /// fault of the piece.
     pub(super) fn take_back(&mut self, piece: u64) -> std::result::Result<(), &'static str> {
         let is_possible = self.here.is_none() && self.returned.is_none();
         match u32::try_from(piece) {

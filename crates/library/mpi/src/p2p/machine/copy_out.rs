@@ -5,8 +5,8 @@
 
 use datatype::{Buffer, Elements, Pool, Predefined};
 
-/// Number of steps that only poll for the claim. A receiver that is there claims within the time of
-/// a packet there and a cache line back, and what was copied before is copied twice.
+/// The number of steps that only poll for the claim. A receiver that has arrived claims within the
+/// time of a packet and a cache line back, and what was copied before is copied twice.
 const FIRST_POLLS: u32 = 2;
 /// The length of the first copied piece in bytes: short, because a receiver that claims early
 /// copies these bytes again.
@@ -57,7 +57,7 @@ impl CopyOut {
     }
 
     /// Copies the next piece of `message`. `record` gets the address of the copy and the number of
-    /// bytes in it; false: the receiver has claimed what was not recorded before.
+    /// bytes in it; false: the receiver has claimed the bytes that were not recorded before.
     pub(super) fn step(
         &mut self,
         pool: &mut Pool,

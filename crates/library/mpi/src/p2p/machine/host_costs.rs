@@ -186,7 +186,7 @@ impl HostCosts {
     }
 
     /// The costs of collective calls of a pair of members (true), or of more, that earlier jobs
-    /// have kept. All members that know that they are complete get the same ones.
+    /// have kept. They are equal on all members that find them complete.
     pub(super) fn kept_ways(&self, is_pair: bool) -> KeptWays {
         KeptWays::new(|subject, way| {
             self.words.get(Cost::Call(subject, is_pair, way).word()) as u32

@@ -49,8 +49,8 @@ const MOST_OPEN: usize = 64;
 /// The state of the ring through which a fetched message's sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ring {
-    /// It is as fast as it will become; or packets will not win however fast it becomes, because
-    /// shorter messages come faster by reads.
+    /// The ring is as fast as it will become; or packets will not win however fast it becomes,
+    /// because shorter messages arrive faster by reads.
     Settled,
     /// The ring becomes faster with its traffic.
     Grows,

@@ -21,8 +21,9 @@ pub(super) fn pause_by_loss(known: u64, other: u64) -> u32 {
     u32::try_from(pause).unwrap_or(u32::MAX)
 }
 
-/// One of so many messages by the preferred path is recorded, because two readings of the clock
-/// cost some hundredths of the time of a short message. The last one before a trial is among them.
+/// Of this number of messages by the preferred path one is recorded, because two readings of the
+/// clock cost some hundredths of the time of a short message. The last one before a trial is among
+/// them.
 pub(super) const TIMED_EACH: u32 = 8;
 
 /// The recent times of one path, in picoseconds per byte.
@@ -68,7 +69,7 @@ impl PathCost {
         Some(u32::try_from(ps).unwrap_or(u32::MAX))
     }
 
-    /// The typical one of the last times. If there are few, it is the less of that and the stored
+    /// The typical one of the last times. If there are few, it is the less of it and the stored
     /// cost, because half of them may have been interrupted. `None`: there are less than two, and
     /// no stored cost.
     pub(super) fn estimate(&self) -> Option<u64> {

@@ -26,8 +26,8 @@ const BETWEEN_TRIALS_IN_RUNS: u32 = 1024;
 const _: () = assert!(BETWEEN_TRIALS.is_multiple_of(TIMED_EACH));
 const _: () = assert!(BETWEEN_TRIALS_IN_RUNS.is_multiple_of(TIMED_EACH));
 
-/// True if the costs that the host's ranks have stored say that messages of a class come faster by
-/// reads. `None`: they do not say. `is_near`: the two cores share a cache.
+/// True if the costs that the host's ranks have stored show that messages of a class arrive faster
+/// by reads. `None`: they do not show it. `is_near`: the two cores share a cache.
 pub(super) fn stored_preference(shared: &HostCosts, class: usize, is_near: bool) -> Option<bool> {
     let cost = |reads| stored(shared, class, is_near, reads);
     Some(cost(true)? < cost(false)?)

@@ -55,8 +55,8 @@ impl ShareQueue {
     }
 
     /// True if the next message of a class to `peer` should be shared, by the preference of the
-    /// peer. From time to time some messages take the other path, so that the peer goes on
-    /// comparing. `between`: the number of messages between two such trials.
+    /// peer. From time to time some messages take the other path, so that the peer can compare both
+    /// again. `between`: the number of messages between two such trials.
     pub(super) fn is_next(
         &mut self,
         peer: usize,
