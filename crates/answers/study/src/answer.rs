@@ -1,5 +1,5 @@
-//! Answers the question of a published document, which of two configurations is better, by message
-//! size: the ranges of sizes in which the curve of one is better than that of the other.
+//! The answer to the question of a published document, which of two configurations is better, by
+//! message size: the ranges of sizes in which the curve of one is better than that of the other.
 
 use results::sizes::size_label;
 

@@ -1,4 +1,4 @@
-//! Draws plots of a study's curves: those that answer the document's question, or else one for each
+//! Plots of a study's curves: those that answer the document's question, or else one for each
 //! measurement. In the former, the sizes at which the second curve of a comparison is better are
 //! shaded.
 

@@ -1,5 +1,5 @@
-//! Counts the verdicts of all studies by verdict and role, and compares them with the aims that
-//! this project has set for its model.
+//! The numbers of verdicts of all studies by verdict and role, compared with the aims that this
+//! project has set for its model.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Measures the time for the transfer of a cache line between two cores, which shows whether the
+//! The measured time for the transfer of a cache line between two cores, which shows whether the
 //! cores share a cache.
 //!
 //! It is measured, because no description of the topology can be trusted: the cores of a virtual

@@ -1,5 +1,5 @@
-//! Reads the interruptions of this process by the scheduler: involuntary context switches, and time
-//! without a core.
+//! Interruptions of this process by the scheduler: involuntary context switches, and time without a
+//! core.
 
 use nix::sys::resource::{UsageWho, getrusage};
 

@@ -1,4 +1,4 @@
-//! Computes the lower and upper bounds of datatypes (MPI 5.0, section 5.1.6 and following).
+//! The lower and upper bounds of datatypes (MPI 5.0, section 5.1.6 and following).
 //!
 //! A resized type carries markers. In a type built from several types, only the entries with
 //! markers determine lb and ub. Markers do not affect the true bounds.

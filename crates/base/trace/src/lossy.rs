@@ -1,4 +1,5 @@
-//! Times with less information: rounded ones, and few turns of a loop for all.
+//! Computing times with less information: rounded ones, or those of a few repetitions of a loop for
+//! all.
 
 use crate::Trace;
 use crate::fold::Item;

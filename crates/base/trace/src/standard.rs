@@ -1,5 +1,5 @@
-//! What traces without a recording need of the standard: the signatures of procedures, and handles
-//! of the ABI.
+//! The part of the standard that traces without a recording need: the signatures of procedures, and
+//! handles of the ABI.
 
 use crate::signature::Signature;
 use crate::value::{NUMBER_OF_MEMORY, Value};

@@ -1,5 +1,5 @@
-//! Chooses the IP interfaces of this host that a job uses, and makes a port (a rail's interface and
-//! address) of each.
+//! The choice of the IP interfaces of this host that a job uses, and the port (a rail's interface
+//! and address) of each.
 
 use device::{Error, InterfaceAddress, Result};
 

@@ -1,4 +1,4 @@
-//! Waits for events of a device's sockets, by one epoll instance for each device.
+//! The events of a device's sockets, awaited by one epoll instance for each device.
 
 use std::io;
 use std::mem::MaybeUninit;

@@ -1,5 +1,5 @@
-//! Passes the error of a call with invalid arguments that makes a communicator or a window to the
-//! other ranks of the call, which wait for this one.
+//! The error of a call with invalid arguments that makes a communicator or a window, as it is
+//! passed to the other ranks of the call, which wait for this one.
 
 use crate::error::Error;
 use crate::handle::Comm;

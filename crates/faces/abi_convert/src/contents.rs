@@ -1,4 +1,4 @@
-//! Converts the constants for orders and distributions that MPI_Type_get_contents returns.
+//! The conversion of the constants for orders and distributions that MPI_Type_get_contents returns.
 
 use crate::abi::Abi;
 use crate::constants::standard::*;

@@ -1,4 +1,4 @@
-//! Converts integers, pointers and strings between an older ABI and the standard one.
+//! The conversion of integers, pointers and strings between an older ABI and the standard one.
 
 use crate::abi::Abi;
 use crate::array::Array;

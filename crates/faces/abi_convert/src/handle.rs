@@ -1,6 +1,6 @@
-//! Converts the handles of one class between an older ABI and the standard one. Predefined handles
-//! are converted by tables. Other objects keep the standard's handle if the program's ABI can use
-//! the same value; otherwise the program's handle contains an index of a table.
+//! The conversion of the handles of one class between an older ABI and the standard one. Predefined
+//! handles are converted by tables. Other objects keep the standard's handle if the program's ABI
+//! can use the same value; otherwise the program's handle contains an index of a table.
 
 use crate::abi::{Abi, Predefined, Word};
 use crate::array::Array;

@@ -1,4 +1,4 @@
-//! Keeps arrays in memory as long as a request exists, by the index of the request.
+//! Arrays that are kept in memory as long as a request exists, by the index of the request.
 
 use crate::objects::Entry;
 use std::collections::BTreeMap;

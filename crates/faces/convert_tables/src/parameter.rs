@@ -1,4 +1,4 @@
-//! Generates the code that converts one parameter. It follows from the parameter's kind.
+//! Generator of the code that converts one parameter. The code follows from the parameter's kind.
 
 use crate::conversion::Conversion;
 use crate::special::special;

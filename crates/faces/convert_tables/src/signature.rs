@@ -1,4 +1,4 @@
-//! Generates the signature of a form of a procedure in Rust.
+//! Generator of the signature of a form of a procedure in Rust.
 
 use tables::table::Procedure;
 

@@ -1,5 +1,5 @@
-//! Converts handles, which are integers in Fortran, to C and back. The ABI has the handles of C and
-//! their conversions.
+//! The conversion of handles, which are integers in Fortran, to C and back. The ABI has the handles
+//! of C and their conversions.
 
 use crate::abi::Abi;
 use crate::{requests, standard};

@@ -1,4 +1,5 @@
-//! Converts indices of arrays from C, where they begin with 0, to Fortran, where they begin with 1.
+//! The conversion of indices of arrays from C, where they begin with 0, to Fortran, where they
+//! begin with 1.
 
 use crate::constants::Constants;
 use std::ffi::c_int;

@@ -1,4 +1,4 @@
-//! Generates the variables that are recognised by their addresses: MPI_BOTTOM and similar ones.
+//! Generator of the variables that are recognised by their addresses: MPI_BOTTOM and similar ones.
 //! They lie in COMMON blocks, which exist under each symbol that a compiler gives to them, and in
 //! some libraries also in variables of a module.
 

@@ -1,4 +1,4 @@
-//! Generates the module `mpi_f08`: interfaces in Fortran 2008 with derived types of handles. It
+//! Generator of the module `mpi_f08`: interfaces in Fortran 2008 with derived types of handles. It
 //! consists of separate modules for types and constants, for procedures without choice buffers, and
 //! for procedures with choice buffers. The last one exists twice: with descriptors, and for
 //! compilers without them.

@@ -1,6 +1,6 @@
-//! Generates the entry points. Every form of every procedure has one body, and two exported names
-//! that jump to it with their arguments unchanged. `PMPI_X` never calls `MPI_X`, so a tool that
-//! interposes on `MPI_X` sees only the program's calls, not the library's.
+//! Generator of the entry points. Every form of every procedure has one body, and two exported
+//! names that jump to it with their arguments unchanged. `PMPI_X` never calls `MPI_X`, so a tool
+//! that interposes on `MPI_X` sees only the program's calls, not the library's.
 
 use crate::recorded;
 use crate::table::{Access, Chapter, Length, Parameter, Procedure};

@@ -1,4 +1,4 @@
-//! Generates what a recording needs of each announced procedure, and a replay: its signature, and a
+//! Generator of what a recording and a replay need of each recorded procedure: its signature, and a
 //! function that calls its entry point with arguments that are words of memory.
 
 use crate::kinds::Class;

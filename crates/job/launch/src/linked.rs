@@ -1,4 +1,4 @@
-//! Checks that the MPI libraries of a program's ranks are ours, or can be replaced by ours.
+//! The check that the MPI libraries of a program's ranks are ours, or can be replaced by ours.
 //!
 //! A program of another ABI, or one whose own search path finds another library first, would run as
 //! many jobs of one rank. That can be detected in its files before it starts, or in its memory

@@ -1,4 +1,4 @@
-//! Starts ranks: sets up their environment, streams and descriptors.
+//! The start of ranks: their environment, streams and descriptors.
 
 mod child;
 pub(crate) mod libraries;

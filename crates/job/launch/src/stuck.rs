@@ -1,4 +1,4 @@
-//! Detects a stuck job: one in which no rank makes progress.
+//! The detection of a stuck job: one in which no rank makes progress.
 //!
 //! The launcher requests the status of all ranks at intervals. A rank that answers waits in MPI,
 //! and reports its progress count. A rank that does not answer is outside MPI, or busy within a

@@ -1,5 +1,5 @@
-//! Decides when the sender of a shared-memory ring uses a larger part of the wide arena, the ring's
-//! memory for long bodies.
+//! The decision when the sender of a shared-memory ring uses a larger part of the wide arena, the
+//! ring's memory for long bodies.
 //!
 //! A page costs microseconds when it is touched first, and lines in the second-level cache of the
 //! peer's core are slow to write to. So a pair begins with a small used part. It grows only where

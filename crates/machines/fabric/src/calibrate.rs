@@ -1,6 +1,5 @@
-//! Calibrates a machine from a user's own measurements: determines those values of a known system
-//! that follow from latencies and bandwidths of RDMA, each with the range that the measurements
-//! leave.
+//! The calibration of a machine from a user's own measurements: those values of a known system that
+//! follow from latencies and bandwidths of RDMA, each with the range that the measurements leave.
 //!
 //! The values are determined one after the other, and each explains what the earlier ones leave of
 //! the measurements: bandwidths first, then latencies from the shortest messages on. Latencies of

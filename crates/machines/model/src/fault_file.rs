@@ -1,4 +1,4 @@
-//! Parses the faults of a modelled machine: a TOML file, and the faults of single ports on a
+//! Parser of the faults of a modelled machine: a TOML file, and the faults of single ports on a
 //! command line.
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Charges work to the processor of the rank whose turn it is: its clock advances by the time of
-//! the work.
+//! The work of a rank's processor, charged to the rank whose turn it is: its clock advances by the
+//! time of the work.
 
 use std::cell::Cell;
 use std::sync::Arc;

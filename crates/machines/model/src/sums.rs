@@ -1,4 +1,4 @@
-//! Sums up the times for which the resources of a machine are busy during a run.
+//! The times for which the resources of a machine are busy during a run, summed up.
 
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};

@@ -1,7 +1,7 @@
-//! Writes the record of a run as a file for trace viewers: JSON in the trace event format, which
-//! Perfetto (ui.perfetto.dev) opens. Each host is shown as a process. It has a row for each part of
-//! its HCAs and two for each rank: its calls and its processor. Arrows lead from the post of a
-//! message to the write of its first packet to memory.
+//! The record of a run as a file for trace viewers: JSON in the trace event format, which Perfetto
+//! (ui.perfetto.dev) opens. Each host is shown as a process. It has a row for each part of its HCAs
+//! and two for each rank: its calls and its processor. Arrows lead from the post of a message to
+//! the write of its first packet to memory.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;

@@ -1,5 +1,5 @@
-//! Reads a library's explanation of its choices: the protocols, rail policies and algorithms that
-//! it takes by message size, and the settings that force other ones. `--every-choice` measures
+//! Parser of a library's explanation of its choices: the protocols, rail policies and algorithms
+//! that it takes by message size, and the settings that force other ones. `--every-choice` measures
 //! these alternatives.
 
 use std::collections::BTreeMap;

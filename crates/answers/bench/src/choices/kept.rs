@@ -1,5 +1,5 @@
-//! Writes and reads points as JSON lines; a point has the figures of a benchmark with one number of
-//! ranks and one size. The lines are the output of `--json`, and the file of `--keep` and
+//! Points as JSON lines, written and read; a point has the figures of a benchmark with one number
+//! of ranks and one size. The lines are the output of `--json`, and the file of `--keep` and
 //! `--beside`, which contains neither the values of single rounds nor settings.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Shows the points of `--every-choice` as tables: a row for each size, with the choice of the
-//! default settings, the best forced choice, and the regret.
+//! The points of `--every-choice` as tables: a row for each size, with the choice of the default
+//! settings, the best forced choice, and the regret.
 
 use conditions::{Conditions, Proximity};
 use results::sizes::size_label;

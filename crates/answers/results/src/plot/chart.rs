@@ -1,4 +1,4 @@
-//! Draws one plot on a drawing area.
+//! The drawing of one plot on a drawing area.
 
 use std::ops::Range;
 

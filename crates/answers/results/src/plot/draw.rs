@@ -1,4 +1,4 @@
-//! Draws pages of plots as SVG or PNG; the suffix of the file's name selects the format.
+//! The drawing of pages of plots as SVG or PNG; the suffix of the file's name selects the format.
 //!
 //! The font is part of this crate (`assets/`), so a PNG has text on a machine without fonts.
 

@@ -1,4 +1,4 @@
-//! Predicts figures by runs on a machine with changed values, for the fit of a calibration.
+//! Predictions of figures by runs on a machine with changed values, for the fit of a calibration.
 
 use std::path::{Path, PathBuf};
 

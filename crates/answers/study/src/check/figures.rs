@@ -1,4 +1,4 @@
-//! Checks of figures: compares the predicted figure with the published one.
+//! Checks of figures: the predicted figure is compared with the published one.
 
 use results::Unit;
 use results::sizes::size_label;

@@ -1,5 +1,5 @@
-//! Calibrates machines with a few of their published figures, the *anchors*, and reports the errors
-//! of the predictions of the other figures.
+//! Calibrations of machines with a few of their published figures, the *anchors*, and the errors of
+//! the predictions of the other figures.
 //!
 //! The anchors of a machine are three figures: its shortest latency, the latency nearest to 16 KiB,
 //! and the bandwidth of the longest messages; or four: also the bandwidth nearest to 8 KiB. A

@@ -1,4 +1,4 @@
-//! Sums up the errors of predictions by kind of figure.
+//! Summaries of the errors of predictions, by kind of figure.
 
 use results::stats::{median, percentile, round_to};
 use results::table::aligned;

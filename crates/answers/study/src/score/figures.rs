@@ -1,4 +1,4 @@
-//! Reads published figures from a file, and plans the runs that predict them.
+//! Published figures, read from a file, and the plan of the runs that predict them.
 
 use std::path::Path;
 

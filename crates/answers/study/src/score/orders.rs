@@ -1,5 +1,5 @@
-//! Tests the order in which predictions put two machines: how certain `compare` calls that order,
-//! and how often it is wrong.
+//! The test of the order in which predictions put two machines: how certain `compare` calls that
+//! order, and how often it is wrong.
 //!
 //! Two machines with figures of one test and size form a pair. The predicted order of a pair gets
 //! the certainty that `compare` would state, by the errors of ratios on systems other than these

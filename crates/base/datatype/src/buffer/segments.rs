@@ -1,4 +1,4 @@
-//! Lists the contiguous runs of memory that elements of a type occupy. Adjacent runs are joined.
+//! The contiguous runs of memory that elements of a type occupy. Adjacent runs are joined.
 
 use super::Buffer;
 use crate::types::Type;

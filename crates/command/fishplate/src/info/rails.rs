@@ -1,5 +1,5 @@
-//! Describes the rails of hosts, as text and as JSON: their networks and cards, the pairs that they
-//! form between hosts, and the rails that cannot reach each other.
+//! A description of the rails of hosts, as text and as JSON: their networks and cards, the pairs
+//! that they form between hosts, and the rails that cannot reach each other.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! Translates the options of other launchers to ours, by one table.
+//! The translation of the options of other launchers to ours, by one table.
 
 use std::ffi::OsString;
 use std::iter::Peekable;

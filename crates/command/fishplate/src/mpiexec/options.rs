@@ -1,4 +1,4 @@
-//! Finds our own options, as the parser of arguments defines them, for the translation of other
+//! Our own options, as the parser of arguments defines them, for the translation of other
 //! launchers' command lines.
 
 use std::ffi::OsStr;

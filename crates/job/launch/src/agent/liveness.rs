@@ -1,4 +1,5 @@
-//! Decides when heartbeats between launcher and agent are due, and when the other end is dead.
+//! The times at which heartbeats between launcher and agent are due, and the decision that the
+//! other end is dead.
 //!
 //! Each end sends a heartbeat several times within its patience, and declares the other dead if no
 //! byte arrives for that time. Time is an argument, so tests do not wait.

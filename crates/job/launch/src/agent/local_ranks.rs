@@ -1,4 +1,4 @@
-//! Serves the ranks of one host in their agent: forwards their packets, output and ends to the
+//! The ranks of one host in their agent, which forwards their packets, output and ends to the
 //! launcher, and the launcher's input and commands to them.
 
 use std::fs::File;

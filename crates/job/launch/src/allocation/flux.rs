@@ -1,4 +1,4 @@
-//! Finds the hosts and cores of a Flux instance by `flux resource R`. Agents are started by `flux
+//! The hosts and cores of a Flux instance, found by `flux resource R`. Agents are started by `flux
 //! exec`.
 
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! Finds hosts by a hostfile and a remote shell that variables name, as an MPI operator of
-//! Kubernetes sets them for the launchers of Open MPI, MPICH and Intel MPI.
+//! Hosts from a hostfile and a remote shell that variables name, as an MPI operator of Kubernetes
+//! sets them for the launchers of Open MPI, MPICH and Intel MPI.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Chooses the cores of each rank on a host, if the user has requested a binding.
+//! The choice of the cores of each rank on a host, if the user has requested a binding.
 
 use super::cpu_list::CpuList;
 use super::request::{BindTo, BindingRequest, MapBy};

@@ -1,4 +1,4 @@
-//! Reads the limits on processor time that cgroups, of version 1 or 2, set for this process.
+//! The limits on processor time that cgroups, of version 1 or 2, set for this process.
 
 use std::path::{Component, Path, PathBuf};
 

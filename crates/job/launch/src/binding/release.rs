@@ -1,4 +1,4 @@
-//! Releases ranks from a soft binding if other tasks take much of their cores' time.
+//! The release of ranks from a soft binding if other tasks take much of their cores' time.
 //!
 //! If another busy task runs on the core of a bound rank, the rank waits for that core, although
 //! another may be idle; without the binding the scheduler would move it there. A rank that

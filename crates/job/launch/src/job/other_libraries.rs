@@ -1,5 +1,5 @@
-//! Searches the memory of ranks for MPI libraries other than ours. Ranks that load one are not
-//! ranks of this job, and cannot report that themselves.
+//! The search of ranks' memory for MPI libraries other than ours. Ranks that load one are not ranks
+//! of this job, and cannot report that themselves.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

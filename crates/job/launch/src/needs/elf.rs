@@ -1,5 +1,5 @@
-//! Reads 64-bit ELF files: the libraries that they need, the paths where these are searched, and
-//! the names that they import and define.
+//! Reader of 64-bit ELF files: the libraries that they need, the paths where these are searched,
+//! and the names that they import and define.
 //!
 //! A file may contain anything, so all data read from it are bounded.
 

@@ -1,4 +1,4 @@
-//! Recognizes MPI libraries, and the ABI of each, by their file names.
+//! The recognition of MPI libraries, and of the ABI of each, by their file names.
 
 use crate::library::is_library;
 

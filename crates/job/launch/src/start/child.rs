@@ -1,4 +1,4 @@
-//! Sets up a new process before it executes the program of a rank.
+//! The changes to a new process before it executes the program of a rank.
 
 use std::io;
 use std::os::fd::OwnedFd;

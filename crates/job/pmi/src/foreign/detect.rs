@@ -1,4 +1,5 @@
-//! Detects launchers of other MPI libraries, and the protocol between each of them and its ranks.
+//! The detection of launchers of other MPI libraries, and of the protocol between each of them and
+//! its ranks.
 //!
 //! A process that another launcher started is one of several. If it assumed that it is the only
 //! rank, it would silently compute wrong results. So it is refused if no protocol connects it with

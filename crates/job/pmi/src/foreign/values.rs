@@ -1,5 +1,5 @@
-//! Stores the values of our key-value store in the key-value space of another launcher: escaped to
-//! letters that every launcher carries, and split into parts no longer than its limit.
+//! The values of our key-value store in the key-value space of another launcher: escaped to
+//! characters that every launcher carries, and split into parts no longer than its limit.
 //!
 //! The value of the key `card.3` is stored under `card.3`, which begins with the number of parts,
 //! `part1.card.3`, `part2.card.3` and so on. A key ends with the rank that puts it.

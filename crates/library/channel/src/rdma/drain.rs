@@ -1,4 +1,4 @@
-//! Passes arrived packets to the handler: those in rings, and those in messages.
+//! The path of arrived packets to the handler: those in rings, and those in messages.
 
 use super::endpoint::Endpoint;
 use super::messages;

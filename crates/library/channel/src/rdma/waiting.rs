@@ -1,4 +1,5 @@
-//! Implements [`Waitable`] for the RDMA transport: a rank sleeps until the devices report arrivals.
+//! The interface [`Waitable`] of the RDMA transport: a rank sleeps until the devices report
+//! arrivals.
 
 use std::os::fd::OwnedFd;
 

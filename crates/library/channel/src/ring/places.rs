@@ -1,4 +1,4 @@
-//! Where a sender writes the bodies of its packets: in the arenas of its ring, or in cells that it
+//! The memory for the bodies of a sender's packets: the arenas of its ring, and the cells that it
 //! owns.
 
 use super::bodies::{Arenas, LINE, Which};

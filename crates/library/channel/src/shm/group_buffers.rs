@@ -1,4 +1,4 @@
-//! Claims a collective buffer for a group, and finds the members' areas and doorbells in it.
+//! The claim of a collective buffer for a group, and the members' areas and doorbells in it.
 
 use std::sync::Arc;
 

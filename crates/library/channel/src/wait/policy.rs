@@ -1,4 +1,4 @@
-//! How long a rank polls and yields in a wait before it sleeps.
+//! The time for which a rank polls and yields in a wait before it sleeps.
 //!
 //! A rank learns whether each rank of its host has a core once all of them have published their
 //! cores. It may wait before that; until then it assumes that the cores are oversubscribed.

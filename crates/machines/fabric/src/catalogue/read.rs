@@ -1,4 +1,4 @@
-//! Parses a catalogue file into tables of known keys, each with its line.
+//! Parser of a catalogue file into tables of known keys, each with its line.
 
 use std::ops::Range;
 use std::sync::Arc;

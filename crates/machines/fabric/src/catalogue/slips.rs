@@ -1,4 +1,4 @@
-//! Finds probable slips in a catalogue file: values that are valid and most likely not meant.
+//! Probable slips in a catalogue file: values that are valid and most likely not meant.
 
 use super::parts::Catalogue;
 use super::problem::{Location, Problem};

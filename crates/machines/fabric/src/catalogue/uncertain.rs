@@ -1,4 +1,4 @@
-//! Lists the values of a part of the catalogue that no document states.
+//! The values of a part of the catalogue that no document states.
 
 use super::sheet::{FieldValue, Sheet};
 use crate::components::Part;

@@ -1,5 +1,5 @@
-//! Fits a machine to figures that were measured on it: moves a few values of the catalogue that no
-//! document states, so that the predictions approach the figures.
+//! The fit of a machine to figures that were measured on it: a few values of the catalogue that no
+//! document states are moved so that the predictions approach the figures.
 //!
 //! A value moves, alone or together with others of its host, inside stated bounds, through a
 //! transform: the logarithm of a time or rate within a factor, a share within an interval. The

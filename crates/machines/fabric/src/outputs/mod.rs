@@ -1,5 +1,5 @@
-//! Reads figures from the text outputs of benchmarks: OSU's micro-benchmarks, IMB, perftest, and
-//! tables of sizes and figures.
+//! Figures from the text outputs of benchmarks: OSU's micro-benchmarks, IMB, perftest, and tables
+//! of sizes and figures.
 //!
 //! Outputs are read as users have them: several in one file, with lines of launchers and libraries
 //! between them. A line with a figure that cannot be parsed is an error. A benchmark that no

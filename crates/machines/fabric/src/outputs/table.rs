@@ -1,4 +1,4 @@
-//! Reads tables of sizes and figures, whose first line names the columns.
+//! Tables of sizes and figures, whose first line names the columns.
 
 use super::reading::{Reading, ReadingUnit, WrongLine, bounded, figure};
 

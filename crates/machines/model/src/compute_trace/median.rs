@@ -1,4 +1,4 @@
-//! Combines several traces of one program into one.
+//! The combination of several traces of one program into one.
 //!
 //! Sure calls are the same in all of the traces, if the program does not decide by time. Polls,
 //! waits and readings of the clock between two sure calls may differ: the result then has those of

@@ -1,4 +1,4 @@
-//! Replays a compute trace in one rank: determines the time to charge before each of its calls.
+//! The replay of a compute trace in one rank: the time to charge before each of its calls.
 //!
 //! A *sure* call is one that always has a result; a poll may return without one. The replay expects
 //! sure calls in the recorded order. Between two sure calls, the k-th poll of a procedure takes the

@@ -1,5 +1,5 @@
-//! What carries the messages of a collective operation: a rank of the job, or (feature `carriers`)
-//! an engine that computes only when messages move (`carried`).
+//! The carriers of the messages of a collective operation: a rank of the job, or (feature
+//! `carriers`) an engine that computes only when messages move (`carried`).
 
 #[cfg(feature = "carriers")]
 use datatype::local_work::LocalWork;

@@ -1,5 +1,5 @@
-//! Times of messages of medium length, by which a receiver learns whether a sender's messages come
-//! faster by reads or in packets.
+//! Times of messages of medium length, by which a receiver learns whether a sender's messages
+//! arrive faster by reads or in packets.
 //!
 //! A time goes from the receiver's first sign of the message, or from the end of the message before
 //! it, to the last byte. The first packet of a message took its sender a copy before that sign, for
