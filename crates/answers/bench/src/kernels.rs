@@ -20,7 +20,8 @@ use crate::procedure::{Iteration, Procedure, Repeated, buffer, paint, pattern, v
 
 /// The number of planes in a sweep: class A of LU has 64, two of them at the border.
 const PLANES: usize = 62;
-/// The length of a face's message, as a multiple of a plane's: a face is two cells deep.
+/// The length of a message with a face of the grid, as a multiple of a plane's message: a face is
+/// two cells deep.
 const FACE: usize = 2 * 64;
 /// The number of counts that the kernel IS sums over all ranks.
 const BUCKETS: usize = 1024;

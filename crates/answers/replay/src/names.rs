@@ -10,7 +10,7 @@ use trace::{Fact, Signature, Trace};
 pub(crate) enum Method {
     /// The procedure of the library with this number is called.
     Called(usize),
-    /// Only the time of the call passes: it moves nothing, and makes nothing that a later call
+    /// The call takes its recorded time only: it moves nothing, and makes nothing that a later call
     /// uses.
     Passed(&'static str, bool),
     /// The program sleeps for a time that the trace gives.

@@ -65,7 +65,7 @@ enum Message {
 pub enum Refused {
     /// The peer's bytes do not begin a hello: it is no process of a job of this library.
     Stranger,
-    /// The peer uses this version of the hello, which is another one.
+    /// The peer uses another version of the hello, namely this one.
     Version(u8),
     /// The peer has sent another message of the hello than the expected one.
     OutOfTurn,

@@ -59,7 +59,8 @@ impl Interface {
         }
     }
 
-    /// The interface with `address`, another of its addresses, as the address that a job uses.
+    /// This interface, but with `address`, one of its other addresses, as the address that a job
+    /// uses.
     fn with(&self, address: Address) -> Interface {
         let own = Address {
             address: self.address,

@@ -1,4 +1,4 @@
-//! Processes the events of all ranks in the order of time, and finds accesses that conflict.
+//! The machine that finds accesses that conflict, from the events of all ranks in order of time.
 //!
 //! Invariants:
 //! - an access is in the set of its target while another may conflict with it: until it ends and,

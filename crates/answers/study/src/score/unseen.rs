@@ -32,7 +32,8 @@ pub(super) struct Unseen {
     machines: FigureMachines,
 }
 
-/// Predicts the unseen figures. `quotients` are the scores of `super::page::pairs`.
+/// Predicts the figures of systems from which no value was inferred. `quotients` are the scores of
+/// `super::page::pairs`.
 pub(super) fn run(command: &Path, quotients: &Scores) -> Result<Unseen> {
     let machines = FigureMachines::read(None, MACHINES)?;
     let all = figures::parse("unseen.csv", FIGURES)?;

@@ -205,7 +205,7 @@ impl View<'_> {
         handles.into_iter().map(|handle| handle as usize).collect()
     }
 
-    /// The most elements of an array of handles that the call has set.
+    /// The number of elements that an array of handles has at most after the call.
     fn filled(&self) -> usize {
         if !self.signature.name.starts_with("MPI_Type_get_contents") {
             return usize::MAX;

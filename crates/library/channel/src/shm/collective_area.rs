@@ -20,8 +20,9 @@ pub(super) const SHORT: usize = 952;
 const LONG: usize = 2 << 20;
 /// Number of places that long vectors take in turn at first.
 const PLACES: usize = 8;
-/// Bytes of vectors of [`GAINS`] or more after which vectors walk through all of the memory: so
-/// many that the first contest between data paths, after 64 calls, times the walk.
+/// The number of bytes of vectors of [`GAINS`] or more after which vectors use all of the memory,
+/// one part after the other: so many that the first contest between data paths, after 64 calls,
+/// times this.
 const PAYS: usize = 64 * GAINS;
 /// The shortest vector that gains by more memory, in bytes.
 const GAINS: usize = 8 << 10;
@@ -269,7 +270,7 @@ impl Places {
 
 /// Chooses the positions of a rank's long vectors.
 pub(super) struct Positions {
-    /// Bytes that are still to be published before vectors walk through all of the memory.
+    /// Bytes that are still to be published before vectors use all of the memory.
     until_walk: usize,
     /// The position behind the last vector of the walk, once it has begun.
     walk: Option<usize>,

@@ -81,7 +81,7 @@ pub(super) struct Policy {
     spin_time: u64,
     /// True if the rank sleeps early where its polling would occupy a core that others need.
     gives_way: AtomicBool,
-    /// True if waiting is a call of the rank's node, as in virtual time.
+    /// True if the rank waits by a call of its node, as in virtual time.
     through_node: AtomicBool,
     /// True if polls of this rank include its devices.
     polls_devices: AtomicBool,
