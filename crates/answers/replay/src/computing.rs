@@ -94,8 +94,8 @@ fn key_of(method: Method, signature: &Signature, call: &Call) -> CallKey {
     key
 }
 
-/// The trace with the computing of a compute trace that [`computing`] has made and its caller has
-/// changed, and with its marks of steps. The program's reduction functions take `thousandths` /
+/// The trace with its marks of steps, and with the computing of a compute trace that [`computing`]
+/// has made and the caller may have changed. The program's reduction functions take `thousandths` /
 /// 1000 of their time.
 pub fn with_computing(trace: &Trace, computing: &ComputeTrace, thousandths: u64) -> Trace {
     let mut builder = Builder::new(trace.program.clone());

@@ -116,7 +116,8 @@ impl Rounds {
         Some(std::mem::replace(&mut own.reading, NONE)).filter(|stream| *stream != NONE)
     }
 
-    /// Appends a stream whose packet has been read to the list again, if it has more packets.
+    /// Puts a stream whose packet has been read at the end of the list again, if it has more
+    /// packets.
     pub(crate) fn go_on(&mut self, adapter: u32, stream: u32, more: bool) {
         match more {
             true => self.append(adapter, stream),

@@ -1,4 +1,4 @@
-//! Some ranks of a trace, which are the world of the part.
+//! The part of a trace with some of its ranks, which are the whole world of the part.
 
 use std::collections::{BTreeSet, HashMap};
 

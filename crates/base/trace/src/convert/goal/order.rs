@@ -1,5 +1,5 @@
 //! The sequence of a rank's operations: the order in which they begin on a machine with one
-//! processor a rank, on which messages take no time but need both ends.
+//! processor for each rank, on which messages take no time but need both ends.
 //!
 //! As all ranks are ordered together, what a rank waits for has already begun at the other end, in
 //! one order of everything. So the calls cannot wait for one another, with any protocol.

@@ -285,7 +285,7 @@ impl Rank {
         self.with_contests(comm, it, |contests| contests.compared(subject, sums))
     }
 
-    /// Calls `then` with the contests of these members, if they have any.
+    /// Calls `then` with the contests of data paths that these members have, if they have any.
     fn with_contests(
         &self,
         comm: u32,

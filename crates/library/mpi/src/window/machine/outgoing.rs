@@ -216,7 +216,7 @@ impl Ports<'_> {
         Ok(id)
     }
 
-    /// Starts a send. `None`: the send is complete.
+    /// Starts a send of a message of the window. `None`: the send is complete.
     pub(super) fn send(
         &mut self,
         from: &Buffer,
