@@ -19,7 +19,7 @@ const RUN: usize = 20;
 /// A flag in the encoded [`Progress`], see [`Progress::amid`].
 const AMID: u64 = 1 << 63;
 
-/// How many of the sender's packets the receiver has processed.
+/// The number of the sender's packets that the receiver has processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// Number of packets of the sender that the receiver has processed.

@@ -41,7 +41,7 @@ pub(super) struct Memory {
     pub(super) target: RemoteKey,
 }
 
-/// One collective operation by direct copies, from the view of this rank.
+/// A collective operation by direct copies, as this rank executes it.
 pub(super) struct Direct<'a> {
     pub(super) call: &'a Call<'a>,
     turn: LaneTurn<'a>,
@@ -244,7 +244,7 @@ impl<'a> Direct<'a> {
         self.exposed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the other members use a buffer until the round ends.
+    /// Gives the other members access to a buffer until the round ends.
     fn expose(&self, buffer: &Buffer, exposed: Exposed) -> Result<RemoteKey> {
         let Some(other) = self.others().next() else {
             return Ok(RemoteKey::NONE);

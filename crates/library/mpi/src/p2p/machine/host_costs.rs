@@ -28,7 +28,7 @@ const COMPLETE: usize = HOST_WORDS - 1;
 /// A cost that ranks share: the time of a byte by one path, for one class of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// Of an announced message, by the path with this index in [`PATHS`].
+    /// The cost of fetching an announced message on the path with this index in [`PATHS`].
     Fetch(Class, usize),
     /// Of a contiguous message of this class of medium length, between cores that share a cache
     /// (true) or do not, by a read (true) or in packets.

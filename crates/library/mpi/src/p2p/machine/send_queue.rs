@@ -112,7 +112,7 @@ impl SendQueue {
         self.changed(peer);
     }
 
-    /// Removes the peer from the list of those for which something waits.
+    /// Removes the peer from the list of peers for which something is queued.
     fn waits_no_more(&mut self, peer: usize) {
         self.waiting.retain(|other| *other != peer);
     }

@@ -14,7 +14,7 @@ pub(super) enum Missing {
     Nothing,
     /// The wait continues: a message from this member has not arrived.
     Member(u32),
-    /// A change of shared memory, which any member can make.
+    /// The wait continues until any member has changed shared memory.
     Anyone,
     /// The wait continues until progress has completed requests.
     Progress,

@@ -166,7 +166,7 @@ pub struct Window {
     /// This rank's memory that origins access without its process, and the remote keys of the
     /// others' memory.
     pub(crate) remote: Option<Box<Remote>>,
-    /// Counts this rank's operations, by the path of their data.
+    /// The numbers of this rank's operations, by the path of their data.
     pub counts: WayCounts,
     pub(crate) epochs: Epochs,
     locks: Locks,
