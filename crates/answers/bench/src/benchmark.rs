@@ -136,7 +136,7 @@ pub(crate) enum Family {
     Start,
     /// The first messages between two ranks; the user chooses their number.
     FirstTouch,
-    /// The messages of the main loop of a whole program.
+    /// The messages that the main loop of a program, such as NAS LU, exchanges.
     Kernel,
 }
 

@@ -21,7 +21,7 @@ pub(crate) enum Call {
     Collective,
 }
 
-/// The places of the ranks' blocks.
+/// The arrangement of the ranks' blocks in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Pattern {
@@ -92,7 +92,7 @@ impl FileAccess {
 const CALL: usize = 1 << 20;
 /// The bytes of a rank's part of the file, unless a single block or record is longer.
 const PART: usize = 16 << 20;
-/// The most calls that go through a rank's part of the file.
+/// The most calls that access a rank's part of the file one after the other.
 const MOST_CALLS: usize = 1024;
 
 #[cfg(test)]

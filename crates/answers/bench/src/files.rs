@@ -50,7 +50,7 @@ struct Accesses<'a> {
     /// The open file, which is used for the present block size only. `None` between two sizes.
     file: Option<OpenFile<'a>>,
     memory: MmapMut,
-    /// The number of calls since the file was opened.
+    /// The number of accesses since the file was opened.
     call: usize,
 }
 

@@ -39,11 +39,11 @@ pub(crate) struct JobOutcome {
     pub(crate) samples: Vec<Sample>,
     pub(crate) start: Option<Start>,
     pub(crate) memory: Option<PairMemory>,
-    /// The conditions of each rank. Empty on modelled machines.
+    /// The conditions of each rank's host. Empty on modelled machines.
     pub(crate) ranks: Vec<RankConditions>,
     /// The wall-clock time from the start of the launcher to its end.
     pub(crate) wall: Duration,
-    /// The lines that the library and its launcher printed.
+    /// The lines that the library and its launcher printed during the job.
     words: Vec<String>,
 }
 
@@ -79,13 +79,13 @@ impl JobOutcome {
 
 /// The time to end for workers after an error, and for a launcher after a signal.
 const GRACE: Duration = Duration::from_secs(3);
-/// The number of the library's last lines that an error quotes.
+/// The number of the library's last lines of output that an error quotes.
 const LAST_LINES: usize = 12;
 
 enum Event {
     Out(String),
     Err(String),
-    /// An output stream has ended.
+    /// An output stream of the launcher has ended.
     Closed,
 }
 
@@ -99,8 +99,8 @@ impl Job<'_> {
     }
 
     /// Runs the plan: in one job, or in a job for each size if [`WorkerPlan::sizes_apart`] is true.
-    /// If the launcher writes a file, there is always one job, since the file has room for only
-    /// one.
+    /// If the launcher writes a file, there is one job in any case, since the file has room for
+    /// only one.
     pub(crate) fn run(&self, console: &mut Console) -> Result<JobOutcome> {
         let apart = self.plan.sizes_apart() && !self.library.launcher.writes();
         let outcome = match apart && self.plan.sizes.len() > 1 {
@@ -261,7 +261,7 @@ fn quote(words: &[String]) -> String {
     format!("\nIts last lines:\n  {}", last.join("\n  "))
 }
 
-/// A running launcher. Dropping this value ends it.
+/// A launcher that runs. Dropping this value ends it.
 struct Running {
     child: Child,
     /// The folder for files of a file benchmark, which is removed after the end of the job. `None`:

@@ -20,9 +20,10 @@ use crate::procedure::{Iteration, Procedure, Repeated, buffer, paint, pattern, v
 
 /// The number of planes in a sweep: class A of LU has 64, two of them at the border.
 const PLANES: usize = 62;
-/// The length of a face's message, as a multiple of a plane's: a face is two cells deep.
+/// The length of a message with a face of the grid, as a multiple of a plane's message: a face is
+/// two cells deep.
 const FACE: usize = 2 * 64;
-/// The number of counts that IS sums.
+/// The number of counts that the kernel IS sums over all ranks.
 const BUCKETS: usize = 1024;
 const TAG_PLANE: i32 = 71;
 const TAG_FACE: i32 = 72;
@@ -47,7 +48,7 @@ pub(crate) fn procedure<'a>(
     })
 }
 
-/// The indices of the neighbours in the grid.
+/// The indices of a rank's neighbours (above, left, below, right) in an array of them.
 const ABOVE: usize = 0;
 const LEFT: usize = 1;
 const BELOW: usize = 2;

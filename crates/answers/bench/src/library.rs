@@ -12,7 +12,7 @@ pub(crate) const OWN: &str = "fishplate";
 const FILE: &str = "libmpi_abi.so.1";
 const FABRIC: &str = "libfabric.so.1";
 
-/// A library and the launcher of its ranks.
+/// An MPI library to measure, and the launcher of its ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Library {
     /// The name in JSON: `fishplate`, or the path as the user gave it.
@@ -26,7 +26,7 @@ pub(crate) struct Library {
     pub(crate) fabric: Option<String>,
 }
 
-/// The command line of a launcher, up to the program to start.
+/// The command line that starts ranks, up to the program to start.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Launcher(Vec<OsString>);
 
@@ -103,7 +103,7 @@ impl Launcher {
     }
 }
 
-/// The libraries and launchers that the user named.
+/// The libraries to measure and their launchers, as the user named them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LibraryChoice {
     /// The library to measure; `None`: our own.
@@ -253,7 +253,7 @@ fn own_launcher(command: &Path) -> Launcher {
     Launcher(vec![command.into(), "run".into()])
 }
 
-/// The prefix under which a library is installed as `PREFIX/lib/libmpi_abi.so.1`.
+/// The folder (prefix) under which a library is installed as `PREFIX/lib/libmpi_abi.so.1`.
 struct Prefix<'a>(&'a Path);
 
 impl<'a> Prefix<'a> {

@@ -4,16 +4,16 @@ use conditions::Disturbances;
 use results::Unit;
 use results::stats;
 
-/// One figure, measured once in each round.
+/// One figure of a benchmark, measured once in each round.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measurement {
     /// The name of the benchmark, such as `latency`, or of one of its figures, such as
     /// `init/private`.
     pub(crate) benchmark: String,
     pub(crate) library: String,
-    /// The library's label in tables and plots.
+    /// The label of the measured library in tables and plots.
     pub(crate) label: String,
-    /// The modelled machine, if any.
+    /// The modelled machine on which the benchmark ran, if any.
     pub(crate) fabric: Option<String>,
     pub(crate) ranks: usize,
     /// The delay of every second rank in microseconds, if the user chose one.
@@ -57,7 +57,7 @@ impl Measurement {
         }
     }
 
-    /// Adds the values of another round.
+    /// Adds the values of another round to those of the rounds before.
     fn add(&mut self, round: Measurement) {
         self.rounds.extend(round.rounds);
         self.extremes.extend(round.extremes);

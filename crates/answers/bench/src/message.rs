@@ -24,7 +24,7 @@ pub(crate) enum WorkerMessage {
     Ranks { all: Vec<RankConditions> },
     /// The memory that the messages of a pair of ranks take.
     Memory(PairMemory),
-    /// A rank has failed. `rank` is its number, or `None` as long as it does not know it.
+    /// A rank has failed. `rank` is the rank's number, or `None` if the rank does not know it yet.
     Fault { rank: Option<usize>, text: String },
 }
 

@@ -52,7 +52,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The value at a size.
+    /// The value of the curve at a message size.
     pub fn at(&self, size: usize) -> Option<f64> {
         let point = self.points.iter().find(|(at, _)| *at == size)?;
         Some(point.1)

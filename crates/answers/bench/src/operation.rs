@@ -10,7 +10,7 @@ use crate::form::Form;
 /// A collective operation of MPI.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// The names on the command line, one for each [`Form`].
+    /// The subcommands' names on the command line, one for each [`Form`].
     names: [&'static str; 3],
     /// The first line of the subcommand's help.
     pub(crate) help: &'static str,
@@ -23,7 +23,7 @@ pub(crate) struct Operation {
 /// The relation of the received data to the sent data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contents {
-    /// There is no data.
+    /// The operation moves no data.
     Nothing,
     /// The block of the root, which all ranks receive into the same buffer from which the root
     /// sends.
@@ -44,7 +44,7 @@ pub(crate) enum Summands {
     BelowOwn,
 }
 
-/// The data that one rank sends, or that it receives.
+/// The data that one rank sends or receives in a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     Nothing,
@@ -56,7 +56,7 @@ pub(crate) enum Share {
     RootBlock,
     /// One block for each rank at the root, nothing at other ranks.
     RootBlockEach,
-    /// The rank's part of a block that is divided among all ranks.
+    /// One part of a block that is divided among all ranks.
     Part,
 }
 

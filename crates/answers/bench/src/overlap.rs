@@ -15,7 +15,7 @@ use crate::ffi::Mpi;
 pub(crate) struct Overlapped {
     /// The time from the start of the operation to the end of the wait.
     pub(crate) overall: f64,
-    /// The time of computing, without calls of MPI_Test.
+    /// The time of the computing alone, without communication and calls of MPI_Test.
     pub(crate) compute: f64,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Repeats {
     pub(crate) iterations: usize,
 }
 
-/// All instructions for a worker.
+/// All instructions for a worker process: the benchmark and how it is measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WorkerPlan {
     pub(crate) benchmark: Benchmark,

@@ -113,7 +113,7 @@ fn panel(name: &str, all: &[Measurement]) -> Panel {
 
 /// Values that differ by at most this share count as equal.
 const EQUAL: f64 = 0.05;
-/// The most ranges of sizes that a title names.
+/// The most ranges of message sizes that the title of a plot names.
 const RANGES: usize = 4;
 
 /// A text that names the best series at each size. `None`: there is only one series, or no size

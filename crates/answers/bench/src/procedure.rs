@@ -19,22 +19,22 @@ pub(crate) trait Iteration {
     /// Runs one iteration: the only part that is timed.
     fn step(&mut self, size: usize) -> Result<()>;
 
-    /// Called before the first iteration of a size.
+    /// Prepares for the iterations of a size. Called before the first of them.
     fn prepare(&mut self, _size: usize) -> Result<()> {
         Ok(())
     }
 
-    /// Called before the first timed iteration.
+    /// Prepares for the timed iterations. Called before the first of them.
     fn start(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Called after each iteration if iterations are timed one by one.
+    /// Called after each iteration, if iterations are timed one by one.
     fn between(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Called after the last iteration of a size.
+    /// Ends the iterations of a size. Called after the last of them.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
@@ -81,7 +81,7 @@ pub(crate) enum Timing {
     Skewed(f64),
 }
 
-/// The times of a size's timed iterations on one rank.
+/// The times of the timed iterations of one size on one rank.
 pub(crate) struct Timed {
     /// The time of all iterations together, or of each, in seconds.
     pub(crate) seconds: Vec<f64>,
@@ -231,7 +231,7 @@ pub(crate) fn paint(block: &mut [u8], sender: usize, iteration: usize) {
     }
 }
 
-/// Compares received with expected data.
+/// Compares the received data with the expected bytes.
 pub(crate) fn verify(found: &[u8], expected: impl Fn(usize) -> u8) -> Result<()> {
     match found
         .iter()

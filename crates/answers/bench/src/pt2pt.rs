@@ -64,7 +64,7 @@ fn peer(mpi: &Mpi) -> usize {
     }
 }
 
-/// A rank, its partner, and their buffers.
+/// A rank, its partner in the benchmark, and the buffers of their messages.
 struct Pair<'a> {
     mpi: &'a Mpi,
     peer: usize,
@@ -121,7 +121,7 @@ impl Iteration for PingPong<'_> {
     }
 }
 
-/// A window of messages, and one short message that acknowledges them all.
+/// A window of messages in one direction, acknowledged by one short message.
 struct OneWay<'a> {
     pair: Pair<'a>,
     window: usize,

@@ -25,9 +25,9 @@ use crate::thresholds::{RuleOutcome, judge};
 
 pub(crate) struct Report {
     pub(crate) all: Vec<Measurement>,
-    /// The number of thresholds that are missed.
+    /// The number of thresholds that results missed.
     pub(crate) missed: usize,
-    /// The number of thresholds.
+    /// The number of thresholds that were checked.
     pub(crate) rules: usize,
 }
 

@@ -14,7 +14,7 @@ use crate::measurement::{Measurement, merge};
 use crate::message::Sample;
 use crate::plan::WorkerPlan;
 
-/// A plan, and the number of ranks that run it.
+/// A benchmark's plan, and the number of ranks that run it.
 pub(crate) struct Case {
     pub(crate) plan: WorkerPlan,
     pub(crate) ranks: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// The number of steps of the progress bar.
+    /// The number of steps of the progress bar for these cases.
     pub(crate) fn steps(&self, cases: &[Case]) -> usize {
         let sizes: usize = cases.iter().map(|case| case.plan.sizes.len()).sum();
         sizes * self.libraries.len() * self.rounds
@@ -105,7 +105,7 @@ impl Rounds<'_> {
         Ok(all.map(|one| one.under(disturbances, &binding)).collect())
     }
 
-    /// The figures of one size, each with the value of one round.
+    /// The figures of one message size, each with the value of one round.
     fn figures(&self, case: &Case, library: &Library, sample: Sample) -> Vec<Measurement> {
         let (size, unit) = (sample.size, case.plan.benchmark.unit());
         let part = |part, unit, value| Measurement {

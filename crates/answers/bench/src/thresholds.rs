@@ -20,13 +20,13 @@ struct Rule {
 }
 
 enum Reference {
-    /// The best result of the other libraries.
+    /// The best result among the other libraries of the run.
     BestPeer,
-    /// The result of the other library whose label contains this text.
+    /// The result of the library whose label contains this text.
     Peer(&'static str),
     /// A limit of the machine: its benchmark, and its name in the report.
     Limit(&'static str, &'static str),
-    /// The best result of the same library at a larger size.
+    /// The best result of the measured library at a larger size.
     LargerSizes,
 }
 
@@ -70,12 +70,12 @@ const fn rule(
     }
 }
 
-/// The outcome of a rule, as text.
+/// The outcome of a threshold's check, as text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RuleOutcome {
     pub(crate) what: String,
     pub(crate) wanted: String,
-    /// The figure at the size that has the smallest margin.
+    /// The measured value at the size that has the smallest margin.
     pub(crate) ours: String,
     pub(crate) reference: String,
     pub(crate) ratio: String,

@@ -40,7 +40,7 @@ impl OneSided {
         !matches!(self, OneSided::Fop | OneSided::Cas)
     }
 
-    /// The size of an element in bytes.
+    /// The size of an element that the access moves, in bytes.
     pub(crate) fn element(self) -> usize {
         match self {
             OneSided::Put | OneSided::Get | OneSided::PutBw | OneSided::GetBw => 1,

@@ -197,7 +197,7 @@ fn first_touch(runner: &mut Runner) -> Result<()> {
     Ok(())
 }
 
-/// The execution of a plan on one rank.
+/// The state of a worker that executes a plan on one rank.
 struct Runner<'a> {
     mpi: &'a Mpi,
     plan: &'a WorkerPlan,

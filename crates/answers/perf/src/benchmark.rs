@@ -35,7 +35,7 @@ pub enum Benchmark {
     UdpBw,
 }
 
-/// The operation of the work requests that a benchmark posts.
+/// The RDMA operation of the work requests that a benchmark posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// RDMA write.
@@ -167,7 +167,7 @@ impl Benchmark {
 }
 
 impl Verb {
-    /// The operation's name in messages.
+    /// The operation's name in messages for the user.
     pub fn name(self) -> &'static str {
         match self {
             Verb::Write => "RDMA write",

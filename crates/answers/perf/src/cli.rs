@@ -215,7 +215,7 @@ fn count(word: &str) -> Result<usize, String> {
     whole_number(word, 1..=10_000_000)
 }
 
-/// The benchmark that the user chose, with its options.
+/// The benchmark of devices or sockets that the user chose, with its options.
 #[derive(Clone, Copy)]
 pub(crate) enum Chosen<'a> {
     Device(Benchmark, &'a BenchmarkOptions),

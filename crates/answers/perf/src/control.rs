@@ -27,16 +27,16 @@ const VERSION: u64 = 3;
 const NAME: &str = "fishplate-perf";
 /// The longest line, in bytes: room for the addresses of ten thousand queue pairs.
 const LONGEST: usize = 1 << 20;
-/// The time between two attempts to connect.
+/// The time between two attempts to connect to the listening side.
 const AGAIN: Duration = Duration::from_millis(50);
 /// The time between two polls of the listening socket and of the callers.
 const SOON: Duration = Duration::from_millis(5);
 
-/// A message that follows the greeting.
+/// A message of the control connection that follows the greeting.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum ControlMessage {
-    /// A text that the benchmark sends.
+    /// A text of the benchmark for the other side.
     Words(String),
     /// A heartbeat, which has no other meaning.
     Alive,
@@ -47,13 +47,13 @@ enum ControlMessage {
 /// The control connection to the other side.
 pub struct ControlLink {
     stream: TcpStream,
-    /// Bytes that have arrived and that no caller has taken yet.
+    /// Bytes that have arrived on the control connection and that no caller has taken.
     arrived: Vec<u8>,
     /// The time after which a silent peer counts as failed.
     patience: Duration,
 }
 
-/// The conditions under which two sides accept each other.
+/// The conditions under which two sides accept each other: secret, plan and patience.
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
     /// The secret that both sides must know.
@@ -85,7 +85,7 @@ impl Listener {
         })
     }
 
-    /// The TCP port of the socket.
+    /// The TCP port on which the socket listens.
     pub fn port(&self) -> Result<u16> {
         Ok(self.socket.local_addr()?.port())
     }
@@ -118,7 +118,7 @@ impl Listener {
     }
 }
 
-/// The reason why a greeting failed.
+/// The reason why the other side was not accepted.
 enum Refused {
     /// The peer does not use this protocol, or has closed the connection.
     Stranger(anyhow::Error),
@@ -220,7 +220,7 @@ impl ControlLink {
         }
     }
 
-    /// The next text of the other side, if it has arrived.
+    /// The next text of the other side, if it has arrived. Never waits.
     pub fn heard(&mut self) -> Result<Option<String>> {
         // Read texts that have arrived before reporting that the other side has ended.
         let fetched = self.fetch();
@@ -279,7 +279,7 @@ impl ControlLink {
         }
     }
 
-    /// Reads the bytes that have arrived, without waiting.
+    /// Reads the bytes that have arrived from the other side, without waiting.
     fn fetch(&mut self) -> Result<()> {
         self.stream.set_nonblocking(true)?;
         let read = self.read();

@@ -29,16 +29,16 @@ impl AddAssign for Requests {
     }
 }
 
-/// The counts of one size, summed over both sides.
+/// The work requests and packets for the messages of one size, summed over both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The requests to the devices.
+    /// The work requests posted to the devices.
     pub requests: Requests,
-    /// The packets on the links; `None` on real devices.
+    /// The packets on the links of a modelled machine; `None` on real devices.
     pub traffic: Option<Traffic>,
 }
 
-/// The counts of a side at the start of a size.
+/// The counts of a side's device before the messages of a size.
 pub(crate) struct Before {
     requests: Requests,
     traffic: Option<Traffic>,

@@ -57,7 +57,7 @@ use target::remote;
 pub struct Readers {
     /// Reads a system, given its name in the catalogue or a file.
     pub system: fn(&str) -> Result<System, String>,
-    /// Reads a file of faults.
+    /// Parses a file of faults of a modelled machine.
     pub faults: fn(&str) -> Result<Faults, String>,
 }
 
@@ -193,7 +193,7 @@ fn real(plan: &PerfPlan, options: &CommonOptions, name: &str) -> Result<Option<T
     }))
 }
 
-/// A port of a device of this host.
+/// A port of a device of this host: an RDMA port or an IP interface.
 enum Port {
     Verbs(Box<verbs::Listed>),
     Tcp(Box<tcp::Port>),

@@ -10,14 +10,14 @@ use crate::side::Side;
 use crate::stream::{Stream, stream};
 use crate::target::Target;
 
-/// The result for one size.
+/// The results of a benchmark for one message size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// The size of a message, in bytes.
     pub size: usize,
     /// The number of messages on each queue pair.
     pub iterations: usize,
-    /// The figures of the benchmark.
+    /// The latencies or rates that were measured.
     pub found: Found,
     /// The counts of requests to both devices, and of packets.
     pub counts: Counts,
@@ -25,7 +25,7 @@ pub struct Sample {
     pub uses: Vec<Use>,
 }
 
-/// The use of one kind of resource.
+/// The use of one kind of resource of a modelled machine, or of one kind of work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
     /// The kind of resource: copies (a processor that mainly copies), kernel (a processor with
@@ -35,7 +35,7 @@ pub struct Use {
     pub share: f64,
 }
 
-/// The figures of a benchmark for one size.
+/// The figures of a benchmark for one message size.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// The figures of a latency benchmark.

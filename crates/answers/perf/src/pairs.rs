@@ -15,10 +15,10 @@ use crate::control::ControlLink;
 use crate::measure::{Found, Sample};
 use crate::stream::Stream;
 
-/// A repeated barrier of threads, each of which runs one pair.
+/// A barrier that threads, each of which runs one pair, use repeatedly.
 pub struct Meeting {
     threads: usize,
-    /// The number of arrivals at all barriers until now.
+    /// The number of arrivals of threads at all barriers until now.
     arrived: AtomicUsize,
     /// True if a thread has failed, and will not arrive any more.
     failed: AtomicBool,
@@ -41,7 +41,7 @@ impl Meeting {
         })
     }
 
-    /// The seats of a new [`Meeting`], one for each thread.
+    /// The members of a new [`Meeting`], one for each thread.
     pub fn of(threads: usize) -> Vec<Seat> {
         let meeting = Meeting::new(threads);
         let seats = repeat_with(|| Seat::at(meeting.clone()));
@@ -58,12 +58,12 @@ impl Seat {
         }
     }
 
-    /// A seat for a pair that waits for no other pair.
+    /// The member of a barrier that has no other members.
     pub(crate) fn alone() -> Seat {
         Seat::at(Meeting::new(1))
     }
 
-    /// Arrives at the next barrier.
+    /// Arrives at the next barrier of the threads, and waits for the others.
     pub(crate) fn arrive(&mut self) {
         self.rounds += 1;
         self.meeting.arrived.fetch_add(1, Ordering::AcqRel);
@@ -96,7 +96,7 @@ impl Drop for Seat {
     }
 }
 
-/// The failure of a pair because of the failure of another one.
+/// The error of a pair that ends because another pair has failed.
 #[derive(Debug)]
 struct Consequence;
 
@@ -168,8 +168,8 @@ pub(crate) fn added_up(
     Ok(sum)
 }
 
-/// Adds the samples of other pairs to that of the first. A model counts the traffic of the whole
-/// machine, so the traffic is not added.
+/// Adds the samples of other pairs to the sample of the first pair. A model counts the traffic of
+/// the whole machine, so the traffic is not added.
 fn add(sample: &mut Sample, others: &[&Sample]) {
     for other in others {
         sample.counts.requests += other.counts.requests;
@@ -187,8 +187,8 @@ fn add(sample: &mut Sample, others: &[&Sample]) {
     }
 }
 
-/// The number of messages and the rate of several streams that begin at the same time: all
-/// messages, divided by the time of the slowest stream.
+/// The number of messages and the rate of several streams that begin at one time: all messages,
+/// divided by the time of the slowest stream.
 fn together(streams: &[(usize, f64)]) -> (usize, f64) {
     let messages = streams.iter().map(|(messages, _)| messages).sum::<usize>();
     let times = streams

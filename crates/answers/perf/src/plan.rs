@@ -19,7 +19,7 @@ const MODELLED: usize = 128 << 20;
 /// The approximate number of bytes that a stream of sockets moves for one size: many times the
 /// buffers of a connection.
 const SOCKET_STREAM: usize = 64 << 20;
-/// The most messages of such a stream, unless the user chooses another number.
+/// The most messages of a stream over sockets, unless the user chooses another number.
 const MOST_OF_SOCKETS: usize = 20_000;
 
 /// The options of a run, equal on both sides. `None` stands for perftest's default.
@@ -50,7 +50,7 @@ pub struct PerfPlan {
     pub qps: usize,
     /// The number of pairs of processors on the two hosts, each with its own queue pairs.
     pub pairs: usize,
-    /// True if both sides send.
+    /// True if both sides send messages at the same time.
     pub bidirectional: bool,
     /// The only message size, in bytes; `None`: all sizes.
     pub size: Option<usize>,
@@ -108,7 +108,7 @@ impl PerfPlan {
         }
     }
 
-    /// The kind of work request that the benchmark posts.
+    /// The RDMA operation of the work requests that the benchmark posts.
     pub fn verb(&self) -> Verb {
         self.benchmark.verb(self.transport)
     }
@@ -287,7 +287,7 @@ impl PerfPlan {
         self.rx_depth.unwrap_or(usual)
     }
 
-    /// The number of work requests for each completion.
+    /// The number of work requests after which one asks for a completion.
     pub fn signal_every(&self, size: usize) -> usize {
         let usual = match size > SPARSE || self.benchmark.is_latency() {
             true => 1,

@@ -18,10 +18,10 @@ const BATCH: usize = 16;
 /// The bytes of memory over which the messages of a stream rotate, so that they do not all use one
 /// cache line.
 const CYCLE: usize = 4096;
-/// The size of a cache line, in bytes.
+/// The size of a cache line of the processor, in bytes.
 const LINE: usize = 64;
 
-/// The text of a side that has reached a barrier.
+/// The text by which a side reports that it has reached a barrier.
 pub(crate) const HERE: &str = "here";
 
 /// One side of a benchmark of devices: its queue pairs, its memory, and its progress.
@@ -42,22 +42,22 @@ pub(crate) struct Side<'a> {
     pub(crate) requests: Requests,
 }
 
-/// A queue pair and its outstanding work requests.
+/// A queue pair, with counts of its work requests.
 pub(crate) struct QpState {
     qp: Qp,
     peer: Address,
-    /// The number of posted work requests.
+    /// The number of work requests that have been posted to the send queue.
     pub(crate) posted: usize,
-    /// The number of work requests known to be complete.
+    /// The number of work requests that are known to be complete.
     pub(crate) complete: usize,
-    /// The number of work requests since the last signaled one.
+    /// The number of work requests posted after the last signaled one.
     unsignaled: usize,
-    /// The number of posted receives.
+    /// The number of receives that have been posted.
     receives: usize,
 }
 
 impl QpState {
-    /// The number of outstanding work requests.
+    /// The number of work requests that are posted and not complete.
     pub(crate) fn under_way(&self) -> usize {
         self.posted - self.complete
     }
@@ -256,13 +256,13 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// Sets the last byte of the outgoing message.
+    /// Sets the last byte of the outgoing message, for which the receiver polls.
     pub(crate) fn mark(&mut self, size: usize, value: u8) {
         let at = self.at(0, false, size - 1);
         self.memory.set_byte(at, value);
     }
 
-    /// Clears the last byte of the incoming message.
+    /// Clears the last byte of the incoming message, for which this side polls.
     pub(crate) fn clear(&mut self, size: usize) {
         let at = self.at(0, true, size - 1);
         self.memory.set_byte(at, 0);

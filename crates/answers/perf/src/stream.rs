@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::benchmark::Verb;
 use crate::side::{HERE, Side};
 
-/// The count of one side's messages in one direction.
+/// The number of messages of one side in one direction, and their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tally {
-    /// The number of messages.
+    /// The number of messages that were sent or received.
     pub messages: usize,
     /// The number of messages within `picos`: of received ones, all except those of the first poll.
     pub timed: usize,
@@ -27,7 +27,7 @@ pub struct Tally {
     pub picos: u64,
 }
 
-/// The result of a stream, summed over both directions.
+/// The result of a stream of messages, summed over both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stream {
     /// The number of sent messages.
@@ -81,7 +81,7 @@ pub(crate) fn stream(side: &mut Side, size: usize, iterations: usize) -> Result<
 }
 
 impl Tally {
-    /// The rate in messages per second.
+    /// The rate of the counted messages, in messages per second.
     pub(crate) fn rate(self) -> f64 {
         match self.picos {
             0 => 0.0,
@@ -94,7 +94,7 @@ fn tally(words: &str) -> Result<Tally> {
     serde_json::from_str(words).context("cannot read the counts of the other side")
 }
 
-/// The state of a stream on this side.
+/// The state of the benchmark's stream of messages on this side.
 struct Flow {
     size: usize,
     /// The number of messages to send on each queue pair.
@@ -103,11 +103,11 @@ struct Flow {
     /// The time when the other side was ready, in picoseconds; messages are sent from then on.
     /// `None`: it is not ready yet.
     start: Option<u64>,
-    /// This side's count of sent messages, once all are complete.
+    /// This side's count of sent messages; `None` until all are complete.
     sent: Option<Tally>,
     received: Tally,
     first: u64,
-    /// The other side's count of sent messages, once it has arrived.
+    /// The other side's count of sent messages; `None` until it has arrived.
     theirs: Option<Tally>,
 }
 

@@ -22,7 +22,7 @@ use crate::cli::CommonOptions;
 const LONGEST: u64 = 256;
 
 impl CommonOptions {
-    /// The secret of this benchmark.
+    /// The secret by which the two sides of this benchmark recognise each other.
     pub(crate) fn secret(&self) -> Result<Secret> {
         if self.no_secret {
             // A secret that everybody knows proves only that the other side is no other service.
@@ -56,7 +56,7 @@ impl CommonOptions {
         Ok(all.into_iter().map(|ip| (ip, self.port).into()).collect())
     }
 
-    /// The addresses of the other side.
+    /// The socket addresses of the host on which the other side runs.
     pub(crate) fn addresses(&self, host: &str) -> Result<Vec<SocketAddr>> {
         let found = (host, self.port).to_socket_addrs();
         let found = found.with_context(|| format!("cannot resolve the host name {host}"))?;
@@ -71,7 +71,7 @@ impl CommonOptions {
     }
 }
 
-/// Draws a token, and shows it.
+/// Draws a token for the benchmark's secret, and shows it to the user.
 fn drawn() -> Result<Secret> {
     let token = Token::draw().context("the system gives no random bytes")?;
     eprintln!("fishplate: perf: the other side asks for this token: {token}");

@@ -7,7 +7,7 @@ use mpi_abi::handle::Info;
 use mpi_abi::hosted::RECORDED;
 use trace::{NUMBER_OF_MEMORY, Parameter, Value};
 
-/// The handle MPI_INFO_NULL.
+/// The ABI's handle of MPI_INFO_NULL.
 const INFO_NULL: u64 = 0x130;
 /// The bytes of a result that is no array; the longest is a text.
 const RESULT: usize = 8192;
@@ -16,7 +16,7 @@ const MOST_RESULTS: i64 = 1 << 22;
 
 /// The arguments of a call: a word for each, and the memory that words point to.
 pub(crate) struct Arguments {
-    /// The words.
+    /// The arguments as words, in the order of the procedure's parameters.
     pub(crate) words: Vec<u64>,
     memory: Vec<Option<Vec<u64>>>,
     texts: Vec<CString>,
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// No arguments yet, of the procedure with this number.
+    /// An empty list of arguments for the procedure with this number.
     pub(crate) fn new(procedure: usize) -> Arguments {
         Arguments {
             words: Vec::new(),
@@ -36,7 +36,7 @@ impl Arguments {
         }
     }
 
-    /// Adds an argument that is passed by value.
+    /// Adds an argument that the procedure gets by value.
     pub(crate) fn word(&mut self, word: u64) {
         self.words.push(word);
         self.memory.push(None);
@@ -76,7 +76,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Adds a text.
+    /// Adds an argument that is a text.
     pub(crate) fn text(&mut self, text: &[u8]) -> Result<(), String> {
         let text = CString::new(text).map_err(|_| "a text with a zero byte".to_string())?;
         self.word(text.as_ptr() as usize as u64);
@@ -139,7 +139,7 @@ impl Drop for Arguments {
     }
 }
 
-/// A text of C from bytes that end with a zero byte.
+/// A type of C's texts that can be made from bytes that end with a zero byte.
 trait FromParts: Sized {
     fn from_vec_with_nul_of(part: &[u8]) -> Result<Self, String>;
 }
@@ -150,8 +150,8 @@ impl FromParts for CString {
     }
 }
 
-/// The number of the buffer of a value, from 0 on. `None`: it is a constant such as MPI_IN_PLACE.
-/// NULL, with which a call may not move anything, counts as a buffer, too.
+/// The number of the buffer of a value, from 0 on. `None`: the value is a constant such as
+/// MPI_IN_PLACE. NULL, with which a call may not move anything, counts as a buffer.
 pub(crate) fn buffer_of(value: &Value) -> Option<u64> {
     match value {
         Value::Number(0) => Some(0),

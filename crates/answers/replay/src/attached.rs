@@ -16,49 +16,49 @@ use crate::scratch::Scratch;
 /// The distance of the memory of two regions is a multiple of this number of bytes.
 const ALIGNED: u64 = 64;
 
-/// The attached memory of all ranks.
+/// The memory that all ranks have attached to dynamic windows.
 #[derive(Clone)]
 pub(crate) struct Regions(Rc<RefCell<Vec<Vec<Region>>>>);
 
 /// A dynamic window, in terms that are equal on all of its ranks: the context of the communicator,
-/// and the number of such windows that this communicator had before.
+/// and the number of dynamic windows that this communicator had before.
 type Window = (u64, usize);
 
-/// Attached memory.
+/// A region of memory that is attached to dynamic windows.
 struct Region {
     window: Window,
-    /// The number of the buffer that it is in the trace.
+    /// The number of the trace's buffer to which the memory belongs.
     buffer: i64,
-    /// The first address in the recorded run.
+    /// The region's first address in the recorded run.
     recorded: u64,
     size: u64,
-    /// The first address here.
+    /// The region's first address in the replay.
     address: u64,
 }
 
 impl Regions {
-    /// No memory of any of `ranks` ranks.
+    /// A table for `ranks` ranks, none of which has attached memory.
     pub(crate) fn new(ranks: usize) -> Regions {
         let none = (0..ranks).map(|_| Vec::new()).collect();
         Regions(Rc::new(RefCell::new(none)))
     }
 }
 
-/// The dynamic windows of one rank.
+/// The dynamic windows of one rank, with the memory attached to them.
 pub(crate) struct Attached<'a> {
     regions: &'a Regions,
     scratch: &'a Scratch,
     rank: usize,
-    /// The windows by their numbers, each with its members.
+    /// The dynamic windows of the rank by their numbers in the trace, each with its members.
     windows: HashMap<i64, (Window, Arc<Core>)>,
-    /// The number of windows that each context has made.
+    /// The number of windows that each communicator's context has made.
     made: HashMap<u64, usize>,
     /// The recorded address of the memory that the next call attaches.
     had: u64,
 }
 
 impl<'a> Attached<'a> {
-    /// A rank without windows.
+    /// The state of a rank that has no dynamic windows yet.
     pub(crate) fn new(regions: &'a Regions, scratch: &'a Scratch, rank: usize) -> Attached<'a> {
         Attached {
             regions,
@@ -124,7 +124,8 @@ impl<'a> Attached<'a> {
         Ok(address)
     }
 
-    /// The displacement at the target for a recorded one: in a dynamic window the address here.
+    /// The displacement at the target for a recorded one: in a dynamic window, the replay's
+    /// address.
     pub(crate) fn target(
         &self,
         signature: &Signature,

@@ -4,7 +4,7 @@ use trace::{Call, Signature};
 
 use crate::arguments::Arguments;
 
-/// The requests of a call that are complete, by their places among its requests.
+/// The positions of the complete requests among all requests of a call.
 pub(crate) type Done = Vec<usize>;
 
 /// The requests that a call has found complete, in the recorded run and now. `None`: the call makes

@@ -11,8 +11,8 @@ use crate::names::{Method, Names};
 use crate::player::ANY_SOURCE;
 use crate::sizes::{Moved, Sizes};
 
-/// The distance from which the keys of peers count that are no ranks, such as MPI_ANY_SOURCE. They
-/// are negative numbers, and the same on all ranks.
+/// The distance from which peers that are no ranks, such as MPI_ANY_SOURCE, count in keys. They are
+/// negative numbers, and equal on all ranks.
 const NO_RANK: i64 = 1 << 30;
 
 /// The computing of a trace: for each call of each rank its name, its key, and the nanoseconds
@@ -94,8 +94,8 @@ fn key_of(method: Method, signature: &Signature, call: &Call) -> CallKey {
     key
 }
 
-/// The trace with the computing of a compute trace that [`computing`] has made and others have
-/// changed, and with its marks of steps. The program's reduction functions take `thousandths` /
+/// The trace with its marks of steps, and with the computing of a compute trace that [`computing`]
+/// has made and the caller may have changed. The program's reduction functions take `thousandths` /
 /// 1000 of their time.
 pub fn with_computing(trace: &Trace, computing: &ComputeTrace, thousandths: u64) -> Trace {
     let mut builder = Builder::new(trace.program.clone());
@@ -135,7 +135,7 @@ pub fn with_computing(trace: &Trace, computing: &ComputeTrace, thousandths: u64)
     builder.finish()
 }
 
-/// The number of the call that marks a step.
+/// Adds the call that marks a step to the trace, and returns its number there.
 fn step(builder: &mut Builder) -> u32 {
     let signature = builder.signature(Fact::Step.signature());
     builder.call(signature, Vec::new())

@@ -18,21 +18,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use file_io::{Backing, Lock, OpenMode, Storage, Token};
 
-/// The number of first bytes that a file keeps: those of a shared file pointer.
+/// The number of bytes at the beginning of a file that the replay keeps: those of a shared file
+/// pointer.
 const KEPT: usize = 8;
 /// The most bytes that one call of the system moves.
 const MOST: usize = 0x7fff_f000;
 
-/// All files, which the ranks share.
+/// All files of the replayed program, which its ranks share.
 #[derive(Default)]
 pub(crate) struct Files {
     named: Mutex<HashMap<PathBuf, Arc<File>>>,
     unnamed: Mutex<HashMap<PathBuf, Weak<File>>>,
-    /// The number of files without a name so far.
+    /// The number of files without a name that have been made so far.
     count: AtomicU32,
 }
 
-/// A file.
+/// A file of the replayed program, shared by the ranks that have it open.
 #[derive(Default)]
 struct File(Mutex<Contents>);
 
@@ -148,7 +149,7 @@ impl Backing for Opened {
     }
 }
 
-/// The path under which a file is known.
+/// The path that identifies a file, however a rank names it.
 fn key(path: &Path) -> PathBuf {
     let parts = path.components();
     parts.filter(|part| *part != Component::CurDir).collect()

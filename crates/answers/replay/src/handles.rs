@@ -9,7 +9,7 @@ use trace::FIRST_MADE;
 pub(crate) struct Handles(HashMap<(String, i64), usize>);
 
 impl Handles {
-    /// The handle with a number.
+    /// The handle of a class that has this number in the trace.
     pub(crate) fn get(&self, class: &str, number: i64) -> Result<usize, String> {
         match number {
             0..FIRST_MADE => Ok(number as usize),

@@ -61,7 +61,7 @@ pub use sizes::size_of;
 /// The size of a rank's stack, in bytes.
 const STACK: usize = 512 << 10;
 
-/// The surroundings of a replay.
+/// The machine and the settings with which a trace is replayed.
 pub struct Stage {
     /// The encoded description of the modelled machine.
     pub scene: Vec<u8>,
@@ -73,7 +73,7 @@ pub struct Stage {
     pub settings: Vec<(String, String)>,
 }
 
-/// The result of a replay.
+/// The times and the results of a replay that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The virtual time at which the last rank ended, in picoseconds.

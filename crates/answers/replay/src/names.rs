@@ -8,20 +8,20 @@ use trace::{Fact, Signature, Trace};
 /// The method by which a procedure is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
-    /// The procedure with this number is called.
+    /// The procedure of the library with this number is called.
     Called(usize),
-    /// Only the time of the call passes: it moves nothing, and makes nothing that a later call
+    /// The call takes its recorded time only: it moves nothing, and makes nothing that a later call
     /// uses.
     Passed(&'static str, bool),
-    /// The program sleeps.
+    /// The program sleeps for a time that the trace gives.
     Slept,
-    /// The line is no call.
+    /// The line of the trace is no call: it states a fact about the recorded run.
     Told(Fact),
     /// The rank leaves MPI.
     Finished,
 }
 
-/// Procedures that ask or label, by the words that their names begin with. What they return is not
+/// Procedures that query or label, by the beginnings of their names. What they return is not
 /// needed: the program's decisions are in the trace.
 const PASSED: [&str; 80] = [
     "Alloc_mem",
@@ -106,7 +106,7 @@ const PASSED: [&str; 80] = [
     "Win_shared_query",
 ];
 
-/// Procedures that cannot be replayed, by the words that their names begin with, with the reason.
+/// Procedures that cannot be replayed, by the beginnings of their names, each with the reason.
 const REFUSED: [(&str, &str); 5] = [
     ("Abort", "it ends the job"),
     ("File_call_errhandler", "it calls a function of the program"),
@@ -118,7 +118,7 @@ const REFUSED: [(&str, &str); 5] = [
     ),
 ];
 
-/// The methods of all procedures of a trace.
+/// The method of replay of each procedure that a trace names.
 pub(crate) struct Names(Vec<Method>);
 
 impl Names {
@@ -130,7 +130,7 @@ impl Names {
         Ok(Names(methods.collect::<Result<_, _>>()?))
     }
 
-    /// The method of the procedure with this signature.
+    /// The method of replay of the procedure with this signature.
     pub(crate) fn method(&self, signature: u32) -> Method {
         self.0[signature as usize]
     }
@@ -163,8 +163,8 @@ fn method(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Metho
     })
 }
 
-/// The method of a call that the library does not announce as that of a procedure: a reading of the
-/// clock, or a sleep.
+/// The method of a call that the library does not announce as a procedure: a reading of the clock,
+/// or a sleep.
 fn other(name: &str) -> Result<Method, String> {
     const CLOCKS: [&str; 2] = ["MPI_Wtime", "clock_gettime"];
     if name == "sleep" {

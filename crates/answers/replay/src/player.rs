@@ -22,10 +22,10 @@ use crate::scratch::Scratch;
 const FIRST_PAGE: isize = 4096;
 /// MPI_ANY_SOURCE.
 pub(crate) const ANY_SOURCE: i64 = -1;
-/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which stand for an array of weights.
+/// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY, which take the place of an array of weights.
 const WEIGHTS: [i64; 2] = [0xa, 0xb];
 
-/// A rank that makes its calls.
+/// A replayed rank, which makes the calls of its part of the trace.
 pub(crate) struct Player<'a> {
     hosted: &'a Hosted,
     trace: &'a Trace,
@@ -39,7 +39,7 @@ pub(crate) struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    /// A rank before its first call.
+    /// A replayed rank before its first call.
     pub(crate) fn new(
         hosted: &'a Hosted,
         trace: &'a Trace,
@@ -64,7 +64,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Makes all calls.
+    /// Makes all calls of the rank's part of the trace.
     pub(crate) fn play(mut self) -> Result<Outcome, String> {
         for (number, nanos) in self.trace.calls_of(self.rank) {
             let call = &self.trace.calls[number as usize];
@@ -89,7 +89,7 @@ impl<'a> Player<'a> {
         Err("its calls end without MPI_Finalize".into())
     }
 
-    /// Keeps a fact.
+    /// Applies a fact of the trace: it marks a step, or describes a file or memory.
     fn note(&mut self, fact: Fact, call: &Call) -> Result<(), String> {
         match (fact, &call.values[..]) {
             (Fact::Step, _) => self.hosted.mpi().begin_step(),
@@ -149,7 +149,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Adds an argument.
+    /// Adds the argument of one parameter to a call.
     fn add(
         &self,
         arguments: &mut Arguments,
@@ -362,7 +362,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Waits for the requests that the recorded call has found complete, and this one has not.
+    /// Waits for the requests that the recorded call found complete and the replayed call did not.
     fn settle(
         &mut self,
         signature: &Signature,

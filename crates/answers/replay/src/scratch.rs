@@ -10,18 +10,18 @@ use std::ptr::null_mut;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// The addresses that all ranks together take.
+/// The size of the address range in which the memory of all ranks lies, in bytes.
 const ALL: u64 = 1 << 45;
-/// The distance of buffers. They overlap, but each has an address of its own, by which the library
-/// tells one from another.
+/// The distance between the addresses of buffers. Buffers overlap, but each has an address of its
+/// own, by which the library distinguishes it from others.
 const STRIDE: u64 = 16;
-/// The addresses that a rank takes at most.
+/// The most bytes of that address range that one rank gets.
 const MOST: u64 = 1 << 41;
 
-/// The memory of all ranks.
+/// The address range in which the buffers of all ranks lie.
 pub(crate) struct Scratch {
     maps: Vec<usize>,
-    /// The addresses of each rank.
+    /// The length of each rank's part of the address range, in bytes.
     length: usize,
 }
 

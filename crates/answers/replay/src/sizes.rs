@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use datatype::{Predefined, Type};
 use trace::{Call, Fact, Signature, Value};
 
-/// The sizes of the datatypes of one rank. Those of datatypes that the program has made are facts
-/// of the trace.
+/// The sizes of the datatypes of one rank. The sizes of datatypes that the program has made are
+/// facts of the trace.
 #[derive(Default)]
 pub(crate) struct Sizes(HashMap<i64, u64>);
 
@@ -18,8 +18,8 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// The elements of the first buffer of a call that has one number of elements. `None`: it has
-    /// no such buffer.
+    /// The number of elements of the first buffer of a call that has one such number. `None`: it
+    /// has no such buffer.
     pub(crate) fn of(signature: &Signature, call: &Call) -> Option<Moved> {
         if Fact::of(signature).is_some() {
             return None;
@@ -40,7 +40,7 @@ impl Moved {
 }
 
 impl Sizes {
-    /// Keeps the size of a datatype, if the line says one.
+    /// Keeps the size of a datatype, if the line of the trace gives it.
     pub(crate) fn keep(&mut self, signature: &Signature, line: &Call) {
         if let [Value::Number(datatype), Value::Number(size)] = line.values[..]
             && Fact::of(signature) == Some(Fact::TypeSize)

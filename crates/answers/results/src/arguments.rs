@@ -7,9 +7,9 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
-/// The range of all whole numbers from 0.
+/// The range of valid values that consists of all whole numbers from 0.
 pub const ANY: RangeInclusive<u64> = 0..=u64::MAX;
-/// The range of all whole numbers above 0.
+/// The range of valid values that consists of all whole numbers above 0.
 pub const POSITIVE: RangeInclusive<u64> = 1..=u64::MAX;
 
 /// Parses a whole number within `range`. The error names the valid numbers.

@@ -44,7 +44,7 @@ impl Console {
         console
     }
 
-    /// A console that shows nothing, for one of several runs that go on at the same time.
+    /// A console that shows nothing, for one of several runs that are made at the same time.
     pub fn hidden() -> Console {
         let mut console = Console::without_libraries(0);
         // `shown` prevents the bar from leaving its hidden target.
@@ -52,7 +52,7 @@ impl Console {
         console
     }
 
-    /// Sets the text next to the bar.
+    /// Sets the text next to the progress bar.
     pub fn doing(&mut self, activity: String) {
         self.bar.set_message(activity);
         self.show();
@@ -80,7 +80,7 @@ impl Console {
         self.doing(what.to_owned());
     }
 
-    /// Prints a line if there is no terminal, so no bar.
+    /// Prints a line if standard error is no terminal, so that no bar is shown.
     pub fn say_without_bar(&mut self, line: &str) {
         if !stderr().is_terminal() {
             self.say(line);
@@ -98,7 +98,7 @@ impl Console {
         self.bar.suspend(|| eprint!("{text}"));
     }
 
-    /// Advances the bar by one step.
+    /// Advances the progress bar by one step.
     pub fn step(&mut self) {
         self.bar.inc(1);
         self.show();

@@ -6,13 +6,13 @@ use std::path::Path;
 /// The origin of a page or a plot: command, version, machine and date of its results.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
-    /// The command with its arguments, quoted for a shell.
+    /// The command that made the output, with its arguments, quoted for a shell.
     pub command: String,
-    /// The version of the program.
+    /// The version of the program that made the output.
     pub version: String,
     /// The measured machine, or a text for modelled ones. Empty if the results name the machine.
     pub machine: String,
-    /// The date, if it is to be shown. Without it the same command gives the same bytes every day.
+    /// The date, if it is to be shown. Without a date, one command gives equal bytes every day.
     pub date: Option<String>,
 }
 

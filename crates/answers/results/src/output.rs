@@ -38,7 +38,7 @@ impl OutputFile {
         }
     }
 
-    /// The path of the file.
+    /// The path of the output file.
     pub fn path(&self) -> &Path {
         &self.path
     }

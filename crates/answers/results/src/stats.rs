@@ -25,12 +25,12 @@ pub fn min(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::min)
 }
 
-/// The largest value. NaN for an empty slice.
+/// The smallest of the values. NaN for an empty slice.
 pub fn max(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::max)
 }
 
-/// The number of samples of the bootstrap.
+/// The number of samples that the bootstrap of a confidence interval draws.
 const RESAMPLES: usize = 1000;
 /// The confidence of an interval, in percent.
 const CONFIDENCE: f64 = 95.0;

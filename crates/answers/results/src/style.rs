@@ -77,7 +77,7 @@ const SCALE: [Colour; 9] = [
     Colour(253, 231, 37),
 ];
 
-/// The generations of InfiniBand, in their order.
+/// The names of InfiniBand's generations, in the order of their rates.
 const GENERATIONS: [&str; 7] = ["sdr", "ddr", "qdr", "fdr", "edr", "hdr", "ndr"];
 
 impl Palette {
@@ -121,7 +121,7 @@ fn generation(name: &str) -> Option<usize> {
     words.find_map(|word| GENERATIONS.iter().position(|known| *known == word))
 }
 
-/// The colour at a position from 0 to 1 on the scale.
+/// The colour at a position from 0 to 1 on the scale of colours.
 fn on_scale(place: f64) -> Colour {
     let place = place.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64;
     let below = (place.floor() as usize).min(SCALE.len() - 2);

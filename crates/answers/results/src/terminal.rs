@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 static WIDTH: OnceLock<usize> = OnceLock::new();
 
-/// The narrowest terminal for which tables are arranged.
+/// The narrowest terminal for which tables are arranged, in columns.
 const NARROWEST: usize = 20;
 
 /// Makes tables fit the terminal on standard output from now on, if there is one.
@@ -60,7 +60,7 @@ pub fn wrapped(text: &str, width: Option<usize>) -> String {
     lines.join("\n")
 }
 
-/// Text, wrapped for the terminal on standard output.
+/// The text, wrapped for the terminal on standard output.
 pub fn fitted(text: &str) -> String {
     wrapped(text, width())
 }

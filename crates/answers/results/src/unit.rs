@@ -1,6 +1,6 @@
 //! Units of measurements.
 
-/// The unit of a measurement.
+/// The unit of a measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Microseconds, a time.

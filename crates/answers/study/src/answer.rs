@@ -1,5 +1,5 @@
-//! Answers the question of a published document, which of two configurations is better, by message
-//! size: the ranges of sizes in which the curve of one is better than that of the other.
+//! The answer to the question of a published document, which of two configurations is better, by
+//! message size: the ranges of sizes in which the curve of one is better than that of the other.
 
 use results::sizes::size_label;
 
@@ -27,7 +27,7 @@ pub(crate) struct Range {
     pub(crate) most: f64,
 }
 
-/// The ranges of all measured sizes, in ascending order.
+/// The ranges of sizes with one better curve, over all measured sizes, in ascending order.
 pub(crate) fn ranges(found: &Curves, of: &str, first: &str, second: &str) -> Vec<Range> {
     let mut all: Vec<Range> = Vec::new();
     for (size, ratio) in found.ratios(of, first, second) {
@@ -105,7 +105,7 @@ pub(crate) fn sentence(found: &Curves, of: &str, comparison: &Comparison) -> Str
     format!("In {quantity}, {one} with {policy} {stays}; {other} wins {loses}.")
 }
 
-/// A range of sizes as text.
+/// A range of message sizes as text.
 fn place(range: &Range) -> String {
     let [from, to] = range.sizes.map(size_label);
     match from == to {

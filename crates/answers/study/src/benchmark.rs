@@ -10,11 +10,11 @@ pub(crate) enum Benchmark {
     Latency,
     Bw,
     Bibw,
-    /// The message rate of pairs of ranks.
+    /// The message rate of several pairs of ranks together.
     MbwMr,
-    /// The messages of NAS LU.
+    /// The message pattern of the kernel LU of the NAS benchmarks.
     Sweep,
-    /// The messages of NAS IS.
+    /// The message pattern of the kernel IS of the NAS benchmarks.
     Sort,
     Allgather,
     Allreduce,
@@ -32,9 +32,9 @@ pub(crate) enum Benchmark {
     MsgRate,
     TcpLat,
     TcpBw,
-    /// The time of HPL minus its computing.
+    /// The run time of HPL minus its computing.
     Hpl,
-    /// The share of HPL's time that is computing.
+    /// The share of HPL's run time that is computing.
     HplComputing,
 }
 

@@ -7,7 +7,7 @@ use results::Unit;
 
 use crate::benchmark::Benchmark;
 
-/// The curves of one measurement.
+/// The curves that one measurement of a study gave.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub(crate) benchmark: Benchmark,

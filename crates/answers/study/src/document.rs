@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use crate::benchmark::Benchmark;
 use crate::check::Check;
 
-/// Environment variables and their values, which set the library.
+/// Environment variables that set the library, with their values.
 pub(crate) type Settings = BTreeMap<String, String>;
 
-/// The experiments and claims of a document.
+/// The experiments and claims of a published document.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
-    /// The title of the document.
+    /// The title of the published document.
     pub(crate) document: String,
-    /// Sets of settings, by name.
+    /// The sets of settings that configurations refer to, by name.
     #[serde(default)]
     settings: BTreeMap<String, Settings>,
-    /// Machines that are not in the catalogue.
+    /// Machines of the document that are not in the catalogue.
     #[serde(default, rename = "machine")]
     pub(crate) machines: Vec<Machine>,
-    /// The configurations that the document compares.
+    /// The machines and settings that the document compares.
     #[serde(rename = "curve")]
     pub(crate) curves: Vec<Configuration>,
     /// Two curves: one of a machine, and one of the same machine according to another
@@ -41,7 +41,7 @@ pub(crate) struct Document {
     /// Pairs of curves whose comparison answers the document's question.
     #[serde(default, rename = "comparison")]
     pub(crate) comparisons: Vec<Comparison>,
-    /// The statements of the document.
+    /// The statements of the document, which the study checks.
     #[serde(rename = "claim")]
     pub(crate) claims: Vec<Claim>,
 }
@@ -67,10 +67,10 @@ pub(crate) struct Configuration {
     /// The name of a set of settings for our library. `None`: the library that the machine names is
     /// predicted.
     settings: Option<String>,
-    /// Settings that replace settings of the set.
+    /// Settings that replace those of the named set.
     #[serde(default)]
     changed: Settings,
-    /// Further options for `fishplate perf`.
+    /// Further options for `fishplate perf`, which the configuration needs.
     #[serde(default)]
     pub(crate) options: Vec<String>,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Measure {
     pub(crate) name: String,
     pub(crate) benchmark: Benchmark,
     title: Option<String>,
-    /// The name of the picture's file, without the suffix.
+    /// The name of the file with the measurement's picture, without the suffix.
     pub(crate) picture: Option<String>,
     /// The label of the horizontal axis.
     pub(crate) quantity: Option<String>,
@@ -112,9 +112,9 @@ pub(crate) struct Measure {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HplSystem {
-    /// The number of columns of a panel.
+    /// The number of columns of a panel of HPL.
     pub(crate) block: usize,
-    /// The numbers of rows and columns of the grid of ranks.
+    /// The numbers of rows and columns in the grid of HPL's ranks.
     pub(crate) grid: [usize; 2],
     /// The number of ranks on each host.
     pub(crate) ppn: usize,
@@ -143,7 +143,7 @@ pub(crate) struct Sweep {
 pub(crate) enum Reads {
     #[default]
     Median,
-    /// The rate of received bytes.
+    /// The rate of the bytes that the other side received.
     Received,
 }
 
@@ -166,7 +166,7 @@ pub(crate) struct Column {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Comparison {
-    /// The rail policy of the first curve.
+    /// The rail policy that the first curve of the comparison uses.
     pub(crate) policy: String,
     pub(crate) first: String,
     pub(crate) second: String,
@@ -210,13 +210,13 @@ pub(crate) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
-    /// A single figure.
+    /// The statement is about a single figure.
     Absolute,
-    /// A quotient of two figures.
+    /// The statement is about a quotient of two figures.
     Ratio,
-    /// The order of two curves, or the shape of a curve.
+    /// The statement is about the order of two curves, or the shape of a curve.
     Ordering,
-    /// A size at which something changes.
+    /// The statement is about a size at which something changes.
     Crossover,
 }
 
@@ -227,7 +227,7 @@ impl Kind {
     }
 }
 
-/// The use of a statement in building the model.
+/// The part that a statement had in building the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Role {
@@ -235,7 +235,7 @@ pub(crate) enum Role {
     Calibration,
     /// The statement was not used, so the result is a prediction.
     Prediction,
-    /// The statement is an input of the catalogue or of the experiments.
+    /// The statement is an input of the catalogue or of the experiments, so nothing is checked.
     Setting,
 }
 
@@ -310,7 +310,7 @@ impl Document {
         all
     }
 
-    /// The configurations that run a measurement.
+    /// The configurations for which a measurement is made.
     pub(crate) fn curves_of<'a>(
         &'a self,
         measure: &'a Measure,
@@ -335,7 +335,7 @@ impl Configuration {
 }
 
 impl Measure {
-    /// The title of the measurement's table and picture.
+    /// The title of the table and of the picture of the measurement.
     pub(crate) fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(self.benchmark.title())
     }

@@ -47,7 +47,7 @@ pub(crate) struct Run {
     pub(crate) named: bool,
     /// The environment variables that set the library, with their values; only for MPI.
     pub(crate) settings: Vec<(String, String)>,
-    /// Further options for `fishplate perf`; only for device benchmarks.
+    /// Further options for `fishplate perf`, which only benchmarks of devices get.
     pub(crate) options: Vec<String>,
     pub(crate) reads: Reads,
     /// The linear system that `hpl` solves, with its order; `None` for other benchmarks.
@@ -192,7 +192,7 @@ pub(crate) fn at_once(command: &Path, runs: &[Run], console: &mut Console) -> Re
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The line that is printed before the first run of a study.
+/// The line that announces the runs of a study before the first one.
 fn announced(name: &str, plans: &[(Measure, Vec<Run>)]) -> String {
     let runs = plans.iter().map(|(_, runs)| runs.len()).sum();
     format!(
@@ -308,7 +308,7 @@ fn add(curves: &mut Curves, measure: &Measure, runs: &[Run], points: Vec<Points>
 }
 
 impl Run {
-    /// This run on another machine.
+    /// A copy of this run, made on another machine.
     pub(crate) fn on(&self, fabric: &str) -> Run {
         Run {
             fabric: fabric.into(),
@@ -324,7 +324,7 @@ impl Run {
         }
     }
 
-    /// Makes the run and returns its points.
+    /// Runs the benchmark, and returns a point for each size.
     pub(crate) fn run(&self, command: &Path, console: &mut Console) -> Result<Points> {
         if !self.benchmark.is_of_devices() {
             return Ok(bench::modelled::run(command, &self.experiment()?, console)?.points);

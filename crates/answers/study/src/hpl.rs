@@ -42,7 +42,7 @@ pub(crate) struct Hpl {
     found: Vec<(Job, Figures)>,
 }
 
-/// The figures of a run of the kernel.
+/// The figures that a run of the kernel `hpl` printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Figures {
     milliseconds: f64,
@@ -127,7 +127,7 @@ struct Job {
     fabric: String,
     named: bool,
     settings: Vec<(String, String)>,
-    /// The name of the file with the job's summary.
+    /// The name of the file to which the job's summary is written.
     summary: String,
 }
 
@@ -161,13 +161,13 @@ impl Job {
         format!("./hpl {} {block} {rows} {columns} --skeleton", self.order)
     }
 
-    /// The name of the file with the kernel's computing times, which are the same for all machines.
+    /// The name of the file with the kernel's computing times, which all machines have in common.
     fn trace(&self) -> String {
         let HplSystem { block, grid, .. } = &self.system;
         format!("{}-{block}-{}-{}.trace", self.order, grid[0], grid[1])
     }
 
-    /// The arguments for `fishplate` that run the job.
+    /// The arguments with which `fishplate` runs the job.
     fn words(&self) -> Vec<String> {
         let ranks = self.system.grid[0] * self.system.grid[1];
         let predict = match self.named {
@@ -257,7 +257,7 @@ fn computing(summary: &Value) -> Option<f64> {
     Some(100.0 * computing / (computing + communicating))
 }
 
-/// The output of `fishplate` with these arguments.
+/// The standard output of `fishplate`, run with these arguments.
 fn said(command: &Path, folder: &Path, words: &[String]) -> Result<String> {
     let shown = format!("fishplate {}", words.join(" "));
     let ran = child_guard::command(command)

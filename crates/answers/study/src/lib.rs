@@ -329,7 +329,7 @@ impl OutputOptions {
     }
 }
 
-/// Parses the value of `--skew`, in microseconds.
+/// Parses the value of the option `--skew`, in microseconds.
 fn skew(word: &str) -> Result<f64, String> {
     let found = word.parse().ok();
     found

@@ -19,13 +19,13 @@ pub(crate) const STUDIES: [(&str, &str); 5] = [
     ("generations", include_str!("../data/generations.toml")),
 ];
 
-/// The results of a study.
+/// The results of all measurements of a study.
 #[derive(Debug)]
 pub(crate) struct Results {
     pub(crate) name: &'static str,
     pub(crate) document: Document,
     pub(crate) curves: Curves,
-    /// The measurements without results, and the reasons.
+    /// The measurements that have no results, and the reasons.
     pub(crate) missing: Missing,
 }
 
@@ -53,7 +53,7 @@ impl Results {
         Ok(results)
     }
 
-    /// The verdicts on all statements.
+    /// The verdicts on all statements of the study.
     pub(crate) fn judge(&self) -> Vec<Judged<'_>> {
         let evidence = Evidence {
             curves: &self.curves,

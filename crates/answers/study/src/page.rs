@@ -19,7 +19,7 @@ use crate::pictures;
 use crate::show;
 use crate::verdict::Verdict;
 
-/// The page of one study.
+/// The HTML page of one study's results.
 pub(crate) fn page(results: &Results) -> Page {
     let mut sections = Vec::new();
     sections.extend(answers(results));
@@ -104,7 +104,7 @@ fn strips(results: &Results) -> Option<Strips> {
     })
 }
 
-/// A range as positions in the list `sizes`.
+/// A range of sizes as positions in the list `sizes`.
 fn shown(range: &Range, sizes: &[usize]) -> StripRange {
     let place = |size: usize| sizes.partition_point(|known| *known < size);
     StripRange {
@@ -224,7 +224,7 @@ pub(crate) fn statements(results: &Results) -> Vec<Block> {
     blocks
 }
 
-/// The tables of values, each folded behind its title.
+/// The tables with the values of the curves, each folded behind its title.
 fn values(results: &Results) -> Vec<Block> {
     let tables = show::values(results).into_iter();
     tables

@@ -1,4 +1,4 @@
-//! Draws plots of a study's curves: those that answer the document's question, or else one for each
+//! Plots of a study's curves: those that answer the document's question, or else one for each
 //! measurement. In the former, the sizes at which the second curve of a comparison is better are
 //! shaded.
 
@@ -105,7 +105,7 @@ fn measurement(results: &Results, measure: &Measure, measured: &Measured) -> Opt
     })
 }
 
-/// A panel for each comparison that is drawn.
+/// A panel for each comparison of the study that is drawn.
 fn compared(results: &Results, of: &str, sizes: [usize; 2]) -> Vec<Panel> {
     let all = results.document.comparisons.iter();
     let all = all.filter(|comparison| comparison.drawn);

@@ -1,5 +1,5 @@
-//! Counts the verdicts of all studies by verdict and role, and compares them with the aims that
-//! this project has set for its model.
+//! The numbers of verdicts of all studies by verdict and role, compared with the aims that this
+//! project has set for its model.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ struct Of {
 struct Aims {
     /// The number of predicted figures within [`CLOSE`], of those that nothing contradicts.
     close: Of,
-    /// The median error of these figures, as a share.
+    /// The median error of the predicted figures that nothing contradicts, as a share.
     median: f64,
     /// The number of statements with a predicted figure that are not modelled yet.
     missing: usize,
@@ -133,7 +133,7 @@ impl Aims {
 }
 
 impl Scoreboard {
-    /// Runs all studies.
+    /// Runs all studies, and returns their results.
     pub(crate) fn run(command: &Path, effort: Effort) -> Result<Scoreboard> {
         let all = STUDIES.iter();
         let all = all.map(|study| Results::run(*study, command, effort));

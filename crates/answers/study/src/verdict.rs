@@ -11,15 +11,15 @@ use crate::document::{Claim, Document, Kind, Role};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
-    /// All checks of the statement hold.
+    /// All checks of the statement are true.
     Holds,
-    /// A check of the statement fails.
+    /// A check of the statement is false.
     Differs,
     /// Another statement, or physics, contradicts the statement.
     Contradicted,
     /// The statement is an input of the experiments, so they cannot confirm it.
     Setting,
-    /// No experiment repeats the statement.
+    /// No experiment of the study repeats the statement.
     NotModelled,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Judged<'a> {
     pub(crate) figure: Option<Compared>,
     /// The measured values that decide on the statement, or the reason why there are none.
     pub(crate) measured: String,
-    /// True if the checks hold; also set for a contradicted statement.
+    /// True if the statement's checks hold; also set for a contradicted statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) holds: Option<bool>,
     /// The result of the checks with the other interpretation of a machine; `None` if there is
@@ -63,10 +63,10 @@ pub(crate) struct Judged<'a> {
     pub(crate) other_reading: Option<Finding>,
     #[serde(skip)]
     pub(crate) about: &'a str,
-    /// The id of the statement whose figure this one repeats, if it repeats one.
+    /// The id of the other statement whose figure this statement repeats, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) repeats: Option<&'a str>,
-    /// True if no model can ever repeat the statement.
+    /// True if no model of this kind can ever repeat the statement.
     #[serde(skip)]
     pub(crate) is_beyond: bool,
 }
@@ -143,8 +143,7 @@ fn other_reading(document: &Document, claim: &Claim, evidence: &Evidence) -> Opt
     })
 }
 
-/// The findings of several checks, joined to one. Its figure is that of the check with the greatest
-/// error.
+/// The findings of several checks, joined to one, whose figure is that of the greatest error.
 fn all_of<'a>(checks: impl Iterator<Item = &'a Check>, evidence: &Evidence) -> Finding {
     let findings: Vec<Finding> = checks.map(|check| check.decide(evidence)).collect();
     let parts = findings.iter().map(|finding| finding.measured.as_str());

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The time after the parent's end in which another process that is ending may make the folder
 /// anew.
 const AFTERWARDS: Duration = Duration::from_secs(1);
-/// The interval between attempts to remove a folder.
+/// The interval between two attempts to remove a temporary folder.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// A command that runs `program`, the executable of this program. The kernel sends it SIGTERM when
@@ -110,7 +110,7 @@ impl WatchedFolder {
         })
     }
 
-    /// The path of the folder.
+    /// The path of the temporary folder.
     pub fn path(&self) -> &Path {
         &self.folder
     }

@@ -1,4 +1,4 @@
-//! Measures the time for the transfer of a cache line between two cores, which shows whether the
+//! The measured time for the transfer of a cache line between two cores, which shows whether the
 //! cores share a cache.
 //!
 //! It is measured, because no description of the topology can be trusted: the cores of a virtual
@@ -28,11 +28,11 @@ const PATIENCE: Duration = Duration::from_millis(2);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proximity {
-    /// Hardware threads of one core.
+    /// The two places are hardware threads of one core.
     OneCore,
-    /// Cores that share a cache.
+    /// The two cores share a cache.
     Near,
-    /// Cores without a common cache.
+    /// The two cores have no cache in common.
     Far,
 }
 

@@ -19,7 +19,7 @@ const SOME_STOLEN: f64 = 0.005;
 /// more than a quiet machine has.
 const SOME_SWITCHES: f64 = 20.0;
 
-/// The disturbances of one measurement.
+/// The disturbances of one measurement by other programs and by the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Disturbances {
     /// The load average over the minute before: tasks that ran or were ready to run.
@@ -35,7 +35,7 @@ pub struct Disturbances {
     pub involuntary_switches: u64,
     /// Seconds for which a rank was ready to run without a core, of the rank that waited longest.
     pub waited: f64,
-    /// The duration of the measurement in seconds.
+    /// The duration of the measurement, in seconds.
     pub seconds: f64,
 }
 
@@ -65,7 +65,7 @@ impl Disturbances {
         }
     }
 
-    /// `seconds` as a share of the measured time.
+    /// These `seconds` as a share of the measured time.
     fn share(&self, seconds: f64) -> f64 {
         match self.seconds > 0.0 {
             true => seconds / self.seconds,

@@ -1,5 +1,5 @@
-//! Reads the interruptions of this process by the scheduler: involuntary context switches, and time
-//! without a core.
+//! Interruptions of this process by the scheduler: involuntary context switches, and time without a
+//! core.
 
 use nix::sys::resource::{UsageWho, getrusage};
 
@@ -13,7 +13,7 @@ pub struct Interruptions {
 }
 
 impl Interruptions {
-    /// The interruptions of this process so far.
+    /// The interruptions of this process from its start until now.
     pub fn now() -> Interruptions {
         let switches = getrusage(UsageWho::RUSAGE_SELF)
             .map_or(0, |usage| usage.involuntary_context_switches());

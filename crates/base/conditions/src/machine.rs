@@ -1,4 +1,4 @@
-//! Describes this machine and this process, for the header of measured results.
+//! The description of this machine and this process, for the header of measured results.
 
 use std::fs::read_to_string;
 

@@ -19,16 +19,16 @@ pub struct Moment {
     throttled: Duration,
 }
 
-/// Clock ticks of all processors since the machine's boot.
+/// Clock ticks of all processors since the boot of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ticks {
     all: u64,
-    /// The ticks that the hypervisor took for other machines.
+    /// The ticks that the hypervisor gave to other machines.
     stolen: u64,
 }
 
 impl Moment {
-    /// Reads the present state of the machine.
+    /// Reads the processor times of the machine at this moment.
     pub fn now() -> Moment {
         let read = |path: &str| read_to_string(path).unwrap_or_default();
         Moment {

@@ -19,7 +19,7 @@ pub struct RunStart {
     interruptions: Interruptions,
 }
 
-/// The conditions of a run.
+/// The conditions under which a benchmark ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conditions {
     /// The machine, with the date of the start.
@@ -28,8 +28,8 @@ pub struct Conditions {
     /// The transfer time of a cache line between the first two hardware threads of this process at
     /// the start of the run, in nanoseconds. `None`: there was only one, or they were busy.
     pub cache_line_ns_before: Option<u64>,
-    /// The same time at the end of the run, in nanoseconds. `None`: there was only one hardware
-    /// thread, or they were busy.
+    /// The transfer time of that cache line at the end of the run, in nanoseconds. `None`: there
+    /// was only one hardware thread, or they were busy.
     pub cache_line_ns_after: Option<u64>,
     /// The cache distance of the two hardware threads at the start of the run, from
     /// `cache_line_ns_before`.

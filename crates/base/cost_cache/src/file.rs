@@ -36,7 +36,7 @@ impl Cache {
         })
     }
 
-    /// The path of the file.
+    /// The path of the file of costs.
     pub fn path(&self) -> PathBuf {
         let hash = self.host.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
@@ -44,7 +44,7 @@ impl Cache {
         self.folder.join(format!("costs-{hash:016x}"))
     }
 
-    /// The costs in the file. `None`: there is no file that this process should believe.
+    /// The costs in the file. `None`: there is no file that this process should trust.
     pub fn read(&self) -> Option<CostLines> {
         let file = open(OpenOptions::new().read(true), &self.path()).ok()?;
         if !is_own(&file) {
@@ -85,7 +85,7 @@ impl Cache {
     }
 }
 
-/// Opens a file that is neither a link nor a pipe to wait for.
+/// Opens a file. A link is an error, and a pipe does not block.
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
     options.custom_flags(flags).open(path)

@@ -8,9 +8,9 @@ use std::fmt;
 const HEAD: &str = "fishplate costs 1";
 /// The line that ends a file, so that a cut one is recognised.
 const END: &str = "end";
-/// The greatest number of costs of a file.
+/// The greatest number of costs that a file holds.
 const MOST: usize = 512;
-/// The greatest length of a name in bytes.
+/// The greatest length of a cost's name, in bytes.
 const LONGEST_NAME: usize = 64;
 /// The slowest path that a file can describe, in picoseconds per byte.
 const SLOWEST: u32 = 1_000_000_000;
@@ -48,7 +48,7 @@ impl CostLines {
         }
     }
 
-    /// All costs, by name.
+    /// All costs of the file, with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
         self.costs.iter().map(|(name, cost)| (name.as_str(), *cost))
     }

@@ -1,4 +1,4 @@
-//! Computes the lower and upper bounds of datatypes (MPI 5.0, section 5.1.6 and following).
+//! The lower and upper bounds of datatypes (MPI 5.0, section 5.1.6 and following).
 //!
 //! A resized type carries markers. In a type built from several types, only the entries with
 //! markers determine lb and ub. Markers do not affect the true bounds.
@@ -20,7 +20,7 @@ pub(crate) struct Bounds {
 const TOO_LARGE: Error = Error::TooLarge { what: "extent" };
 
 impl Bounds {
-    /// The bounds of an empty type.
+    /// The bounds of a type without data.
     pub(crate) const VOID: Bounds = Bounds {
         lb: 0,
         ub: 0,
@@ -76,7 +76,7 @@ impl Bounds {
         .checked()
     }
 
-    /// The bounds of a type that consists of both types.
+    /// The bounds of a type that consists of two types.
     pub(crate) fn joined(self, other: Bounds) -> Result<Bounds> {
         if self.is_void() {
             return Ok(other);

@@ -20,13 +20,13 @@ pub(crate) use one::One;
 use segments::Segments;
 
 /// The data of one operation in the user's memory: one run of bytes, or bytes that a datatype
-/// selects. Addresses are held as numbers, so a buffer may move to another thread.
+/// selects. Addresses are stored as numbers, so a buffer may move to another thread.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     /// The address of the first byte. With `spread`, the position of the data in the packed form of
     /// the elements.
     at: usize,
-    /// The number of bytes of data.
+    /// The number of bytes of data in the buffer.
     len: usize,
     /// The memory and type of the data, if they are not one run, or if an owner keeps their memory
     /// valid. `None`: the data are one run of the user's memory.
@@ -85,7 +85,7 @@ impl Buffer {
         Buffer::run(ptr::dangling_mut::<u8>().expose_provenance(), 0)
     }
 
-    /// The number of bytes of data.
+    /// The number of bytes of data in the buffer.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
@@ -97,7 +97,7 @@ impl Buffer {
         self.len == 0
     }
 
-    /// Address and length, if the data is one run.
+    /// The address and the length of the data, if they are one run.
     #[inline]
     pub fn as_dense(&self) -> Option<(usize, usize)> {
         match &self.spread {
@@ -442,7 +442,7 @@ impl Buffer {
     }
 }
 
-/// The pointer to an address of user memory.
+/// The pointer to memory of the user at this address.
 #[inline]
 fn at(address: usize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(address)

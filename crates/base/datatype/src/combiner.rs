@@ -1,7 +1,7 @@
 //! The ABI values of the constructors of datatypes (`MPI_COMBINER_VECTOR` and its like), and of the
 //! orders of an array's dimensions (`MPI_ORDER_C`, `MPI_ORDER_FORTRAN`).
 
-/// Constructors by their ABI values.
+/// The constructors of datatypes, by their ABI values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 #[non_exhaustive]

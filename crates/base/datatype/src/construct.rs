@@ -285,7 +285,7 @@ impl Parts {
         })
     }
 
-    /// Appends the data of `other` to those of this type. Neither is displaced.
+    /// Appends the data of `other` to the data of this type. Neither is displaced.
     pub(crate) fn then(self, other: Parts) -> Result<Parts> {
         let mut row = Row {
             depth: self.depth,

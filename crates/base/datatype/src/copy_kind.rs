@@ -7,16 +7,16 @@ pub const HANDED_OVER_BY_VECTORS: usize = 2 << 10;
 /// The direction in which a run is copied by vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the first byte to the last.
+    /// The run is copied from the first byte to the last.
     Forward,
-    /// From the last byte to the first.
+    /// The run is copied from the last byte to the first.
     Backward,
 }
 
 /// The instructions that write runs to memory that another core reads next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// The direction, if vectors copy the run.
+    /// The direction of the copy, if vectors make it.
     pub direction: Direction,
     /// True if a string move copies a run of more than [`HANDED_OVER_BY_VECTORS`] bytes, on
     /// processors that start it fast.

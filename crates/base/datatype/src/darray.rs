@@ -24,8 +24,8 @@ struct Share {
 }
 
 impl Type {
-    /// `MPI_Type_create_darray`: the elements of an array that process `rank` of `size` holds. The
-    /// processes form a grid in row-major order, whatever the order of the array.
+    /// `MPI_Type_create_darray`: the elements of an array that process `rank` of `size` has. The
+    /// processes form a grid in row-major order, whatever the order of the array is.
     pub fn darray(
         size: i64,
         rank: i64,
@@ -96,7 +96,7 @@ fn places(size: i64, rank: i64, dimensions: &[Dimension]) -> Result<Vec<i64>> {
 }
 
 impl Dimension {
-    /// The elements of the process with coordinate `place` in this dimension. `at` is the index of
+    /// The elements in this dimension of the process with coordinate `place`. `at` is the index of
     /// the dimension, for errors.
     fn share(&self, at: usize, place: i64) -> Result<Share> {
         let Dimension {

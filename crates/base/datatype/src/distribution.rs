@@ -12,8 +12,8 @@ pub enum Distribution {
     /// `MPI_DISTRIBUTE_BLOCK`: each process holds one block of this length; `None`: of the default
     /// length.
     Block(Option<i64>),
-    /// `MPI_DISTRIBUTE_CYCLIC`: blocks of this length go to the processes in turn; `None`: of the
-    /// default length.
+    /// `MPI_DISTRIBUTE_CYCLIC`: blocks of this length are dealt to the processes one after the
+    /// other; `None`: of the default length.
     Cyclic(Option<i64>),
 }
 
@@ -47,7 +47,7 @@ impl Distribution {
         }
     }
 
-    /// The distribution argument, as the ABI has it.
+    /// The distribution argument of the dimension, as the ABI encodes it.
     pub fn argument(self) -> i64 {
         match self {
             Distribution::None { argument } => argument,

@@ -6,7 +6,7 @@
 //!
 //! Invariant: the library asks for its time in one place (`channel::now`), which asks here first.
 
-/// A primitive of the processor or the kernel that a double prices.
+/// A primitive of the processor or the kernel whose use a double can price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Primitive {
     /// A poll of shared memory.
@@ -15,18 +15,18 @@ pub enum Primitive {
     Send,
     /// The receipt of a packet or a flag from another core, without its body.
     Take,
-    /// The read of a cache line that another core has written last.
+    /// The read of a cache line that another core has written.
     Line,
-    /// A copy by vector instructions, through the cache.
+    /// A copy by vector instructions, whose stores go through the cache.
     Vectors(Copied),
     /// A copy by a string move.
     String(Copied),
-    /// A copy by stores past the cache.
+    /// A copy by stores that bypass the cache.
     PastCache(Copied),
     /// A copy of this many bytes from or to the memory of another process, by one call of the
     /// kernel.
     Kernel(usize),
-    /// The call of the kernel that wakes another rank.
+    /// The kernel call that wakes another rank.
     Wake,
     /// The hand-over of the core to another rank.
     Yield,
@@ -50,17 +50,17 @@ pub trait Double {
     /// Charges a primitive to the calling rank, and lets other ranks run that are earlier. The
     /// caller changes shared memory only after this.
     fn spend(&self, primitive: Primitive);
-    /// Suspends the calling rank until another one wakes ranks, for at most `nanos` nanoseconds.
+    /// Suspends the calling rank for at most `nanos` nanoseconds, or until another rank wakes it.
     fn sleep(&self, nanos: u64);
     /// Wakes all suspended ranks.
     fn wake(&self);
-    /// The core of the calling rank.
+    /// The number of the core on which the calling rank runs.
     fn core(&self) -> usize;
     /// Records that ranks share the memory at `from`, of `len` bytes.
     fn shares(&self, from: usize, len: usize);
-    /// True if the kernel copies between processes.
+    /// True if the kernel can copy between the memory of two processes.
     fn has_kernel_copies(&self) -> bool;
-    /// True if string moves start fast.
+    /// True if the processor's string moves start fast.
     fn has_fast_strings(&self) -> bool;
 }
 
@@ -85,7 +85,8 @@ mod hook {
         Doubled(())
     }
 
-    /// The presence of a double in the calling thread.
+    /// The guard of a double, a replacement of the memory primitives; dropping it removes the
+    /// double.
     pub struct Doubled(());
 
     impl Drop for Doubled {
@@ -98,7 +99,7 @@ mod hook {
 #[cfg(feature = "double")]
 pub use hook::{Doubled, begin};
 
-/// The answer of the calling thread's double. `None`: there is none.
+/// The result of `question` for the calling thread's double. `None`: it has no double.
 #[inline(always)]
 pub fn ask<R>(question: impl FnOnce(&dyn Double) -> R) -> Option<R> {
     #[cfg(feature = "double")]
@@ -110,7 +111,7 @@ pub fn ask<R>(question: impl FnOnce(&dyn Double) -> R) -> Option<R> {
     }
 }
 
-/// Charges a primitive.
+/// Charges a primitive to the double of the calling thread, if it has one.
 #[inline(always)]
 pub fn spend(primitive: Primitive) {
     ask(|double| double.spend(primitive));

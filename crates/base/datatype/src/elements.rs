@@ -13,7 +13,7 @@ pub struct Elements {
     base: usize,
     count: usize,
     ty: Type,
-    /// The scratch memory that holds the elements, and the number of elements before them in it.
+    /// The scratch memory that contains the elements, and the number of elements before them in it.
     /// `None`: they are in the user's memory.
     scratch: Option<(Arc<Spread>, usize)>,
 }
@@ -43,19 +43,19 @@ impl Elements {
         }
     }
 
-    /// The number of elements.
+    /// The number of elements of the datatype.
     #[inline]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The type of the elements.
+    /// The datatype of the elements.
     #[inline]
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// The number of bytes of data.
+    /// The number of bytes of the elements' data.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.count.wrapping_mul(self.ty.size())
@@ -67,7 +67,7 @@ impl Elements {
         self.base
     }
 
-    /// True if both operands begin at the same byte of memory.
+    /// True if both operands begin at one byte of memory.
     #[inline]
     pub fn is(&self, other: &Elements) -> bool {
         // With MPI_BOTTOM, the type holds the address.
@@ -94,7 +94,7 @@ impl Elements {
         }
     }
 
-    /// The `count` elements from number `first` on, as far as they exist.
+    /// The elements from number `first` on, `count` of them or as many as exist.
     pub fn part(&self, first: usize, count: usize) -> Elements {
         let first = first.min(self.count);
         Elements {

@@ -21,7 +21,7 @@ pub enum Error {
         index: usize,
         /// The value that the caller gave.
         value: i64,
-        /// The valid values, as text.
+        /// A description of the valid values for the message.
         valid: String,
     },
     /// MPI_ERR_ARG: an argument is out of its range.
@@ -30,12 +30,12 @@ pub enum Error {
         argument: &'static str,
         /// The value that the caller gave.
         value: i64,
-        /// The valid values, as text.
+        /// A description of the valid values for the message.
         valid: String,
     },
     /// MPI_ERR_ARG: no datatype has the precision and range of a Fortran kind.
     NoKind {
-        /// The Fortran kind.
+        /// The Fortran kind that no datatype has.
         kind: Kind,
     },
     /// MPI_ERR_ARG: arrays that belong together differ in length.
@@ -56,31 +56,31 @@ pub enum Error {
     },
     /// MPI_ERR_TYPE: types are nested too deeply.
     Nesting {
-        /// The greatest depth allowed.
+        /// The greatest depth of nesting that is allowed.
         limit: u32,
     },
     /// MPI_ERR_OP: the operation is not defined for the type.
     Operation {
-        /// The operation.
+        /// The operation that is not defined for the type.
         op: Op,
-        /// The type.
+        /// The type for which the operation is not defined.
         ty: Predefined,
     },
     /// MPI_ERR_OP: a predefined operation on a derived type.
     Derived {
-        /// The operation.
+        /// The predefined operation that was called.
         op: Op,
     },
     /// MPI_ERR_VALUE_TOO_LARGE: a value does not fit the external representation.
     Conversion {
-        /// The type of the value.
+        /// The predefined type of the value.
         ty: Predefined,
     },
     /// MPI_ERR_TRUNCATE: the output has no room, or the input ends too early.
     Room {
-        /// Bytes needed.
+        /// The number of bytes that the data need.
         needed: usize,
-        /// Bytes given.
+        /// The number of bytes that the caller gave.
         given: usize,
     },
 }

@@ -67,7 +67,7 @@ pub fn unpack(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
     Ok(needed)
 }
 
-/// Converts the front of `data`, as far as it holds whole basic elements, to the elements of
+/// Converts the front of `data`, as far as it contains whole basic elements, to the elements of
 /// `buffer`, whose type is `ty`. Returns the number of bytes written to `buffer`.
 pub fn unpack_some(ty: &Type, data: &[u8], buffer: &Buffer) -> Result<usize> {
     let count = buffer.len().checked_div(ty.size()).unwrap_or(0);
@@ -133,8 +133,8 @@ struct Scalar {
 #[derive(Clone, Copy, PartialEq)]
 enum ScalarKind {
     Signed,
-    /// Unsigned integers, and floating-point numbers whose width is the same in both
-    /// representations: only the order of bytes changes.
+    /// Unsigned integers, and floating-point numbers that are equally wide in both representations:
+    /// only the order of bytes changes.
     Plain,
     LongDouble,
 }
@@ -243,7 +243,8 @@ impl Scalar {
         }
     }
 
-    /// The byte that extends an integer above its top byte: the sign of a signed one, 0 of others.
+    /// The byte that extends an integer above its top byte: the sign of a signed integer, otherwise
+    /// 0.
     fn fill(self, top: u8) -> u8 {
         if self.kind == ScalarKind::Signed && top & 0x80 != 0 {
             0xff

@@ -16,22 +16,22 @@ pub const UNDEFINED: i32 = -32766;
 pub enum Kind {
     /// `MPI_Type_create_f90_real`.
     Real {
-        /// Decimal digits of precision.
+        /// The required decimal digits of precision.
         p: i32,
-        /// Decimal exponent range.
+        /// The required decimal exponent range.
         r: i32,
     },
     /// `MPI_Type_create_f90_complex`; precision and range are those of the real and the imaginary
     /// part.
     Complex {
-        /// Decimal digits of precision.
+        /// The required decimal digits of precision.
         p: i32,
-        /// Decimal exponent range.
+        /// The required decimal exponent range.
         r: i32,
     },
     /// `MPI_Type_create_f90_integer`.
     Integer {
-        /// Decimal exponent range.
+        /// The required decimal exponent range.
         r: i32,
     },
 }

@@ -35,14 +35,14 @@ pub(crate) enum Shape {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    /// The number of bytes of data before the run.
+    /// The number of bytes of data before the run in the packed form.
     pub position: usize,
     pub offset: isize,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// The number of bytes of data before the piece.
+    /// The number of bytes of data before the piece in the packed form.
     pub position: usize,
     pub piece: Piece,
 }
@@ -228,7 +228,7 @@ impl Builder {
     }
 
     /// The offset at which the last piece ends, if it is a run; `position` is the size of all
-    /// pieces so far.
+    /// pieces up to there.
     fn end_of_last_run(&self, position: usize) -> Option<isize> {
         match self.items.last() {
             Some(Item { piece, .. }) if piece.is_run() => {
@@ -242,7 +242,7 @@ impl Builder {
         }
     }
 
-    /// Moves `runs` to `items`. `end` is the size of all pieces so far.
+    /// Moves `runs` to `items`. `end` is the size of all pieces up to there.
     fn spill(&mut self, end: usize) {
         let mut ends = self
             .runs

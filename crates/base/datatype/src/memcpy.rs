@@ -313,7 +313,7 @@ pub fn string_moves_start_fast() -> bool {
     }
 }
 
-/// False: this crate uses no string moves of this processor.
+/// Always false: this crate uses no string moves of this processor.
 #[cfg(any(not(target_arch = "x86_64"), miri))]
 pub fn string_moves_start_fast() -> bool {
     false

@@ -56,7 +56,7 @@ impl Op {
         self as usize
     }
 
-    /// The name in the standard, such as `MPI_SUM`.
+    /// The name of the operation in the standard, such as `MPI_SUM`.
     pub fn name(self) -> &'static str {
         match self {
             Op::Sum => "MPI_SUM",

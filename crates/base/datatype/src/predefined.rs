@@ -244,7 +244,7 @@ impl Predefined {
         self.0 as usize
     }
 
-    /// The name in the standard, such as `MPI_INT`.
+    /// The name of the type in the standard, such as `MPI_INT`.
     pub fn name(self) -> &'static str {
         self.entry().name
     }
@@ -333,7 +333,7 @@ impl Predefined {
 }
 
 impl Format {
-    /// The number of bytes of data.
+    /// The number of bytes of data in one element.
     pub(crate) const fn size(self) -> usize {
         use Format::*;
         match self {

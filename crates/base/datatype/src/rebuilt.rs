@@ -1,4 +1,4 @@
-//! Makes the layout of a datatype in another data representation, by its constructors with other
+//! The layout of a datatype in another data representation, made by its constructors with other
 //! predefined types.
 
 use crate::envelope::Constructor;

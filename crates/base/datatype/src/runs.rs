@@ -1,5 +1,4 @@
-//! Lists the contiguous runs of bytes in a sequence of elements, for the view of a file (MPI 5.0
-//! §14.3).
+//! The contiguous runs of bytes in a sequence of elements, for the view of a file (MPI 5.0 §14.3).
 
 use crate::types::Type;
 use crate::walk::{Flow, Visit, copies};
@@ -60,7 +59,7 @@ impl Visit for Runs<'_> {
     }
 }
 
-/// A visitor that compares each run with the runs before.
+/// A visitor of runs that compares each with the runs before it.
 struct Order {
     start: usize,
     end: usize,

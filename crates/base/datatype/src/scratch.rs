@@ -16,7 +16,7 @@ use crate::types::Type;
 
 /// The size of the largest piece that a pool keeps, in bytes.
 const KEPT: usize = 4 << 20;
-/// The number of pieces that a pool keeps.
+/// The number of pieces of memory that a pool keeps for reuse.
 const PIECES: usize = 8;
 
 /// Memory of `bytes` bytes, all 0, which exists as long as a buffer in it. `None`: the system

@@ -22,7 +22,7 @@ pub(crate) struct Spread {
     pub ty: Type,
     /// The address of the data, if they are one run.
     pub dense: Option<usize>,
-    /// The memory, if it is scratch memory.
+    /// The memory of the elements, if it is scratch memory.
     pub memory: Option<Memory>,
     /// The owner of the memory, kept as long as a buffer in the memory is in use. `None`: the
     /// memory has no owner.
@@ -37,7 +37,7 @@ pub(crate) type Owner = Arc<dyn std::fmt::Debug + Send + Sync>;
 pub(crate) struct Memory {
     start: NonNull<u8>,
     layout: Layout,
-    /// True if the memory comes from the system's allocator, and not from the global one, which may
+    /// True if the memory is from the system's allocator, and not from the global one, which may
     /// end the process if memory is refused.
     is_systems: bool,
 }
@@ -48,7 +48,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Spread {
-    /// Elements of the user, which are not one run.
+    /// Elements in the user's memory, which are not one run.
     pub(crate) fn of_user(base: usize, ty: &Type) -> Spread {
         Spread {
             base,
@@ -146,9 +146,9 @@ pub(crate) fn systems_layout(capacity: usize) -> Option<Layout> {
     Layout::from_size_align(capacity.max(LEAST), align_of::<usize>()).ok()
 }
 
-/// The memory that elements need.
+/// The memory that elements of a datatype need.
 pub(crate) struct Room {
-    /// Size in bytes, alignment included.
+    /// Size of that memory in bytes, alignment included.
     pub bytes: usize,
     true_lb: isize,
     /// The number of bytes before the first element that align the elements' address.

@@ -9,7 +9,7 @@ pub(crate) type Flow = ControlFlow<()>;
 /// A visitor, which gets the runs of memory that a walk over a layout finds. Addresses are plain
 /// numbers, which only the visitor interprets.
 pub(crate) trait Visit {
-    /// One run of `len` bytes.
+    /// Visits one run of `len` bytes.
     fn run(&mut self, address: usize, len: usize) -> Flow;
 
     /// `count` whole blocks, `stride` bytes apart. Blocks without gaps are one run.
@@ -25,7 +25,7 @@ pub(crate) trait Visit {
         Flow::Continue(())
     }
 
-    /// Whole blocks of `block` bytes at `offsets` from `base`.
+    /// Visits whole blocks of `block` bytes at `offsets` from `base`.
     fn scattered(&mut self, base: usize, offsets: &[isize], block: usize) -> Flow {
         for offset in offsets {
             self.run(base.wrapping_add_signed(*offset), block)?;
@@ -34,7 +34,7 @@ pub(crate) trait Visit {
     }
 }
 
-/// Walks bytes `start..end` of one piece.
+/// Visits the runs of bytes `start..end` of one piece of a layout.
 fn piece<V: Visit>(piece: &Piece, base: usize, start: usize, end: usize, visit: &mut V) -> Flow {
     debug_assert!(start <= end && end <= piece.size);
     if start == end {
@@ -51,7 +51,7 @@ fn piece<V: Visit>(piece: &Piece, base: usize, start: usize, end: usize, visit: 
     }
 }
 
-/// Walks bytes `start..end` of the packed form of copies of a piece: the first at `base`, the
+/// Visits bytes `start..end` of the packed form of copies of a piece: the first at `base`, the
 /// others `stride` bytes apart.
 pub(crate) fn copies<V: Visit>(
     child: &Piece,

@@ -14,7 +14,7 @@ use crate::predefined::Predefined;
 use crate::types::Type;
 
 impl Type {
-    /// Appends a description of the type.
+    /// Appends an encoded description of the type, for a peer.
     pub fn describe(&self, to: &mut Vec<u8>) {
         self.write(to);
     }
@@ -53,7 +53,7 @@ impl Type {
     }
 }
 
-/// A sink for the bytes of a description.
+/// A destination for the bytes of an encoded type.
 trait Sink {
     fn put<const N: usize>(&mut self, bytes: [u8; N]);
 
@@ -82,7 +82,7 @@ impl Sink for &mut [u8] {
     }
 }
 
-/// Counts the length only; the numbers of a list are not read.
+/// A sink that only counts bytes, and does not read the numbers of a list.
 struct Len(usize);
 
 impl Sink for Len {
@@ -229,7 +229,7 @@ fn offsets(to: &mut impl Sink, values: &[isize]) {
     to.numbers(values.iter().map(|value| *value as i64));
 }
 
-/// A reader of the rest of a description.
+/// A reader of the bytes of an encoded type that are still to be read.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

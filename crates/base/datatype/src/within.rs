@@ -50,8 +50,8 @@ impl Buffer {
     }
 
     /// A buffer of `count` elements of `ty` at the address `at`, in memory of several buffers, each
-    /// of which is one run. `holding` returns the buffer that holds the byte at an address. `None`:
-    /// some byte of the elements is in none of them.
+    /// of which is one run. `holding` returns the buffer that contains the byte at an address.
+    /// `None`: some byte of the elements is in none of them.
     pub fn elements_over<'a>(
         holding: impl Fn(usize) -> Option<&'a Buffer>,
         at: usize,

@@ -78,7 +78,7 @@ pub(crate) struct Translated {
     pub(crate) value: String,
 }
 
-/// Translates those of these variables that set settings of this library. Ignores others.
+/// Translates the variables that set settings of this library, and ignores all others.
 pub(crate) fn translate(vars: &[(String, String)]) -> Result<Vec<Translated>, Error> {
     let text = |name| vars.iter().find(|(variable, _)| variable == name);
     let product = match (text(HCAS), text(PORTS)) {

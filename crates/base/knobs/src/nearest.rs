@@ -1,4 +1,4 @@
-//! Finds the known name that is most similar to an unknown one, for error messages.
+//! The known name that is most similar to an unknown one, for error messages.
 
 /// The candidate with the smallest edit distance to `word`, if that is at most a third of the
 /// candidate's letters.

@@ -1,4 +1,4 @@
-//! Parses the settings in environment variables: those of this library, and MVAPICH's that set
+//! Parser of the settings in environment variables: those of this library, and MVAPICH's that set
 //! settings of it.
 
 use std::ffi::OsString;

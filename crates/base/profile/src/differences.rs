@@ -54,12 +54,12 @@ impl Differences {
         })
     }
 
-    /// A description of the first call that differs, with its rank.
+    /// A description of the first call that differs from the recording, with its rank.
     pub fn reason(&self) -> String {
         format!("rank {}: {}", self.rank, self.first)
     }
 
-    /// A sentence for the user about the differences.
+    /// The differences from the recording as a sentence for the user.
     pub fn sentence(&self) -> String {
         format!(
             "The program decides by time, and made other calls than in the recording: {:.1} % of the recorded computing \

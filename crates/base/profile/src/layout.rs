@@ -13,23 +13,23 @@ pub const MOST_PEERS: usize = 1 << 12;
 /// The most rails of a rank that have counters of their own.
 pub const MOST_RAILS: usize = 8;
 
-/// Positions of the fields of the head, in words from the beginning of a rank's part.
+/// Positions of the fields at the head of a rank's part, in words from its beginning.
 pub(crate) mod head {
-    /// The state of the rank: see [`State`](crate::State).
+    /// The word with the state of the rank: see [`State`](crate::State).
     pub(crate) const STATE: usize = 0;
-    /// The time of the last change, in picoseconds since the rank's start.
+    /// The word with the time of the last change, in picoseconds since the rank's start.
     pub(crate) const TIME: usize = 1;
-    /// The time in MPI procedures that have returned, in picoseconds.
+    /// The word with the time in MPI procedures that have returned, in picoseconds.
     pub(crate) const IN_MPI: usize = 2;
     /// The idle part of [`IN_MPI`], in picoseconds, plus one; 0 if it is unknown.
     pub(crate) const WAITED: usize = 3;
-    /// The index of the running procedure plus one; 0 if none runs.
+    /// The word with the index of the running procedure plus one; 0 if none runs.
     pub(crate) const CURRENT: usize = 4;
-    /// The time of the call of the running procedure, in picoseconds.
+    /// The word with the time of the call of the running procedure, in picoseconds.
     pub(crate) const SINCE: usize = 5;
-    /// The number of procedures in the table of procedures.
+    /// The word with the number of entries in the table of procedures.
     pub(crate) const PROCEDURES: usize = 6;
-    /// The number of peers in the table of peers.
+    /// The word with the number of entries in the table of peers.
     pub(crate) const PEERS: usize = 7;
     /// The number of messages to peers that are not in the table of peers; in the next word their
     /// bytes.
@@ -42,9 +42,9 @@ pub(crate) mod head {
     pub(crate) const SWITCHES: usize = 12;
     /// Bytes read from files in no virtual time; in the next word the bytes written.
     pub(crate) const FREE_FILES: usize = 15;
-    /// 1 if the rank requested MPI_THREAD_MULTIPLE and did not get it.
+    /// The word that is 1 if the rank requested MPI_THREAD_MULTIPLE and did not get it.
     pub(crate) const LACKS_THREADS: usize = 17;
-    /// The time at which MPI_Init returned, in picoseconds.
+    /// The word with the time at which MPI_Init returned, in picoseconds.
     pub(crate) const STARTED: usize = 18;
     /// The time of work inside MPI on the rank's own memory, in picoseconds.
     pub(crate) const WORKED: usize = 19;
@@ -54,7 +54,7 @@ pub(crate) mod head {
     /// from the recording; the omitted computing in picoseconds; a description of the first call
     /// that differs.
     pub(crate) const DIFFERENCES: usize = 21;
-    /// The number of connections from strangers, one word for each rail.
+    /// The first of the words with the numbers of connections from strangers, one for each rail.
     pub(crate) const STRANGERS: usize = DIFFERENCES + 2 + super::SENTENCE;
 }
 
@@ -65,15 +65,15 @@ pub(crate) const FINISHED: u64 = 2;
 
 /// The number of size classes of messages.
 pub(crate) const CLASSES: usize = 64;
-/// The number of words for a size class: messages, bytes.
+/// The number of words of a size class's entry: messages, bytes.
 pub(crate) const CLASS: usize = 2;
-/// The number of words for a procedure's name.
+/// The number of words that hold a procedure's name.
 pub(crate) const NAME: usize = 5;
-/// The number of words for a short text.
+/// The number of words that hold a short text.
 pub(crate) const SENTENCE: usize = 20;
-/// The number of words for a procedure: its name, calls, time, bytes.
+/// The number of words of a procedure's entry: its name, calls, time, bytes.
 pub(crate) const PROCEDURE: usize = NAME + 3;
-/// The number of words for a peer: its rank, messages, bytes.
+/// The number of words of a peer's entry: its rank, messages, bytes.
 pub(crate) const PEER: usize = 3;
 
 /// The offset of the table of messages by size in a rank's part, in words.
@@ -85,7 +85,7 @@ pub(crate) const PEERS_AT: usize = PROCEDURES_AT + MOST_PROCEDURES * PROCEDURE;
 const END: usize = PEERS_AT + MOST_PEERS * PEER;
 /// The largest page size of common systems, in bytes. Each part begins at a page boundary.
 const PAGE: usize = 64 << 10;
-/// The length of a rank's part, in words.
+/// The length of one rank's part of the profile, in words.
 pub(crate) const PART: usize = (END * 8).next_multiple_of(PAGE) / 8;
 
 /// Creates the anonymous file in memory for a job of `ranks` ranks, all zero.

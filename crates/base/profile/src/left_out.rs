@@ -20,7 +20,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// The omitted effects, as the ranks have recorded them.
+    /// The effects that the ranks have recorded as left out.
     pub(crate) fn of(records: &[RankRecord], real_clocks: Option<String>) -> LeftOut {
         let sum = |bytes: fn(&RankRecord) -> u64| {
             let all = records.iter().map(bytes);
@@ -44,7 +44,7 @@ impl LeftOut {
         }
     }
 
-    /// True if nothing is known to be left out.
+    /// True if no effect is known to be left out.
     pub fn is_empty(&self) -> bool {
         *self == LeftOut::default()
     }

@@ -9,7 +9,7 @@ use crate::layout::{
     PROCEDURE, PROCEDURES_AT, RUNNING, SENTENCE, SIZES_AT, head, largest_of,
 };
 
-/// How far a rank has come: before, between or after MPI_Init and MPI_Finalize.
+/// The use of MPI by a rank: before, between or after MPI_Init and MPI_Finalize.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The rank has not called MPI_Init.
@@ -21,10 +21,10 @@ pub enum State {
     Finished,
 }
 
-/// A number of messages and their bytes.
+/// The number of some messages, and the sum of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// The number of messages that are counted.
+    /// The number of the counted messages.
     pub count: u64,
     /// The sum of the bytes of the counted messages.
     pub bytes: u64,
@@ -48,9 +48,9 @@ pub struct SizeClass {
 pub struct Procedure {
     /// The name of the procedure.
     pub name: String,
-    /// The number of calls.
+    /// The number of calls that the rank has made of the procedure.
     pub calls: u64,
-    /// The time in calls that have returned, in picoseconds.
+    /// The time in those calls that have returned, in picoseconds.
     pub time: u64,
     /// The bytes of the messages that began during its calls.
     pub bytes: u64,
@@ -61,14 +61,14 @@ pub struct Procedure {
 pub struct PeerTraffic {
     /// The world rank of the peer.
     pub rank: u64,
-    /// The messages to this peer.
+    /// The messages that the rank has sent to this peer.
     pub sent: Counted,
 }
 
-/// All counts of one rank.
+/// The counts that one rank recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankRecord {
-    /// How far the rank has come.
+    /// The state of the rank: before MPI_Init, in MPI, or after MPI_Finalize.
     pub state: State,
     /// The time of the rank's last record, in picoseconds since the rank's start.
     pub time: u64,

@@ -13,13 +13,13 @@ pub(crate) const SECOND: f64 = 1e12;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Summary {
-    /// The program and its arguments.
+    /// The program that ran, with its arguments.
     pub program: String,
-    /// The number of ranks.
+    /// The number of ranks of the job.
     pub ranks: usize,
     /// The largest number of ranks on a host.
     pub ranks_per_host: usize,
-    /// The modelled machine, if there is one.
+    /// The modelled machine on which the job ran, if any.
     pub fabric: Option<String>,
     /// The time of the job on the modelled machine, in seconds.
     pub virtual_s: Option<f64>,
@@ -94,7 +94,7 @@ pub struct RankComputing {
     pub switches: u64,
     /// The time that the rank computed, in seconds.
     pub computing_s: f64,
-    /// The greatest number of the rank's threads that computed at once.
+    /// The greatest number of threads of the rank that computed at one time.
     pub threads: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct RankComputing {
 pub struct RankOutages {
     /// The world rank.
     pub rank: usize,
-    /// The number of outages.
+    /// The number of outages of the rank that have ended.
     pub count: u64,
     /// The sum of the durations of the outages, in seconds. Simultaneous outages to several peers
     /// are added.
@@ -124,15 +124,15 @@ pub struct Strangers {
     pub count: u64,
 }
 
-/// The least, median and greatest of the ranks' shares.
+/// The least, the median and the greatest share among the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Shares {
-    /// The least share.
+    /// The least share among the ranks.
     pub least: f64,
     /// The median share; with an even number of ranks the mean of the middle two.
     pub median: f64,
-    /// The greatest share.
+    /// The greatest share among the ranks.
     pub most: f64,
 }
 
@@ -163,9 +163,9 @@ pub struct RankTimes {
 pub struct ProcedureUse {
     /// The name of the procedure.
     pub name: String,
-    /// The number of calls.
+    /// The number of calls by all ranks.
     pub calls: u64,
-    /// The time in the calls, in seconds.
+    /// The time in the calls of all ranks, in seconds.
     pub seconds: f64,
     /// The bytes of the messages that began during the calls.
     pub bytes: u64,
@@ -175,9 +175,9 @@ pub struct ProcedureUse {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Messages {
-    /// The number of messages.
+    /// The number of messages that were sent.
     pub count: u64,
-    /// The sum of the bytes of these messages.
+    /// The sum of the bytes of the messages.
     pub bytes: u64,
     /// The messages by size, without empty classes.
     pub by_size: Vec<SizeClass>,
@@ -188,9 +188,9 @@ pub struct Messages {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(from = "[u64; 4]", into = "[u64; 4]"))]
 pub struct Pair {
-    /// The sender.
+    /// The world rank of the sender.
     pub from: u64,
-    /// The receiver.
+    /// The world rank of the receiver.
     pub to: u64,
     /// The number of messages from the sender to the receiver.
     pub count: u64,
@@ -234,11 +234,11 @@ pub struct ResourceUse {
 /// The facts of a job that its ranks do not record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobFacts {
-    /// The program and its arguments.
+    /// The program that ran, with its arguments.
     pub program: String,
     /// The largest number of ranks on a host.
     pub ranks_per_host: usize,
-    /// The modelled machine, if there is one.
+    /// The modelled machine on which the job ran, if any.
     pub fabric: Option<String>,
     /// The time of the job on this machine, in seconds.
     pub wall_s: f64,

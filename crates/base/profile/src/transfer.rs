@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// The length of the longest piece, in bytes.
+/// The length of the longest piece of a profile in one frame, in bytes.
 const PIECE: u64 = 64 << 10;
 
 /// The used pieces of a profile's file, each with its offset in bytes. Holes are left out.

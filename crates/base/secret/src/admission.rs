@@ -16,10 +16,10 @@ use crate::hello::{self, CALL, PROOF};
 
 /// The most callers that wait at once. One more replaces the oldest.
 pub const MOST_CALLERS: usize = 64;
-/// The time within which a caller must prove that it knows the secret.
+/// The time within which a caller must prove its knowledge of the secret.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The callers of a listening socket that have not proved yet that they know the secret.
+/// The callers of a listening socket that have not yet proved their knowledge of the secret.
 #[derive(Debug, Default)]
 pub struct Callers {
     waiting: VecDeque<Caller>,
@@ -32,7 +32,7 @@ struct Caller {
     stream: TcpStream,
     from: SocketAddr,
     until: Instant,
-    /// The bytes so far of the message that this caller has to send next.
+    /// The bytes that have arrived of the message that this caller has to send next.
     arrived: Vec<u8>,
     /// The hello, once the CALL of this caller has arrived and was answered.
     hello: Option<hello::Listener>,
@@ -40,7 +40,8 @@ struct Caller {
 
 impl Callers {
     /// Accepts new callers of the nonblocking `socket`, and reads the messages of all callers.
-    /// Returns the nonblocking connection of the first that has proved that it knows the secret.
+    /// Returns the nonblocking connection of the first caller that has proved its knowledge of the
+    /// secret.
     pub fn accept(
         &mut self,
         socket: &TcpListener,
@@ -74,7 +75,7 @@ impl Callers {
         Ok(None)
     }
 
-    /// The number of callers that were sent away.
+    /// The number of callers that were rejected as strangers.
     pub fn strangers(&self) -> u64 {
         self.strangers
     }
@@ -111,7 +112,7 @@ impl Callers {
 }
 
 impl Caller {
-    /// Reads the bytes that have arrived. True: the caller has proved that it knows the secret.
+    /// Reads the bytes that have arrived. True: the caller has proved its knowledge of the secret.
     fn step(&mut self, secret: &Secret) -> Result<bool, String> {
         let words = |why: io::Error| why.kind().to_string();
         if self.hello.is_none() {

@@ -61,8 +61,7 @@ impl Codes {
         self.over(parts).verify_truncated_left(code).is_ok()
     }
 
-    /// A number that processes of the job derive alike from `parts`, and that nobody else can
-    /// guess.
+    /// A number that all processes of the job derive from `parts`, and that no stranger can guess.
     pub fn number(&self, parts: &[&[u8]]) -> u32 {
         let [one, two, three, four, ..] = self.code(parts);
         u32::from_be_bytes([one, two, three, four])

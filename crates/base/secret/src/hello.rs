@@ -52,7 +52,7 @@ const NONCE: usize = 32;
 const INTRODUCTION: usize = 32;
 const CODE: usize = 32;
 
-/// The number of a message.
+/// The kinds of messages of the hello, with their numbers.
 #[derive(Clone, Copy)]
 enum Message {
     Call = 1,
@@ -65,7 +65,7 @@ enum Message {
 pub enum Refused {
     /// The peer's bytes do not begin a hello: it is no process of a job of this library.
     Stranger,
-    /// The peer uses this other version of the hello.
+    /// The peer uses another version of the hello, namely this one.
     Version(u8),
     /// The peer has sent another message of the hello than the expected one.
     OutOfTurn,
@@ -166,7 +166,7 @@ impl Listener {
     }
 }
 
-/// The HMAC of all bytes of a hello so far.
+/// The code (HMAC) of all bytes that the two ends of a hello have exchanged so far.
 struct Transcript(Hmac<Sha256>);
 
 impl Transcript {

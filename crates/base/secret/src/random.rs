@@ -1,4 +1,4 @@
-//! Draws random bytes from the kernel.
+//! Random bytes from the kernel.
 
 use std::io;
 

@@ -22,7 +22,7 @@ use crate::{Secret, random};
 /// ```
 pub struct Token([u8; Token::LENGTH]);
 
-/// The reason why a text is no token.
+/// The error of a text that is no token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAToken;
 

@@ -9,7 +9,7 @@ use crate::signature::Signature;
 use crate::value::{Call, Value};
 use crate::{RankCalls, Trace};
 
-/// A trace in the making.
+/// A trace under construction.
 pub struct Builder {
     program: String,
     notes: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A trace without ranks.
+    /// A trace that has no ranks yet.
     pub fn new(program: String) -> Builder {
         Builder {
             program: program.replace(char::is_control, "?"),
@@ -44,17 +44,17 @@ impl Builder {
         self.work = lines.lines().map(str::to_string).collect();
     }
 
-    /// The number of a signature.
+    /// The number of a signature in the trace's table, to which a new one is added.
     pub fn signature(&mut self, signature: Signature) -> u32 {
         self.signatures.number(signature)
     }
 
-    /// The signatures so far.
+    /// The signatures that the trace has so far.
     pub(crate) fn signatures(&self) -> &[Signature] {
         &self.signatures.entries
     }
 
-    /// The number of a call.
+    /// The number of a call in the trace's table, to which a new one is added.
     pub fn call(&mut self, signature: u32, values: Vec<Value>) -> u32 {
         self.calls.number(Call { signature, values })
     }
@@ -70,7 +70,7 @@ impl Builder {
         });
     }
 
-    /// The trace.
+    /// Returns the finished trace.
     pub fn finish(self) -> Trace {
         Trace {
             program: self.program,
@@ -84,7 +84,7 @@ impl Builder {
     }
 }
 
-/// Entries, each of them once.
+/// A table in which each different entry has one number.
 struct Table<T> {
     entries: Vec<T>,
     numbers: HashMap<T, u32>,

@@ -3,7 +3,7 @@
 /// The end of a file where more of it should be, or a number that no trace has.
 pub(crate) type Result<T> = std::result::Result<T, String>;
 
-/// Appends a number.
+/// Appends a number that is not negative.
 pub(crate) fn put(to: &mut Vec<u8>, mut number: u64) {
     while number >= 128 {
         to.push(number as u8 | 128);
@@ -17,7 +17,7 @@ pub(crate) fn put_signed(to: &mut Vec<u8>, number: i64) {
     put(to, (number << 1 ^ number >> 63) as u64);
 }
 
-/// Appends bytes with their number.
+/// Appends the number of the bytes, then the bytes.
 pub(crate) fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
     put(to, bytes.len() as u64);
     to.extend(bytes);
@@ -31,7 +31,7 @@ pub(crate) struct Bytes<'a> {
     pub(crate) numbers: u64,
 }
 
-/// The most numbers of all arrays of a file.
+/// The most numbers in all arrays of one file.
 const MOST_NUMBERS: u64 = 1 << 24;
 
 impl<'a> Bytes<'a> {
@@ -47,12 +47,12 @@ impl<'a> Bytes<'a> {
         self.rest.is_empty()
     }
 
-    /// The length of the whole file.
+    /// The length of the whole file, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The error `why` at the present byte.
+    /// The error `why` at the byte that is read next.
     pub(crate) fn wrong<T>(&self, why: &str) -> Result<T> {
         Err(format!("byte {}: {why}", self.len - self.rest.len()))
     }
@@ -88,7 +88,7 @@ impl<'a> Bytes<'a> {
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// A number below `bound`, which names something that has been read before.
+    /// A number below `bound`, which is the number of something already read.
     pub(crate) fn below(&mut self, bound: usize, what: &str) -> Result<u32> {
         let number = self.number()?;
         match number < bound as u64 {

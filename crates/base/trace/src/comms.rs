@@ -11,7 +11,7 @@ use crate::Trace;
 use crate::standard::{SELF, WORLD};
 use crate::value::{FIRST_MADE, Value};
 
-/// A communicator.
+/// A communicator of the recorded program.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Comm {
     /// A number that no other communicator has. That of MPI_COMM_WORLD is 0.
@@ -20,18 +20,18 @@ pub(crate) struct Comm {
     pub(crate) members: Vec<usize>,
 }
 
-/// The communicator of a call.
+/// The communicator in which a call is made.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Place {
-    /// The call has none, or a null handle.
+    /// The call has no communicator, or a null handle.
     None,
-    /// The communicator, and the rank's own number in it.
+    /// The communicator, and the number of the calling rank in it.
     In(Rc<Comm>, usize),
     /// The call that made the communicator, whose members the trace does not say.
     Unknown(String),
 }
 
-/// A call of a rank.
+/// A call of a rank, as a walk over the trace reaches it.
 pub(crate) struct Step<'a> {
     pub(crate) rank: usize,
     /// The number of the call among those of the rank, from 0 on.
@@ -110,10 +110,10 @@ pub(crate) fn walk(trace: &Trace, visit: &mut Visit) -> Result<(), String> {
     }
 }
 
-/// The state of a walk.
+/// The state of a walk over the calls of a trace.
 struct Walk<'a> {
     trace: &'a Trace,
-    /// The number of communicators so far.
+    /// The number of communicators that calls have made so far.
     made: usize,
     /// The members that wait in a call, by the communicator and the procedure.
     meetings: HashMap<(usize, &'a str), Vec<Waiting>>,
@@ -121,13 +121,13 @@ struct Walk<'a> {
     ranks: Vec<HashMap<i64, Place>>,
 }
 
-/// A rank that makes a communicator.
+/// A rank that waits for the other members of a communicator that they make.
 struct Waiting {
     rank: usize,
     own: usize,
     color: i64,
     key: i64,
-    /// The number of the new communicator, or a null handle.
+    /// The number of the communicator that the call makes, or a null handle.
     new: i64,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes the results of a call. `Some`: the rank pauses, and these go on.
+    /// Processes the results of a call. `Some`: the rank pauses, and these ranks continue.
     fn after(&mut self, rank: usize, call: u32, place: Place) -> Option<Vec<usize>> {
         let trace = self.trace;
         let (signature, values) = (trace.signature(call), &trace.calls[call as usize].values);
@@ -202,8 +202,8 @@ impl<'a> Walk<'a> {
         self.meet_first(name, comm, comm.members.len(), waiting)
     }
 
-    /// Adds a rank to the first `all` members of a communicator that meet in a call. If it is the
-    /// last, the new communicators are made. Returns the ranks that go on.
+    /// Adds a rank to those that wait in a call for the first `all` members of a communicator. If
+    /// it is the last, the new communicators are made. Returns the ranks that continue.
     fn meet_first(
         &mut self,
         name: &'a str,

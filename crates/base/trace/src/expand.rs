@@ -8,16 +8,16 @@ pub struct Calls<'a> {
     open: Vec<Open<'a>>,
 }
 
-/// A sequence that has begun.
+/// A sequence whose items are being expanded.
 struct Open<'a> {
     items: &'a [Item],
     at: usize,
-    /// The number of turns after the present one.
+    /// The number of repetitions of the sequence after the present one.
     turns: u64,
 }
 
 impl<'a> Calls<'a> {
-    /// The calls of the sequence with this number.
+    /// Begins to expand the sequence with this number.
     pub fn new(sequences: &'a [Vec<Item>], sequence: u32) -> Calls<'a> {
         let mut calls = Calls {
             sequences,

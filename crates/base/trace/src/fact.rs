@@ -3,14 +3,15 @@
 
 use crate::signature::Signature;
 
-/// The kind of a fact.
+/// A kind of fact about a recorded run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// A step of the program begins, whose time a replay records.
+    /// A step of the program begins, whose time a replay reports.
     Step,
     /// The next call finds a file of this size under this name, or none if the size is 0.
     FileSize,
-    /// The persistent receive from any source that the next call starts meets this source.
+    /// The source of the message for the persistent receive from any source that the next call
+    /// starts.
     Source,
     /// The memory that the next call attaches to a dynamic window had this address, to which
     /// accesses of other ranks refer.
@@ -50,7 +51,7 @@ impl Fact {
         Signature::parse(self.line()).expect("the line of a fact is a signature")
     }
 
-    /// The fact with this signature. `None`: the signature is that of a call.
+    /// The fact with this signature. `None`: the signature is that of an MPI call.
     pub fn of(signature: &Signature) -> Option<Fact> {
         let mut all = Fact::ALL.into_iter();
         all.find(|fact| fact.name() == signature.name && fact.signature() == *signature)

@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-/// The most items of a loop's body.
+/// The most items that the body of a found loop can have.
 const LONGEST_BODY: usize = 1 << 14;
-/// The most earlier places that are compared with the last items.
+/// The most earlier positions of an item that are compared with the last items.
 const TRIES: usize = 16;
 
 /// One item of a folded sequence of calls: a call, or a loop over another sequence.
@@ -56,13 +56,13 @@ impl Folder {
     }
 }
 
-/// The items of a rank so far.
+/// The folded items of a rank so far.
 #[derive(Default)]
 struct Stack {
-    /// Each item with the previous place of an equal one.
+    /// The items so far, each with the previous position of an equal one.
     items: Vec<(Item, Option<usize>)>,
     latest: HashMap<Item, usize>,
-    /// For each item the places of loops whose body ends with it.
+    /// For each item the positions of loops whose body ends with it.
     loops: HashMap<Item, Vec<usize>>,
 }
 
@@ -110,13 +110,13 @@ impl Stack {
         true
     }
 
-    /// True if the items from `place` on are these.
+    /// True if the items from position `place` on equal `body`.
     fn ends_with(&self, body: &[Item], place: usize) -> bool {
         self.items.len() - place == body.len()
             && (self.items[place..].iter().rev().map(|own| own.0)).eq(body.iter().rev().copied())
     }
 
-    /// Begins a loop of two turns, if the last items equal those before them.
+    /// Begins a loop of two repetitions, if the last items equal those before them.
     fn begins(&mut self, folder: &mut Folder) -> bool {
         let Some(&(_, mut before)) = self.items.last() else {
             return false;
@@ -143,7 +143,7 @@ impl Stack {
     }
 }
 
-/// The last item of a loop's body.
+/// The last item of the body, if the item is a loop.
 fn last_of(item: Item, folder: &Folder) -> Option<Item> {
     match item {
         Item::Loop(_, body) => folder.sequences[body as usize].last().copied(),

@@ -2,7 +2,7 @@
 
 use crate::bytes::{Bytes, Result, put};
 
-/// The times before the calls of a rank.
+/// The computing times between the calls of a rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gaps {
     /// Each time with the number of calls in a row that have it.
@@ -10,7 +10,7 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Adds the time before the next `calls` calls.
+    /// Adds the computing time before each of the next `calls` calls.
     pub fn push(&mut self, nanos: u64, calls: u64) {
         match self.runs.last_mut() {
             Some((last, run)) if *last == nanos => *run += calls,
@@ -19,13 +19,13 @@ impl Gaps {
         }
     }
 
-    /// The times in order.
+    /// The computing times in the order of the calls.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let times = self.runs.iter();
         times.flat_map(|&(nanos, run)| (0..run).map(move |_| nanos))
     }
 
-    /// The times with the numbers of calls that have them.
+    /// The computing times in runs: a time, and the number of calls in a row that have it.
     pub fn runs(&self) -> &[(u64, u64)] {
         &self.runs
     }
@@ -38,7 +38,7 @@ impl Gaps {
         }
     }
 
-    /// Reads the times of as many calls as there are, but of `most` at most.
+    /// Reads the computing times of all calls, of which there are at most `most`.
     pub(crate) fn read(from: &mut Bytes, most: u64) -> Result<Gaps> {
         let (mut gaps, mut left) = (Gaps::default(), most);
         for _ in 0..from.count()? {
@@ -52,7 +52,7 @@ impl Gaps {
         Ok(gaps)
     }
 
-    /// The number of times.
+    /// The number of calls that have a computing time.
     pub fn count(&self) -> u64 {
         self.runs.iter().map(|(_, run)| run).sum()
     }

@@ -57,7 +57,7 @@ pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
 pub struct Trace {
     /// The program and its arguments, or the command that made the trace without one.
     pub program: String,
-    /// The changes since the recording, each a line: what has been cut, scaled or folded.
+    /// The changes since the recording, one in each line: what has been cut, scaled or folded.
     pub notes: Vec<String>,
     /// The times of work inside MPI that the recorded run was given, each a line. Empty if they
     /// were those of the machine.
@@ -68,14 +68,14 @@ pub struct Trace {
     pub calls: Vec<Call>,
     /// The sequences of calls and loops. A loop has a sequence before its own.
     pub sequences: Vec<Vec<Item>>,
-    /// For each rank its part.
+    /// The calls and the computing times of each rank.
     pub ranks: Vec<RankCalls>,
 }
 
-/// The calls of one rank.
+/// The calls of one rank, with the computing between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankCalls {
-    /// The number of the rank's sequence.
+    /// The number of the rank's sequence of calls.
     pub sequence: u32,
     /// The computing before each call, in nanoseconds.
     pub gaps: Gaps,
@@ -94,7 +94,7 @@ impl Trace {
         calls.into_iter().flatten().zip(gaps.into_iter().flatten())
     }
 
-    /// True if the trace has receives from any source, with the sources that they met.
+    /// True if the trace has receives from any source, with the sources of their messages.
     pub fn has_wildcards(&self) -> bool {
         let mut values = self.calls.iter().flat_map(|call| &call.values);
         values.any(|value| matches!(value, Value::Met(_)))

@@ -1,4 +1,5 @@
-//! Times with less information: rounded ones, and few turns of a loop for all.
+//! Computing times with less information: rounded ones, or those of a few repetitions of a loop for
+//! all.
 
 use crate::Trace;
 use crate::fold::Item;
@@ -8,7 +9,7 @@ use crate::gaps::Gaps;
 const STEP: u64 = 20;
 /// The steps of great times: each is this share of the time, and they are off by half of it.
 const STEPS_PER_TIME: u64 = 100;
-/// The turns of a loop whose times stand for those of all turns.
+/// The number of repetitions of a loop whose times represent those of all repetitions.
 const TURNS: usize = 32;
 /// The most times of these turns: a longer sequence would not fold.
 const MOST_TIMES: usize = 1 << 13;
@@ -25,7 +26,7 @@ fn rounded(nanos: u64) -> u64 {
 }
 
 impl Trace {
-    /// The trace with rounded times.
+    /// The trace with its computing times rounded.
     pub fn with_rounded_times(&self) -> Trace {
         let mut trace = self.clone();
         for rank in &mut trace.ranks {
@@ -38,9 +39,9 @@ impl Trace {
         trace
     }
 
-    /// The trace in which a few turns of each loop, evenly spread over it, have their times, and
-    /// the others those of these. The computing before each call of a body keeps its sum over all
-    /// turns. A note says so.
+    /// The trace in which some repetitions of each loop, evenly distributed, keep their times, and
+    /// the others get these. The computing before each call of a body keeps its sum over all
+    /// repetitions. A note of the trace says this.
     pub fn with_folded_times(&self) -> Trace {
         let mut trace = self.clone();
         let lengths = self.lengths();
@@ -71,7 +72,7 @@ impl Trace {
         lengths
     }
 
-    /// Adds the folded times of a sequence, whose calls have these times.
+    /// Folds the computing times of a sequence's calls, and adds them.
     fn fold(&self, lengths: &[usize], sequence: u32, times: &[u64], folded: &mut Vec<u64>) {
         let mut rest = times;
         for item in &self.sequences[sequence as usize] {
@@ -98,7 +99,7 @@ impl Trace {
     }
 }
 
-/// Adds the times of a loop, of which `kept` turns stand for all.
+/// Adds the times of a loop, in which `kept` repetitions represent all.
 fn few_turns(times: &[u64], length: usize, kept: usize, folded: &mut Vec<u64>) {
     let turns = times.len() / length;
     let chosen: Vec<&[u64]> = (0..kept)

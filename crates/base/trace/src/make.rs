@@ -6,7 +6,7 @@ use crate::gaps::Gaps;
 use crate::standard::{self, MEMORY, signature};
 use crate::value::{FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
-/// A pattern of communication.
+/// A well-known pattern of communication among ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Each rank of a periodic grid of three dimensions exchanges its faces.
@@ -22,7 +22,7 @@ pub enum Pattern {
     /// A wave over a grid of two dimensions: each rank waits for its western and northern
     /// neighbours.
     Sweep,
-    /// Each rank sends to the rank half of all ranks further.
+    /// Each rank sends to the rank that is half of all ranks away.
     Shift,
     /// Each rank sends to one other and receives from one, chosen at random.
     Permutation,
@@ -76,10 +76,10 @@ impl Pattern {
     }
 }
 
-/// A trace to make.
+/// The parameters of a generated trace.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The pattern of a step.
+    /// The pattern of communication of each step.
     pub pattern: Pattern,
     /// The number of ranks.
     pub ranks: usize,
@@ -102,7 +102,7 @@ const SUM: Value = Value::Number(standard::SUM);
 const TAG: Value = Value::Number(0);
 
 impl Recipe {
-    /// Makes the trace. `program`: the command that makes it.
+    /// Generates the trace. `program`: the command that asked for it.
     pub fn make(&self, program: String) -> Trace {
         let mut builder = Builder::new(program);
         let partners = self.permutation();
@@ -146,7 +146,7 @@ impl Recipe {
     }
 }
 
-/// The calls of one rank in a step.
+/// The generator of one rank's calls in a step.
 struct RankMaker<'a> {
     builder: &'a mut Builder,
     rank: usize,
@@ -223,7 +223,7 @@ impl RankMaker<'_> {
         );
     }
 
-    /// Exchanges with both neighbours in each dimension of a periodic grid.
+    /// Adds exchanges with both neighbours in each dimension of a periodic grid.
     fn halo(&mut self, grid: &[usize]) {
         let neighbours: Vec<[usize; 2]> = (0..grid.len())
             .filter(|dimension| grid[*dimension] > 1)
@@ -248,7 +248,8 @@ impl RankMaker<'_> {
         );
     }
 
-    /// Waits for the neighbours that come before in each dimension, and sends to those behind.
+    /// Adds a wait for the neighbours that come before in each dimension, and sends to those
+    /// behind.
     fn sweep(&mut self, grid: &[usize]) {
         let places = [self.rank / grid[1], self.rank % grid[1]];
         for dimension in (0..2).filter(|dimension| places[*dimension] > 0) {
@@ -260,7 +261,7 @@ impl RankMaker<'_> {
     }
 }
 
-/// The rank `by` places further in one dimension of a periodic grid, whose last dimension is that
+/// The rank at the distance `by` in one dimension of a periodic grid, whose last dimension is that
 /// of neighbouring ranks.
 fn moved(rank: usize, grid: &[usize], dimension: usize, by: usize) -> usize {
     let stride: usize = grid[dimension + 1..].iter().product();

@@ -15,18 +15,18 @@ pub(crate) struct Message {
     pub(crate) sends: bool,
     /// The rank of the world at the other end. `None`: any source, which the trace does not name.
     pub(crate) peer: Option<usize>,
-    /// `None`: any tag.
+    /// The tag of the message. `None`: any tag.
     pub(crate) tag: Option<i64>,
-    /// The elements, and the number of their datatype.
+    /// The number of the message's elements.
     pub(crate) count: i64,
     pub(crate) datatype: i64,
     pub(crate) comm: Rc<Comm>,
 }
 
-/// What a call does with messages.
+/// The effect of a call on messages and requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
-    /// Messages begin, and the call waits for all of them.
+    /// Messages begin, and the call waits until all are complete.
     Blocks(Vec<Message>),
     /// Messages begin that are complete once the request with this number is.
     Begins(i64, Vec<Message>),
@@ -34,7 +34,7 @@ pub(crate) enum Event {
     Completes(i64),
 }
 
-/// The open requests of a rank.
+/// The open requests of a rank, with their messages.
 #[derive(Default)]
 pub(crate) struct Requests {
     persistent: HashMap<i64, Vec<Message>>,
@@ -104,7 +104,7 @@ fn numbers(value: &Value) -> impl Iterator<Item = i64> + '_ {
     all.chain(value.numbers().iter().copied())
 }
 
-/// The requests that a call has found complete. `None`: it asks for none.
+/// The requests that a call has found complete. `None`: the call tests none.
 fn completed(name: &str, trace: &Trace, call: u32) -> Option<Vec<i64>> {
     let values = &trace.calls[call as usize].values;
     let position = |name: &str| trace.signature(call).position(name);

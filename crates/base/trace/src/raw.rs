@@ -28,19 +28,19 @@ pub const BLOCK_HEAD: usize = 8;
 /// The length at which a block is complete.
 const BLOCK: usize = 1 << 16;
 
-/// The part of a rank while the rank runs.
+/// The part of a trace that a rank writes while it runs.
 pub struct RawWriter {
     rank: u32,
     block: Vec<u8>,
-    /// The numbers of signatures, by the names of procedures.
+    /// The numbers of the signatures, by the names of their procedures.
     signatures: HashMap<&'static str, u32>,
     calls: HashMap<Vec<u8>, u64>,
-    /// The number of calls so far.
+    /// The number of calls that the rank has made so far.
     count: u64,
 }
 
 impl RawWriter {
-    /// The empty part of a rank.
+    /// The part of a rank that has made no call yet.
     pub fn new(rank: u32) -> RawWriter {
         RawWriter {
             rank,
@@ -84,12 +84,13 @@ impl RawWriter {
         (self.block.len() >= BLOCK).then(|| self.take())
     }
 
-    /// The number of calls so far.
+    /// The number of calls that the rank has made so far.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Adds the distance of the source that call number `call`, a receive from any source, has met.
+    /// Adds the source of the message that call number `call`, a receive from any source, received,
+    /// as a distance.
     pub fn met(&mut self, call: u64, distance: i64) {
         put(&mut self.block, MET);
         put(&mut self.block, call);
@@ -121,7 +122,7 @@ impl RawWriter {
     }
 }
 
-/// The bytes that a rank has written.
+/// The bytes of the trace that a rank has written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part(Vec<u8>);
 

@@ -7,9 +7,9 @@ const MOST: usize = 32;
 /// A procedure with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
-    /// The name in C, such as `MPI_Send_c`.
+    /// The name of the procedure in C, such as `MPI_Send_c`.
     pub name: String,
-    /// The parameters in order.
+    /// The parameters of the procedure, in order.
     pub parameters: Vec<Parameter>,
 }
 
@@ -18,7 +18,7 @@ pub struct Signature {
 pub struct Parameter {
     /// The name of the parameter in C.
     pub name: String,
-    /// The kind, such as `dest` or `datatype`.
+    /// The kind of the parameter, such as `dest` or `datatype`.
     pub kind: String,
     /// The access to the parameter's value.
     pub access: Access,
@@ -51,7 +51,7 @@ impl Access {
 /// The length of a parameter that may be an array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Length {
-    /// No array.
+    /// The parameter is no array.
     One,
     /// `[*]`: an array whose length follows from the communicator.
     Unknown,
@@ -79,7 +79,7 @@ impl Signature {
         line
     }
 
-    /// The number of the parameter with this name.
+    /// The position of the parameter with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.parameters.iter().position(|one| one.name == name)
     }

@@ -1,5 +1,5 @@
-//! What traces without a recording need of the standard: the signatures of procedures, and handles
-//! of the ABI.
+//! The part of the standard that traces without a recording need: the signatures of procedures, and
+//! handles of the ABI.
 
 use crate::signature::Signature;
 use crate::value::{NUMBER_OF_MEMORY, Value};
@@ -22,7 +22,7 @@ pub(crate) const DOUBLE: i64 = 0x214;
 pub(crate) const SUM: i64 = 0x21;
 /// MPI_BOR.
 pub(crate) const BOR: i64 = 0x29;
-/// The first buffer of a rank.
+/// The value that stands for the first buffer of a rank.
 pub(crate) const MEMORY: Value = Value::Number(NUMBER_OF_MEMORY);
 
 /// The lines of the signatures, as `procedures.txt` has them.

@@ -13,7 +13,7 @@ use crate::gaps::Gaps;
 const ONCE: u64 = 0;
 /// The most runs that the ranks of a small file have together, beside those for its length.
 const MOST_RUNS: u64 = 1 << 26;
-/// The most runs for each byte of a file.
+/// The most runs of equal times for each byte of a file.
 const RUNS_PER_BYTE: u64 = 16;
 
 /// A run of equal times: the nanoseconds, and the number of calls that have them.
@@ -140,7 +140,7 @@ pub(crate) fn read_all(from: &mut Bytes, lengths: &[u64]) -> Result<Vec<Gaps>> {
     Ok(ranks)
 }
 
-/// A part of a sequence of times.
+/// A part of a sequence of computing times.
 enum Part {
     Run(Run),
     Loop(u64, usize),

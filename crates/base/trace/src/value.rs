@@ -6,24 +6,24 @@ use crate::signature::{Access, Parameter, Signature};
 /// The number of the first object that a rank makes, in each class of handles. Below it are the
 /// predefined handles of the standard ABI.
 pub const FIRST_MADE: i64 = 4096;
-/// The number of the first buffer of a rank; further ones are numbered in the order of their first
-/// use. Smaller numbers are addresses that no program has: NULL, and constants such as
+/// The number of the first buffer of a rank; further buffers are numbered in the order of their
+/// first use. Smaller numbers are addresses that no program has: NULL, and constants such as
 /// MPI_IN_PLACE.
 pub const NUMBER_OF_MEMORY: i64 = 4096;
 
-/// The value of a parameter.
+/// The value of a parameter, in terms that hold outside its process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     /// No value: one that the trace does not keep, or an array that the call does not read.
     Absent,
-    /// A number, or a handle.
+    /// A number, or the number of a handle.
     Number(i64),
     /// A rank, as its distance from the calling rank in the communicator of the call. Ranks of a
     /// regular program have equal distances to their peers.
     Relative(i64),
     /// Any source, which was the rank at this distance in the recorded run.
     Met(i64),
-    /// An array.
+    /// An array of numbers.
     Numbers(Vec<i64>),
     /// A text, or the pairs of an info object, each part of which ends with a zero byte.
     Text(Vec<u8>),
@@ -32,14 +32,14 @@ pub enum Value {
 /// A call: a procedure and the values of its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// The number of the signature.
+    /// The number of the procedure's signature.
     pub signature: u32,
     /// A value for each parameter.
     pub values: Vec<Value>,
 }
 
 impl Value {
-    /// The number, if the value is one.
+    /// The number that the value is, if it is one.
     pub fn number(&self) -> Option<i64> {
         match self {
             Value::Number(number) => Some(*number),
@@ -109,7 +109,7 @@ impl Value {
         })
     }
 
-    /// True if a parameter can have the value.
+    /// True if the value can be that of the parameter.
     fn fits(&self, parameter: &Parameter) -> bool {
         match self {
             Value::Absent => true,
@@ -123,7 +123,7 @@ impl Value {
 }
 
 impl Call {
-    /// The values of a receive from any source that has met the rank at this distance.
+    /// The values of a receive from any source whose message came from the rank at this distance.
     pub(crate) fn met(&self, signature: &Signature, distance: i64) -> Vec<Value> {
         let mut values = self.values.clone();
         if let Some(at) = signature.first_of("source") {
@@ -132,7 +132,8 @@ impl Call {
         values
     }
 
-    /// The call that receives from the source that the recorded run met, if that was any source.
+    /// The call that receives from the recorded source, if the original one receives from any
+    /// source.
     pub(crate) fn frozen(&self) -> Call {
         let frozen = |value: &Value| match value {
             Value::Met(distance) => Value::Relative(*distance),

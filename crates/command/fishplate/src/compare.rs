@@ -213,13 +213,13 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
 
 /// The files that a comparison reads and writes.
 struct Files {
-    /// Those of `--merge`.
+    /// The files of `--merge`.
     merged: Vec<PathBuf>,
     report: Option<PathBuf>,
     plot: Option<PathBuf>,
 }
 
-/// Makes a share of the runs, and returns the line about it.
+/// Makes a share of a comparison's runs, and returns the line that reports it.
 fn points(
     request: &Request,
     known: &[PathBuf],

@@ -47,7 +47,7 @@ struct Explanation {
     collectives: Vec<CollectiveChoices>,
     #[serde(default)]
     windows: Vec<Windows>,
-    /// The costs of paths that the ranks of the host know.
+    /// The costs of messages' paths that the ranks of the host know.
     #[serde(default)]
     costs: Vec<KnownCost>,
 }
@@ -84,7 +84,7 @@ struct AlgorithmChoice {
     not_taken: Vec<Choice>,
 }
 
-/// Peers for which the rank makes the same choices.
+/// The peers for which the rank makes equal choices.
 #[derive(Deserialize)]
 struct PeerKind {
     ranks: Vec<usize>,

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that is created before the job and written after it.
+/// An output file, created before the job and written after it.
 pub(crate) struct Output {
     option: &'static str,
     path: PathBuf,

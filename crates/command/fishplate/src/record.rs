@@ -10,7 +10,7 @@ use trace::{Builder, parts};
 
 use crate::output::Output;
 
-/// The recording of a job.
+/// The recording of a job's MPI calls.
 pub(crate) struct Recording {
     output: Output,
     parts: Arc<OwnedFd>,

@@ -109,7 +109,7 @@ pub(crate) struct RunArguments {
     summary: SummaryArguments,
 }
 
-/// The options of one program of a job.
+/// The command-line arguments that belong to one program of a job.
 #[derive(Args)]
 pub(crate) struct ProgramArguments {
     /// Number of ranks [default: 1, or the places of the hosts]
@@ -144,7 +144,7 @@ pub(crate) struct ProgramArguments {
     program: Vec<OsString>,
 }
 
-/// The standard streams of the ranks.
+/// The command-line arguments about the standard streams of the ranks.
 #[derive(Args)]
 struct StreamArguments {
     /// Ranks that read standard input: a rank, `all` (on one host), or `none`

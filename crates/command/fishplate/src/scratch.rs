@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use child_guard::private_folder;
 use tempfile::TempDir;
 
-/// The most entries of a folder for which links are made.
+/// The most entries of a folder for which links are made in the temporary folder.
 const MOST: usize = 4096;
 /// The number of folders above the current one that get links too: paths may have that many `../`.
 const ABOVE: usize = 3;
@@ -15,13 +15,13 @@ const ABOVE: usize = 3;
 /// A temporary folder with a link to each entry of the current folder. The folders around it have
 /// links to the entries of those above the current one. All are removed when this value is dropped.
 pub(crate) struct ScratchFolder {
-    /// The outermost folder; its drop removes all of them.
+    /// The outermost temporary folder; its drop removes all of them.
     all: TempDir,
     folder: PathBuf,
 }
 
 impl ScratchFolder {
-    /// Makes the folder for the current folder.
+    /// Makes the temporary folder that shows the contents of the current folder.
     pub(crate) fn new() -> Result<ScratchFolder, String> {
         let here = std::env::current_dir().map_err(|why| format!("--scratch: {why}"))?;
         ScratchFolder::of(&here)
@@ -74,10 +74,10 @@ fn failed(what: &Path, why: std::io::Error) -> String {
     format!("--scratch: {}: {why}", what.display())
 }
 
-/// The outcome of making links for a folder.
+/// The outcome of the attempt to link all entries of a folder.
 enum Shown {
     All,
-    /// The folder has too many entries; only the first ones have links.
+    /// The folder has more entries than get links; only the first ones have them.
     Crowded,
     Unreadable(std::io::Error),
 }

@@ -103,7 +103,7 @@ impl SummaryArguments {
     }
 }
 
-/// The summary to make after the job. `None` inside: none is needed.
+/// The summary that is to be made after the job; `None` in it if none is needed.
 pub(crate) struct WantedSummary(Option<Wanted>);
 
 struct Wanted {

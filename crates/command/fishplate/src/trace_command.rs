@@ -155,7 +155,7 @@ fn checked(file: &Path, trace: &Trace) -> Result<String, String> {
     ))
 }
 
-/// Parses a factor, into thousandths.
+/// Parses a factor of computing, and returns it in thousandths.
 fn factor(word: &str) -> Result<u64, String> {
     match word.parse::<f64>() {
         Ok(number) if (0.001..=1000.0).contains(&number) => Ok((number * 1000.0).round() as u64),
@@ -195,7 +195,7 @@ fn make(arguments: &MakeArguments) -> Result<(), String> {
     written(&arguments.output, &trace)
 }
 
-/// The calls of a trace, counted.
+/// The counts of a trace's calls, by procedure.
 #[derive(Default)]
 struct Counts {
     /// For each procedure its calls, and the bytes that they send.

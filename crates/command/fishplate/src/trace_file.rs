@@ -14,7 +14,7 @@ pub(crate) fn read(file: &Path) -> Result<Trace, String> {
     Trace::read(&bytes).map_err(wrong)
 }
 
-/// Reads the trace that stands in place of a program with its arguments. `None`: another file does.
+/// The trace that was given in place of a program with its arguments. `None`: the file is no trace.
 pub(crate) fn in_place_of_program(words: &[OsString]) -> Result<Option<Trace>, String> {
     let path = Path::new(words.first().ok_or("no program given")?);
     let mut start = [0; MAGIC.len()];

@@ -10,10 +10,10 @@ use std::sync::atomic::AtomicU64;
 
 use crate::{Node, ProgramCall, Result};
 
-/// Work of the library on the rank's processor.
+/// A piece of the library's work on the rank's processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// A send, from the call to the post of the work request.
+    /// The work of a send, from the call to the post of the work request.
     Send,
     /// The handling of an arrival, from its detection to the return to the program.
     Receive,
@@ -23,8 +23,8 @@ pub enum Effort {
     Copy(usize),
     /// A short call, such as a test or a reading of the clock.
     Call,
-    /// No work: says whether the messages that follow belong to a blocking send. Libraries may have
-    /// different protocols for blocking and nonblocking sends.
+    /// No work, but the information whether the messages that follow belong to a blocking send.
+    /// Libraries may have different protocols for blocking and nonblocking sends.
     Blocking(bool),
 }
 
@@ -83,7 +83,7 @@ pub trait Accounting {
     fn compute(&mut self, nanos: u64) -> Result<bool>;
 
     /// Records that the call returns to the program. `is_sure` is false for a poll, whatever its
-    /// result, and for a reading of the clock.
+    /// result is, and for a reading of the clock.
     fn leave(&mut self, is_sure: bool);
 
     /// The account of work on the rank's own memory. `None`: such work takes no time.
@@ -135,7 +135,7 @@ pub struct LocalCharge {
 /// interpret.
 pub type Note = [u64; 6];
 
-/// The virtual time of a rank, in picoseconds.
+/// The virtual time of a rank, in picoseconds, with the part that it waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VirtualTime {
     /// The time since the start of the modelled machine.
@@ -196,7 +196,7 @@ impl dyn Node + '_ {
         }
     }
 
-    /// Reports to a virtual clock that the call returns, see [`Accounting::leave`].
+    /// Reports to a virtual clock that an MPI call returns; see [`Accounting::leave`].
     pub fn leave(&mut self, is_sure: bool) {
         if let Some(accounting) = self.accounting() {
             accounting.leave(is_sure);

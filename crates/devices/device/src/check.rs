@@ -3,10 +3,10 @@
 
 use crate::{Access, Address, Operation, State, Transport, Work};
 
-/// The reason why a call is refused.
+/// The reason why a call of a device is refused.
 pub type Wrong = String;
 
-/// The state of a queue pair, and its device's limits.
+/// The limits that a work request must keep, with the state of its queue pair.
 pub struct Limits {
     /// The service type of the queue pair.
     pub transport: Transport,
@@ -22,7 +22,7 @@ pub struct Limits {
     pub immediates: bool,
 }
 
-/// Checks a work request, and returns its length in bytes.
+/// Checks a work request against the limits, and returns its length in bytes.
 #[inline]
 pub fn work(work: &Work, limits: &Limits) -> Result<u32, Wrong> {
     let len: u64 = work.local.iter().map(|slice| u64::from(slice.len)).sum();

@@ -45,9 +45,8 @@ pub trait HostDevice: Device + Send {
         Vec::new()
     }
 
-    /// The number of connections so far that processes outside the job have made to the device:
-    /// those that it has dropped, and open ones that have not yet proved knowledge of the job's
-    /// secret.
+    /// The number of connections that processes outside the job have made to the device: those that
+    /// it has dropped, and open ones that have not yet proved knowledge of the job's secret.
     fn strangers(&self) -> u64 {
         0
     }
@@ -55,7 +54,7 @@ pub trait HostDevice: Device + Send {
     /// Removes and returns the changes of the port since the last call.
     fn take_changes(&mut self) -> Vec<PortChange>;
 
-    /// See [`Node::written`](crate::Node::written).
+    /// Implements [`Node::written`](crate::Node::written) for the regions of this device.
     fn written(&mut self, keys: &mut Vec<u32>) -> bool {
         let _ = keys;
         false

@@ -54,10 +54,10 @@ struct Immediates {
     rails: Vec<Option<Box<Rail>>>,
 }
 
-/// The state of one device whose immediates are emulated.
+/// The state of a device whose immediates are emulated.
 struct Rail {
     attributes: Attributes,
-    /// The queue pairs in order of creation; `None`: destroyed.
+    /// The queue pairs of the device in order of creation; `None`: destroyed.
     pairs: Vec<Option<Pair>>,
     places: HashMap<Qp, usize>,
     shared: Vec<Incoming>,
@@ -162,7 +162,7 @@ impl Immediates {
         &mut **self.node.get_mut()
     }
 
-    /// The current device and its emulation's state.
+    /// The current device, and the state of its emulation.
     fn both(&mut self) -> (&mut dyn Device, &mut Rail) {
         let device = self.node.get_mut().rail(self.rail);
         match &mut self.rails[self.rail] {

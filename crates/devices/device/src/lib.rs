@@ -54,7 +54,7 @@ pub trait Node: Send {
     /// The device of a rail.
     fn rail(&mut self, rail: usize) -> &mut dyn Device;
 
-    /// The time since a fixed moment, in nanoseconds.
+    /// The time since a moment that does not change, in nanoseconds.
     fn now(&mut self) -> u64;
 
     /// True if time is virtual: it advances as the model computes, and stands still while all ranks
@@ -134,7 +134,7 @@ pub trait Node: Send {
     fn oob_recv(&mut self) -> Result<Option<(usize, Vec<u8>)>>;
 
     /// Extends the job to ranks 0 to `ranks` - 1, more than before: out-of-band messages of the new
-    /// ranks are received. An error: the machine has no room for so many.
+    /// ranks are received. An error: the machine has no room for this number.
     fn add_ranks(&mut self, ranks: usize) -> Result<()> {
         let _ = ranks;
         Ok(())
@@ -152,8 +152,8 @@ pub trait Node: Send {
         Vec::new()
     }
 
-    /// The number of connections so far that processes outside the job have made to the device of
-    /// each rail. Rails at the end may be omitted if they have had none.
+    /// The number of connections that processes outside the job have made to the device of each
+    /// rail. Rails at the end may be omitted if they have had none.
     fn strangers(&mut self) -> Vec<u64> {
         Vec::new()
     }
@@ -177,8 +177,8 @@ pub trait Node: Send {
         Signs::default()
     }
 
-    /// Gives up out-of-band messages to `peer`: they need not arrive from now on, and the end of
-    /// the node does not wait for them.
+    /// Stops the delivery of out-of-band messages to `peer`: they need not arrive from now on, and
+    /// the end of the node does not wait for them.
     fn give_up(&mut self, peer: usize) {
         let _ = peer;
     }

@@ -38,7 +38,7 @@ pub struct CallKey {
     pub constructs: bool,
 }
 
-/// The greatest number of a communicator in a packed key; greater ones are packed as this one.
+/// The greatest number of a communicator in a packed key, which also represents greater ones.
 const MOST_COMMS: u32 = (1 << 24) - 2;
 
 impl CallKey {

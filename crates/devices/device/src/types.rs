@@ -186,20 +186,20 @@ pub struct QpWanted {
 pub struct Address {
     /// The port of the queue pair: its LID on InfiniBand, otherwise an integer made of its GID.
     pub port: u128,
-    /// The number of the queue pair at its device.
+    /// The number of the queue pair on its device.
     pub qp: u32,
 }
 
 /// The state of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// New, or reset: receives may be posted.
+    /// The queue pair is new or reset: receives may be posted.
     Reset,
     /// The connection is being made and still needs the peer's device. Sends may not be posted yet.
     Connecting,
-    /// Ready to send.
+    /// The queue pair is ready to send.
     Rts,
-    /// Broken: everything posted is flushed.
+    /// The queue pair is broken: everything posted is flushed.
     Error,
 }
 
@@ -212,7 +212,7 @@ pub enum Ending {
     Reset,
 }
 
-/// A piece of registered local memory.
+/// A part of a registered region of this rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
     /// The address of the slice's first byte.
@@ -237,7 +237,7 @@ pub struct Remote {
 pub struct Work<'a> {
     /// The caller's number of the request, which the completion returns.
     pub id: u64,
-    /// The operation.
+    /// The operation of the work request, with its arguments.
     pub operation: Operation,
     /// The local memory: source (writes, sends) or destination (reads, atomics) of the payload.
     pub local: &'a [Slice],
@@ -387,12 +387,12 @@ impl Status {
     }
 }
 
-/// The reason why a call was refused.
+/// The reason why a call of a device was refused.
 #[derive(Clone, Debug)]
 pub enum Error {
     /// The call is invalid: the object concerned, and the reason.
     Invalid(String),
-    /// A queue is full: poll completions first.
+    /// A queue is full: the caller must poll completions first.
     Full,
     /// All ranks wait and no event is due. Only in virtual time.
     Deadlock,

@@ -7,7 +7,7 @@
 
 use crate::Completed;
 
-/// The number that is posted to the device for a request.
+/// The number by which the device reports a request that was posted to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrNumber {
     /// The kind of queue to which the request was posted.
@@ -17,7 +17,7 @@ pub struct WrNumber {
     pub life: u8,
     /// The number of the queue pair or of the shared receive queue, as `kind` says.
     pub queue: u32,
-    /// The slot in that queue's table.
+    /// The slot of the request in the table of its queue.
     pub slot: u32,
 }
 
@@ -64,7 +64,7 @@ impl WrNumber {
 /// The posted and incomplete requests of one send queue. They complete in order.
 pub struct Sends {
     places: Box<[Sent]>,
-    /// The slot of the oldest request.
+    /// The slot of the oldest request in the queue.
     first: u32,
     /// The slot of the next request to be posted.
     next: u32,
@@ -110,7 +110,7 @@ impl Sends {
         self.next.wrapping_sub(self.first) >= self.depth
     }
 
-    /// The slot of the next request.
+    /// The slot that the next posted request gets.
     #[inline]
     pub fn next(&self) -> u32 {
         self.next
@@ -139,7 +139,7 @@ impl Sends {
     }
 }
 
-/// The caller's numbers of a queue's posted receives. Those of a shared queue complete in any
+/// The caller's numbers of a queue's posted receives. Receives of a shared queue complete in any
 /// order.
 pub struct Receives {
     ids: Box<[u64]>,
@@ -165,7 +165,8 @@ impl Receives {
         Some(slot)
     }
 
-    /// Ends the receive in a slot, and returns the caller's number. `None`: there is no such slot.
+    /// Removes the receive in a slot, and returns the caller's number. `None`: there is no such
+    /// slot.
     #[inline]
     pub fn give_back(&mut self, slot: u32) -> Option<u64> {
         let id = *self.ids.get(slot as usize)?;

@@ -25,14 +25,14 @@ pub struct Board {
 }
 
 impl Board {
-    /// A board for `ranks` ranks.
+    /// A board without cards, for `ranks` ranks.
     pub fn new(ranks: usize) -> Board {
         Board {
             cards: Arc::new(Mutex::new(vec![None; ranks])),
         }
     }
 
-    /// The directory of rank `rank` on this board.
+    /// The directory through which rank `rank` uses this board.
     pub fn of(&self, rank: usize) -> Box<dyn Directory> {
         let board = self.clone();
         Box::new(Place { board, rank })

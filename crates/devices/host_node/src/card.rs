@@ -25,7 +25,7 @@ impl Place {
         Place { kind, subnet }
     }
 
-    /// The network of a device.
+    /// The network that a device with these attributes belongs to.
     pub(crate) fn of(attributes: &Attributes) -> Place {
         let layer = match attributes.link_layer {
             LinkLayer::InfiniBand => INFINIBAND,
@@ -71,7 +71,7 @@ impl Card {
         entries.filter(|one| !(is_apart && inside(one))).collect()
     }
 
-    /// The host and its addresses, as text for the user.
+    /// The host of the card's rank and its addresses, as text for the user.
     pub(crate) fn words(&self) -> String {
         let ips = self.entries.iter().filter_map(|(place, at)| place.ip(*at));
         self.whereabouts.with_addresses(ips)

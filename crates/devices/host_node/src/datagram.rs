@@ -40,7 +40,7 @@ pub(crate) const PURPOSE: &str = "a datagram between two ranks";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Receiver {
     pub(crate) rank: u32,
-    /// The nonce on the receiver's card.
+    /// The random number (nonce) on the receiver's card.
     pub(crate) nonce: u64,
 }
 
@@ -53,7 +53,7 @@ impl Receiver {
     }
 }
 
-/// The contents of a datagram.
+/// The fields of a datagram between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram<'a> {
     pub(crate) serial: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Datagram<'a> {
 }
 
 impl<'a> Datagram<'a> {
-    /// The bytes of the datagram for the receiver `to`, with their code.
+    /// The bytes of the datagram for the receiver `to`, with the code that proves their origin.
     pub(crate) fn seal(&self, codes: &Codes, to: Receiver) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER + self.body.len());
         bytes.extend([0; CODE]);

@@ -29,7 +29,7 @@ pub(crate) struct Datagrams {
     is_ethernet: bool,
     memory: Box<[u8]>,
     region: Region,
-    /// Indices of buffers in `memory` that no send uses.
+    /// Indices of the buffers in `memory` that no send uses.
     free: Vec<usize>,
 }
 
@@ -167,7 +167,8 @@ impl Carrier for Datagrams {
         unsafe { device.post(self.qp, &work) }
     }
 
-    /// On Ethernet the address of a port is that of its network interface.
+    /// The socket address of a port for probes by the kernel: on Ethernet, that of its network
+    /// interface.
     fn kernel(&self, to: Address) -> Option<Kernel> {
         let ip = ip_of(to.port);
         let is_known = match ip {

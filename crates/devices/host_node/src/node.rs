@@ -24,8 +24,7 @@ const LONG_SLEEP: u64 = 1_000_000_000;
 /// The default of the longest wait of a closing node for the acknowledgement of its last messages,
 /// in nanoseconds.
 const LAST_WORDS: u64 = 1_000_000_000;
-/// Time of such a wait after which the hosts of peers are probed for peers that have ended, in
-/// nanoseconds.
+/// The time of such a wait after which hosts are probed for peers that have ended, in nanoseconds.
 const ASKS_AFTER: u64 = 100_000_000;
 
 /// A rank's node on a real host.
@@ -34,7 +33,7 @@ pub struct HostNode {
     oob: OutOfBand,
     start: Instant,
     longest_sleep: u64,
-    /// The descriptors of events: two for each device, then all others.
+    /// The descriptors whose events are awaited: two for each device, then all others.
     fds: Vec<libc::pollfd>,
     notes: VecDeque<String>,
     /// The descriptor for a thread that waits on behalf of the rank, once it is needed.

@@ -31,7 +31,7 @@ pub trait Directory: Send {
 
 /// A carrier of datagrams between ranks on one rail. It may lose datagrams.
 pub(crate) trait Carrier: Send {
-    /// The address to which peers send.
+    /// The address of this rank, to which peers send datagrams.
     fn address(&self) -> Address;
 
     /// Passes arrived datagrams, at most about [`MOST_TAKEN`], to `take`, each with its sender's
@@ -44,13 +44,13 @@ pub(crate) trait Carrier: Send {
     /// Sends a datagram.
     fn send(&mut self, device: &mut dyn Device, to: Address, datagram: &[u8]) -> Result<()>;
 
-    /// The socket address of a peer for probes by the kernel. `None`: kernels do not know the peer.
+    /// The socket address of a peer for probes by the kernel. `None`: kernels do not have it.
     fn kernel(&self, to: Address) -> Option<Kernel>;
 
     /// Restarts the carrier after an error. Datagrams in flight are lost.
     fn revive(&mut self, device: &mut dyn Device) -> Result<()>;
 
-    /// True if no datagram is being sent.
+    /// True if the carrier is sending no datagram.
     fn is_settled(&self) -> bool;
 
     /// A descriptor that is readable when a datagram has arrived. `None`: the device's events
@@ -62,7 +62,7 @@ pub(crate) trait Carrier: Send {
     fn close(&mut self, device: &mut dyn Device);
 }
 
-/// A handler of an arrived datagram and its sender's socket address.
+/// A function that handles an arrived datagram and its sender's socket address.
 pub(crate) type Take<'a> = dyn FnMut(&[u8], Option<SocketAddr>) + 'a;
 
 /// The greatest number of datagrams that one call receives from a rail: a flood of strangers'
@@ -96,7 +96,7 @@ pub(crate) struct OutOfBand {
     has_more: bool,
     /// Reports about strangers for the user, each with its rail.
     warnings: Vec<(usize, String)>,
-    /// Reports of errors of rails.
+    /// Reports for the user about errors of rails.
     notes: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ struct Known {
     routes: Vec<Route>,
     /// The host and the addresses of the rank, as text for the user.
     place: String,
-    /// True if the network namespaces of that rank and this one are known and differ.
+    /// True if the network namespaces of that rank and of this rank are known and differ.
     is_apart: bool,
 }
 
@@ -118,7 +118,7 @@ struct RailCarrier {
     strangers: u64,
 }
 
-/// The path to a peer over one rail.
+/// The path of datagrams to a peer over one rail.
 struct Route {
     rail: usize,
     to: Address,
@@ -229,13 +229,13 @@ impl OutOfBand {
         self.mail.unsettled().collect()
     }
 
-    /// True if no datagram is being sent.
+    /// True if no datagram is being sent over any rail.
     pub(crate) fn is_quiet(&self) -> bool {
         let settled = |own: &RailCarrier| own.refusals.until > 0 || own.carrier.is_settled();
         self.carriers.iter().all(settled)
     }
 
-    /// Gives up messages to a peer: they need not arrive from now on.
+    /// Stops the delivery of messages to a peer: from now on they need not arrive.
     pub(crate) fn give_up(&mut self, peer: usize) {
         self.mail.give_up(peer);
         self.probes.forget(peer);

@@ -41,7 +41,7 @@ pub(crate) struct Probes {
     open: usize,
 }
 
-/// The probes of one peer.
+/// The probes of the hosts of one peer.
 #[derive(Debug, Default)]
 struct Asked {
     at: u64,
@@ -59,18 +59,19 @@ struct Question {
     process: Option<UdpSocket>,
 }
 
-/// The answers of the host of a peer.
+/// The answers that the host of a peer has given to probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answers {
-    /// The time of the last answer.
+    /// The time of the host's last answer.
     pub(crate) answered: Option<u64>,
     /// The time since which the host has reported that the process has ended.
     pub(crate) refused: Option<u64>,
 }
 
 impl Probes {
-    /// The answers about a peer so far. Starts new probes over the routes if they are due; those of
-    /// the process send the bytes of `datagram`, which it accepts as one of this rank's.
+    /// The answers that have been received about a peer. Starts new probes over the routes if they
+    /// are due; probes of the process send the bytes of `datagram`, which the peer accepts as one
+    /// of this rank's.
     pub(crate) fn ask(
         &mut self,
         peer: usize,
@@ -139,12 +140,12 @@ impl Asked {
     }
 }
 
-/// The outcome of a connection request by which a host is probed.
+/// The outcome of a connection request to a host that is probed.
 enum Heard {
     Nothing,
     /// The peer's host has accepted or refused the request, so the host is alive.
     Host,
-    /// The network did not deliver the request.
+    /// The request failed in the network: it reached no host.
     Network,
 }
 
@@ -168,12 +169,12 @@ fn is_refused(socket: &UdpSocket) -> bool {
     answer.is_err_and(|why| why.kind() == ErrorKind::ConnectionRefused)
 }
 
-/// The result of starting a connection request.
+/// The result of the start of a connection request.
 enum Called {
     Open(OwnedFd),
-    /// The host has answered at once, as this host does for itself.
+    /// The host has answered during the call, as this host does for itself.
     Answered,
-    /// The request cannot leave, or is not wanted on this route.
+    /// The request cannot leave, or the route is not to be probed.
     Nobody,
 }
 

@@ -45,7 +45,7 @@ struct Peer {
     serials: Serials,
     /// The time of the last datagram received from the peer.
     heard: Option<u64>,
-    /// True if messages to the peer need not arrive.
+    /// True if the peer is given up: messages to it need not arrive.
     given_up: bool,
     /// Unacknowledged fragments for the peer; the first has the number `taken + 1`.
     out: VecDeque<Fragment>,
@@ -53,15 +53,15 @@ struct Peer {
     taken: u32,
     /// The number of fragments in `out` that have been sent and may yet be acknowledged.
     sent: usize,
-    /// The time of the next retransmission, in nanoseconds.
+    /// The time of the next retransmission to the peer, in nanoseconds.
     deadline: u64,
-    /// The delay before a retransmission, in nanoseconds.
+    /// The present delay before a retransmission, in nanoseconds.
     patience: u64,
     /// The number of fragments accepted from the peer.
     received: u32,
     /// The accepted fragments of an incomplete message.
     word: Vec<u8>,
-    /// True if an acknowledgement is due.
+    /// True if an acknowledgement is due to the peer.
     owes: bool,
 }
 
@@ -138,7 +138,7 @@ impl ReliableDatagrams {
         unsettled.map(|(rank, _)| rank)
     }
 
-    /// Gives up messages to a peer: they need not arrive from now on.
+    /// Stops the delivery of messages to a peer: from now on they need not arrive.
     pub(crate) fn give_up(&mut self, peer: usize) {
         self.peers.entry(peer).or_default().given_up = true;
     }
@@ -148,7 +148,7 @@ impl ReliableDatagrams {
         self.peers.get(&peer)?.heard
     }
 
-    /// A datagram without a fragment, for a peer whose card is known.
+    /// A datagram without contents, as a sign of activity for a peer whose card is known.
     pub(crate) fn sign(&mut self, peer: usize) -> Option<Vec<u8>> {
         let to = self.peers.get_mut(&peer)?;
         let nonce = to.nonce?;

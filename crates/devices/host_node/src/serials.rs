@@ -4,11 +4,11 @@
 /// accepted: their datagrams are late by more than a window of fragments, and were retransmitted.
 const REMEMBERED: u64 = u64::BITS as u64;
 
-/// The serial numbers of the datagrams that have arrived from a peer.
+/// The serial numbers of datagrams that have arrived from one peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Serials {
     newest: u64,
-    /// Bit `n` is set if the number `newest - n` has arrived.
+    /// Bit `n` is set if the datagram with the number `newest - n` has arrived.
     come: u64,
 }
 

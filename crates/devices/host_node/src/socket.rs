@@ -50,7 +50,8 @@ impl Socket {
         Ok(self.own.reach(to.port, port))
     }
 
-    /// Passes arrived datagrams, at most [`MOST_TAKEN`], to `take`. True: there may be more.
+    /// Passes arrived datagrams, at most [`MOST_TAKEN`], to `take`. True: there may be further
+    /// ones.
     fn take_some(&self, take: &mut Take) -> bool {
         // A longer datagram is truncated here, so its code is wrong.
         let mut datagram = [0; DATAGRAM];

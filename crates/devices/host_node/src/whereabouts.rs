@@ -17,7 +17,7 @@ pub struct Whereabouts {
 }
 
 impl Whereabouts {
-    /// The host and network of this process.
+    /// The location of this process: its host and its network.
     pub fn own() -> Whereabouts {
         let uname = rustix::system::uname();
         Whereabouts::named(&uname.nodename().to_string_lossy(), network().unwrap_or(0))
@@ -37,7 +37,7 @@ impl Whereabouts {
         self.network != other.network && self.network != 0 && other.network != 0
     }
 
-    /// Appends the encoding to `bytes`.
+    /// Appends the encoded location to `bytes`.
     pub fn write(&self, bytes: &mut Vec<u8>) {
         bytes.extend(self.network.to_le_bytes());
         bytes.push(self.name.len() as u8);

@@ -60,7 +60,7 @@ fn arrange(
     Ok(ports)
 }
 
-/// The ports that a list of devices names.
+/// The ports that a list of devices in a setting names.
 fn named(
     wanted: &[Wanted],
     rdma: impl Fn(&str) -> Result<Vec<Listed>>,
@@ -92,7 +92,7 @@ fn named(
     Ok(ports)
 }
 
-/// True if both are the same port. An IP interface with several addresses is a port for each.
+/// True if both are one port. An IP interface with several addresses is a port for each.
 fn is_same(one: &Port, other: &Port) -> bool {
     one.name() == other.name() && one.as_tcp() == other.as_tcp()
 }

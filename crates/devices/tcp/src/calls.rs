@@ -16,13 +16,13 @@ use secret::hello::{CALL, Listener, PROOF, Refused};
 use super::pair::{HELLO, Introduction};
 use super::wire;
 
-/// The greatest number of incoming connections whose callers have not proved that they know the
+/// The greatest number of incoming connections whose callers have not proved their knowledge of the
 /// job's secret.
 pub(crate) const MOST_UNPROVEN: usize = 64;
-/// The longest time from the acceptance of a connection until its caller has proved that it knows
-/// the job's secret, in nanoseconds.
+/// The longest time from the acceptance of a connection until its caller has proved its knowledge
+/// of the job's secret, in nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000_000;
-/// The most connections that are accepted in a row.
+/// The most connections that are accepted before other work is done.
 const AT_ONCE: usize = 16;
 /// The greatest number of parked calls: connections of proven callers that no queue pair has taken.
 const MOST_PARKED: usize = 1 << 16;
@@ -31,7 +31,7 @@ const MOST_PARKED: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub port: u16,
-    /// The socket that holds the port while there is no listener.
+    /// The socket that holds the device's port while there is no listener.
     held: OwnedFd,
     listener: Option<OwnedFd>,
     secret: Secret,
@@ -91,7 +91,7 @@ impl Calls {
         Ok(Some(self.listener.insert(listener)))
     }
 
-    /// Stops listening. The kernel refuses further callers.
+    /// Stops listening for connections. The kernel refuses further callers.
     pub(crate) fn close(&mut self) {
         self.listener = None;
     }
@@ -101,7 +101,7 @@ impl Calls {
         self.strangers
     }
 
-    /// The addresses of callers that have not yet proved that they know the secret of the job;
+    /// The addresses of callers that have not yet proved their knowledge of the job's secret;
     /// `None` for an unknown one.
     pub(crate) fn unproven(&self) -> impl Iterator<Item = Option<SocketAddr>> {
         self.unproven.iter().map(|one| one.from)
@@ -137,9 +137,9 @@ impl Calls {
         (origins, words)
     }
 
-    /// Keeps a new connection until its caller has proved that it knows the secret of the job. If
-    /// too many such connections wait, the oldest is closed. Returns a warning if that was the
-    /// first stranger.
+    /// Keeps a new connection until its caller has proved its knowledge of the job's secret. If too
+    /// many such connections wait, the oldest is closed. Returns a warning if that was the first
+    /// stranger.
     pub(crate) fn admit(
         &mut self,
         number: u32,
@@ -231,7 +231,7 @@ impl Calls {
         })
     }
 
-    /// Parks a call until its queue pair takes it.
+    /// Keeps a proven connection until its queue pair takes it.
     pub(crate) fn park(&mut self, call: Introduction, socket: OwnedFd, now: u64) {
         if self.parked.len() < MOST_PARKED || self.parked.contains_key(&call) {
             self.parked.insert(call, (socket, now));
@@ -259,7 +259,7 @@ impl Calls {
         hopeless.map(|(_, (socket, _))| socket).collect()
     }
 
-    /// Drops the parked calls to a queue pair that is gone.
+    /// Drops the accepted connections that wait for a queue pair which is gone.
     pub(crate) fn forget(&mut self, to: u32) {
         self.parked.retain(|call, _| call.to != to);
     }

@@ -1,5 +1,5 @@
-//! Chooses the IP interfaces of this host that a job uses, and makes a port (a rail's interface and
-//! address) of each.
+//! The choice of the IP interfaces of this host that a job uses, and the port (a rail's interface
+//! and address) of each.
 
 use device::{Error, InterfaceAddress, Result};
 
@@ -24,7 +24,7 @@ impl Port {
 }
 
 /// The port of the interface with the name or address `wanted`. `None`: the ports of all interfaces
-/// that a job uses by default, except the `taken` ones, which it uses otherwise.
+/// that a job uses by default, except the interfaces `taken`.
 pub fn ports(wanted: Option<&str>, taken: &[String]) -> Result<Vec<Port>> {
     let all = interfaces::list().map_err(|why| {
         let why = words(&why);
@@ -35,7 +35,7 @@ pub fn ports(wanted: Option<&str>, taken: &[String]) -> Result<Vec<Port>> {
     choose(&all, wanted, taken)
 }
 
-/// As [`ports`], among the interfaces `all`.
+/// Chooses the ports of a job, as [`ports`] does, among the interfaces `all`.
 pub fn choose(all: &[Interface], wanted: Option<&str>, taken: &[String]) -> Result<Vec<Port>> {
     if let Some(name) = wanted {
         let found = interfaces::named(all, name).ok_or_else(|| {
@@ -69,7 +69,7 @@ pub fn choose(all: &[Interface], wanted: Option<&str>, taken: &[String]) -> Resu
     Ok(used)
 }
 
-/// The reason for leaving out an interface that a job uses otherwise.
+/// The reason for omitting an interface that a job would use otherwise.
 pub const TAKEN: &str = "an RDMA device of the job lies on it";
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::wire;
 
 /// The longest wait for the peer's connection attempt while requests wait, in nanoseconds.
 pub(super) const SILENCE_NS: u64 = 10_000_000_000;
-/// As `SILENCE_NS`, for a peer that connected, and ended the connection before its use.
+/// As `SILENCE_NS`, but for a peer that connected and ended the connection before its use.
 const SECOND_CALL_NS: u64 = 1_000_000_000;
 /// The first pause before a connection attempt (a call) is repeated, in nanoseconds.
 const PAUSE_NS: u64 = 10_000_000;
@@ -54,7 +54,7 @@ impl TcpDevice {
         }
     }
 
-    /// Gives up a call that has failed for good.
+    /// Ends a connection attempt (call) that has failed for good.
     #[cold]
     pub(super) fn call_failed(&mut self, at: u32, why: &str) {
         let Some(Some(pair)) = self.pairs.get_mut(at as usize) else {
@@ -182,7 +182,7 @@ impl TcpDevice {
         }
     }
 
-    /// Accepts the incoming connections that wait. False: there were none.
+    /// Accepts waiting connections of callers. False: there were none.
     pub(super) fn accept(&mut self) -> bool {
         let now = self.now();
         let poller = &self.poller;
@@ -313,7 +313,7 @@ impl TcpDevice {
         }
     }
 
-    /// Takes a call of the peer that has come before this end was ready for it.
+    /// Uses a connection of the peer that was accepted before this end was ready for it.
     pub(super) fn take_parked(&mut self, at: u32) {
         let Some(Some(pair)) = self.pairs.get(at as usize) else {
             return;
@@ -346,7 +346,7 @@ impl TcpDevice {
     }
 }
 
-/// The state of a call after its socket has been polled again.
+/// The state of a connection attempt (call) after its socket has been polled again.
 enum CallEnd {
     Waits,
     /// The kernels are connected, and the peer has the first message.
@@ -354,13 +354,13 @@ enum CallEnd {
     Done,
 }
 
-/// The reason why a call has failed.
+/// The reason why a connection attempt (call) has failed.
 enum CallError {
-    /// The peer does not listen.
+    /// Nothing listens at the peer's address.
     NoListener(String),
-    /// The call would fail again.
+    /// The attempt would fail again.
     Refused(String),
-    /// The peer has dropped the call.
+    /// The connection ended before the peer had accepted it: a later attempt may succeed.
     Dropped(String),
 }
 

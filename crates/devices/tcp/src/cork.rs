@@ -11,12 +11,12 @@ const AT_ONCE: u32 = 2;
 /// bytes that one system call hands to the kernel.
 const MOST_CORKED: usize = 64 << 10;
 
-/// The corked frames of a queue pair.
+/// The frames of a queue pair that wait for those behind them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cork {
-    /// The number of the poll since which requests are counted.
+    /// The number of the device's poll from which on requests are counted.
     since: u32,
-    /// The number of requests since that poll.
+    /// The number of requests since the poll `since`.
     frames: u32,
     /// The number of corked bytes.
     bytes: usize,

@@ -32,26 +32,26 @@ pub struct TcpDevice {
     pub(super) pairs: Vec<Option<Box<Pair>>>,
     pub(super) written: Written,
     pub(super) calls: Calls,
-    /// The number of queue pairs whose peers may call.
+    /// The number of queue pairs whose peers may connect to this device.
     pub(super) awaited: usize,
     /// True if a peer can come, and the system did not let this device listen.
     pub(super) lacks_listener: bool,
     pub(super) poller: Poller,
-    /// The memory for received bytes whose destination is not known yet.
+    /// Memory for received bytes until their destination is known.
     pub(super) staging: Box<[u8]>,
-    /// The queue pairs whose connections are read with every poll.
+    /// The queue pairs whose connections are read with every poll of the device.
     pub(super) hot: Vec<u32>,
     /// Queue pairs whose peers wait for acknowledgements.
     pub(super) owing: Vec<u32>,
     /// Queue pairs with frames that wait for receives.
     pub(super) stalled: Vec<u32>,
-    /// True if all frames are corked: between `cork` and `uncork`.
+    /// True if all frames wait for those behind them: between `cork` and `uncork`.
     pub(super) corks: bool,
     /// The queue pairs with corked frames.
     pub(super) corked: Vec<u32>,
     /// The number of system calls by which frames were handed to the kernel.
     pub(super) departures: u64,
-    /// Connections that have ended here and not yet at the peer, with the time of the end.
+    /// Connections that this end has ended and the peer has not, with the times of their ends.
     pub(super) ending: VecDeque<(OwnedFd, u64)>,
     /// Calls that their queue pairs no longer need, and that continue only for the peers.
     pub(super) last_calls: Vec<LastCall>,
@@ -65,11 +65,11 @@ pub struct TcpDevice {
     pub(super) memory_is_fresh: bool,
     /// True if the owner sleeps after the next poll, if that finds nothing.
     pub(super) sleeps_soon: bool,
-    /// True if the last poll of the connections has found something.
+    /// True if the last poll of the connections has received something.
     pub(super) has_read: bool,
     pub(super) has_connected: bool,
     pub(super) notes: VecDeque<String>,
-    /// Warnings about strangers for the user.
+    /// Warnings about strangers, for the user.
     pub(super) warnings: Vec<String>,
 }
 
@@ -124,7 +124,7 @@ impl TcpDevice {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Keeps a warning about the first stranger for the user.
+    /// Keeps a warning for the user about the first stranger.
     pub(super) fn warn(&mut self, words: Option<String>) {
         let name = &self.attributes.name;
         self.warnings
@@ -136,12 +136,12 @@ impl TcpDevice {
         self.calls.dropped()
     }
 
-    /// The number of calls so far by which this device handed frames to the kernel.
+    /// The number of system calls by which this device has handed frames to the kernel.
     pub fn departures(&self) -> u64 {
         self.departures
     }
 
-    /// Keeps a report for the owner of the device.
+    /// Keeps a report until the owner of the device takes it.
     pub(super) fn note(&mut self, words: String) {
         if self.notes.len() == MOST_NOTES {
             self.notes.pop_front();
@@ -275,7 +275,7 @@ impl TcpDevice {
     }
 }
 
-/// The parts of a queue pair, borrowed separately.
+/// The parts of a queue pair, as separate mutable borrows.
 pub(super) struct Split<'a> {
     pub machine: &'a mut super::frame::Machine,
     pub line: &'a mut Line,

@@ -1,4 +1,4 @@
-//! Waits for events of a device's sockets, by one epoll instance for each device.
+//! The events of a device's sockets, awaited by one epoll instance for each device.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -14,12 +14,12 @@ const MOST: usize = 64;
 /// The number of low bits of an epoll event's data that hold the number in a tag.
 const NUMBER_BITS: u32 = 32;
 
-/// The purpose of a socket of the device. The tag comes back with each event of the socket.
+/// The purpose of a socket of the device, which the socket's events return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
-    /// The listener.
+    /// The socket that listens for connections.
     Listener,
-    /// A connection without a proof, by its number.
+    /// A connection whose caller has not proven that it belongs to the job, by its number.
     Unproven(u32),
     /// The connection of a queue pair, or the call to its peer.
     Pair(u32),
@@ -67,18 +67,18 @@ impl Poller {
         self.epoll.as_raw_fd()
     }
 
-    /// Waits for the events of `interest` on a socket that is new here. False: the system refuses.
+    /// Waits for the events of `interest` on a new socket. False: the system refuses.
     pub(crate) fn add(&self, tag: Tag, socket: &OwnedFd, interest: Interest) -> bool {
         epoll::add(&self.epoll, socket, tag.encode(), interest.flags()).is_ok()
     }
 
-    /// Changes the events that are awaited.
+    /// Changes the events of a socket that are awaited.
     pub(crate) fn change(&self, tag: Tag, socket: &OwnedFd, interest: Interest) {
         // The socket is in the list, so there is nothing to refuse.
         let _ = epoll::modify(&self.epoll, socket, tag.encode(), interest.flags());
     }
 
-    /// Stops waiting for events of a socket.
+    /// Stops waiting for the events of a socket.
     pub(crate) fn forget(&self, socket: &OwnedFd) {
         let _ = epoll::delete(&self.epoll, socket);
     }

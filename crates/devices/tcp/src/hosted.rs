@@ -45,7 +45,8 @@ impl HostDevice for TcpDevice {
         std::mem::take(&mut self.has_connected)
     }
 
-    /// The descriptor is readable as long as something is there to be read, so nothing is missed.
+    /// Prepares for a sleep. The descriptor stays readable as long as there is something to read,
+    /// so nothing is missed.
     fn arm(&mut self) -> Result<bool> {
         self.send_corked();
         self.acknowledge_all();

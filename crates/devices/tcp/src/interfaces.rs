@@ -27,7 +27,7 @@ pub struct Interface {
     pub scope: u32,
     /// The length of the prefix of the address's network in bits.
     pub prefix: u8,
-    /// The speed of the link in megabits per second, if the kernel knows it.
+    /// The speed of the link in Mbit/s, if the kernel reports it.
     pub speed_mbps: Option<u32>,
     /// The longest packet in bytes. 0 where the system does not show it.
     pub mtu: u32,
@@ -44,7 +44,7 @@ pub struct Interface {
 pub enum Verdict {
     /// A job uses the interface.
     Used,
-    /// A job does not use the interface, for this reason.
+    /// A job does not use the interface, for the reason given.
     LeftOut(&'static str),
 }
 
@@ -59,7 +59,8 @@ impl Interface {
         }
     }
 
-    /// This interface with `address`, another of its addresses, as the one that a job uses.
+    /// This interface, but with `address`, one of its other addresses, as the address that a job
+    /// uses.
     fn with(&self, address: Address) -> Interface {
         let own = Address {
             address: self.address,
@@ -114,7 +115,7 @@ pub fn named(interfaces: &[Interface], wanted: &str) -> Option<Interface> {
     })
 }
 
-/// Decides which interfaces a job uses: those of the best available kind whose link is up.
+/// The interfaces that a job uses: those of the best available kind whose link is up.
 fn judge(mut found: Vec<Found>) -> Vec<Interface> {
     for one in found.iter_mut().filter(|one| one.kind == Kind::Plain) {
         let mut reaches = one.addresses.iter().map(|at| reach(at.address));

@@ -25,8 +25,8 @@ impl TcpDevice {
         self.listen();
     }
 
-    /// Listens, if a peer can come. If the system refuses, for example because the interface has
-    /// lost its address with its link, the next check of the device tries again.
+    /// Listens for connections, if a peer may connect. If the system refuses, for example because
+    /// the interface has lost its address with its link, the next check of the device tries again.
     pub(super) fn listen(&mut self) {
         self.lacks_listener = false;
         if self.awaited > 0

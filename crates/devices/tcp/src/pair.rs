@@ -22,20 +22,20 @@ pub(crate) struct Pair {
     pub held: usize,
     /// The queue pair's own receive queue, unused with a shared one.
     pub receives: ReceiveQueue,
-    /// The bytes behind a frame that waits for a receive.
+    /// The received bytes behind a frame that waits for a receive.
     pub rest: Vec<u8>,
     /// True if both ends have received a frame of the other over this connection, so that neither
     /// is of an earlier epoch of its queue pair.
     pub is_ready: bool,
-    /// True if this end calls its peer.
+    /// True if this end makes the connection to its peer.
     pub is_caller: bool,
-    /// The number of calls to the peer so far.
+    /// The number of attempts to connect to the peer so far.
     pub tries: u32,
     /// The number of further polls without an arrival after which the connection is no longer hot.
     pub heat: u32,
-    /// The events that the poller awaits.
+    /// The events of the socket that the poller awaits.
     pub interest: Interest,
-    /// The corked frames.
+    /// The frames that wait for those behind them.
     pub cork: Cork,
     /// True if the path is short, and the kernel keeps few bytes for it.
     pub is_near: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Pair {
     pub is_awaited: bool,
 }
 
-/// The connection of a queue pair.
+/// The state of the connection of a queue pair.
 #[derive(Debug)]
 pub(crate) enum Line {
     /// There is no connection.
@@ -58,7 +58,7 @@ pub(crate) enum Line {
     Calling(Box<Call>),
     /// The connection carries frames.
     Open(OwnedFd),
-    /// The peer has ended the connection, or cannot be reached.
+    /// The connection has ended, or the peer cannot be reached.
     Gone,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Call {
     pub stage: CallStage,
 }
 
-/// The stage of a call, a connection that is being made.
+/// The stage of a connection attempt (call).
 #[derive(Debug)]
 pub(crate) enum CallStage {
     /// The kernels are connecting the sockets (TCP's handshake).
@@ -79,8 +79,8 @@ pub(crate) enum CallStage {
     Hello(Box<Hello>),
 }
 
-/// The handshake of a call by which both ends prove that they know the job's secret, and the peer's
-/// answer as far as it has arrived.
+/// The handshake of a call in which both ends prove their knowledge of the job's secret, and the
+/// peer's answer as far as it has arrived.
 #[derive(Debug)]
 pub(crate) struct Hello {
     /// The caller's part of the handshake. `None`: the answer has been read, and this end has sent
@@ -99,7 +99,7 @@ pub(crate) struct LastCall {
     pub introduction: Introduction,
 }
 
-/// The awaited events of a socket.
+/// The events of a socket that are awaited: input, room for output, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Interest {
     pub input: bool,
@@ -134,8 +134,8 @@ impl Introduction {
     }
 }
 
-/// The longest message of the handshake by which both ends prove that they know the job's secret,
-/// in bytes.
+/// The longest message, in bytes, of the handshake in which both ends prove their knowledge of the
+/// job's secret.
 pub(crate) const HELLO: usize = CALL;
 
 impl Pair {
@@ -172,7 +172,7 @@ impl Pair {
         }
     }
 
-    /// Forgets everything that was posted and received.
+    /// Resets the queue pair: forgets everything posted and received.
     pub(crate) fn begin_anew(&mut self) {
         self.machine = Machine::new(self.wanted.sends);
         self.held = 0;

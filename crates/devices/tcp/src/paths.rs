@@ -60,9 +60,9 @@ fn has_peer_at(own: &InterfaceAddress, pairs: &[Option<Box<Pair>>], ip: IpAddr) 
 }
 
 impl TcpDevice {
-    /// The number of connections so far that processes outside the job have made: those that were
-    /// dropped, and open ones without a proof. An open one from the address of a peer may be the
-    /// peer's, whose proof is on its way while this rank ends; it does not count.
+    /// The number of connections that processes outside the job have made: those that were dropped,
+    /// and open ones without a proof. An open one from the address of a peer does not count: its
+    /// proof may be in transit while this rank ends.
     pub(super) fn strangers(&self) -> u64 {
         let unproven = self.calls.unproven();
         let outside = unproven
@@ -191,7 +191,7 @@ impl TcpDevice {
         }
     }
 
-    /// True if the device must be polled soon, though no event comes.
+    /// True if the device must be polled soon although no event announces it.
     pub(super) fn is_due_soon(&self) -> bool {
         let pairs = self.pairs.iter().flatten();
         let mut lines = pairs.map(|pair| (&pair.line, pair.machine.is_awaiting()));

@@ -15,24 +15,24 @@ use super::pair::{Interest, Line};
 use super::wire;
 
 /// The part of the staging memory that is used behind a payload that is received straight into its
-/// destination, in bytes: often the next payload is long too, and only its header should come
-/// there.
+/// destination, in bytes: often the next payload is long as well, and only its header should be
+/// staged.
 const BETWEEN: usize = 256;
 /// The shortest payload that is received straight into its destination, in bytes.
 const DIRECT: usize = 2 << 10;
-/// The most bytes that one poll reads from a connection.
+/// The most bytes that one poll reads from one connection.
 const TURN: usize = 1 << 20;
 /// The most hot connections: with more, one call of epoll for all is cheaper.
 const MOST_HOT: usize = 2;
 /// The number of polls without an arrival after which a connection is no longer hot.
 const HEAT: u32 = 4096;
-/// The number of polls of hot connections from one call of epoll for all others to the next.
+/// The number of polls of hot connections between two calls of epoll for all others.
 const SELDOM: u32 = 64;
 /// The number of polls between two readings of the clock for rare duties.
 const CLOCK: u32 = 256;
 
 impl TcpDevice {
-    /// Receives what has arrived, and sends what waits.
+    /// Reads what has arrived over connections, and sends what waits.
     #[inline]
     pub(super) fn progress(&mut self) {
         self.corks = false;
@@ -82,7 +82,7 @@ impl TcpDevice {
         self.write(at);
     }
 
-    /// Serves every socket with events.
+    /// Serves the sockets for which the poller reports events.
     fn serve_others(&mut self) {
         let mut news = Vec::new();
         self.poller.poll(&mut news);
@@ -349,7 +349,7 @@ impl TcpDevice {
     }
 }
 
-/// The result of one read.
+/// The result of one read from a socket.
 enum Read {
     Nothing,
     /// The number of bytes read, and true if the socket had no more.
@@ -434,7 +434,7 @@ impl Split<'_> {
         Ok(Read::Some(count, count < room))
     }
 
-    /// Executes the bytes behind a frame that waited for a receive.
+    /// Executes the received bytes behind a frame that waited for a receive.
     fn take_rest(&mut self) -> Result<(), Break> {
         let start = self.start;
         let now = || start.elapsed().as_nanos() as u64;

@@ -12,7 +12,7 @@ use super::regions::Regions;
 /// learns that any memory may have changed.
 const MOST_WRITTEN: usize = 1024;
 
-/// A completion queue.
+/// A completion queue of a device.
 #[derive(Debug, Default)]
 pub(crate) struct CompletionQueue {
     all: VecDeque<Entry>,
@@ -61,7 +61,7 @@ impl CompletionQueue {
     }
 }
 
-/// A queue of receives.
+/// A receive queue of a device.
 #[derive(Debug)]
 pub(crate) struct ReceiveQueue {
     depth: usize,
@@ -102,7 +102,7 @@ impl ReceiveQueue {
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     keys: Vec<u32>,
-    /// True if there were too many keys.
+    /// True if there were more keys than could be kept.
     has_lost: bool,
 }
 

@@ -11,7 +11,7 @@ use super::frame::{Change, Right};
 const PLACE_BITS: u32 = 20;
 const PLACES: usize = 1 << PLACE_BITS;
 
-/// The regions of a device.
+/// The registered regions of a device.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     places: Vec<Place>,
@@ -25,7 +25,7 @@ struct Place {
 }
 
 impl Regions {
-    /// Adds a region. `None`: there are too many.
+    /// Adds a region, and returns its key. `None`: there are too many regions.
     pub(crate) fn add(&mut self, address: u64, len: u64, access: Access) -> Option<Region> {
         let place = match self.free.pop() {
             Some(place) => place,

@@ -14,9 +14,9 @@ use super::queues::{self, CompletionQueue};
 /// The most queue pairs of a device: their numbers have half of an address's 32 bits, the other
 /// half is the port of the listener.
 const PAIRS: usize = 1 << 16;
-/// The most slices of memory of a request.
+/// The most slices of memory that a work request may have.
 const SEND_SLICES: usize = 8;
-/// The most entries of a queue.
+/// The most entries that a queue may have.
 const DEEPEST: usize = 1 << 20;
 
 impl Device for TcpDevice {
@@ -320,7 +320,7 @@ impl TcpDevice {
         })
     }
 
-    /// Adds, behind the earlier requests, one that will not be executed.
+    /// Adds a request that completes with an error, behind the earlier requests.
     #[cold]
     fn post_in_vain(&mut self, at: u32, work: &Work, why: Vain) {
         let of = completed(&work.operation);
@@ -358,13 +358,13 @@ impl TcpDevice {
     }
 }
 
-/// The reason why a request is not executed.
+/// The reason why a posted request is not executed.
 enum Vain {
     /// The queue pair is in the state ERROR.
     Flushed,
     /// A local key does not allow the access.
     BadMemory,
-    /// The connection has ended.
+    /// The connection of the queue pair has ended.
     Gone,
 }
 

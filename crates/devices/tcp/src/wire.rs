@@ -297,7 +297,7 @@ pub(crate) fn is_over(socket: &OwnedFd) -> bool {
     !matches!(or_none(answer), Ok(None | Some(1)))
 }
 
-/// The kernel's statistics of the path of a connection.
+/// The kernel's statistics about the path of a TCP connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Path {
     /// The number of consecutive retransmissions of the same bytes.
@@ -363,7 +363,7 @@ pub(crate) fn end(socket: impl AsFd) {
     let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
 }
 
-/// An error of the system in its words, without its number.
+/// An error of the system as text, without its number.
 pub(super) fn words(why: &io::Error) -> String {
     let text = why.to_string();
     match (text.split_once(" (os error"), why.raw_os_error()) {

@@ -17,7 +17,7 @@ const RETRIES: u8 = 6;
 const TIMEOUT: u8 = 14;
 /// The encoding of 61.44 ms (IBA 9.7.5.2.8, table 45).
 const RECEIVER_NOT_READY_TIMER: u8 = 25;
-/// The properties of a port that a connection needs.
+/// The properties of a port that its connections need.
 pub(crate) struct PortPath {
     /// The number of the port on its device.
     pub port: u8,

@@ -21,7 +21,7 @@ use device::{
     ReceiveQueue, Region, Result, Slice, Srq, State, Transport, Work,
 };
 
-/// The greatest number of slices of a work request.
+/// The greatest number of memory slices of a work request.
 pub(super) const SEND_SLICES: usize = 8;
 /// The greatest number of slices of a receive. More would enlarge every entry of a queue: with
 /// three slices and a datagram's header, a receive takes 64 bytes on devices that have rings of
@@ -56,7 +56,7 @@ pub struct VerbsDevice {
     /// The handles of queue pairs, by their numbers on the wire. Destroyed ones remain, because
     /// completions of shared receives may arrive late.
     pub(super) numbers: HashMap<u32, u32>,
-    /// Events that have been handled but not yet reported.
+    /// Events of the device that have been handled and not yet reported.
     pub(super) heard: Vec<DeviceEvent>,
     /// Changes of the port that its node has not read yet.
     pub(super) changes: Vec<PortChange>,
@@ -93,7 +93,7 @@ impl VerbsDevice {
         wanted
     }
 
-    /// The number of slices `wanted`, or the device's limit if that is less.
+    /// The number of slices `wanted`, or the device's limit if it is less.
     fn slices(&self, wanted: usize) -> u32 {
         (wanted as u32).min(self.limits.max_sge.max(1) as u32)
     }
@@ -160,7 +160,7 @@ impl VerbsDevice {
         Ok(handle)
     }
 
-    /// The slice that receives the header before a datagram.
+    /// The memory slice that receives the header before a datagram.
     pub(super) fn header(&mut self) -> Result<ibv_sge> {
         if self.headers.is_none() {
             let mut place = Box::new([0; GRH as usize]);

@@ -16,13 +16,13 @@ pub struct Gid {
 /// The kind of a GID, which determines the packets of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GidKind {
-    /// The GID of an InfiniBand port.
+    /// The GID belongs to an InfiniBand port.
     InfiniBand,
-    /// RoCE v1: Ethernet frames.
+    /// Packets are Ethernet frames (RoCE v1).
     RoceV1,
-    /// RoCE v2: UDP packets.
+    /// Packets are UDP packets (RoCE v2).
     RoceV2,
-    /// iWARP: not a GID, but the IPv4 address of the network interface.
+    /// Not a GID, but the IPv4 address of the network interface (iWARP).
     Iwarp,
 }
 

@@ -12,13 +12,13 @@ const PRIVILEGED: u32 = 1 << 31;
 /// Mask of the bits of a packet sequence number.
 const PACKET: u32 = (1 << 24) - 1;
 
-/// The numbers that a job's secret determines.
+/// The numbers that ranks derive from the job's secret.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     /// The queue key of all datagram queue pairs: they receive only datagrams that carry it.
     pub(crate) q_key: u32,
     packets: Codes,
-    /// The codes of connection requests to iWARP queue pairs.
+    /// The codes that authenticate connection requests to iWARP queue pairs.
     pub(crate) calls: Codes,
 }
 

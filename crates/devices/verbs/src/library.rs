@@ -18,7 +18,7 @@ pub(crate) fn library() -> Result<&'static Library> {
 
 macro_rules! functions {
     ($library:ident, $file:literal: $($name:ident = $symbol:literal: fn($($argument:ty),*) -> $answer:ty;)*) => {
-        /// The functions in use, named like those of the library without their prefix.
+        /// The functions of the library that are used, named without the library's prefix.
         pub(crate) struct $library {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> $answer,)*
         }

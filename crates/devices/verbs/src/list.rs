@@ -9,7 +9,7 @@ use super::sys::*;
 use device::{Error, Placement, Result};
 use secret::Secret;
 
-/// One port of an RDMA device, as a list shows it.
+/// One port of an RDMA device of this host, with its properties.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The name of the device.
@@ -59,7 +59,7 @@ impl Listed {
         Some(pci.split_once('.').map_or(pci, |(card, _)| card))
     }
 
-    /// True for a device in software.
+    /// True if the device is implemented in software.
     fn is_software(&self) -> bool {
         self.surroundings.driver.is_none()
     }
@@ -203,9 +203,9 @@ fn natural(name: &str) -> (String, u64) {
 /// The ports that a job uses, and those that it does not.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// The ports in use, in the order of rails.
+    /// The ports that the job uses, in the order of rails.
     pub used: Vec<Listed>,
-    /// The ports not in use, each with the reason.
+    /// The ports that the job does not use, each with the reason.
     pub left: Vec<(Listed, String)>,
 }
 

@@ -18,13 +18,13 @@ use super::port::{self, Context};
 use super::sys::*;
 use device::{Error, Result};
 
-/// An open device with one protection domain.
+/// An open RDMA device with one protection domain.
 pub(crate) struct OpenDevice {
     context: Context,
     pd: *mut ibv_pd,
-    /// The registered regions, by local key.
+    /// The regions registered on the device, by local key.
     regions: Mutex<HashMap<u32, *mut ibv_mr>>,
-    /// For each open port, the events that it has not read yet.
+    /// For each open port, the events that it has not read.
     inboxes: Mutex<BTreeMap<u8, VecDeque<DeviceEvent>>>,
 }
 
@@ -33,7 +33,7 @@ unsafe impl Send for OpenDevice {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for OpenDevice {}
 
-/// An event of a device.
+/// An asynchronous event of a device.
 #[derive(Clone, Copy)]
 pub(crate) struct DeviceEvent {
     pub kind: ibv_event_type,
@@ -138,7 +138,7 @@ impl OpenDevice {
         Ok(check(name, "deregistering memory", answer))
     }
 
-    /// Creates the inbox of a port, which must not be open already.
+    /// Creates the queue of unread events for a port, which must not be open already.
     pub(crate) fn add_port(&self, port: u8) -> Result<()> {
         match self.inboxes().insert(port, VecDeque::new()) {
             None => Ok(()),

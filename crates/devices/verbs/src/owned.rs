@@ -35,6 +35,6 @@ pub(super) struct OwnQp {
     pub receives: Option<Receives>,
     /// True if the device has reported Last WQE Reached.
     pub last_wqe: bool,
-    /// The time at which the owner first called `is_drained`.
+    /// The time of the owner's first call of `is_drained`.
     pub asked: Option<Instant>,
 }

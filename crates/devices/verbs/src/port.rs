@@ -10,7 +10,7 @@ use super::library::{Library, check, library, refused};
 use super::sys::*;
 use device::{Error, Result};
 
-/// An open device of this host.
+/// An RDMA device of this host that is open.
 pub(crate) struct Context {
     pub library: &'static Library,
     pub raw: *mut ibv_context,
@@ -162,7 +162,7 @@ pub struct Surroundings {
     pub driver: Option<String>,
     /// The network interface of the port, for RoCE and iWARP.
     pub interface: Option<String>,
-    /// The speed of that interface, in Mbit/s.
+    /// The speed of the port's network interface, in Mbit/s.
     pub interface_mbit: Option<u32>,
     /// The length of the network prefix of the port's IP address, out of 128 bits.
     pub prefix_bits: Option<u8>,
@@ -291,9 +291,9 @@ pub(crate) fn unusable(
 /// The signaling rate of a link: its lanes times the rate of one lane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// The number of lanes.
+    /// The number of lanes of the link.
     pub lanes: u32,
-    /// The rate of one lane, in Gbit/s.
+    /// The rate of one lane of the link, in Gbit/s.
     pub gbit_per_second: f64,
     /// InfiniBand's name for the rate, such as `EDR`.
     pub speed: &'static str,

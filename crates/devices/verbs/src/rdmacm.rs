@@ -54,7 +54,7 @@ pub(crate) struct Exchange {
 struct Shared {
     manager: &'static Manager,
     device: String,
-    /// The codes of calls and of their answers.
+    /// The codes that authenticate calls and their answers.
     codes: Codes,
     channel: *mut rdma_event_channel,
     /// An eventfd that is readable when the thread must end.
@@ -78,21 +78,21 @@ unsafe impl Sync for Shared {}
 /// the connection manager.
 struct Ends {
     listener: *mut rdma_cm_id,
-    /// The id of the call, ours or a peer's; null: there is no call.
+    /// The identifier of the call, ours or a peer's; null: there is no call.
     id: *mut rdma_cm_id,
     address: Address,
     /// The greatest numbers of reads and atomics in flight: of this end, and of the peer.
     path: (u8, u8),
-    /// The other end of the call: the one that we call, or that the caller says it is.
+    /// The other end of the call: the called one, or the one that the caller claims to be.
     peer: Option<Address>,
-    /// True if the call is ours.
+    /// True if this end makes the call.
     is_caller: bool,
     phase: Phase,
 }
 
 #[derive(Clone, PartialEq)]
 enum Phase {
-    /// No call was made or accepted.
+    /// No call has been made or accepted.
     Waiting,
     Calling,
     Connected,

@@ -17,7 +17,7 @@ use device::{
 /// The greatest number of completions that one call of the library returns.
 const BATCH: usize = 16;
 
-/// Slices of memory in the form of libibverbs.
+/// The memory slices of a request, in the form of libibverbs.
 struct SgeList {
     list: [MaybeUninit<ibv_sge>; SEND_SLICES],
     count: usize,

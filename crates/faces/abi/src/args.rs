@@ -134,7 +134,7 @@ pub fn tag_any(name: &str, value: c_int) -> Result<c_int> {
 pub struct Out<'a, T>(NonNull<T>, PhantomData<&'a mut T>);
 
 impl<T> Out<'_, T> {
-    /// Writes the result.
+    /// Writes the result to the caller's memory.
     #[inline(always)]
     pub fn set(self, value: impl Into<T>) {
         // SAFETY: `out` was promised an address that is writable for one T during the call.
@@ -143,7 +143,7 @@ impl<T> Out<'_, T> {
 }
 
 impl Out<'_, Status> {
-    /// Writes only the error field of the status.
+    /// Writes only the error field of the caller's status.
     pub fn set_error(self, error: c_int) {
         // SAFETY: `out` was promised an address that is writable for one status during the call.
         unsafe { (&raw mut (*self.0.as_ptr()).error).write(error) }
@@ -164,7 +164,7 @@ impl Out<'_, Status> {
     }
 }
 
-/// A logical value of C, for results.
+/// A logical value of C (0 or 1), for results of procedures.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Flag(c_int);
@@ -271,7 +271,7 @@ impl<'a> Statuses<'a> {
         Some(Out(unsafe { start.add(index) }, PhantomData))
     }
 
-    /// True if the caller passed MPI_STATUSES_IGNORE.
+    /// True if the caller passed MPI_STATUSES_IGNORE for the statuses.
     pub fn ignored(&self) -> bool {
         self.start.is_none()
     }

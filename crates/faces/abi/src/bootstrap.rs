@@ -1,5 +1,5 @@
-//! Connects a rank to the other ranks of its job as its launcher describes it: by shared memory on
-//! this host, by devices to other hosts, or on a modelled machine.
+//! The connection of a rank to the other ranks of its job as its launcher describes it: by shared
+//! memory on this host, by devices to other hosts, or on a modelled machine.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

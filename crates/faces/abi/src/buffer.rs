@@ -47,19 +47,19 @@ impl UserBuffer {
         }
     }
 
-    /// The datatype handle.
+    /// The handle of the elements' datatype.
     #[inline(always)]
     pub fn datatype(self) -> Datatype {
         self.datatype
     }
 
-    /// The number of elements.
+    /// The number of elements in the buffer.
     #[inline(always)]
     pub fn count(self) -> i64 {
         self.count
     }
 
-    /// True if the address is MPI_IN_PLACE.
+    /// True if the caller passed MPI_IN_PLACE as the address.
     #[inline(always)]
     pub fn is_in_place(self) -> bool {
         self.address == MPI_IN_PLACE.cast_const()
@@ -71,7 +71,7 @@ impl UserBuffer {
         MessageMemory { buffer: self, peer }
     }
 
-    /// The memory of the buffer.
+    /// The memory that address, count and datatype describe.
     #[inline(always)]
     pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
         self.resolve(state.objects().types())
@@ -179,7 +179,7 @@ pub struct MessageMemory {
 }
 
 impl MessageMemory {
-    /// The memory of the message.
+    /// The memory that address, count and datatype describe.
     #[inline(always)]
     pub fn buffer(self, state: &State) -> Result<Buffer, Error> {
         self.resolve(state.objects().types())
@@ -194,7 +194,7 @@ impl MessageBuffer for MessageMemory {
 }
 
 /// An empty buffer for no elements of `MPI_DATATYPE_NULL` and `MPI_PROC_NULL`, otherwise the error.
-/// MPICH accepts such a message too, and programs write it at the end of a line of ranks.
+/// MPICH accepts such a message as well, and programs send it at the end of a line of ranks.
 #[cold]
 #[inline(never)]
 fn nothing(count: i64, datatype: Datatype, peer: c_int, error: Error) -> Result<Buffer, Error> {

@@ -20,7 +20,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Deref;
 
-/// The current call.
+/// The program's present call of a procedure.
 pub struct Call {
     /// The procedure's full name, such as `MPI_Send_c`.
     pub procedure: &'static str,
@@ -36,7 +36,7 @@ impl Call {
     }
 }
 
-/// The current call, made while MPI is running.
+/// The program's present call of a procedure, made while MPI is running.
 pub struct Running {
     call: Call,
     /// The rank of this process.
@@ -163,7 +163,7 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
     raise(procedure, object, &error)
 }
 
-/// The call of a procedure whose arguments are words.
+/// A function that calls a procedure whose arguments are 64-bit words.
 pub type ByWords = unsafe fn(&[u64]) -> c_int;
 
 /// Announces a call that found no rank to the trace, and repeats it. Without a trace, MPI is not
@@ -196,7 +196,8 @@ pub unsafe fn announced(
     code
 }
 
-/// Makes an announced call, and passes its arguments and results to a recording, if there is one.
+/// Makes a call that traces record, and passes its arguments and results to the recorder, if there
+/// is one.
 ///
 /// # Safety
 /// As for [`announced`].

@@ -6,16 +6,16 @@ use crate::handle::{Comm, Datatype};
 use mpi::CallKey;
 use std::ffi::c_int;
 
-/// An argument that distinguishes a call from other calls of its procedure.
+/// An argument by which a call is distinguished from other calls of its procedure.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument {
-    /// The communicator.
+    /// The communicator of the call.
     Comm(Comm),
-    /// Count and datatype of the first buffer.
+    /// The count and the datatype of the call's first buffer.
     Length(i64, Datatype),
     /// The rank to which or from which a message goes.
     Peer(c_int),
-    /// The root of a collective operation.
+    /// The root of the collective operation.
     Root(c_int),
     /// The level of MPI_Pcontrol.
     Level(c_int),

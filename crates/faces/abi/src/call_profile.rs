@@ -6,7 +6,7 @@ use profile::RankProfile;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The profile of this rank's calls.
+/// The profile in which this rank's calls are counted.
 pub struct CallProfile {
     profile: Arc<RankProfile>,
     /// The name of the procedure that starts MPI.
@@ -24,7 +24,7 @@ impl CallProfile {
         }
     }
 
-    /// Records that MPI has started.
+    /// Records that MPI has started on the rank.
     pub fn begin(&self, rank: &Rank) {
         rank.mpi.count_messages(self.profile.clone());
         self.profile.begin(self.first, self.time(rank).now);
@@ -35,7 +35,7 @@ impl CallProfile {
         self.profile.enter(call, self.time(rank).now);
     }
 
-    /// Records that the procedure returns.
+    /// Records that the running procedure returns to the program.
     pub fn leave(&self, rank: &Rank) {
         let time = self.time(rank);
         self.profile.leave(time.now, time.waited);
@@ -67,7 +67,7 @@ impl CallProfile {
         self.profile.lacks_threads();
     }
 
-    /// The times of the rank until now.
+    /// The times of the rank from its start until now.
     fn time(&self, rank: &Rank) -> RankTime {
         let time = rank.in_virtual_time.then(|| rank.mpi.virtual_time());
         match time.flatten() {

@@ -25,13 +25,13 @@ use mpi::{CallKey, ProgramCall};
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The trace of this rank's calls.
+/// The trace of this rank's calls of procedures and its computing between them.
 pub struct Watch(Mutex<Inner>);
 
 struct Inner {
     time: Time,
     profile: Option<CallProfile>,
-    /// The number of announced calls in progress.
+    /// The number of announced calls that have begun and not returned.
     depth: u32,
     /// The clock of the computing since the last call returned.
     clock: ComputeClock,
@@ -42,14 +42,14 @@ struct Inner {
     host: Option<ModelledHost>,
     /// The number of threads of the program that has been reported to the user.
     threads_said: usize,
-    /// The recording of the calls, if there is one.
+    /// The recorder of the rank's calls, if the job is recorded.
     recorder: Option<Recorder>,
     /// The times of the program's reduction functions in a trace that is replayed, in picoseconds,
     /// each with the number of calls in a row that took it; the next one last.
     functions: Vec<(u64, u64)>,
 }
 
-/// The modelled host of a rank.
+/// The modelled host on which a rank runs.
 pub struct ModelledHost {
     /// The modelled machine.
     pub system: System,
@@ -57,7 +57,7 @@ pub struct ModelledHost {
     pub ranks: usize,
 }
 
-/// The source of the time that computing takes.
+/// The source of the time that the program's computing takes.
 pub enum Time {
     /// Computing takes no virtual time.
     None,
@@ -71,8 +71,8 @@ pub enum Time {
 }
 
 impl Watch {
-    /// A trace before the first call. `profile`, if there is one, also counts the calls. `host` is
-    /// the host of a rank whose computing is timed.
+    /// A trace before the first call. `profile`, if it is given, counts the calls. `host` is the
+    /// host of a rank whose computing is timed.
     pub fn new(time: Time, profile: Option<CallProfile>, host: Option<ModelledHost>) -> Watch {
         Watch(Mutex::new(Inner {
             time,
@@ -87,7 +87,7 @@ impl Watch {
         }))
     }
 
-    /// The trace, whose calls are recorded too.
+    /// This trace, with a recorder of its calls if there is one.
     pub(crate) fn recorded_by(self, recorder: Option<Recorder>) -> Watch {
         self.lock().recorder = recorder;
         self
@@ -101,15 +101,15 @@ impl Watch {
         self
     }
 
-    /// Sets the computing before the next call.
+    /// Sets the computing time before the next call, for a replay.
     pub(crate) fn give(&self, nanos: u64) {
         if let Time::Given(next, _) = &mut self.lock().time {
             *next = nanos;
         }
     }
 
-    /// Passes the arguments of a call that has begun to the recording, if there is one. Returns
-    /// other arguments if the recording needs some.
+    /// Passes the arguments of a call that has begun to the recorder, if there is one. Returns
+    /// other arguments if the recorder needs some.
     ///
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
@@ -136,7 +136,7 @@ impl Watch {
         }
     }
 
-    /// Passes the results of a call to the recording, if there is one.
+    /// Passes the results of a call to the recorder, if there is one.
     ///
     /// # Safety
     /// As for [`Watch::arguments`].
@@ -368,7 +368,7 @@ impl Inner {
         Some(picos)
     }
 
-    /// Begins the steps that the replayed trace marks at this call.
+    /// Begins the steps of the replayed trace that this call marks.
     fn begin_steps(&mut self, rank: &Rank) {
         if let Time::Replayed(replay) = &mut self.time {
             (0..replay.take_steps()).for_each(|_| rank.mpi.begin_step());

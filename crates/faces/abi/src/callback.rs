@@ -104,7 +104,7 @@ pub fn run_operation(rank: &Rank, number: u32, elements: usize, function: impl F
 }
 
 /// The reduction operation of a program whose function a replay does not have. It leaves the vector
-/// unchanged: what a replay moves has no meaning.
+/// unchanged: the data that a replay moves have no meaning.
 pub(crate) unsafe extern "C" fn reduce_nothing(
     _: *mut c_void,
     _: *mut c_void,

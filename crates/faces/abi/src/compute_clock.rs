@@ -18,11 +18,11 @@ struct Thread {
 /// The processor times, in nanoseconds, at the start of a span of computing.
 #[derive(Default)]
 pub(crate) struct ComputeClock {
-    /// The processor time of the process.
+    /// The processor time that the process has used.
     process: u64,
     /// The thread that returned from MPI; `None` before the first span.
     caller: Option<Thread>,
-    /// All threads; empty until several threads have computed.
+    /// All threads of the process; empty until several threads have computed.
     threads: Vec<Thread>,
     /// The processor time that one reading of the clock takes, in nanoseconds.
     reading: u64,
@@ -30,12 +30,12 @@ pub(crate) struct ComputeClock {
     most: usize,
     /// The number of involuntary context switches of the calling thread at the start of the span.
     switches: u64,
-    /// The number of involuntary switches in all spans so far, and the total time of these spans in
+    /// The number of involuntary switches in all spans of computing, and the total time of these in
     /// nanoseconds.
     interrupted: (u64, u64),
 }
 
-/// The threads of the process, by the operating system. Tests replace it.
+/// The threads of the process, as the operating system reports them. Tests replace it.
 pub(crate) trait Threads {
     /// The ids of the threads of this process.
     fn list(&self) -> Vec<libc::pid_t>;
@@ -52,7 +52,7 @@ const SLACK_PART: u64 = 64;
 const SHARE: u64 = 8;
 
 impl ComputeClock {
-    /// A clock whose first span has not begun.
+    /// A clock that measures no computing yet.
     pub(crate) fn new() -> ComputeClock {
         let readings = (0..32).map(|_| {
             let before = processor_time();
@@ -64,7 +64,7 @@ impl ComputeClock {
         }
     }
 
-    /// Begins a span of computing.
+    /// Begins to measure a span of computing.
     pub(crate) fn start(&mut self) {
         self.switches = involuntary_switches();
         if !self.threads.is_empty() {
@@ -106,7 +106,7 @@ impl ComputeClock {
         self.interrupted
     }
 
-    /// The most threads that have computed at the same time; 1 for a program without threads.
+    /// The most threads that have computed at one time; 1 for a program without threads.
     pub(crate) fn most_threads(&self) -> usize {
         self.most.max(1)
     }

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// An array of counts or displacements.
+/// An array of counts or displacements that the caller passed.
 #[derive(Clone, Copy)]
 pub struct Counts<'a> {
     start: *const c_void,
@@ -38,7 +38,7 @@ impl Counts<'_> {
         self.length
     }
 
-    /// True if the array has no element.
+    /// True if the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -151,7 +151,7 @@ impl<'a, T> CommArray<'a, T> {
     }
 }
 
-/// An address in C's memory for a count, which may hold a value on entry.
+/// The address of a count in C's memory, which may contain a value when the procedure is called.
 #[derive(Clone, Copy)]
 pub struct OutCount<'a> {
     place: *mut c_void,

@@ -2,5 +2,5 @@
 
 pub use mpi::{Class as ErrorClass, Error};
 
-/// The result of every procedure.
+/// The result of a procedure: nothing, or an error.
 pub type Done = Result<(), Error>;

@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use crate::call_key::Argument;
 
-/// A rank of this process.
+/// A rank of this process that runs on a modelled machine.
 pub struct Hosted(NonNull<Rank>);
 
 impl Hosted {
@@ -88,7 +88,7 @@ impl Hosted {
         self.watch().leave(self.rank(), kind, || ());
     }
 
-    /// Sleeps for `nanos` nanoseconds. That is no call.
+    /// Lets the rank sleep for `nanos` nanoseconds of virtual time. No MPI call is recorded.
     pub fn sleep(&self, nanos: u64) {
         self.mpi().enter(ProgramCall::after(nanos, "sleep"));
     }
@@ -141,8 +141,8 @@ impl Hosted {
         Ok(end)
     }
 
-    /// Leaves the machine without an end of MPI, after an error. The rank stays in memory: those
-    /// that now wait for it in vain report their errors as its own.
+    /// Leaves the machine without an end of MPI, after an error. The rank stays in memory: ranks
+    /// that wait for it report their errors.
     pub fn abandon(self) {
         self.mpi().leave_machine();
         std::mem::forget(self);

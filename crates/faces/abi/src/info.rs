@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::handle::Info;
 use mpi::handle::{ObjectKind, Slab};
 
-/// A key and its value, as bytes.
+/// A key of an info object with its value, both as bytes.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
 /// The keys and values of one info object, in the order in which the keys were first set.
@@ -46,7 +46,7 @@ impl InfoObject {
     }
 }
 
-/// Every info object of the process.
+/// All info objects of the process, by handle.
 pub struct InfoTable {
     objects: Slab<InfoObject>,
     /// The contents of MPI_INFO_ENV; `None` until first use.

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 
 use cost_cache::{Cache, host_name};
 
-/// The version of the library: the costs of another one's paths may be others.
+/// The version of the library: costs that another version measured may differ.
 const VERSION: &str = concat!("fishplate ", env!("CARGO_PKG_VERSION"));
 
 /// Gives the ranks of this host the costs that earlier jobs have kept. Returns the cache if this

@@ -1,5 +1,5 @@
-//! Passes the error of a call with invalid arguments that makes a communicator or a window to the
-//! other ranks of the call, which wait for this one.
+//! The error of a call with invalid arguments that makes a communicator or a window, as it is
+//! passed to the other ranks of the call, which wait for this one.
 
 use crate::error::Error;
 use crate::handle::Comm;
@@ -35,8 +35,7 @@ pub(crate) fn arguments<A>(
     given.map_err(|error| refuse(procedure, comm, error))
 }
 
-/// Notifies the other ranks of such a procedure that this rank fails. Returns the error of the
-/// call.
+/// Notifies the other ranks of such a call that this rank fails. Returns the error of the call.
 #[cold]
 pub(crate) fn refuse(procedure: &'static str, comm: Comm, error: Error) -> Error {
     match (of(procedure), LIBRARY.rank()) {

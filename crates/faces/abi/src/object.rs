@@ -16,7 +16,7 @@ pub enum Object {
     File(File),
     /// A session.
     Session(Session),
-    /// An object that the call makes, with this error handler.
+    /// An object that the call makes and that has this error handler.
     Made(Errhandler),
 }
 

@@ -1,4 +1,4 @@
-//! Reads the environment variables of the process, also if this library was opened with a scope of
+//! The environment variables of the process, read even if this library was opened with a scope of
 //! its own (RTLD_DEEPBIND), as the libraries of other ABIs open it. Then a program at fixed
 //! addresses that names the variable `environ` has a copy of it, which the C library keeps up to
 //! date, while the code of this library is bound to the C library's own variable, which stays

@@ -161,7 +161,7 @@ fn exit(code: c_int) -> ! {
 }
 
 /// Prints a message in one write, so that lines of several ranks never mix. The message may contain
-/// text of others: it is made safe for a terminal.
+/// text of other programs: it is made safe for a terminal.
 pub(crate) fn say(text: &str) {
     let text = terminal_text::lines(text);
     let _ = std::io::stderr().write_all(format!("fishplate: {text}\n").as_bytes());

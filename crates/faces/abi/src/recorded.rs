@@ -1,9 +1,9 @@
 //! The announced procedures as recordings and replays need them, generated from `procedures.txt` of
 //! `tables` by its module `recorded`.
 
-/// An announced procedure.
+/// A procedure whose calls are recorded in a trace.
 pub struct Recorded {
-    /// The name in C.
+    /// The name of the procedure in C.
     pub name: &'static str,
     /// The line of the procedure's signature.
     pub line: &'static str,

@@ -11,7 +11,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// A record without calls.
+    /// A record of no calls.
     pub const fn new() -> Refused {
         Refused {
             reported: BTreeSet::new(),

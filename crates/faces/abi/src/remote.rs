@@ -1,5 +1,5 @@
-//! Opens the devices by which a rank reaches the ranks on other hosts of its job, and makes its
-//! node from them.
+//! The devices by which a rank reaches the ranks on other hosts of its job, and the rank's node,
+//! made from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsRawFd;

@@ -20,7 +20,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A rank while MPI runs.
+/// The state of this process's rank while MPI runs.
 pub struct Rank {
     /// The rank of crate `mpi`, which this crate gives a C interface.
     pub mpi: Arc<mpi::Rank>,
@@ -56,7 +56,7 @@ pub struct Library {
     rank: AtomicPtr<Rank>,
     /// The rank of a traced program; while the program computes, `rank` is null.
     outside: AtomicPtr<Rank>,
-    /// True once MPI_Init was called.
+    /// True once the program has called MPI_Init.
     initialised: AtomicBool,
     /// Info objects, which may be made and used at any time.
     infos: Mutex<InfoTable>,
@@ -80,7 +80,7 @@ pub static LIBRARY: Library = Library {
 };
 
 impl Library {
-    /// The rank, while MPI is running; otherwise `None`.
+    /// The rank of this process, while MPI is running; otherwise `None`.
     #[inline(always)]
     pub fn rank(&self) -> Option<&'static Rank> {
         self.rank_in_call().or_else(|| self.rank_outside())
@@ -131,7 +131,7 @@ impl Library {
         Some(true)
     }
 
-    /// Passes the arguments of an announced call to the recording, if there is one.
+    /// Passes the arguments of a recorded call to the recorder, if there is one.
     ///
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
@@ -144,7 +144,7 @@ impl Library {
         unsafe { watch.arguments(rank, &pairs, procedure, words) }
     }
 
-    /// Passes the results of an announced call to the recording, if there is one, as
+    /// Passes the results of a recorded call to the recorder, if there is one, as
     /// [`arguments`](Library::arguments) does.
     ///
     /// # Safety
@@ -167,7 +167,7 @@ impl Library {
             .store(ptr::from_ref(rank).cast_mut(), Ordering::Release);
     }
 
-    /// Hides this rank, if the library finds it.
+    /// Removes this rank from the library, if it is the current one.
     pub(crate) fn unseat(&self, rank: &'static Rank) {
         let own = ptr::from_ref(rank).cast_mut();
         let (done, as_it_is) = (Ordering::AcqRel, Ordering::Relaxed);
@@ -203,7 +203,7 @@ impl Library {
         place.store(ptr::from_ref(rank).cast_mut(), Ordering::Release);
     }
 
-    /// Withdraws the rank: MPI no longer runs.
+    /// Removes the rank from the library: MPI no longer runs.
     pub fn stop(&self) {
         self.rank.store(ptr::null_mut(), Ordering::Release);
         self.outside.store(ptr::null_mut(), Ordering::Release);

@@ -4,7 +4,7 @@
 use crate::constants::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS};
 use std::ffi::c_int;
 
-/// `MPI_Status` in the layout of the ABI.
+/// `MPI_Status` in the memory layout of the ABI.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {

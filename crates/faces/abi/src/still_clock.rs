@@ -23,11 +23,11 @@ pub struct StillClock(Mutex<Readings>);
 
 #[derive(Default)]
 struct Readings {
-    /// The number of all readings.
+    /// The number of readings of the clock until now.
     all: u32,
     /// The number of the latest consecutive readings between which the clock stood still.
     still: u32,
-    /// The virtual time of the latest reading, in nanoseconds.
+    /// The virtual time of the latest reading of the clock, in nanoseconds.
     last: u64,
     reported: bool,
 }

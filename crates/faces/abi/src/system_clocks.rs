@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// The type of `fishplate_clock_register` of the clock library.
 type Register = unsafe extern "C" fn(hook: Option<extern "C" fn(u64) -> u64>, end: u64);
 
-/// The result for threads that get no time here.
+/// The result for threads to which this library gives no virtual time.
 const NOT_HERE: u64 = u64::MAX;
 
 /// The thread that started MPI, as a `pthread_t`; 0 without the clock library.

@@ -27,15 +27,15 @@ pub trait Abi: Constants + Sized + 'static {
     /// The classes of handles of the library of entry points.
     fn classes() -> &'static Classes<Self>;
 
-    /// The predefined handle that a value in the table of constants stands for.
+    /// The predefined handle for a value in the table of constants.
     fn handle(constant: c_int) -> Self::Handle;
 
     /// The program's handle with the same value as the standard's handle; `None` if values of its
     /// kind are not shared. A predefined handle of the program may have this value too.
     fn shared(standard: usize) -> Option<Self::Handle>;
 
-    /// The standard's handle with the same value as the program's handle; `None` if values of its
-    /// kind are not shared.
+    /// The standard's handle with the value of the program's handle; `None` if values of its kind
+    /// are not shared.
     fn shared_in(handle: Self::Handle) -> Option<usize>;
 
     /// The null handle of requests.
@@ -44,10 +44,10 @@ pub trait Abi: Constants + Sized + 'static {
     /// The null handle of files.
     fn file_null() -> usize;
 
-    /// MPI_LB and MPI_UB.
+    /// The handles MPI_LB and MPI_UB, which the standard ABI does not have.
     fn markers() -> [Self::Handle; 2];
 
-    /// MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
+    /// The addresses MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY of the ABI.
     fn weights() -> (*const c_int, *const c_int);
 
     /// The Fortran integer of a handle.
@@ -61,7 +61,7 @@ pub trait Abi: Constants + Sized + 'static {
     fn free_error(code: c_int) -> Option<c_int>;
 }
 
-/// The predefined handles of a class.
+/// The predefined handles of a class, with the standard's handles for them.
 pub trait Predefined<A: Abi>: 'static {
     /// The standard's handle for a predefined handle of the program; `None` for other handles.
     fn standard(&self, handle: A::Handle) -> Option<usize>;
@@ -69,10 +69,10 @@ pub trait Predefined<A: Abi>: 'static {
 
 /// An integer type that can hold a handle.
 pub trait Word: Copy + Eq + Default + Debug + LowerHex + Send + 'static {
-    /// The bits of the handle, extended by zeros.
+    /// The bits of the handle as a number, extended by zeros.
     fn bits(self) -> usize;
 
-    /// The handle with these bits.
+    /// The handle that has these bits.
     fn of_bits(bits: usize) -> Self;
 }
 

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-/// The longest array that needs no allocation.
+/// The length of the longest array that is converted without an allocation.
 const SHORT: usize = 16;
 
 /// An array of values that the library reads or writes. Until it is filled, it is the argument
@@ -10,7 +10,7 @@ const SHORT: usize = 16;
 pub struct Array<T: Copy> {
     short: [MaybeUninit<T>; SHORT],
     long: Vec<T>,
-    /// The number of values; `None` for the argument NULL.
+    /// The number of values in the array; `None` for the argument NULL.
     length: Option<usize>,
 }
 
@@ -68,7 +68,7 @@ impl<T: Copy> Array<T> {
         }
     }
 
-    /// The values; empty for the argument NULL.
+    /// The values of the array; empty for the argument NULL.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {
         let length = self.length.unwrap_or(0);

@@ -19,7 +19,7 @@ pub struct Functions {
     pub copy: Function,
     /// The function that deletes an attribute of the key.
     pub delete: Function,
-    /// The extra state that both functions get.
+    /// The extra state that both functions get as an argument.
     pub extra_state: *mut c_void,
 }
 

@@ -20,9 +20,9 @@ struct Users {
 
 /// The buffer that the library gets instead of the program's.
 pub struct Attached {
-    /// The address of the buffer.
+    /// The address of the attached buffer.
     pub address: *mut c_void,
-    /// The size of the buffer in bytes.
+    /// The size of the attached buffer in bytes.
     pub size: i64,
 }
 

@@ -55,9 +55,9 @@ pub const fn requests<A: Abi>(class: Class<A>) -> Requests<A> {
     Requests(class)
 }
 
-/// A class of handles as a type parameter.
+/// A class of handles, for use as a type parameter.
 pub trait Named {
-    /// The class in the library of entry points.
+    /// The description of the class in the library of entry points.
     fn class<A: Abi>() -> &'static Class<A>;
 }
 

@@ -1,4 +1,4 @@
-//! Converts the constants for orders and distributions that MPI_Type_get_contents returns.
+//! The conversion of the constants for orders and distributions that MPI_Type_get_contents returns.
 
 use crate::abi::Abi;
 use crate::constants::standard::*;
@@ -48,10 +48,10 @@ pub unsafe fn convert<A: Abi, N: Number>(datatype: usize, length: i64, integers:
 
 /// An integer of the small or the large form of a procedure.
 pub trait Number {
-    /// The value as an int.
+    /// The number as an int.
     fn get(&self) -> c_int;
 
-    /// Sets the value.
+    /// Sets the number to an int.
     fn set(&mut self, value: c_int);
 }
 

@@ -1,4 +1,4 @@
-//! Converts integers, pointers and strings between an older ABI and the standard one.
+//! The conversion of integers, pointers and strings between an older ABI and the standard one.
 
 use crate::abi::Abi;
 use crate::array::Array;
@@ -19,12 +19,12 @@ fn find(pairs: &[(i64, i64)], from: impl Fn(&(i64, i64)) -> (i64, i64), value: i
 /// ABIs. Values that are no constants stay.
 macro_rules! meanings {
     ($($to_standard:ident $to_program:ident $pairs:ident $ty:ty;)*) => {$(
-        /// The standard's value for a value of the program.
+        /// The value in the standard ABI for a value of the program's ABI.
         pub fn $to_standard<A: Abi>(value: $ty) -> $ty {
             find(A::$pairs, |pair| *pair, value.into()).map_or(value, |value| value as $ty)
         }
 
-        /// The program's value for a value of the standard.
+        /// The value in the program's ABI for a value of the standard ABI.
         pub fn $to_program<A: Abi>(value: $ty) -> $ty {
             find(A::$pairs, |pair| (pair.1, pair.0), value.into()).map_or(value, |value| value as $ty)
         }
@@ -95,7 +95,7 @@ pub fn rank_in<A: Abi>(rank: c_int) -> c_int {
     }
 }
 
-/// The program's rank for a rank of the standard.
+/// The rank in the program's ABI for a rank of the standard ABI.
 #[inline(always)]
 pub fn rank_out<A: Abi>(rank: c_int) -> c_int {
     if rank >= 0 {
@@ -136,7 +136,7 @@ pub fn tag_in<A: Abi>(tag: c_int) -> c_int {
     }
 }
 
-/// The program's tag for a tag of the standard. The exchange is the same in both directions.
+/// The program's tag for a tag of the standard. The exchange of values is its own inverse.
 #[inline(always)]
 pub fn tag_out<A: Abi>(tag: c_int) -> c_int {
     tag_in::<A>(tag)
@@ -218,14 +218,14 @@ pub fn buffer<A: Abi, P: Address>(buffer: P) -> P {
     buffer
 }
 
-/// True if a buffer is MPI_IN_PLACE of the program.
+/// True if a buffer argument is MPI_IN_PLACE of the program's ABI.
 pub fn is_in_place<A: Abi>(buffer: *const c_void) -> bool {
     buffer.address() == A::MPI_IN_PLACE as usize
 }
 
 /// A pointer argument that may be a constant instead of an address.
 pub trait Address: Copy {
-    /// The address, or the constant as a number.
+    /// The pointer's address, or the number of the constant.
     fn address(self) -> usize;
 
     /// The pointer with an address, or the constant with a number.
@@ -282,7 +282,7 @@ pub fn file_in<A: Abi>(file: usize) -> usize {
     }
 }
 
-/// The program's file for a file of the standard.
+/// The file handle in the program's ABI for one of the standard ABI.
 pub fn file_out<A: Abi>(file: usize) -> usize {
     if file == standard::MPI_FILE_NULL as usize {
         A::file_null()

@@ -9,7 +9,8 @@ pub(crate) type Conversion<D, N> =
     unsafe extern "C" fn(*mut c_void, D, N, *mut c_void, i64, *mut c_void) -> c_int;
 pub(crate) type Extent<D> = unsafe extern "C" fn(D, *mut isize, *mut c_void) -> c_int;
 
-/// The functions of a data representation: the program's, or those that the library gets instead.
+/// The functions of a data representation: the program's, or those that the library gets in their
+/// place.
 pub struct Functions {
     /// The function that converts data that were read.
     pub read: Function,
@@ -17,7 +18,7 @@ pub struct Functions {
     pub write: Function,
     /// The function that returns the extent of a datatype in files.
     pub extent: Function,
-    /// The extra state that all functions get.
+    /// The extra state that all functions of the representation get as an argument.
     pub extra_state: *mut c_void,
 }
 

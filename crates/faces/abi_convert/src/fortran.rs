@@ -30,7 +30,7 @@ pub fn file_toint<A: Abi>(file: usize) -> c_int {
     unsafe { standard::file_toint(file_in::<A>(file)) }
 }
 
-/// The file of a Fortran integer.
+/// The file handle for a Fortran integer.
 pub fn file_fromint<A: Abi>(file: c_int) -> usize {
     if file == FILE_NULL {
         return A::file_null();

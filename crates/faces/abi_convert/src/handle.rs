@@ -1,6 +1,6 @@
-//! Converts the handles of one class between an older ABI and the standard one. Predefined handles
-//! are converted by tables. Other objects keep the standard's handle if the program's ABI can use
-//! the same value; otherwise the program's handle contains an index of a table.
+//! The conversion of the handles of one class between an older ABI and the standard one. Predefined
+//! handles are converted by tables. Other objects keep the standard's handle if the program's ABI
+//! can use the same value; otherwise the program's handle contains an index of a table.
 
 use crate::abi::{Abi, Predefined, Word};
 use crate::array::Array;
@@ -27,14 +27,14 @@ const NONE: Row = Row {
     standard: 0,
 };
 
-/// A class of handles of a library.
+/// A class of handles (such as communicators) of a library of an older ABI.
 pub struct Class<A: Abi> {
     null: Row,
     /// The upper bits of an object's handle, which identify the class.
     prefix: A::Handle,
     /// True if every object of the class has an index.
     is_indexed: bool,
-    /// The predefined handles, by the program's handles.
+    /// The predefined handles of the class, by the program's handles.
     pub predefined: A::Predefined,
     /// The predefined handles, indexed by the lowest 8 bits of the standard's handle.
     by_standard: [Row; 256],
@@ -46,7 +46,7 @@ pub struct Class<A: Abi> {
 
 /// The conversions of the handles of a class.
 pub trait Handles<A: Abi> {
-    /// The standard's handle for a handle of the program.
+    /// The handle in the standard ABI for a handle of the program.
     fn standard(&self, handle: A::Handle) -> usize;
 
     /// Writes the program's handle of an object that the library has made. 0: it has made none.
@@ -193,7 +193,7 @@ impl<A: Abi> Class<A> {
         A::handle(self.null.program)
     }
 
-    /// The program's handle that contains an index.
+    /// The handle of the program that contains an index of the table.
     pub fn handle(&self, index: u32) -> A::Handle {
         A::Handle::of_bits(self.prefix.bits() | index as usize)
     }

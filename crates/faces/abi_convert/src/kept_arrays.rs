@@ -1,4 +1,4 @@
-//! Keeps arrays in memory as long as a request exists, by the index of the request.
+//! Arrays that are kept in memory as long as a request exists, by the index of the request.
 
 use crate::objects::Entry;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ type Arrays = Vec<Vec<usize>>;
 
 static KEPT: Mutex<BTreeMap<u32, Arrays>> = Mutex::new(BTreeMap::new());
 
-/// The mark in the table of objects that says that a request keeps arrays.
+/// The mark in the table of objects of a request that keeps arrays.
 const KEEPS: u32 = 1;
 
 /// Keeps arrays until the request with this index and mark is gone.

@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     pub(crate) standard: AtomicUsize,
     /// The number of the program's handles for the object, or a mark of the class.
     pub(crate) references: AtomicU32,
-    /// The next unused entry, as the index plus one.
+    /// The next entry in the list of unused ones, as its index plus one.
     next: AtomicU32,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Objects {
     /// The upper half is the number of changes; the lower half is the first unused entry, as the
     /// index plus one.
     unused: AtomicU64,
-    /// The first index that was never used.
+    /// The first index that no entry has used.
     fresh: AtomicU32,
 }
 
@@ -67,7 +67,7 @@ impl Objects {
         index
     }
 
-    /// Makes an entry unused.
+    /// Removes the entry with an index, which can be used again.
     pub(crate) fn remove(&self, index: u32) {
         let Some(entry) = self.get(index) else { return };
         entry.standard.store(0, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Computes the lengths of array arguments that follow from a communicator: its number of ranks or
-//! of neighbours.
+//! The lengths of array arguments that follow from a communicator: its number of ranks or of
+//! neighbours.
 
 use crate::abi::Abi;
 use crate::constants::standard::*;

@@ -6,7 +6,7 @@ use crate::library::own_name;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The address of a function.
+/// The address of a function of the program.
 type Function = *const c_void;
 
 /// The greatest number of different functions of each kind that a program may have.
@@ -60,7 +60,7 @@ impl Pool {
         })
     }
 
-    /// The user's function with a number.
+    /// The user's function with a number of the pool.
     pub fn get(&self, number: usize) -> *mut c_void {
         self.functions[number].load(Ordering::Acquire)
     }

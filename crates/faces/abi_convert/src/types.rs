@@ -9,7 +9,7 @@ macro_rules! handles {
     ($ty:ty: $($name:ident)*) => { $(#[allow(missing_docs)] pub type $name = $ty;)* };
 }
 
-/// Users' functions, as addresses.
+/// The types of users' functions, all as addresses.
 pub mod callback {
     use super::Function;
 

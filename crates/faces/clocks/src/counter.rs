@@ -83,7 +83,7 @@ pub(crate) fn given_back<R>(act: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Refuses the counter to this thread, or grants it.
+/// Denies this thread the processor's counter, or grants it.
 fn refuse(is_refused: bool) {
     let mode = match is_refused {
         true => libc::PR_TSC_SIGSEGV,
@@ -103,7 +103,7 @@ fn own_action() -> sigaction {
     action
 }
 
-/// The handler of SIGSEGV.
+/// Handles SIGSEGV: emulates the instruction that reads the counter.
 unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes the state of the interrupted thread.
     let is_counter = unsafe { answer(info, context) };

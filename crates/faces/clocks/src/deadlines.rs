@@ -10,11 +10,11 @@ use crate::real::{Function, call};
 use crate::scale::{clock_of, nanos, start};
 use crate::sleeps::real_deadline;
 
-/// A deadline in virtual time.
+/// A deadline of a wait, in virtual time.
 struct Deadline {
     /// The virtual time until the deadline, in nanoseconds.
     left: u64,
-    /// The clock of the deadline.
+    /// The clock in whose time the caller gave the deadline.
     clock: clockid_t,
 }
 

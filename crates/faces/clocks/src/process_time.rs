@@ -30,7 +30,7 @@ static HOOK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 static BASE: AtomicU64 = AtomicU64::new(0);
 /// The last time of the process that was returned, in nanoseconds.
 static SHOWN: AtomicU64 = AtomicU64::new(0);
-/// The number of readings outside MPI.
+/// The number of readings of the process time outside MPI.
 static READINGS: AtomicU32 = AtomicU32::new(0);
 /// The real time of the last reading outside MPI; 0 as long as real time does not pass.
 static REAL: AtomicU64 = AtomicU64::new(0);
@@ -90,7 +90,7 @@ unsafe extern "C" fn in_child() {
     REAL.store(0, Ordering::Relaxed);
 }
 
-/// The time of the process, in nanoseconds.
+/// The processor time of the process, in nanoseconds.
 pub(crate) fn now() -> u64 {
     pass(0)
 }

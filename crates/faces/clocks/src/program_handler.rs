@@ -15,7 +15,7 @@ static HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static FLAGS: AtomicUsize = AtomicUsize::new(0);
 static MASK: AtomicU64 = AtomicU64::new(0);
 
-/// The action that the program has set.
+/// The program's own action for SIGSEGV.
 pub(crate) fn get() -> Action {
     // SAFETY: a structure of numbers.
     let mut action: Action = unsafe { std::mem::zeroed() };
@@ -27,7 +27,7 @@ pub(crate) fn get() -> Action {
     action
 }
 
-/// Stores the action that the program sets.
+/// Stores the action that the program sets for SIGSEGV.
 pub(crate) fn set(action: &Action) {
     HANDLER.store(action.sa_sigaction, Ordering::Relaxed);
     FLAGS.store(action.sa_flags as usize, Ordering::Relaxed);

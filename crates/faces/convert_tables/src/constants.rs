@@ -1,5 +1,5 @@
-//! Generates the constants of the standard ABI and of an older one, and the pairs of values that
-//! conversions search.
+//! Generator of the constants of the standard ABI and of an older one, and of the pairs of values
+//! that conversions search.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ pub(crate) struct Program {
 struct Symbol {
     name: String,
     class: String,
-    /// The Fortran integer for the handle.
+    /// The expression of the Fortran integer that stands for the handle.
     integer: String,
 }
 

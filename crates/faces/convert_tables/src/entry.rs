@@ -1,5 +1,5 @@
-//! Generates the entry points of an older ABI: for every form of every procedure, the conversion of
-//! its arguments to the standard ABI, the call, and the conversion of its results.
+//! Generator of the entry points of an older ABI: for every form of every procedure, the conversion
+//! of its arguments to the standard ABI, the call, and the conversion of its results.
 
 use crate::parameter::conversion;
 use crate::signature::Signature;

@@ -1,4 +1,4 @@
-//! Generates the code that converts one parameter. It follows from the parameter's kind.
+//! Generator of the code that converts one parameter. The code follows from the parameter's kind.
 
 use crate::conversion::Conversion;
 use crate::special::special;
@@ -156,8 +156,7 @@ fn array(name: &str, fill: &str) -> Vec<String> {
     ]
 }
 
-/// The name of a parameter in generated statements. All keys of attributes have the same name
-/// there.
+/// The name of a parameter in generated statements, where all keys of attributes have one name.
 fn of_keyval(name: &str) -> &str {
     if name.ends_with("keyval") {
         "keyval"

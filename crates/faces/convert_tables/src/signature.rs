@@ -1,15 +1,15 @@
-//! Generates the signature of a form of a procedure in Rust.
+//! Generator of the signature of a form of a procedure in Rust.
 
 use tables::table::Procedure;
 
 pub(crate) struct Signature {
-    /// Names and types of the parameters, as text.
+    /// Names and types of the function's parameters, as text.
     pub(crate) parameters: String,
-    /// The names of the parameters, as text.
+    /// The names of the function's parameters, as text.
     pub(crate) names: String,
-    /// The types of the parameters, as text.
+    /// The types of the function's parameters, as text.
     pub(crate) types: String,
-    /// The type of the result, as text.
+    /// The type of the function's result, as text.
     pub(crate) returns: &'static str,
 }
 

@@ -1,5 +1,5 @@
-//! Generates the conversions of parameters of the few procedures that need more than conversions of
-//! single values.
+//! Generator of the conversions of parameters of the few procedures that need more than conversions
+//! of single values.
 
 use crate::conversion::Conversion;
 use tables::table::{Access, Parameter, Procedure};

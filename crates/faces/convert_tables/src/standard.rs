@@ -1,4 +1,4 @@
-//! Generates the calls of the standard ABI: a name, and a function that calls its pointer, for
+//! Generator of the calls of the standard ABI: a name, and a function that calls its pointer, for
 //! every form of every procedure.
 
 use std::fmt::Write;

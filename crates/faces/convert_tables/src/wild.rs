@@ -1,5 +1,5 @@
-//! Generates the calls of the test with wild values: every entry point gets arguments of any value,
-//! and every function of the standard ABI is replaced by one that writes any values.
+//! Generator of the calls of the test with wild values: every entry point gets arguments of any
+//! value, and every function of the standard ABI is replaced by one that writes any values.
 
 use crate::signature::Signature;
 use crate::standard::callee;

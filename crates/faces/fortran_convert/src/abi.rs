@@ -41,13 +41,13 @@ pub trait Abi: Commons + Constants + Sized + 'static {
         keyval
     }
 
-    /// Tells the C library the addresses of Fortran's variables, when this library is loaded.
+    /// Informs the C library of the addresses of Fortran's variables, when this library is loaded.
     fn open();
 
     /// True if the datatype is predefined.
     fn is_predefined(datatype: Self::Handle) -> bool;
 
-    /// C's handle for a Fortran handle.
+    /// The handle in C for a Fortran handle.
     fn from_integer<C: Class<Self>>(integer: c_int) -> C::Handle;
 
     /// True if `known` converts this Fortran handle without a call.
@@ -56,14 +56,14 @@ pub trait Abi: Commons + Constants + Sized + 'static {
     /// C's handle for a Fortran handle for which `is_known` is true.
     fn known<C: Class<Self>>(integer: c_int) -> C::Handle;
 
-    /// Fortran's handle for a C handle.
+    /// The handle in Fortran for a C handle.
     fn to_integer<C: Class<Self>>(handle: C::Handle) -> c_int;
 }
 
 /// The variables of a library that are recognised by their addresses. The module `commons` of
 /// `fortran_tables` generates the implementation.
 pub trait Commons {
-    /// The meaning of a choice buffer, if its address is that of one of the variables.
+    /// The special meaning of a choice buffer, if its address is that of one of the variables.
     fn special<T>(address: *const T) -> Option<Special>;
 
     /// True if the address is that of MPI_STATUS_IGNORE.

@@ -12,11 +12,11 @@ use std::sync::Mutex;
 struct Values {
     places: BTreeMap<isize, usize>,
     pages: Vec<&'static mut [isize; PAGE]>,
-    /// The number of used elements of the last page.
+    /// The number of used elements in the last page of the table.
     used: usize,
 }
 
-/// The number of values in a page.
+/// The number of attribute values in a page of the table.
 const PAGE: usize = 256;
 
 static VALUES: Mutex<Values> = Mutex::new(Values {

@@ -51,7 +51,7 @@ impl State {
     }
 }
 
-/// An integer type that holds an address, or that held one in MPI 1.
+/// An integer type that contains an address, or that contained one in MPI 1.
 trait Word: Copy + PartialEq {
     fn new(value: isize) -> Self;
     fn value(self) -> isize;

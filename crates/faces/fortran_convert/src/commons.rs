@@ -27,7 +27,7 @@ pub struct Common<const N: usize> {
 }
 
 impl<const N: usize> Common<N> {
-    /// A block with these symbols, whose addresses [`Common::find`] sets.
+    /// A COMMON block with these symbols, whose addresses [`Common::find`] sets.
     pub const fn new(symbols: [&'static CStr; N]) -> Common<N> {
         Common {
             symbols,
@@ -100,8 +100,8 @@ struct Cluster {
     bytes: Loaded<usize>,
 }
 
-/// The clusters of all blocks: the program's and those of this library. Most buffers lie in
-/// neither, so they need not be compared with the blocks one by one.
+/// The address ranges of all COMMON blocks: the program's and those of this library. Most buffers
+/// are in neither, so they need not be compared with the blocks one by one.
 static CLUSTERS: [Cluster; 2] = [const {
     Cluster {
         start: Loaded::new(0),
@@ -109,14 +109,14 @@ static CLUSTERS: [Cluster; 2] = [const {
     }
 }; 2];
 
-/// True if an address may lie in a block.
+/// True if an address may lie in a COMMON block.
 #[inline(always)]
 pub fn is_near_blocks<T>(address: *const T) -> bool {
     let mut clusters = CLUSTERS.iter();
     clusters.any(|cluster| address.addr().wrapping_sub(cluster.start.get()) < cluster.bytes.get())
 }
 
-/// Sets the clusters.
+/// Sets the address ranges in which COMMON blocks lie.
 ///
 /// # Safety
 /// The caller is `library::open`.

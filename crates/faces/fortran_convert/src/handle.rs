@@ -1,5 +1,5 @@
-//! Converts handles, which are integers in Fortran, to C and back. The ABI has the handles of C and
-//! their conversions.
+//! The conversion of handles, which are integers in Fortran, to C and back. The ABI has the handles
+//! of C and their conversions.
 
 use crate::abi::Abi;
 use crate::{requests, standard};
@@ -96,7 +96,7 @@ classes! {
     File usize, FILE, file_fromint file_toint {}
 }
 
-/// C's handle for a Fortran handle.
+/// The handle in C for a Fortran handle.
 #[inline(always)]
 pub fn from_integer<A: Abi, C: Class<A>>(integer: c_int) -> C::Handle {
     A::from_integer::<C>(integer)
@@ -114,7 +114,7 @@ pub fn known<A: Abi, C: Class<A>>(integer: c_int) -> C::Handle {
     A::known::<C>(integer)
 }
 
-/// Fortran's handle for a C handle.
+/// The handle in Fortran for a C handle.
 #[inline(always)]
 pub fn to_integer<A: Abi, C: Class<A>>(handle: C::Handle) -> c_int {
     A::to_integer::<C>(handle)

@@ -1,4 +1,5 @@
-//! Converts indices of arrays from C, where they begin with 0, to Fortran, where they begin with 1.
+//! The conversion of indices of arrays from C, where they begin with 0, to Fortran, where they
+//! begin with 1.
 
 use crate::constants::Constants;
 use std::ffi::c_int;
@@ -18,7 +19,7 @@ pub unsafe fn from_c(place: *mut c_int) {
 }
 
 /// Converts `count` indices that a call with this error code has written. `count` is MPI_UNDEFINED
-/// if there are none.
+/// if it wrote none.
 ///
 /// # Safety
 /// The address is that of `count` indices.

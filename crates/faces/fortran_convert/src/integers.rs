@@ -1,5 +1,5 @@
-//! Converts arrays of addresses of MPI 1's procedures, which are integers of the default kind in
-//! Fortran.
+//! The conversion of arrays of addresses of MPI 1's procedures, which are integers of the default
+//! kind in Fortran.
 
 use abi_convert::array::Array;
 use std::ffi::c_int;

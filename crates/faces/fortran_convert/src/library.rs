@@ -9,7 +9,7 @@ use crate::start;
 use crate::symbols::find;
 use std::ffi::{CStr, c_int, c_void};
 
-/// The address of a function.
+/// The address of a function in the C library.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Function(*mut c_void);
@@ -54,12 +54,12 @@ pub unsafe fn open<A: Abi>() {
     }
 }
 
-/// Replaces a function that the C library lacks.
+/// The function in the place of one that the C library lacks.
 extern "C" fn unsupported<A: Abi>() -> c_int {
     A::MPI_ERR_UNSUPPORTED_OPERATION
 }
 
-/// Replaces every function if there is no C library.
+/// The function in the place of all others if there is no C library.
 extern "C" fn no_library<A: Abi>() -> ! {
     let (library, c_library) = (A::LIBRARY, A::C_LIBRARY);
     eprintln!(

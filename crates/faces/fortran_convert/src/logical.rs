@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 static TRUE: AtomicI32 = AtomicI32::new(1);
 static FALSE: AtomicI32 = AtomicI32::new(0);
 
-/// The values of `.TRUE.` and `.FALSE.`.
+/// The values of `.TRUE.` and `.FALSE.` as the compiler represents them.
 pub fn values() -> [c_int; 2] {
     [&TRUE, &FALSE].map(|value| value.load(Ordering::Relaxed))
 }
@@ -25,7 +25,7 @@ pub fn to_c(logical: c_int) -> c_int {
     (logical != FALSE.load(Ordering::Relaxed)) as c_int
 }
 
-/// The logical for a flag of C.
+/// The Fortran logical for a flag of C.
 #[inline(always)]
 pub fn from_c(flag: c_int) -> c_int {
     let value = if flag == 0 { &FALSE } else { &TRUE };

@@ -69,7 +69,7 @@ macro_rules! copy {
     };
 }
 
-/// Defines the assignment of a status.
+/// Defines the procedure that assigns a status to another one.
 #[macro_export]
 macro_rules! assignment {
     ($symbol:literal $status:ty) => {

@@ -1,5 +1,4 @@
-//! Computes the lengths of array arguments that follow from a communicator, such as its number of
-//! ranks.
+//! The lengths of array arguments that follow from a communicator, such as its number of ranks.
 
 use crate::abi::Abi;
 use crate::handle::{Comm, from_integer};

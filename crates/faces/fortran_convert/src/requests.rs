@@ -51,8 +51,8 @@ pub(crate) unsafe fn keep_copies<A: Abi>(request: c_int, copies: Vec<Packed>, is
     }
 }
 
-/// Drops what an earlier request with this handle has left, if it was completed in C. Called after
-/// the library has made a request.
+/// Drops the data that an earlier request with this handle has left, if it was completed in C.
+/// Called after the library has made a request.
 #[inline(always)]
 pub fn made(request: c_int) {
     if any() {

@@ -1,4 +1,4 @@
-//! Generates the entry points of `mpi_f08` that get descriptors of choice buffers. An argument
+//! Generator of the entry points of `mpi_f08` that get descriptors of choice buffers. An argument
 //! without gaps is passed to the entry point without sections; for others the kind of the buffer
 //! determines the form in which the library gets it.
 

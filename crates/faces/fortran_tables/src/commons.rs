@@ -1,4 +1,4 @@
-//! Generates the variables that are recognised by their addresses: MPI_BOTTOM and similar ones.
+//! Generator of the variables that are recognised by their addresses: MPI_BOTTOM and similar ones.
 //! They lie in COMMON blocks, which exist under each symbol that a compiler gives to them, and in
 //! some libraries also in variables of a module.
 
@@ -14,7 +14,7 @@ pub struct Block(pub Symbols, pub &'static str, pub &'static [Variable]);
 pub enum Symbols {
     /// The symbols of a COMMON block: the name in each of the four manglings of Fortran compilers.
     Common,
-    /// One symbol: the name itself.
+    /// The block has one symbol: its name itself.
     Name,
 }
 
@@ -84,7 +84,7 @@ pub(crate) const COMMONS: &[Block] = &[
     ),
 ];
 
-/// The variable that stands for an automatic buffer of the library. A detach returns its address.
+/// The variable that represents an automatic buffer of the library. A detach returns its address.
 const AUTOMATIC: &str = "MPI_BUFFER_AUTOMATIC";
 
 /// The attribute of a variable, if it has one: `c_loc` must be applicable to MPI_BUFFER_AUTOMATIC

@@ -1,4 +1,4 @@
-//! Generates the constants: the module `mpi_constants`, which both Fortran modules share, the
+//! Generator of the constants: the module `mpi_constants`, which both Fortran modules share, the
 //! header `mpif.h`, and the constants for our Rust code.
 
 use crate::Tables;

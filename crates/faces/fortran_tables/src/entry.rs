@@ -1,4 +1,4 @@
-//! Generates the entry points. Every form of every procedure has one body, which converts the
+//! Generator of the entry points. Every form of every procedure has one body, which converts the
 //! arguments, calls the C library and converts the results, and several names, each with a second
 //! one of the profiling interface. A name with `P` calls the C function with `P`, so a tool that
 //! replaces functions of C or of Fortran sees each call of the program once.

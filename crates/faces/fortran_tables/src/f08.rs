@@ -1,4 +1,4 @@
-//! Generates the module `mpi_f08`: interfaces in Fortran 2008 with derived types of handles. It
+//! Generator of the module `mpi_f08`: interfaces in Fortran 2008 with derived types of handles. It
 //! consists of separate modules for types and constants, for procedures without choice buffers, and
 //! for procedures with choice buffers. The last one exists twice: with descriptors, and for
 //! compilers without them.
@@ -12,7 +12,7 @@ use crate::kinds::{FortranParameter, FortranProcedure, integer};
 use std::fmt::Write;
 use tables::table::{Access, Length, Parameter, Procedure};
 
-/// The form in which choice buffers are passed.
+/// The form in which an interface passes choice buffers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     Descriptors,

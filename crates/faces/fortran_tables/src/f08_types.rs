@@ -1,4 +1,5 @@
-//! Generates the module `mpi_f08_types`: handles as derived types, constants and users' functions.
+//! Generator of the module `mpi_f08_types`: handles as derived types, constants and users'
+//! functions.
 
 use crate::Tables;
 use crate::commons::{Block, COMMONS, Variable, with_attribute};

@@ -1,4 +1,4 @@
-//! Generates the module `mpi`: an explicit interface for every procedure. A choice buffer may be
+//! Generator of the module `mpi`: an explicit interface for every procedure. A choice buffer may be
 //! any argument, by directives in the spellings of several compilers; a compiler ignores those of
 //! other compilers.
 

@@ -28,7 +28,7 @@ pub trait FortranParameter {
     /// True if the parameter is an array.
     fn is_array(&self) -> bool;
 
-    /// True if the parameter is a choice buffer.
+    /// True if the parameter is a buffer of any type (choice buffer).
     fn is_choice(&self) -> bool;
 
     /// The derived type in `mpi_f08`, if the parameter is a handle.

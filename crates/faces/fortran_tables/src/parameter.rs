@@ -1,4 +1,4 @@
-//! Generates the code that converts one parameter from Fortran to C. It follows from the
+//! Generator of the code that converts one parameter from Fortran to C. The code follows from the
 //! parameter's kind.
 
 use crate::conversion::{Conversion, dummy};

@@ -1,4 +1,4 @@
-//! Generates the predefined functions of MPI, under all their names.
+//! Generator of the predefined functions of MPI, under all their names.
 
 use crate::{Entry, Form, Library};
 use std::fmt::Write;

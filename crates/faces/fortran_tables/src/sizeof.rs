@@ -1,6 +1,6 @@
-//! Generates MPI_SIZEOF: a procedure for each intrinsic type, kind and rank. Both Fortran modules
-//! share the procedures of a module; the header `mpif.h`, which cannot use a module, has interfaces
-//! of external procedures.
+//! Generator of MPI_SIZEOF: a procedure for each intrinsic type, kind and rank. Both Fortran
+//! modules share the procedures of a module; the header `mpif.h`, which cannot use a module, has
+//! interfaces of external procedures.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! Generates the calls of the C library: the names of all functions, and for each a function that
-//! calls its pointer. Its parameter `P` is true for the pointer of the name `PMPI_`.
+//! Generator of the calls of the C library: the names of all functions, and for each a function
+//! that calls its pointer. Its parameter `P` is true for the pointer of the name `PMPI_`.
 
 use crate::kinds::FortranProcedure;
 use crate::kinds::HANDLES;

@@ -1,5 +1,5 @@
-//! Generates the module `mpi_types`, which both Fortran modules share: the derived types of handles
-//! and of a status, and the comparison of handles.
+//! Generator of the module `mpi_types`, which both Fortran modules share: the derived types of
+//! handles and of a status, and the comparison of handles.
 
 use crate::kinds::HANDLES;
 use std::fmt::Write;

@@ -191,7 +191,7 @@ impl abi_convert::Predefined<Program> for Predefined {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Status {
-    /// The lower 32 bits of the number of bytes.
+    /// The lower 32 bits of the number of received bytes.
     count_lo: c_int,
     /// Bit 0 is the flag for a cancelled request; the other bits are the upper bits of the number
     /// of bytes.

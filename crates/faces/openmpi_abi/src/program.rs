@@ -187,7 +187,7 @@ fn indices() -> MutexGuard<'static, BTreeMap<(usize, usize), u32>> {
 pub(crate) struct Status {
     fields: Fields,
     cancelled: c_int,
-    /// The number of bytes received.
+    /// The number of bytes that were received.
     pub(crate) bytes: usize,
 }
 

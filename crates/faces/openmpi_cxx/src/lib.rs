@@ -28,7 +28,7 @@ pub struct Object {
     handle: Handle,
 }
 
-/// The function that `MPI::Init` calls. Open MPI prepares the error handler for exceptions here,
+/// The function that `MPI::Init` calls. Open MPI prepares the error handler for exceptions in it,
 /// which this library does not have.
 #[unsafe(export_name = "_ZN3MPI20InitializeInterceptsEv")]
 pub extern "C" fn initialize() {}

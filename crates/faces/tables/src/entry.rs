@@ -1,12 +1,12 @@
-//! Generates the entry points. Every form of every procedure has one body, and two exported names
-//! that jump to it with their arguments unchanged. `PMPI_X` never calls `MPI_X`, so a tool that
-//! interposes on `MPI_X` sees only the program's calls, not the library's.
+//! Generator of the entry points. Every form of every procedure has one body, and two exported
+//! names that jump to it with their arguments unchanged. `PMPI_X` never calls `MPI_X`, so a tool
+//! that interposes on `MPI_X` sees only the program's calls, not the library's.
 
 use crate::recorded;
 use crate::table::{Access, Chapter, Length, Parameter, Procedure};
 use std::fmt::Write;
 
-/// The source text of the module `entry`.
+/// The source text of the generated module `entry`.
 pub fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::new();
     for procedure in chapters.iter().flat_map(|chapter| &chapter.procedures) {

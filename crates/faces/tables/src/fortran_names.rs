@@ -50,13 +50,13 @@ const STATUSES: &[(&str, &str, &str, Copy)] = &[
 
 /// The direction in which a status is copied between structures and Fortran's array of integers.
 enum Copy {
-    /// A structure is assigned to a structure.
+    /// A structure is assigned to a structure as a whole.
     Whole,
     ToArray,
     FromArray,
 }
 
-/// The text of this part of the header.
+/// The text of the header's part with the Fortran names.
 pub(crate) fn generate(chapters: &[Chapter]) -> String {
     let mut text = String::from(TYPES);
     for prefix in ["MPI_", "PMPI_"] {

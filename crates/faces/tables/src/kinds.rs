@@ -22,7 +22,7 @@ struct Row {
 pub enum Class {
     /// The argument is passed on unchanged.
     Plain,
-    /// The argument is checked by the function of `args` whose name is the word.
+    /// The argument is checked by a function of `args`, whose name is the word of the kind.
     Checked,
     /// An integer whose width depends on the form. The procedure gets an unchecked i64.
     Widened,
@@ -144,7 +144,7 @@ impl Kind {
             .ok_or_else(|| format!("unknown kind `{word}`"))
     }
 
-    /// The word of the kind in the table.
+    /// The name of the kind in the table of procedures.
     pub fn word(self) -> &'static str {
         self.0.word
     }

@@ -1,4 +1,4 @@
-//! Generates what a recording needs of each announced procedure, and a replay: its signature, and a
+//! Generator of what a recording and a replay need of each recorded procedure: its signature, and a
 //! function that calls its entry point with arguments that are words of memory.
 
 use crate::kinds::Class;
@@ -17,7 +17,7 @@ fn forms(chapters: &[Chapter]) -> impl Iterator<Item = (&Procedure, bool)> {
     })
 }
 
-/// The source text of the table of announced procedures.
+/// The source text of the table of procedures that traces record.
 pub fn generate(chapters: &[Chapter]) -> String {
     let mut rows = String::new();
     for (procedure, large) in forms(chapters) {
@@ -84,7 +84,7 @@ fn word(parameter: &Parameter) -> String {
     format!("{}:{sign}{}{length}", parameter.name, parameter.kind.word())
 }
 
-/// The expression of an argument as a word.
+/// The expression that turns an argument into a 64-bit word.
 pub(crate) fn as_word(parameter: &Parameter, large: bool) -> String {
     let name = &parameter.name;
     let rust = parameter.rust(large);
@@ -111,7 +111,7 @@ fn argument(parameter: &Parameter, at: usize, large: bool) -> String {
     }
 }
 
-/// The number of an announced procedure in a form.
+/// The number of a recorded procedure, in its plain or its large form.
 pub(crate) fn number(chapters: &[Chapter], wanted: &Procedure, large: bool) -> usize {
     let is_wanted = |(one, form): (&Procedure, bool)| one.name == wanted.name && form == large;
     let found = forms(chapters).position(is_wanted);

@@ -1,4 +1,4 @@
-//! Measures the cache distance of this machine's cores, as a setting for ranks.
+//! The measured cache distance of this machine's cores, as a setting for ranks.
 //!
 //! Between cores that share a cache, messages best pass through the cache; between others,
 //! non-temporal stores are faster.

@@ -12,7 +12,7 @@ use terminal_text::line;
 pub enum Error {
     /// The program does not exist.
     NoProgram {
-        /// The name of the program.
+        /// The name of the program, as the user gave it.
         program: String,
         /// The reason, or the program that the user may have meant.
         hint: String,
@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// A file for the output of a rank cannot be created.
     OutputFile {
-        /// The name of the file.
+        /// The name of the output file.
         name: String,
         /// The reason why the file cannot be created.
         why: io::Error,
@@ -61,12 +61,12 @@ pub enum Error {
     /// The dynamic linker cannot search the folder of our library, because of characters in its
     /// name.
     Folder {
-        /// The path of the folder.
+        /// The path of the folder that lacks our library.
         library: PathBuf,
     },
     /// The number of ranks is zero, or above the limit for a job.
     Ranks {
-        /// The requested number of ranks.
+        /// The number of ranks that the user requested.
         ranks: usize,
     },
     /// The hard limit on open descriptors is too low: each rank needs a socket and perhaps two
@@ -109,7 +109,7 @@ pub enum Error {
     },
     /// A system call failed.
     System {
-        /// The action that failed.
+        /// The action that the system call was to perform.
         what: &'static str,
         /// The reason why the system call failed.
         why: io::Error,

@@ -21,7 +21,7 @@ use crate::processes;
 
 /// The longest time for processes to end after SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The interval between searches for processes.
+/// The interval between searches for processes that are left.
 const AGAIN: Duration = Duration::from_millis(5);
 /// The number of searches without a result before the guard ends: a process may start during one.
 const LAST_SEARCHES: u32 = 2;
@@ -141,7 +141,7 @@ fn say_killed(launcher: u32) {
     let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
 }
 
-/// Closes all descriptors except standard error and `kept`.
+/// Closes all descriptors of the process except standard error and `kept`.
 fn close_others(kept: i32) {
     let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")
         .into_iter()

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 
-/// A named host.
+/// A host with a name, as a list or an allocation describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListedHost {
     pub name: String,
@@ -47,7 +47,7 @@ impl ListedHost {
     }
 }
 
-/// A table of hosts with different names.
+/// A table of hosts, in which every name occurs once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct HostTable {
     hosts: Vec<ListedHost>,

@@ -14,8 +14,8 @@ pub struct JobHost {
     pub name: String,
     /// The number of ranks on the host, at least one.
     pub ranks: usize,
-    /// The command, as words, that reaches the host: it starts there the program that is appended
-    /// to it as last arguments. Empty for this machine.
+    /// The command, as words, that reaches the host: it starts on the host the program that is
+    /// appended as its last arguments. Empty for this machine.
     pub command: Vec<OsString>,
     /// Environment variables that the command to the host must not inherit.
     pub unset: &'static [&'static str],
@@ -27,7 +27,7 @@ const NAME: &str = "{host}";
 /// The placeholder for the number of the host in its allocation, in a command.
 const INDEX: &str = "{index}";
 
-/// The user's options for the placement of ranks.
+/// The user's options that determine how many ranks each host gets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Places<'a> {
     /// The number of ranks. `None`: as many as there are slots, or one on each host.
@@ -110,8 +110,8 @@ fn places(list: &HostList, wanted: Places<'_>) -> Result<Vec<usize>, String> {
     }
 }
 
-/// Adds a slot to one host after the other, up to the limit of each, until there are enough for
-/// `ranks`.
+/// Adds one slot to each host in turn, up to the limit of each host, until there are enough slots
+/// for `ranks`.
 fn add_places(places: &mut [usize], hosts: &[ListedHost], ranks: usize) {
     let mut missing = ranks.saturating_sub(total(places));
     let mut has_grown = true;

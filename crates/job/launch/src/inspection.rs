@@ -1,4 +1,4 @@
-//! Finds the MPI libraries of a program without starting it.
+//! The MPI libraries of a program, found without starting it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

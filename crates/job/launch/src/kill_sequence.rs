@@ -1,4 +1,4 @@
-//! Schedules the signals that end a job, each stronger than the previous one.
+//! The schedule of the signals that end a job, each stronger than the previous one.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

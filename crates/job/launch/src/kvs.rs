@@ -31,11 +31,11 @@ pub(crate) struct Kvs {
     values: HashMap<String, Entry>,
     waiting: HashMap<String, Vec<usize>>,
     bytes: usize,
-    /// The number of values that each requester waits for.
+    /// The number of values that each requester of the store waits for.
     wanted: Vec<usize>,
     /// For each rank: true if it is in the present fence.
     in_fence: Vec<bool>,
-    /// The number of ranks in the present fence.
+    /// The number of ranks that have entered the present fence.
     entered: usize,
 }
 
@@ -64,7 +64,7 @@ impl Kvs {
     }
 
     /// Stores a value of rank `by`. Returns the requesters that have been waiting for it, or `None`
-    /// if the same value is stored already. An error says which rule of the store the rank has
+    /// if this value is stored already. An error describes which rule of the store the rank has
     /// violated.
     pub(crate) fn put(
         &mut self,
@@ -99,7 +99,7 @@ impl Kvs {
         Ok(Some(waiting))
     }
 
-    /// The keys that requesters wait for.
+    /// The keys whose values requesters of the store wait for.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = &str> {
         self.waiting.keys().map(String::as_str)
     }

@@ -167,9 +167,9 @@ impl Default for Input {
 /// A modelled machine: the memory that ranks in virtual time share.
 #[derive(Debug, Clone)]
 pub struct ModelledMachine {
-    /// The modelled host of each rank.
+    /// The modelled host on which each rank runs.
     pub hosts: Hosts,
-    /// The encoded description of the machine.
+    /// The encoded description of the modelled machine.
     pub scene: Vec<u8>,
     /// The world: the memory in which the machine and its clock live. It outlives the job.
     pub world: Arc<OwnedFd>,

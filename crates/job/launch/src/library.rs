@@ -1,4 +1,4 @@
-//! Finds the files of our `libmpi_abi.so.1`, and of our libraries of other ABIs.
+//! The files of our `libmpi_abi.so.1`, and of our libraries of other ABIs.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

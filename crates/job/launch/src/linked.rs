@@ -1,4 +1,4 @@
-//! Checks that the MPI libraries of a program's ranks are ours, or can be replaced by ours.
+//! The check that the MPI libraries of a program's ranks are ours, or can be replaced by ours.
 //!
 //! A program of another ABI, or one whose own search path finds another library first, would run as
 //! many jobs of one rank. That can be detected in its files before it starts, or in its memory
@@ -31,7 +31,7 @@ pub(crate) struct LinkedLibraries {
     pub obstacle: Option<Obstacle>,
 }
 
-/// A reason why a program cannot use our libraries.
+/// The reason why a program cannot use our libraries.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
     /// We have no library of the needed name.
@@ -141,7 +141,7 @@ impl LinkedLibraries {
         overridden.chain(self.mixture(&program)).collect()
     }
 
-    /// The message about a program that needs libraries of two ABIs, which export the same names.
+    /// The message about a program that needs libraries of two ABIs, which export equal names.
     fn mixture(&self, program: &str) -> Option<String> {
         let first = self.needs.needs.first()?;
         let second = self

@@ -23,7 +23,7 @@ struct ProcessDescriptor {
     pid: c_int,
 }
 
-/// A value of `MPIR_debug_state`: all processes exist.
+/// A value of `MPIR_debug_state`: all processes of the job exist.
 const SPAWNED: c_int = 1;
 /// A value of `MPIR_debug_state`: the job ends after a failure.
 const ABORTING: c_int = 2;
@@ -122,7 +122,7 @@ pub(crate) fn aborting(why: &str) {
     MPIR_Breakpoint();
 }
 
-/// Makes text for a debugger, which is never freed.
+/// Makes a text for a debugger, which lives as long as the process.
 fn text(text: String) -> *mut c_char {
     let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
     text.into_raw()

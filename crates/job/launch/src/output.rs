@@ -55,7 +55,7 @@ impl OutputOptions {
 /// The prefix of each line of a rank's output.
 #[derive(Debug, Clone, Copy)]
 struct LinePrefix {
-    /// The rank, if the prefix shows it.
+    /// The number of the rank, if the prefix shows it.
     rank: Option<usize>,
     /// True if the prefix shows the time.
     time: bool,

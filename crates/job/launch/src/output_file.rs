@@ -14,7 +14,7 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Parses a pattern. The error says what is valid.
+    /// Parses a pattern of file names. The error describes valid patterns.
     pub fn parse(pattern: &str) -> Result<Self, String> {
         let mut rest = pattern.chars();
         let mut is_valid = !pattern.is_empty();
@@ -39,7 +39,7 @@ impl OutputFile {
         }
     }
 
-    /// The name of the file for a rank.
+    /// The name of a rank's output file.
     pub(crate) fn name(&self, rank: usize, host: &str) -> String {
         let mut name = String::new();
         let mut rest = self.pattern.chars();

@@ -1,4 +1,4 @@
-//! Sends signals to ranks and to the processes that they started.
+//! Signals to ranks and to the processes that they started.
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd;

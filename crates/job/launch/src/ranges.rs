@@ -1,4 +1,4 @@
-//! Writes sets of numbers, of ranks or cores, as text.
+//! Sets of numbers, of ranks or cores, as text.
 
 /// Writes sorted numbers as ranges: `0-2,5`.
 pub fn ranges(numbers: &[usize]) -> String {

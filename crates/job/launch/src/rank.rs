@@ -246,7 +246,7 @@ impl RankProcess {
     }
 
     /// Records the end of the rank's process. Returns the cause if it is a failure.
-    /// `others_in_mpi`: other ranks are in MPI, and wait for this one.
+    /// `others_in_mpi`: other ranks are in MPI, and wait for this rank.
     pub(crate) fn ended(&mut self, exit: ProcessExit, others_in_mpi: bool) -> Option<Cause> {
         self.program = None;
         self.state.ended(exit, others_in_mpi)

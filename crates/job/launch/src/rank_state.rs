@@ -10,7 +10,7 @@ use crate::verdict::Cause;
 /// A message of a rank that concerns the whole job.
 #[derive(Debug)]
 pub(crate) enum RankEvent {
-    /// A failure, which ends the job for this cause.
+    /// The failure of the rank, which ends the job for this cause.
     Failure(Cause),
     Put {
         key: String,
@@ -24,7 +24,7 @@ pub(crate) enum RankEvent {
     Unsupported {
         procedure: String,
     },
-    /// A warning to print once for each topic.
+    /// A warning of the rank, which is printed once for each topic.
     Warning {
         topic: String,
         text: String,
@@ -44,7 +44,7 @@ impl RankEvent {
 /// The most bytes of one status; further lines of it are discarded.
 const STATUS_BYTES: usize = 64 << 10;
 
-/// The state of one rank.
+/// The state of one rank, as the launcher or agent knows it.
 #[derive(Debug, Default)]
 pub(crate) struct RankState {
     pub number: usize,
@@ -55,12 +55,12 @@ pub(crate) struct RankState {
     /// The process ID of the program that completed MPI_Init: the rank's own process, or one that a
     /// wrapper started.
     pub init: Option<Pid>,
-    /// The address of the rank's MPI lock, which it holds while it is in MPI, if the rank has
-    /// reported it.
+    /// The address of the rank's MPI lock, which is locked while the rank is in MPI, if the rank
+    /// has reported it.
     pub lock: Option<u64>,
     /// True if the rank has completed MPI_Finalize.
     pub finalized: bool,
-    /// The exit of the process, once it has ended.
+    /// The exit of the rank's process, once it has ended.
     pub exit: Option<ProcessExit>,
     /// True if the exit of the process will never be known, because its agent is gone.
     pub lost: bool,
@@ -168,7 +168,7 @@ impl RankState {
     }
 
     /// Records the end of the process. Returns the cause if it is a failure. `others_in_mpi`: other
-    /// ranks are in MPI, and wait for this one.
+    /// ranks are in MPI, and wait for this rank.
     pub(crate) fn ended(&mut self, exit: ProcessExit, others_in_mpi: bool) -> Option<Cause> {
         self.exit = Some(exit);
         let code = match exit {

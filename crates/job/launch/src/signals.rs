@@ -69,12 +69,12 @@ impl Signals {
         Ok(Signals { descriptor, before })
     }
 
-    /// The signal mask before [`Signals::take`], which ranks get.
+    /// The signal mask before [`Signals::take`], with which ranks start.
     pub(crate) fn before(&self) -> SigSet {
         self.before
     }
 
-    /// The next signal, if one has been received.
+    /// The next signal that has been received, if there is one.
     pub(crate) fn read(&mut self) -> Option<ReceivedSignal> {
         loop {
             let info = self.descriptor.read_signal().ok()??;

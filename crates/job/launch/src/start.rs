@@ -1,4 +1,4 @@
-//! Starts ranks: sets up their environment, streams and descriptors.
+//! The start of ranks: their environment, streams and descriptors.
 
 mod child;
 pub(crate) mod libraries;
@@ -49,7 +49,7 @@ pub(crate) struct LocalShare {
     /// The mark of the job: the value of an environment variable by which the processes of the job
     /// are recognized.
     pub mark: JobMark,
-    /// The secret of the job.
+    /// The secret of the job, which its ranks share.
     pub secret: Secret,
     /// True if ranks stop before their first instruction, until they get SIGCONT.
     pub held: bool,

@@ -1,4 +1,4 @@
-//! Detects a stuck job: one in which no rank makes progress.
+//! The detection of a stuck job: one in which no rank makes progress.
 //!
 //! The launcher requests the status of all ranks at intervals. A rank that answers waits in MPI,
 //! and reports its progress count. A rank that does not answer is outside MPI, or busy within a
@@ -17,9 +17,9 @@ const LONGEST: Duration = Duration::from_secs(5);
 pub(crate) struct StuckDetector {
     /// The time without progress after which the job is regarded as stuck.
     patience: Duration,
-    /// The time of the next request.
+    /// The time of the next status request to the ranks.
     pub next: Instant,
-    /// The last time at which progress was detected.
+    /// The last time at which a rank's progress was detected.
     since: Instant,
     /// The last answer of each rank: its operation and its progress count.
     last: Vec<Option<(String, u64)>>,

@@ -7,7 +7,7 @@ use rustix::process::Pid;
 
 use crate::process_exit::ProcessExit;
 
-/// The failure that ended the job, or that will decide its exit code.
+/// The failure that ended the job, or that will determine its exit code.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     /// The rank that failed. `None` if the cause came from outside the ranks.
@@ -15,10 +15,10 @@ pub(crate) struct Verdict {
     pub cause: Cause,
 }
 
-/// The cause of a failure.
+/// The cause of a job's failure.
 #[derive(Debug)]
 pub(crate) enum Cause {
-    /// The rank exited with a code other than 0.
+    /// The rank exited with this code, which is not 0.
     Exit { code: i32 },
     /// A signal killed the rank.
     Signal { signal: i32 },

@@ -19,7 +19,7 @@ const FENCE_CHECK: Duration = Duration::from_millis(50);
 /// The sleep between two checks of a fence if there is no descriptor that announces its end.
 const FENCE_POLL: Duration = Duration::from_millis(1);
 
-/// The reason why a rank has no launcher to report to: the connection is gone, or there never was
+/// The reason why a rank has no launcher to report to: the connection has ended, or there was never
 /// one. Such a rank must end itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LauncherGone {
@@ -29,7 +29,7 @@ pub enum LauncherGone {
     Closed,
     /// A rank has died, and the launcher, one of another MPI library, has not ended the job.
     Idle {
-        /// The rank that has died.
+        /// The world rank of the rank that has died.
         dead: usize,
     },
 }
@@ -55,8 +55,8 @@ impl std::error::Error for LauncherGone {}
 pub enum Notice<'a> {
     /// This rank has completed MPI_Init: from now on it must not end before MPI_Finalize.
     Initialized,
-    /// The address of this rank's lock. The 64-bit value there is odd while the rank is in MPI; the
-    /// launcher may read it to learn whether the rank computes.
+    /// The address of this rank's lock. Its 64-bit value is odd while the rank is in MPI; the
+    /// launcher may read it to find out whether the rank computes.
     Lock(usize),
     /// This rank has completed MPI_Finalize: from now on its end is no failure of the job.
     Finalized,
@@ -125,7 +125,7 @@ pub enum Notice<'a> {
 /// });
 /// ```
 pub trait Bootstrap: fmt::Debug + Send + Sync {
-    /// The world rank, from 0.
+    /// The world rank of this rank.
     fn rank(&self) -> usize;
 
     /// The host of each rank of the job.

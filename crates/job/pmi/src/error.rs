@@ -33,7 +33,7 @@ pub enum Error {
         /// The reason why the connection failed.
         why: String,
     },
-    /// A variable of our launcher is missing, although others of it are set.
+    /// A variable of our launcher is missing, although other ones of it are set.
     Missing {
         /// The name of the missing variable.
         variable: &'static str,
@@ -47,33 +47,33 @@ pub enum Error {
     },
     /// The number of ranks is above the limit for any job.
     TooManyRanks {
-        /// The number of ranks, from the environment.
+        /// The number of ranks that the environment gives.
         size: usize,
     },
     /// The rank number is not less than the number of ranks.
     RankBeyondSize {
-        /// The rank number, from the environment.
+        /// The number of this rank that the environment gives.
         rank: usize,
-        /// The number of ranks, from the environment.
+        /// The number of ranks that the environment gives.
         size: usize,
     },
     /// The list of hosts is invalid, or describes another job.
     Hosts {
-        /// The list of hosts, or its beginning.
+        /// The list of hosts from the environment, or its beginning.
         value: String,
         /// The reason why the list of hosts is invalid.
         why: String,
     },
     /// The segment and the control socket have the same descriptor.
     SameDescriptor {
-        /// The number of the descriptor, as in the environment.
+        /// The number of the descriptor that both variables name.
         number: String,
     },
     /// A descriptor is not of the kind that its variable claims.
     Descriptor {
-        /// The name of the variable.
+        /// The name of the variable that holds the descriptor's number.
         variable: &'static str,
-        /// The number of the descriptor.
+        /// The number of the inherited descriptor.
         number: RawFd,
         /// The reason why the descriptor cannot be used.
         why: String,

@@ -1,5 +1,5 @@
-//! Passes rank 0's explanation of its choices (protocols, rails, algorithms) to the launcher, in
-//! parts, through the job's key-value store.
+//! Rank 0's explanation of its choices (protocols, rails, algorithms), passed to the launcher in
+//! parts through the job's key-value store.
 
 use crate::{Bootstrap, KvsError, VALUE_LIMIT, hex, unhex};
 

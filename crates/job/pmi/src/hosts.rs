@@ -16,7 +16,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Places all ranks on one host.
+    /// The placement of `ranks` ranks on one host.
     pub fn one(ranks: usize) -> Self {
         Hosts::new(vec![0; ranks])
     }
@@ -80,12 +80,12 @@ impl Hosts {
         Arc::make_mut(&mut self.of).push(host);
     }
 
-    /// The number of hosts.
+    /// The number of hosts of the job.
     pub fn count(&self) -> usize {
         self.of.iter().max().map_or(0, |&last| last as usize + 1)
     }
 
-    /// The number of ranks.
+    /// The number of ranks of the job.
     pub fn ranks(&self) -> usize {
         self.of.len()
     }

@@ -17,7 +17,7 @@ pub struct InProcess {
     secret: Option<Secret>,
 }
 
-/// State that the ranks of a job share.
+/// The state that the ranks of a job in one process share.
 #[derive(Debug, Default)]
 struct SharedJob {
     values: HashMap<String, String>,

@@ -1,4 +1,4 @@
-//! Adopts an inherited descriptor whose number is in an environment variable.
+//! An inherited descriptor whose number is in an environment variable, and its adoption.
 //!
 //! The number comes from outside and is checked: the descriptor must be open, must not be
 //! close-on-exec, and must be of the kind that the variable claims. A missing close-on-exec flag
@@ -18,7 +18,7 @@ use crate::Error;
 /// The kind of file behind an inherited descriptor.
 #[derive(Clone, Copy)]
 pub(crate) enum InheritedKind {
-    /// A memfd.
+    /// An anonymous memory file (memfd).
     Memory,
     /// A Unix socket of type SEQPACKET.
     Socket,

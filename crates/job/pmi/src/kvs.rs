@@ -45,7 +45,7 @@ pub enum KvsError {
         /// The key that has another value already.
         key: String,
     },
-    /// A launcher of another MPI library does not support what the operation needs. Holds the
+    /// A launcher of another MPI library does not support what the operation needs. Contains the
     /// reason.
     Launcher(String),
     /// This rank tried to enter a fence before its previous fence was complete.

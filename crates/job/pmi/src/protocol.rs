@@ -63,7 +63,7 @@ pub enum FromRank {
     /// `status-end`: the status is complete.
     StatusEnd,
     /// `deadlock`: the ranks of the modelled machine are in a deadlock, and the status before this
-    /// line is that of this rank.
+    /// line is this rank's.
     Deadlock,
     /// `put KEY VALUE`: store this value in the job's key-value store.
     Put {

@@ -1,4 +1,4 @@
-//! Makes the file of a job's segment: the memory that the ranks of one host share.
+//! The file of a job's segment: the memory that the ranks of one host share.
 
 use std::io;
 use std::os::fd::OwnedFd;

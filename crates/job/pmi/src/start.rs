@@ -27,7 +27,7 @@ pub enum StartReporter {
     Foreign(Arc<ForeignJob>),
 }
 
-/// A shared handle of the connection to our launcher.
+/// A shared handle of this rank's connection to our launcher.
 #[derive(Debug)]
 pub struct StartLine(Arc<Control>);
 
@@ -56,7 +56,7 @@ impl StartReporter {
         }
     }
 
-    /// Ends the whole job, after [`StartReporter::failed`].
+    /// Ends the whole job after a start that has failed.
     pub fn end_job(&self, code: i32) {
         // Our own launcher ends the job when it receives the report.
         if let StartReporter::Foreign(job) = self {

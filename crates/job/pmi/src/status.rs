@@ -38,7 +38,7 @@ pub struct RankStatus {
 /// One event that a rank waits for, and its communicator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitReason {
-    /// The event that ends the wait.
+    /// The kind of event that ends the wait.
     pub condition: WaitCondition,
     /// The name of the communicator of the operation.
     pub communicator: String,
@@ -46,7 +46,7 @@ pub struct WaitReason {
     pub is_remote: bool,
 }
 
-/// An event that ends a wait.
+/// The kind of event that ends a rank's wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitCondition {
     /// The arrival of a message.
@@ -201,7 +201,7 @@ fn in_line(is_remote: bool) -> &'static str {
     }
 }
 
-/// The error for a text that is not a status. Holds the line that cannot be parsed.
+/// The error of a text that is not a status. Contains the line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRankStatus(pub String);
 
@@ -269,7 +269,7 @@ impl RankStatus {
     }
 }
 
-/// The `key=value` fields of a line.
+/// The `key=value` fields of a status line.
 struct Fields<'a>(&'a str);
 
 impl<'a> Fields<'a> {
@@ -303,7 +303,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Shows a number, or `any` for a wildcard.
+/// A number in a status line, or `any` for a wildcard.
 struct Any<T>(Option<T>);
 
 impl<T: fmt::Display> fmt::Display for Any<T> {

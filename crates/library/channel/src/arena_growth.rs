@@ -1,5 +1,5 @@
-//! Decides when the sender of a shared-memory ring uses a larger part of the wide arena, the ring's
-//! memory for long bodies.
+//! The decision when the sender of a shared-memory ring uses a larger part of the wide arena, the
+//! ring's memory for long bodies.
 //!
 //! A page costs microseconds when it is touched first, and lines in the second-level cache of the
 //! peer's core are slow to write to. So a pair begins with a small used part. It grows only where
@@ -61,7 +61,7 @@ pub(crate) enum Step {
 
 /// The measurements of the laps of a ring's wide arena, from which its growth is decided.
 pub(crate) struct Growth {
-    /// Consecutive laps of a stream since the last growth.
+    /// The number of consecutive laps of a stream since the last growth of the arena.
     laps: u8,
     /// Laps since the last growth whose last body was a piece.
     piece_laps: usize,
@@ -71,7 +71,7 @@ pub(crate) struct Growth {
     price: u64,
     /// True if the next timed body goes to new pages.
     is_fresh: bool,
-    /// Bytes of all laps that ended with a long body, and of such laps since the last growth.
+    /// Bytes of all laps that ended with a long body: in total, and since the last growth.
     walked: [usize; 2],
 }
 
@@ -121,7 +121,7 @@ impl Growth {
         }
     }
 
-    /// Records that the used part has grown.
+    /// Records that the used part of the arena has grown.
     pub(crate) fn grown(&mut self) {
         (self.laps, self.piece_laps, self.walked[1]) = (0, 0, 0);
         self.is_fresh = true;
@@ -142,8 +142,8 @@ impl Growth {
     }
 
     /// True if an arena is as fast as it will become: all of it is in use and has been passed twice
-    /// since, or so much has been written that growth does not pay. `unused` bytes are not in use
-    /// yet.
+    /// since, or a growth would not pay for the bytes that have been written. `unused` bytes are
+    /// not in use yet.
     pub(crate) fn is_settled(&self, used: usize, unused: usize) -> bool {
         let [all, since] = self.walked;
         unused == 0 && since >= 2 * used || all >= SETTLED

@@ -30,7 +30,7 @@ pub struct BodyStores {
 const NEAR: usize = 1 << 0;
 const STRINGS: usize = 1 << 1;
 const USUAL: usize = 1 << 2;
-/// The least of the greatest values.
+/// The least of the values that stand for stores through the cache.
 const THROUGH_CACHE: usize = usize::MAX - NEAR - STRINGS - USUAL;
 
 impl BodyStores {
@@ -70,7 +70,7 @@ impl BodyStores {
         }
     }
 
-    /// The same kind with stores through the cache for bodies of every length.
+    /// These stores, but through the cache for bodies of every length.
     pub(crate) fn through_cache(self) -> BodyStores {
         BodyStores::non_temporal_from(self.non_temporal_from.max(Self::FORWARD.non_temporal_from))
     }

@@ -10,7 +10,7 @@
 //! its ring. A rank first uses the cell that it received last, so alternating messages touch few
 //! pages.
 
-/// The two sizes of cells.
+/// The two sizes of cells, the memory that holds one body each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CellSize {
     Short,
@@ -45,7 +45,7 @@ impl CellSize {
         }
     }
 
-    /// Bytes of all cells of this size.
+    /// Bytes of all cells of this size together.
     pub(crate) const fn bytes(self) -> usize {
         COUNT * self.stride()
     }
@@ -58,7 +58,7 @@ pub(crate) enum Half {
     Second,
 }
 
-/// The cells that one rank owns, by size.
+/// The cells that one rank of a pair owns, by size.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cells {
     short: Stack,

@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Default)]
 pub(crate) struct Claim(AtomicU64);
 
-/// The bit of a claim in the low half.
+/// The bit of the low half that says that the rest is claimed.
 const TAKEN: u32 = 1 << 31;
 /// The longest memory of which a claim can keep account, in bytes.
 pub(crate) const LONGEST: usize = (TAKEN - 1) as usize;
@@ -44,7 +44,7 @@ impl Claim {
                 .is_ok()
     }
 
-    /// True if the rest is claimed.
+    /// True if a reader has claimed all bytes that are not recorded as copied.
     pub(crate) fn is_taken(&self) -> bool {
         self.0.load(Ordering::Relaxed) as u32 & TAKEN != 0
     }

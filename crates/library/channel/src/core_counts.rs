@@ -19,7 +19,7 @@ const NOWHERE: usize = usize::MAX;
 
 /// The counts of one core: ranks on it, and yields of it.
 struct Core {
-    /// Number of ranks counted on this core.
+    /// The number of ranks that are counted on this core.
     ranks: AtomicU16,
     /// Number of times that a rank has yielded this core. It wraps.
     turns: AtomicU16,
@@ -49,9 +49,9 @@ impl CoreCounts {
 /// A rank's access to the counts of cores, with the core on which it is counted.
 pub(crate) struct CoreWatch {
     counts: *const CoreCounts,
-    /// The core on which the rank is counted.
+    /// The core on which this rank is counted.
     core: AtomicUsize,
-    /// Keeps the counts mapped.
+    /// The owner of the counts' mapping, which stays mapped as long as this value exists.
     _memory: Arc<dyn Send + Sync>,
 }
 
@@ -84,7 +84,8 @@ impl CoreWatch {
         unsafe { &*self.counts }
     }
 
-    /// Counts the rank on the calling thread's core. True if another rank is counted there, too.
+    /// Counts the rank on the calling thread's core. True if another rank is counted on that core
+    /// as well.
     #[inline]
     pub(crate) fn core_is_shared(&self) -> bool {
         if let Some(core) = datatype::double::ask(|double| double.core()) {
@@ -109,7 +110,7 @@ impl CoreWatch {
         }
     }
 
-    /// True if another rank has yielded the core since `turn`, and so has run there.
+    /// True if another rank has yielded the core since `turn`, and has therefore run on it.
     pub(crate) fn others_had(&self, turn: &Turn) -> bool {
         let turns = &self.counts().0[turn.core % CORES].turns;
         turns.load(Ordering::Relaxed) != turn.number

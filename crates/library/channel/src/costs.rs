@@ -9,7 +9,7 @@ use device::{Attributes, HostCosts, StoreCosts};
 
 /// Bytes that a packet carries besides its body.
 const HEADER: u64 = 40;
-/// Bytes of a cache line.
+/// The length of a cache line in bytes.
 const LINE: u64 = 64;
 /// Shortest transfer that is estimated over several rails, in bytes. Below this a transfer counts
 /// as one of one rail, so that the limit of eager messages does not depend on the number of rails:
@@ -32,7 +32,7 @@ const ANSWER: u64 = 64;
 pub struct PathCosts {
     /// Processor time to send a packet, without the post, in nanoseconds.
     pub send_ns: u64,
-    /// Processor time to post a work request, in nanoseconds.
+    /// Processor time of the post of a work request, in nanoseconds.
     pub post_ns: u64,
     /// Processor time to receive a packet, without the poll that finds it, in nanoseconds.
     pub receive_ns: u64,
@@ -67,7 +67,7 @@ pub struct PathCosts {
     pub packet_bandwidth: u64,
     /// Bandwidth of transfers over all rails, or by the processor that copies, in bytes per second.
     pub bandwidth: u64,
-    /// Longest packet, in bytes.
+    /// The longest body of a packet on the path, in bytes.
     pub longest: u64,
     /// Longest message that is sent without waiting for the receiver, in bytes.
     pub eager: u64,
@@ -80,7 +80,7 @@ pub struct PathCosts {
 pub struct MessageCosts {
     /// True if the message is sent in one packet, and its sender does not wait for the receiver.
     pub is_short: bool,
-    /// Processor time of the sender.
+    /// Processor time that the sender spends on the message.
     pub sending: u64,
     /// Time from the end of `sending` until the first byte can be received. For a long message this
     /// includes the exchange of announcement and answer.
@@ -108,7 +108,7 @@ impl MessageCosts {
         self.total() + self.report
     }
 
-    /// Processor time of both ranks together.
+    /// Processor time that both ranks together spend on the message.
     pub fn busy(&self) -> u64 {
         self.sending + self.receiving
     }
@@ -200,10 +200,9 @@ impl PathCosts {
         }
     }
 
-    /// These costs with `longest` and `eager` set. `packet` is the longest packet; the limit
-    /// `eager` is the longest message with which both ranks can continue no later than after an
-    /// announcement. Without `can_transfer` devices cannot move announced messages, and `eager` is
-    /// `packet`.
+    /// These costs with `longest` and `eager` set. `packet` is the longest packet; `eager` is the
+    /// longest message with which both ranks can continue no later than after an announcement.
+    /// Without `can_transfer` devices cannot move announced messages, and `eager` is `packet`.
     pub(crate) fn with_limit(self, packet: usize, can_transfer: bool) -> PathCosts {
         let is_faster = |bytes: u64| self.at_once(bytes).both() <= self.announced(bytes).both();
         let (mut below, mut above) = (0, packet as u64 + 1);
@@ -409,7 +408,7 @@ impl PathCosts {
         ]
     }
 
-    /// The costs of which these are the [`words`](PathCosts::words).
+    /// Decodes costs from the words that [`words`](PathCosts::words) returns.
     pub fn of_words(words: [u64; PathCosts::COUNT]) -> PathCosts {
         let mut words = words.into_iter();
         let mut next = || words.next().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! How often devices are polled. A poll of some devices is a system call, which takes longer than a
-//! packet in shared memory: while such packets arrive, those devices are polled less often.
+//! The frequency of polls of devices. A poll of some devices is a system call, which takes longer
+//! than a packet in shared memory: while such packets arrive, those devices are polled less often.
 
 /// Number of polls without a packet in shared memory after which devices are polled each time.
 const SHM_MOVES: u32 = 1024;

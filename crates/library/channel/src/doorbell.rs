@@ -69,7 +69,7 @@ impl Doorbell {
         fence && heavy_fence()
     }
 
-    /// Withdraws the announcement of `arm`.
+    /// Withdraws what `arm` has announced: this rank does not sleep.
     pub(crate) fn disarm(&self) {
         self.word.store(AWAKE, Ordering::Relaxed);
     }
@@ -81,8 +81,8 @@ impl Doorbell {
         self.disarm();
     }
 
-    /// Wakes all sleeping threads of the rank. One that woke has disarmed the doorbell for the
-    /// others, too, which must arm it again.
+    /// Wakes all sleeping threads of the rank. The first that wakes has disarmed the doorbell for
+    /// all of them, which must arm it again.
     #[cfg(not(loom))]
     pub(crate) fn rouse(&self) {
         self.word.store(AWAKE, Ordering::SeqCst);

@@ -15,20 +15,20 @@ pub enum Fault {
     Broken {
         /// World rank of the peer.
         peer: usize,
-        /// The violation of the protocol.
+        /// A description of the violation of the protocol.
         what: String,
     },
     /// Ranks of one job disagree about the layout of their shared memory, or about who shares it.
     Mismatch(String),
-    /// A device refused an operation.
+    /// An RDMA device refused an operation.
     Device(device::Error),
     /// All ranks of a modelled machine wait, and no event is due.
     Deadlock,
-    /// The connection to a peer could not be made.
+    /// No connection to the peer could be made.
     Unreachable {
         /// World rank of the peer.
         peer: usize,
-        /// The reason, and advice to the user.
+        /// The reason why the peer is unreachable, and advice to the user.
         why: String,
     },
     /// The process of a peer on this host has ended, or is ending.
@@ -36,7 +36,7 @@ pub enum Fault {
         /// World rank of the peer.
         peer: usize,
     },
-    /// An established connection failed.
+    /// An established connection to the peer failed.
     Lost {
         /// World rank of the peer.
         peer: usize,
@@ -44,7 +44,7 @@ pub enum Fault {
         device: String,
         /// Status of the failed work request, or the reason why the peer was given up.
         status: String,
-        /// Advice to the user.
+        /// Advice to the user: what to check.
         check: &'static str,
         /// True if the death of the peer's process can be the cause: not on a modelled machine.
         may_be_death: bool,

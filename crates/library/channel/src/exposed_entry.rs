@@ -10,7 +10,7 @@
 use crate::claim::Claim;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Number of words that describe exposed memory.
+/// The number of words by which a peer finds exposed memory.
 pub(crate) const WORDS: usize = 3;
 
 /// An entry in shared memory, which is zero at first. It has a cache line of its own, so that
@@ -27,7 +27,7 @@ pub(crate) struct ExposedEntry {
 }
 
 impl ExposedEntry {
-    /// Exposes what `words` describe, by this entry of the caller, which must be closed.
+    /// Exposes the memory that `words` describe, in this entry of the caller, which must be closed.
     pub(crate) fn open(&self, generation: u64, words: [u64; WORDS]) {
         // Release: a reader that gets one of these words also sees that the entry was closed
         // before.
@@ -44,13 +44,13 @@ impl ExposedEntry {
         self.copy.store(address, Ordering::Relaxed);
     }
 
-    /// Records that the copy holds the first `copied` bytes, as its owner. False: a reader has
-    /// claimed them, or those from an earlier byte on.
+    /// Records that the copy contains the first `copied` bytes. Only the owner calls this. False: a
+    /// reader has claimed them, or those from an earlier byte on.
     pub(crate) fn advance(&self, copied: u32) -> bool {
         self.claim.advance(copied)
     }
 
-    /// True if a reader has claimed what was not copied. Only the owner calls this.
+    /// True if a reader has claimed all bytes that were not copied. Only the owner calls this.
     pub(crate) fn is_claimed(&self) -> bool {
         self.claim.is_taken()
     }
@@ -62,13 +62,13 @@ impl ExposedEntry {
     }
 
     /// The address of the copy, and the number of bytes in it that the reader who has claimed the
-    /// rest may read there. Zero bytes: this exposure is not claimed, or nothing was copied.
+    /// rest may read. Zero bytes: this exposure is not claimed, or nothing was copied.
     pub(crate) fn copied(&self, generation: u64) -> (u64, u32) {
         let copied = self.claim.copied(generation);
         (self.copy.load(Ordering::Relaxed), copied)
     }
 
-    /// Ends the exposure. Only the owner calls this.
+    /// Ends the exposure of the memory. Only the owner calls this.
     pub(crate) fn close(&self) {
         self.generation.store(0, Ordering::Release);
     }

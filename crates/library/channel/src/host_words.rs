@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Number of words of a host: a page.
+/// The number of 64-bit words that the ranks of a host share: a page.
 pub const HOST_WORDS: usize = 512;
 
 /// The words of a host, zero at the start of a job.
 pub(crate) type Words = [AtomicU64; HOST_WORDS];
 
-/// A rank's access to the words of its host.
+/// A rank's access to the words that the ranks of its host share.
 #[derive(Clone)]
 pub struct HostWords {
     words: *const Words,
-    /// Keeps the words mapped.
+    /// The owner of the mapping, which stays mapped as long as this value exists.
     _memory: Arc<dyn Send + Sync>,
 }
 
@@ -44,7 +44,7 @@ impl HostWords {
         unsafe { HostWords::new(Arc::as_ptr(&words), words) }
     }
 
-    /// The value of a word. What its writer had written to other words before is seen, too.
+    /// The value of a word. The reader then also sees what the writer stored in other words before.
     ///
     /// # Panics
     /// If `at` is not less than [`HOST_WORDS`].

@@ -60,7 +60,7 @@ impl<T> RankLock<T> {
         self.word.store(FREE_AMONG_THREADS, Ordering::SeqCst);
     }
 
-    /// True if several threads may call at once.
+    /// True if several threads may call the library at once.
     #[inline]
     pub fn threads(&self) -> bool {
         self.word.load(Ordering::Relaxed) >= FREE_AMONG_THREADS
@@ -88,7 +88,7 @@ impl<T> RankLock<T> {
         (turns::FREE..FREE_AMONG_THREADS).contains(&self.word.load(Ordering::Relaxed))
     }
 
-    /// Takes the lock for the progress thread. `None`: it is held, or a call waits for it.
+    /// Takes the lock for the progress thread. `None`: a call has it or waits for it.
     pub fn try_lock_for_progress(&self) -> Option<Guard<'_, T>> {
         let is_taken = match self.threads() {
             false => turns::try_take(&self.word),

@@ -51,7 +51,7 @@ impl Loopback {
         }
     }
 
-    /// The same transport, with its copies charged at `meter`.
+    /// This transport, with its copies charged at `meter`.
     pub(crate) fn metered(self, meter: Option<Arc<Meter>>) -> Loopback {
         Loopback { meter, ..self }
     }

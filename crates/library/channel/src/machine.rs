@@ -11,7 +11,7 @@ use crate::{Result, Router};
 pub struct Machine<'a>(Option<&'a mut Rdma>);
 
 impl Router {
-    /// The machine of this rank.
+    /// The machine on which this rank runs: real or modelled.
     #[inline(always)]
     pub fn machine(&mut self) -> Machine<'_> {
         Machine(self.transports.rdma.as_deref_mut())

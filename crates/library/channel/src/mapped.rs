@@ -44,12 +44,12 @@ pub trait MappedMemory {
     /// opened with this generation.
     fn join_cooperation(&mut self, peer: usize, generation: u32);
 
-    /// The word by which the receiver of messages informs their sender how they should come; this
-    /// rank is `end` of them, and `peer` the other end. `None`: see
+    /// The word by which the receiver of messages informs their sender which path they should take;
+    /// this rank is the end `end`, and `peer` the other end. `None`: see
     /// [`cooperation`](MappedMemory::cooperation).
     fn preference(&self, peer: usize, end: End) -> Option<&PathPreference>;
 
-    /// Records that the first `copied` bytes of an exposure to `peer` lie in a copy of this rank
+    /// Records that the first `copied` bytes of an exposure to `peer` are in a copy of this rank
     /// that begins at the address `copy`, at most [`LONGEST_SHARED`] bytes. False: the peer has
     /// claimed the bytes beyond what was recorded before, and will read them.
     fn advance_copy(&self, peer: usize, exposure: &Exposure, copy: usize, copied: usize) -> bool;
@@ -57,14 +57,14 @@ pub trait MappedMemory {
     /// True if the peer has claimed what this rank has not copied of an exposure.
     fn is_claimed(&self, peer: usize, exposure: &Exposure) -> bool;
 
-    /// Claims what the peer has not copied of the memory that `key` names. Reads by this key find
-    /// the rest in the peer's copy.
+    /// Claims the bytes that the peer has not copied of the memory that `key` names. Reads by this
+    /// key find the others in the peer's copy.
     ///
     /// # Errors
     /// The peer does not expose that memory, or it was claimed before.
     fn claim(&self, peer: usize, key: &RemoteKey) -> Result<()>;
 
-    /// Records that this rank receives nothing any more.
+    /// Records in shared memory that this rank receives nothing any more.
     fn receive_no_more(&self);
 
     /// True if a peer on this host receives nothing any more.

@@ -32,7 +32,7 @@ impl PathPreference {
         self.0.load(Ordering::Relaxed) & READABLE != 0
     }
 
-    /// Records that messages of a class come faster by reads (true) or by packets.
+    /// Records that messages of a class arrive faster by reads (true) or by packets (false).
     pub fn prefer(&self, class: usize, reads: bool) {
         let bits = 0b11 << (2 * class);
         let value = (u64::from(reads) << 1 | 1) << (2 * class);
@@ -40,8 +40,8 @@ impl PathPreference {
         self.0.store(seen & !bits | value, Ordering::Relaxed);
     }
 
-    /// True if messages of a class should be read; false if they should come in packets. `None`:
-    /// the receiver does not know.
+    /// True if messages of a class should be read; false if they should be sent in packets. `None`:
+    /// the receiver has no preference yet.
     #[inline]
     pub fn of(&self, class: usize) -> Option<bool> {
         let bits = self.0.load(Ordering::Relaxed) >> (2 * class);

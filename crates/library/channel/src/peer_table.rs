@@ -31,7 +31,7 @@ impl<T> PeerTable<T> {
         self.peers = self.peers.max(peers);
     }
 
-    /// The number of peers, with and without an entry.
+    /// The number of peers of the table, with and without an entry.
     pub fn peers(&self) -> usize {
         self.peers
     }

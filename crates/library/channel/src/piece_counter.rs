@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// The shared state of a cooperative copy.
+/// The state of a cooperative copy that sender and receiver share.
 #[repr(C, align(128))]
 #[derive(Default)]
 pub struct PieceCounter {

@@ -7,7 +7,7 @@ use crate::{OwnNetwork, RailChoice, Router};
 pub struct Report<'a>(pub(crate) &'a mut Router);
 
 impl Router {
-    /// Access to what this rank's transports report to the user.
+    /// The interface to what this rank's transports report to the user.
     pub fn report(&mut self) -> Report<'_> {
         Report(self)
     }

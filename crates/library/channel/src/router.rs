@@ -21,7 +21,7 @@ pub struct Router {
     pub(crate) rank: usize,
     pub(crate) transports: Transports,
     pace: DevicePace,
-    /// True if the rank has left its modelled machine.
+    /// True if the rank has left the modelled machine on which it ran.
     pub(crate) left: bool,
     /// True if every rank of this host has a core and may occupy it while it waits, so that two
     /// ranks may copy one message together.
@@ -67,7 +67,8 @@ impl Router {
         })
     }
 
-    /// [`notified`](Router::notified) by shared reference; `None` if no device reaches the peer.
+    /// As [`notified`](Router::notified), but a shared reference; `None` if no device reaches the
+    /// peer.
     fn notified_ref(&self, peer: usize) -> Option<&Rdma> {
         self.via_ref(peer).rdma()
     }

@@ -34,13 +34,13 @@ impl RunList {
         (listed == len && len > 0).then(|| RunList(runs.collect()))
     }
 
-    /// A list of these runs, whatever they are.
+    /// A list of these runs, which are not checked.
     #[cfg(test)]
     pub(crate) fn made_up(runs: &[[u64; 2]]) -> RunList {
         RunList(runs.into())
     }
 
-    /// The runs, as addresses and lengths.
+    /// The runs of the list, as addresses and lengths.
     pub(crate) fn runs(&self) -> &[[u64; 2]] {
         &self.0
     }
@@ -51,7 +51,7 @@ impl RunList {
     }
 }
 
-/// The runs of a peer's memory, which are checked.
+/// The runs of a peer's memory, after a check of the list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckedRuns(Vec<Run>);
 
@@ -113,7 +113,7 @@ pub(crate) struct LatestRuns {
     /// The world rank of the peer, and the number of its exposure. `None`: there are no runs.
     of: Option<(usize, u64)>,
     runs: CheckedRuns,
-    /// Memory for the copy of a list.
+    /// Memory into which the peer's list of runs is copied.
     copy: Vec<u8>,
 }
 
@@ -131,7 +131,7 @@ impl LatestRuns {
         words.for_each(|word| self.copy.extend(word.to_ne_bytes()));
     }
 
-    /// Room for the copy of a list of `count` runs. `None`: no list has so many.
+    /// Memory for the copy of a list of `count` runs. `None`: no list may be so long.
     pub(crate) fn room(&mut self, count: u64) -> Option<&mut [u8]> {
         self.of = None;
         let count = usize::try_from(count).ok()?;

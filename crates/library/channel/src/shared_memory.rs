@@ -28,14 +28,14 @@ pub struct SharedMemory {
     token: u64,
 }
 
-/// The name by which other ranks of a host open shared memory.
+/// The name by which the other ranks of a host open the shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedName {
-    /// The process that created the memory.
+    /// The process ID of the process that created the memory.
     pub process: u32,
     /// The descriptor of the file in that process.
     pub descriptor: i32,
-    /// The token in the file's first page.
+    /// The token that the file's first page must contain.
     pub token: u64,
 }
 

@@ -17,7 +17,7 @@ pub trait ShortPath {
         take: impl FnOnce(Head, &[u8]) -> T,
     ) -> Result<First<T>>;
 
-    /// True if [`first_if`](ShortPath::first_if) can find the packets of at least one peer.
+    /// True if [`first_if`](ShortPath::first_if) works for at least one peer.
     fn can_peek(&self) -> bool;
 
     /// True if a cheap check shows that a poll would find nothing.

@@ -26,31 +26,31 @@ const PAUSE_AT_MOST: u32 = 8192;
 /// took their sender a tenth less time, and the pair 1.1 to 1.2 times as long.)
 const FASTER: (u64, u64) = (3, 2);
 
-/// The kind of copies for long bodies to a peer, by length.
+/// The choice between string moves and vectors for long bodies to a peer, by length.
 pub(crate) struct StringMoves([Class; CLASSES]);
 
 struct Class {
     chosen: Kind,
-    /// Number of bodies until the next comparison.
+    /// The number of bodies until the next comparison of the two kinds of copies.
     until: u32,
     pause: u32,
     /// The times of the present comparison, by [`Kind`].
     times: [Times; 2],
-    /// Number of bodies of the present comparison.
+    /// The number of bodies that the present comparison has timed.
     compared: u32,
 }
 
-/// The kind of copies for a body.
+/// The kind of copies that moves the next body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// The faster kind.
+    /// The kind of copy that was faster in the last comparison.
     Chosen {
-        /// True for string moves.
+        /// True if string moves are to copy the body.
         by_strings: bool,
     },
-    /// The kind whose turn it is in a comparison, which needs the body's time.
+    /// The kind that is next in a comparison, which needs the body's time.
     Compared {
-        /// True for string moves.
+        /// True if string moves are to copy the body.
         by_strings: bool,
     },
 }
@@ -61,7 +61,7 @@ enum Kind {
     Strings,
 }
 
-/// Picoseconds per byte of some bodies.
+/// The copying times of some bodies, in picoseconds per byte.
 #[derive(Clone, Copy, Default)]
 struct Times {
     sum: u64,
@@ -74,7 +74,7 @@ impl Times {
         self.greatest = self.greatest.max(time);
     }
 
-    /// The sum without the greatest time, whose body may have been interrupted.
+    /// The sum of the times without the greatest one, whose body may have been interrupted.
     fn usual(self) -> u64 {
         self.sum - self.greatest
     }
@@ -108,7 +108,7 @@ impl StringMoves {
     }
 }
 
-/// The class of bodies of `len` bytes, more than those that vectors always write.
+/// The class of bodies of `len` bytes, for bodies longer than those that vectors always write.
 #[inline]
 fn class(len: usize) -> usize {
     let first = HANDED_OVER_BY_VECTORS.ilog2();
@@ -126,7 +126,7 @@ impl Class {
         Next::Compared { by_strings }
     }
 
-    /// The kind of the next body of a comparison. The two take turns.
+    /// The kind of the next body of a comparison, in which the two kinds alternate.
     fn contender(&self) -> Kind {
         match self.compared.is_multiple_of(2) {
             true => Kind::Vectors,

@@ -24,9 +24,9 @@ const FREE: u32 = 0;
 /// The lock of one stripe of a window's memory, for accumulates that change the stripe.
 #[repr(C, align(64))]
 pub(crate) struct StripeLock {
-    /// The number of the holder, or [`FREE`].
+    /// The number of the thread that holds the lock, or [`FREE`].
     word: AtomicU32,
-    /// Number of threads that may sleep for the lock.
+    /// The number of threads that may sleep until the lock is free.
     waiting: AtomicU32,
 }
 
@@ -49,7 +49,7 @@ impl StripeLock {
         word.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed)
     }
 
-    /// Releases the lock, which the caller holds, and wakes those that sleep for it.
+    /// Releases the lock, which the caller holds, and wakes the threads that sleep for it.
     #[cfg(not(loom))]
     #[inline]
     pub(crate) fn give(&self) {

@@ -26,8 +26,8 @@ pub enum Put {
     /// The packet is accepted, and the ring has been full once since the last result of this kind.
     /// The sender should poll now, because the peer may have asked it to stop.
     AcceptedPollNow,
-    /// The packet is not accepted: there is no room, or the connection is still being made. Retry
-    /// after a poll.
+    /// The packet is not accepted: there is no room, or the connection is being made. Retry after a
+    /// poll.
     Full,
 }
 
@@ -36,11 +36,11 @@ pub enum Put {
 pub enum More {
     /// The handler accepts another packet.
     Wanted,
-    /// The next packet must stay in the ring.
+    /// The handler takes no further packet: the next one must stay in the ring.
     Enough,
 }
 
-/// The result of a peek at the first packet.
+/// The result of a peek at the first packet of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum First<T> {
@@ -64,9 +64,9 @@ pub enum End {
 /// Capabilities of a transport towards one peer. Protocols are chosen by these values alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Name of the transport, for reports.
+    /// The name of the transport in reports.
     pub transport: &'static str,
-    /// Longest body of one packet, in bytes.
+    /// The longest body that one packet can have, in bytes.
     pub longest_packet: usize,
     /// Length of the pieces of a message that is sent in several packets, in bytes.
     pub piece: usize,
@@ -178,8 +178,8 @@ pub trait Transport {
         Ok(())
     }
 
-    /// Gives up `peer`, which is lost: nothing is exchanged with it from now on. The default is for
-    /// transports that lose no peer.
+    /// Ends the exchange with `peer`, which is lost. The default is for transports that lose no
+    /// peer.
     fn give_up(&mut self, peer: usize) {
         let _ = peer;
     }

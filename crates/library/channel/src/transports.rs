@@ -20,7 +20,7 @@ pub(crate) struct Transports {
     pub(crate) rdma: Option<Box<Rdma>>,
 }
 
-/// The transport that reaches a peer.
+/// The transport that reaches a peer: loopback, shared memory or RDMA.
 pub(crate) enum Via<L, S, R> {
     Loopback(L),
     Shm(S),
@@ -86,7 +86,7 @@ impl Transports {
         }
     }
 
-    /// The same transports, with copies from the rank to itself charged at `meter`.
+    /// These transports, with copies from the rank to itself charged at `meter`.
     pub(crate) fn metered(mut self, meter: Option<Arc<Meter>>) -> Transports {
         self.loopback = self.loopback.metered(meter);
         self

@@ -8,21 +8,21 @@
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Value of the futex word: the lock is free.
+/// The value of the futex word while the lock is free.
 pub(crate) const FREE: u32 = 2;
 /// A call holds the lock. Values are odd while a call is in MPI.
 const HELD: u32 = 3;
-/// The progress thread holds the lock.
+/// The value of the futex word while the progress thread holds the lock.
 const THREAD: u32 = 4;
 /// The progress thread holds the lock, and a call waits for it.
 pub(crate) const AWAITED: u32 = 5;
 /// The lock is free, and the progress thread must leave it to the call that has waited.
 const RESERVED: u32 = 6;
 
-/// The outcome of a call's attempt to take the lock.
+/// The outcome of a call's attempt to take the lock of the rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// The call has taken the lock.
+    /// The call has taken the lock, which was free.
     Taken,
     /// The progress thread holds the lock, and will wake the calls that sleep while the futex word
     /// is [`AWAITED`].

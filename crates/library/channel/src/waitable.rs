@@ -7,14 +7,14 @@ use crate::Result;
 use crate::core_counts::CoreWatch;
 use crate::doorbell::Bell;
 
-/// How a transport wakes a sleeping rank.
+/// The means by which a transport wakes a sleeping rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakes {
-    /// The peer that writes rings the rank's doorbell.
+    /// The peer that writes a packet rings the rank's doorbell.
     ByDoorbell,
     /// Each arrival makes the descriptor of [`events`](Waitable::events) readable.
     ByEvent,
-    /// Some arrivals neither ring the doorbell nor raise an event.
+    /// Some arrivals neither ring the doorbell nor make a descriptor readable.
     NotAlways,
 }
 
@@ -61,7 +61,7 @@ pub(crate) trait Waitable {
         Some(true)
     }
 
-    /// True if the transport lets time pass by itself ([`pass_time`](Waitable::pass_time)): it has
+    /// True if the transport makes time pass by itself ([`pass_time`](Waitable::pass_time)): it has
     /// devices.
     fn passes_time(&self) -> bool {
         false

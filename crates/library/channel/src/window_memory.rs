@@ -33,7 +33,7 @@ const STRIPE_LIMITS: (u64, u64) = (64, 1 << 30);
 /// The window lock of one rank, for lock epochs: a ticket lock with shared and exclusive holders.
 #[repr(C, align(64))]
 struct TicketLock {
-    /// The number of the next ticket.
+    /// The number that the next request for the lock gets.
     next: AtomicU32,
     /// Number of tickets whose shared holders have acquired the lock, or whose exclusive holders
     /// have released it.
@@ -51,18 +51,18 @@ struct Member {
     lock: TicketLock,
     /// The member whose window lock this member waits for, plus one; zero: none.
     awaits: AtomicU32,
-    /// The process of this member: its number in its PID namespace.
+    /// The process ID of this member, in its PID namespace.
     process: AtomicU32,
-    /// The PID namespace of the process, by its inode number.
+    /// The PID namespace of this member, by its inode number.
     space: AtomicU64,
 }
 
 /// The kind of a window lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowLock {
-    /// Other members may hold the lock at the same time, if theirs are shared, too.
+    /// Other members may have the lock at the same time, if their requests are shared as well.
     Shared,
-    /// No other member holds the lock.
+    /// The lock excludes all other members.
     Exclusive,
 }
 
@@ -115,10 +115,10 @@ pub struct WindowMemory {
     parts: Box<[Buffer]>,
     /// The address of each part in this process.
     starts: Box<[usize]>,
-    /// The world ranks of the members.
+    /// The world ranks of the window's members.
     worlds: Box<[usize]>,
     me: usize,
-    /// The number that stands for this member in the stripe locks that it holds.
+    /// The number of this member in the stripe locks that it holds.
     holder: u32,
     /// The binary logarithm of a stripe's length in bytes.
     shift: u32,
@@ -210,13 +210,13 @@ impl WindowMemory {
         Fault::Gone { peer }.into()
     }
 
-    /// Number of members.
+    /// The number of members of the window.
     #[inline]
     pub fn members(&self) -> usize {
         self.parts.len()
     }
 
-    /// The length of a stripe in bytes.
+    /// The length of the window's stripes in bytes.
     pub fn stripe(&self) -> u64 {
         1 << self.shift
     }
@@ -340,7 +340,7 @@ impl WindowMemory {
             .fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Records that this rank no longer waits for the lock.
+    /// Records that this rank does not wait for the lock any more.
     pub fn end_wait(&self, target: usize) {
         self.member(self.me).awaits.store(0, Ordering::SeqCst);
         self.member(target)
@@ -393,7 +393,7 @@ fn number_of(stripe: usize) -> usize {
     (spread >> (64 - STRIPES.ilog2())) as usize
 }
 
-/// True if no process has this number.
+/// True if no process has this process ID.
 fn has_ended(process: u32) -> bool {
     let Ok(process) = libc::pid_t::try_from(process) else {
         return false;

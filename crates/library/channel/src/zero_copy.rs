@@ -28,9 +28,9 @@ pub(crate) const MOST_RAILS: usize = 8;
 pub struct RemoteKey {
     /// The address of the memory, for devices; otherwise the number that its owner has given to it.
     pub(crate) address: u64,
-    /// The offset of the named bytes in the exposed memory.
+    /// The offset of the key's bytes in the exposed memory.
     offset: u64,
-    /// The number of named bytes.
+    /// The number of bytes that the key names.
     len: u64,
     rails: u8,
     keys: [u32; MOST_RAILS],
@@ -45,7 +45,7 @@ impl RemoteKey {
         rails: 0,
         keys: [0; MOST_RAILS],
     };
-    /// The longest encoding, in bytes.
+    /// The longest encoding of a remote key, in bytes.
     pub const MOST_BYTES: usize = 8 + 4 * MOST_RAILS;
 
     /// The key of `len` bytes of exposed memory; `keys` has one key for each rail.
@@ -104,7 +104,7 @@ impl RemoteKey {
         self.offset.checked_add(self.len)
     }
 
-    /// The offset of the named bytes in the exposed memory.
+    /// The offset of the key's bytes in the exposed memory.
     pub(crate) fn offset(&self) -> usize {
         self.offset as usize
     }
@@ -147,7 +147,7 @@ impl RemoteKey {
     }
 }
 
-/// The access that an exposure grants.
+/// The access to exposed memory that an exposure grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exposed {
     /// Bytes leave the buffer: a peer reads it, or this rank writes from it to a peer.
@@ -168,17 +168,17 @@ impl Exposed {
 /// The kinds of operations of the layer above that use zero copy. Each gets its own completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// Point-to-point messages.
+    /// The family of point-to-point messages.
     Messages,
     /// Collective operations. A group exposes at most two buffers of a rank at a time for each
     /// collective buffer that the rank has.
     Collectives,
-    /// Windows of one-sided communication, each with one exposure of a rank.
+    /// The family of operations on windows, each window with one exposure of a rank.
     Windows,
 }
 
 impl Family {
-    /// Number of families.
+    /// The number of families of operations.
     pub(crate) const COUNT: usize = 3;
 }
 
@@ -210,7 +210,7 @@ pub struct Exposure {
     pub(crate) _runs: Option<RunList>,
 }
 
-/// The transport that granted an exposure.
+/// The transport over which an exposure was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Loopback,
@@ -257,7 +257,7 @@ impl Exposure {
     }
 }
 
-/// The result of a request for a transfer.
+/// The result of a request for a zero-copy transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Transfer {
@@ -324,7 +324,7 @@ pub trait ZeroCopy {
     /// Ends the access to an exposure. No transfer may use it any more.
     fn retract(&mut self, exposure: Exposure) -> Result<()>;
 
-    /// Reads bytes `range` of the peer's memory into the same range of `to`. To copy to a different
+    /// Reads bytes `range` of the peer's memory into `to`, at equal offsets. To copy to a different
     /// offset, use a part of the key ([`RemoteKey::part`]) or expose a slice.
     ///
     /// # Errors
@@ -339,7 +339,7 @@ pub trait ZeroCopy {
         token: Token,
     ) -> Result<Transfer>;
 
-    /// Writes bytes `range` of `from` to the same range of the peer's memory.
+    /// Writes bytes `range` of `from` to the peer's memory, at equal offsets.
     ///
     /// # Errors
     /// As [`read`](ZeroCopy::read).
@@ -412,7 +412,7 @@ pub trait NotifiedWrite: ZeroCopy {
         token: Token,
     ) -> Result<Transfer>;
 
-    /// Upper bound of the number of packets that have left for `peer`.
+    /// An upper bound of the number of packets that have left for `peer`.
     fn packets_sent(&self, peer: usize) -> u64;
 
     /// Number of the peer's packets that have been passed to the handler, as the peer counts them.

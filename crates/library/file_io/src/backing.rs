@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens and removes files.
+/// The interface that opens and removes files.
 pub trait Storage: Send + Sync {
     /// Opens a file.
     ///
@@ -13,7 +13,7 @@ pub trait Storage: Send + Sync {
     /// Those of `open(2)`.
     fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn Backing>>;
 
-    /// Removes a file.
+    /// Removes the file with this path.  # Errors Those of `unlink(2)`.
     ///
     /// # Errors
     /// Those of `unlink(2)`.
@@ -35,7 +35,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// The token of a descriptor of this process.
+    /// The token of an open descriptor of this process.
     pub(crate) fn of(descriptor: u32) -> Token {
         Token {
             process: std::process::id(),
@@ -68,14 +68,14 @@ impl Token {
     }
 }
 
-/// Access that a file is opened for.
+/// The access for which a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// The file is to be read.
+    /// The file is opened to be read.
     Read,
-    /// The file is to be written.
+    /// The file is opened to be written.
     Write,
-    /// The file is to be read and written.
+    /// The file is opened to be read and written.
     ReadWrite,
 }
 
@@ -96,13 +96,13 @@ pub struct OpenMode {
 /// process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lock {
-    /// Others may hold shared locks on the range, too.
+    /// Others may hold shared locks on the range as well.
     Shared,
     /// Others may hold no lock on the range.
     Exclusive,
 }
 
-/// An open file.
+/// An open file of a storage.
 pub trait Backing: Send + Sync {
     /// Reads at most as many bytes as the slice has. 0: the end of the file.
     ///
@@ -147,7 +147,7 @@ pub trait Backing: Send + Sync {
     /// Those of `close(2)`, among them errors of earlier writes.
     fn finish(&self) -> Result<()>;
 
-    /// Locks a range of bytes, after a wait for conflicting locks of others to end.
+    /// Locks a range of bytes, after a wait for the ends of others' conflicting locks.
     ///
     /// # Errors
     /// Those of `fcntl(2)` with `F_OFD_SETLKW`.

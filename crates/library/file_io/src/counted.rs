@@ -16,19 +16,19 @@ pub struct Requests {
     written: AtomicU64,
 }
 
-/// Numbers of requests, and of the bytes that they have moved.
+/// The numbers of requests to a storage and of the bytes that they moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// The number of requests.
+    /// The number of requests to the storage.
     pub requests: u64,
-    /// The number of bytes that were read.
+    /// The number of bytes that were read from files.
     pub read: u64,
-    /// The number of bytes that were written.
+    /// The number of bytes that were written to files.
     pub written: u64,
 }
 
 impl Requests {
-    /// Returns the counts since the last call, and sets them to 0.
+    /// The counts since the last call of this function, which sets them to 0.
     pub fn take(&self) -> Moved {
         let take = |all: &AtomicU64| all.swap(0, Ordering::Relaxed);
         Moved {

@@ -10,11 +10,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::backing::{Access, Backing, Lock, OpenMode, Storage, Token, read_full, write_all};
 
-/// A number that processes share, 0 at first.
+/// A number that several processes share, 0 at first.
 pub struct Counter {
     place: Place,
     /// Excludes threads of this process from each other, which file locks do not. Without a file it
-    /// holds the number.
+    /// contains the number.
     turn: Mutex<i64>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Domains of a file start at multiples of this many bytes, those of pages of the system's cache.
+/// Domains of a file start at multiples of this many bytes: the pages of the system's cache.
 const ALIGNMENT: u64 = 4096;
 
 /// A range of a file, divided evenly into the domains of aggregators. Each aggregator accesses its
@@ -28,7 +28,7 @@ impl Domains {
         }
     }
 
-    /// The number of rounds that the longest domain takes.
+    /// The number of rounds that the aggregator of the longest domain needs.
     pub fn rounds(&self) -> u64 {
         let len = self.range.end.saturating_sub(self.range.start);
         self.each.min(len).div_ceil(self.window)
@@ -63,7 +63,7 @@ impl Domains {
         round + offset.saturating_sub(start) / self.window
     }
 
-    /// The number of windows of all aggregators.
+    /// The number of windows of all aggregators together.
     pub fn windows(&self) -> u64 {
         let len = self.range.end.saturating_sub(self.range.start);
         len.div_ceil(self.window)

@@ -11,36 +11,36 @@ use crate::backing::{Backing, Lock, OpenMode, Storage, Token};
 /// The functions of [`Storage`] and [`Backing`] that can fail by a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Call {
-    /// [`Storage::open`].
+    /// A call of [`Storage::open`].
     Open,
-    /// [`Storage::remove`].
+    /// A call of [`Storage::remove`].
     Remove,
-    /// [`Storage::unnamed`].
+    /// A call of [`Storage::unnamed`].
     Unnamed,
-    /// [`Backing::read_at`].
+    /// A call of [`Backing::read_at`].
     Read,
-    /// [`Backing::write_at`].
+    /// A call of [`Backing::write_at`].
     Write,
-    /// [`Backing::size`].
+    /// A call of [`Backing::size`].
     Size,
-    /// [`Backing::set_size`].
+    /// A call of [`Backing::set_size`].
     SetSize,
-    /// [`Backing::allocate`].
+    /// A call of [`Backing::allocate`].
     Allocate,
-    /// [`Backing::sync`].
+    /// A call of [`Backing::sync`].
     Sync,
-    /// [`Backing::finish`].
+    /// A call of [`Backing::finish`].
     Finish,
-    /// [`Backing::lock`].
+    /// A call of [`Backing::lock`].
     Lock,
 }
 
-/// A failure of a call.
+/// The planned failure of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Injected {
     /// The call fails with this `errno`.
     Error(i32),
-    /// A read or write moves half of its bytes, at least one.
+    /// The read or write moves half of its bytes, at least one.
     Short,
 }
 
@@ -55,7 +55,7 @@ pub struct Fault {
     pub failure: Injected,
 }
 
-/// A storage whose calls fail by a plan. Each failure strikes once.
+/// A storage whose calls fail by a plan, in which each failure happens once.
 #[derive(Clone)]
 pub struct FaultyStorage {
     storage: Arc<dyn Storage>,
@@ -68,7 +68,7 @@ struct Plan {
     faults: Vec<Fault>,
     made: BTreeMap<Call, u64>,
     struck: Vec<Fault>,
-    /// True while reads and writes have to wait.
+    /// True while reads and writes of the storage have to wait.
     is_held: bool,
 }
 
@@ -86,7 +86,7 @@ impl FaultyStorage {
         }
     }
 
-    /// The number of calls of each kind so far.
+    /// The number of calls of each kind that have been made.
     pub fn made(&self) -> Vec<(Call, u64)> {
         let plan = self.plan();
         plan.made
@@ -95,7 +95,7 @@ impl FaultyStorage {
             .collect()
     }
 
-    /// The failures that have struck.
+    /// The planned failures that have happened.
     pub fn struck(&self) -> Vec<Fault> {
         self.plan().struck.clone()
     }
@@ -105,7 +105,7 @@ impl FaultyStorage {
         self.plan().is_held = true;
     }
 
-    /// Lets reads and writes go on.
+    /// Lets the reads and writes that wait continue.
     pub fn release(&self) {
         self.plan().is_held = false;
         self.released.notify_all();

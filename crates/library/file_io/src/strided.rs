@@ -5,9 +5,9 @@
 /// run is no longer than a stride.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Strided {
-    /// The offset of the first run in the file.
+    /// The offset of the first run in the file, in bytes.
     pub first: u64,
-    /// Length of a run in bytes.
+    /// The length of each run in bytes.
     pub run: u64,
     /// The distance from the start of a run to the start of the next, in bytes.
     pub stride: u64,
@@ -25,7 +25,7 @@ impl Strided {
         self.first % self.stride
     }
 
-    /// True if no byte of the file belongs to two of several interleaved views of the same
+    /// True if no byte of the file belongs to two of several interleaved views with the stride
     /// `stride`. `all` has the [`phase`](Strided::phase) and the length of a run of each view; the
     /// call sorts it.
     pub fn are_apart(stride: u64, all: &mut [(u64, u64)]) -> bool {
@@ -40,7 +40,7 @@ impl Strided {
     }
 
     /// Copies data that begin at `position` of the view to their offsets in the file. `window` is
-    /// memory that holds the file from the offset `start` on.
+    /// memory that contains the file from the offset `start` on.
     pub fn spread(&self, position: u64, data: &[u8], start: u64, window: &mut [u8]) {
         let Some((at, head)) = self.head(position, data.len(), start) else {
             return;
@@ -67,7 +67,7 @@ impl Strided {
     }
 
     /// Copies data that begin at `position` of the view from their offsets in the file. `window` is
-    /// memory that holds the file from the offset `start` on.
+    /// memory that contains the file from the offset `start` on.
     pub fn collect(&self, position: u64, data: &mut [u8], start: u64, window: &[u8]) {
         let Some((at, head)) = self.head(position, data.len(), start) else {
             return;

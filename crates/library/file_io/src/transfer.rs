@@ -14,20 +14,20 @@ use crate::windows::{Window, Windows};
 /// none.
 const STAGE: u64 = 1 << 20;
 
-/// The ranges that a transfer locks.
+/// The ranges of the file that a transfer locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Locking {
     /// No range. Others never rewrite bytes outside of the data of their accesses.
     None,
-    /// Each window that is written: others rewrite gaps under locks.
+    /// The transfer locks each window that it writes, because others may rewrite gaps.
     Writes,
     /// All bytes between the first and the last, at once (MPI 5.0 §14.6.1: atomic mode).
     Whole,
 }
 
-/// The transfer of bytes through a view.
+/// A transfer of bytes between memory and a file, through a view.
 pub struct Transfer<'a> {
-    /// The open file.
+    /// The open file of the transfer.
     pub file: &'a dyn Backing,
     /// Excludes threads of this process from each other, which file locks do not.
     pub turn: &'a Mutex<()>,
@@ -37,7 +37,7 @@ pub struct Transfer<'a> {
     pub gap: u64,
     /// The longest window in bytes.
     pub span: u64,
-    /// The ranges that are locked.
+    /// The ranges of the file that the transfer locks.
     pub locking: Locking,
 }
 
@@ -101,7 +101,7 @@ impl Transfer<'_> {
         Ok(bounds.map_or(0..u64::MAX, |(start, end)| start..end))
     }
 
-    /// Calls `then` with a lock on a range.
+    /// Calls `then` while it holds a lock on a range of the file.
     fn locked<T>(
         &self,
         range: Range<u64>,

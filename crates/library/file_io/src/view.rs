@@ -136,7 +136,7 @@ impl View {
         self.displacement
     }
 
-    /// True if the view has no data.
+    /// True if the view contains no data.
     pub fn is_empty(&self) -> bool {
         self.tile == 0
     }

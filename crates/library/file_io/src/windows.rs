@@ -1,15 +1,15 @@
 //! Windows: runs of a file that one system call moves together, with short gaps between them.
 
-/// Runs of a file that one system call moves together.
+/// Runs of a file with short gaps between them, which one system call moves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// The offset of the first byte in the file.
+    /// The offset of the window's first byte in the file.
     pub offset: u64,
-    /// Number of bytes from the first to the last, gaps included.
+    /// The number of bytes from the first to the last, gaps included.
     pub len: u64,
     /// Number of data bytes of the access in earlier windows.
     pub position: u64,
-    /// Number of data bytes in this window.
+    /// The number of bytes of data in the window.
     pub data: u64,
     /// The runs: offset from the start of the window, and length in bytes. Empty if there is only
     /// one.
@@ -52,7 +52,7 @@ impl Window {
     }
 }
 
-/// Joins the runs of an access, one after the other, to windows.
+/// The construction of windows from the runs of an access, one after the other.
 #[derive(Clone, Debug)]
 pub struct Windows {
     span: u64,
@@ -88,7 +88,7 @@ impl Windows {
         None
     }
 
-    /// Returns the last window, if there is one.
+    /// Returns the last window, if it contains runs.
     pub fn finish(&mut self) -> Option<Window> {
         self.window.take()
     }

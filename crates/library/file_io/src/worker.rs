@@ -26,11 +26,11 @@ pub struct Worker {
 
 struct Queue {
     jobs: Mutex<Jobs>,
-    /// Notified when a job is added, and when no more will be.
+    /// The condition that a job has been added, or that no more will be.
     changed: Condvar,
-    /// Number of jobs that have been finished.
+    /// The number of jobs that the worker has finished.
     finished: AtomicU64,
-    /// Number of jobs whose results have been taken.
+    /// The number of finished jobs whose results have been taken.
     taken: AtomicU64,
 }
 
@@ -123,7 +123,7 @@ impl Queue {
         }
     }
 
-    /// Waits for the next job. `None`: no more will be added.
+    /// Waits for the next job. `None`: no further job will be added.
     fn next(&self) -> Option<Box<dyn FnOnce() + Send>> {
         let mut jobs = self.lock();
         loop {
@@ -142,7 +142,7 @@ impl Queue {
 }
 
 impl<T> Ticket<T> {
-    /// Takes the result, if the job is finished.
+    /// Removes and returns the result, if the job is finished.
     pub fn take(&mut self) -> Option<T> {
         let result = locked(&self.slot.result).take();
         if result.is_some() {

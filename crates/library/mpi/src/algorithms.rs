@@ -49,13 +49,13 @@ use crate::{Class, Error, Result};
 pub struct Restrictions(u16);
 
 impl Restrictions {
-    /// No restriction: the algorithm always works.
+    /// No condition: the algorithm can always be used.
     const NONE: Restrictions = Restrictions(0);
-    /// The operation is commutative.
+    /// The condition that the operation is commutative.
     const COMMUTATIVE: Restrictions = Restrictions(1 << 0);
     /// Every member sends and receives an equal number of bytes, and not in place.
     const EVEN: Restrictions = Restrictions(1 << 1);
-    /// The number of members is a power of two.
+    /// The condition that the number of members is a power of two.
     const POWER_OF_TWO: Restrictions = Restrictions(1 << 2);
     /// The members are on one host whose ranks reach each other through a device.
     const DEVICE_WITHIN: Restrictions = Restrictions(1 << 3);
@@ -63,18 +63,18 @@ impl Restrictions {
     const LEVELS: Restrictions = Restrictions(1 << 4);
     /// The operation is commutative, or the ranks of each host are consecutive.
     const IN_ORDER: Restrictions = Restrictions(1 << 5);
-    /// Every host has several ranks.
+    /// The condition that every host has several ranks.
     const SEVERAL_EACH: Restrictions = Restrictions(1 << 6);
-    /// The ranks of each host are consecutive.
+    /// The condition that the ranks of each host are consecutive.
     const CONTIGUOUS: Restrictions = Restrictions(1 << 7);
-    /// Every host has the same number of ranks.
+    /// The condition that all hosts have equal numbers of ranks.
     const EQUAL_HOSTS: Restrictions = Restrictions(1 << 8);
-    /// The members share memory.
+    /// The condition that the members share memory.
     const SHARED: Restrictions = Restrictions(1 << 9);
     /// Members can publish their vectors: the blocks have one size, and the operation, if any, is
     /// predefined.
     const PUBLISHED: Restrictions = Restrictions(1 << 10);
-    /// There are more than two members.
+    /// The condition that there are more than two members.
     const MORE_THAN_TWO: Restrictions = Restrictions(1 << 11);
     /// Each member has access to the memory of all. A host may refuse it: a reduction for which it
     /// decides has another row of the same [`Order`].
@@ -82,12 +82,12 @@ impl Restrictions {
     /// The members are on one host, whose ranks share memory.
     const IN_MEMORY: Restrictions = Restrictions(1 << 13);
 
-    /// The union of two sets of conditions.
+    /// The conditions of both sets.
     const fn and(self, others: Restrictions) -> Restrictions {
         Restrictions(self.0 | others.0)
     }
 
-    /// The conditions that a call meets.
+    /// The conditions that a call fulfils.
     fn met_by(case: &Case) -> Restrictions {
         let spread = &case.spread;
         let conditions = [
@@ -110,7 +110,7 @@ impl Restrictions {
         met.fold(R::NONE, |all, (restriction, _)| all.and(restriction))
     }
 
-    /// True if `met`, the conditions that hold, includes all of these restrictions.
+    /// True if the conditions `met`, which hold, include all of these.
     fn are_among(self, met: Restrictions) -> bool {
         self.0 & !met.0 == 0
     }
@@ -119,9 +119,9 @@ impl Restrictions {
 /// A row of the table: an algorithm with its restrictions.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The algorithm that the row is for.
+    /// The algorithm to which the row belongs.
     pub algorithm: Algorithm,
-    /// The conditions that the call must meet.
+    /// The conditions that a call must fulfil for this row.
     pub restrictions: Restrictions,
     /// Among members that share memory: the least number of bytes for which the row is used. If
     /// several rows apply to a call, the last of them is used.
@@ -211,7 +211,7 @@ fn cheapest_flat(of: Collective, case: &Case) -> Option<Algorithm> {
 use trees::Ends;
 use {Algorithm as A, Restrictions as R};
 
-/// The restrictions of rows that use a collective buffer.
+/// The conditions of algorithms that use a collective buffer.
 const BUFFER: Restrictions = R::SHARED.and(R::PUBLISHED);
 
 const BARRIER: &[Row] = &[
@@ -330,7 +330,7 @@ impl Row {
         R::LEVELS.are_among(self.restrictions)
     }
 
-    /// True if the algorithm of this row works in this case.
+    /// True if the algorithm of the row can be used in this case.
     pub(crate) fn can(&self, case: &Case) -> bool {
         self.restrictions.are_among(Restrictions::met_by(case))
     }
@@ -348,7 +348,7 @@ fn measured(collective: Collective, case: &Case) -> Option<Algorithm> {
     last.map(|row| row.algorithm)
 }
 
-/// The algorithm of the cheapest row that works.
+/// The algorithm with the least estimated time, of those that the call allows.
 fn cheapest(collective: Collective, case: &Case) -> Option<Algorithm> {
     let rows = rows(collective).iter().filter(|row| row.can(case));
     rows.map(|row| row.algorithm)
@@ -379,7 +379,7 @@ struct Override {
     algorithm: Algorithm,
 }
 
-/// The table of algorithms with the user's overrides.
+/// The table of algorithms, with the choices that the user has forced.
 pub struct AlgorithmTable {
     overrides: Vec<Override>,
     arity: TreeArity,
@@ -437,7 +437,7 @@ impl AlgorithmTable {
         })
     }
 
-    /// The table of a rank whose process has others with these choices.
+    /// The table of a rank that has the choices `shared` with other ranks of its process.
     pub fn sharing(self, shared: Option<SharedChoices>) -> AlgorithmTable {
         AlgorithmTable { shared, ..self }
     }
@@ -447,7 +447,7 @@ impl AlgorithmTable {
         self.arity.fixed()
     }
 
-    /// The algorithm for a call.
+    /// The algorithm that the table chooses for a call.
     #[inline]
     pub fn algorithm(&self, collective: Collective, case: Case) -> Algorithm {
         if !self.overrides.is_empty()
@@ -477,7 +477,7 @@ impl AlgorithmTable {
         self.overrides.is_empty()
     }
 
-    /// The user's choice for this call, if its algorithm works there.
+    /// The algorithm that the user has forced for this call, if it can be used.
     #[cold]
     fn overridden(&self, collective: Collective, case: &Case) -> Option<Algorithm> {
         let fits = |one: &&Override| one.collective == collective && one.from <= case.bytes;

@@ -13,7 +13,7 @@ pub struct Codes {
 }
 
 struct Code {
-    /// The class of the code. For a class: its own number.
+    /// The error class of the code. For a class: its own number.
     class: i32,
     text: Option<String>,
 }

@@ -81,7 +81,7 @@ fn nearest(number: i32, count: usize) -> Vec<i32> {
 struct Search {
     /// Divisors of the number to be factorized, in ascending order.
     divisors: Vec<i32>,
-    /// Arguments for which `factors` has found nothing.
+    /// Arguments for which the search has found no factors.
     dead: HashSet<(i32, usize, i32, i32)>,
 }
 

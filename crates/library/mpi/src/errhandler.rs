@@ -20,14 +20,14 @@ pub const RETURN: u32 = 0x143;
 /// change.
 pub type Function = Arc<dyn Fn(u32, &mut i32) + Send + Sync>;
 
-/// The action that follows from an error handler.
+/// The action that follows from the error handler of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorAction {
-    /// All connected processes end.
+    /// All connected processes are ended.
     Fatal,
-    /// The processes of this communicator end.
+    /// The processes of this communicator are ended.
     Abort,
-    /// The call returns this code.
+    /// The call returns this error code.
     Return(i32),
 }
 
@@ -39,7 +39,7 @@ struct Errhandler {
     function: Function,
     /// Number of handles that the user holds and may free.
     handles: u32,
-    /// Number of objects that use the handler.
+    /// The number of objects to which the handler is attached.
     objects: u32,
 }
 
@@ -99,27 +99,27 @@ impl Errhandlers {
         }
     }
 
-    /// The user's function; `None` for a predefined handler.
+    /// The user's function of a handler; `None` for a predefined handler.
     pub(crate) fn function(&self, handle: u32) -> Option<Function> {
         let errhandler = self.0.get(handle)?;
         Some(errhandler.function.clone())
     }
 
-    /// Counts one more handle that the user holds.
+    /// Counts one more handle of the handler that the user holds.
     pub(crate) fn add_handle(&mut self, handle: u32) {
         if let Some(errhandler) = self.0.get_mut(handle) {
             errhandler.handles += 1;
         }
     }
 
-    /// Counts one more object that uses the handler.
+    /// Counts one more object to which the handler is attached.
     pub(crate) fn add_object(&mut self, handle: u32) {
         if let Some(errhandler) = self.0.get_mut(handle) {
             errhandler.objects += 1;
         }
     }
 
-    /// Counts one object less that uses the handler.
+    /// Counts one object less to which the handler is attached.
     pub(crate) fn remove_object(&mut self, handle: u32) {
         if let Some(errhandler) = self.0.get_mut(handle) {
             errhandler.objects -= 1;

@@ -51,24 +51,24 @@ classes! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<Fault>);
 
-/// The contents of an [`Error`].
+/// The contents of an [`Error`]: class, text and cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The error class.
+    /// The MPI error class.
     pub class: Class,
     /// The text for the user: the failure, the rank or peer where it happened, its cause and its
     /// remedy, without the name of the procedure.
     pub detail: Cow<'static, str>,
     /// True if the connection to a peer is lost, perhaps because its process has died.
     pub may_be_death: bool,
-    /// The set of operations that the failure affects.
+    /// The operations that the failure affects.
     pub cause: Cause,
     /// The class that determines the exit code of a fatal error. In an error that sums up those of
     /// several operations, it is the class of the one that caused the failure.
     pub exit_class: Class,
 }
 
-/// The set of operations that a failure affects.
+/// The operations that a failure affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The failed call, or other operations of this rank alone.
@@ -78,7 +78,7 @@ pub enum Cause {
     /// All collective operations on one communicator: a member has left such an operation after an
     /// error.
     LeftCollective {
-        /// The communicator's context.
+        /// The context of the communicator.
         context: u64,
     },
 }
@@ -106,7 +106,7 @@ impl Error {
         self
     }
 
-    /// This error, which sums up several, with the [`Cause`] and the exit class of one of them,
+    /// An error that sums up several, with the [`Cause`] and the exit class of one of them,
     /// `cause`.
     pub fn standing_for(mut self, cause: &Error) -> Error {
         self.0.exit_class = cause.exit_class;

@@ -19,12 +19,12 @@ pub const NULL: u32 = 0x108;
 /// `MPI_GROUP_EMPTY`, with the ABI's value.
 pub const EMPTY: u32 = 0x109;
 
-/// The members of a communicator or group, by world rank.
+/// The members of a communicator or group, by their world ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Members {
-    /// The first `n` ranks of the job, in order.
+    /// The group consists of the first `n` ranks of the job, in order.
     All(usize),
-    /// Any distinct ranks in any order.
+    /// The group consists of these distinct ranks, in this order.
     Listed(Arc<[u32]>),
 }
 
@@ -32,7 +32,7 @@ pub enum Members {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(i32)]
 pub enum Comparison {
-    /// `MPI_IDENT`: the same members in the same order, and for communicators the same context.
+    /// `MPI_IDENT`: equal members in equal order, and for communicators one context.
     Ident = 201,
     /// `MPI_CONGRUENT`: the same group and another context. For communicators only.
     Congruent = 202,
@@ -56,7 +56,7 @@ impl From<Vec<u32>> for Members {
 }
 
 impl Members {
-    /// The number of members.
+    /// The number of members of the group.
     pub fn len(&self) -> usize {
         match self {
             Members::All(size) => *size,
@@ -64,7 +64,7 @@ impl Members {
         }
     }
 
-    /// True if there are no members.
+    /// True if the group has no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -145,7 +145,7 @@ impl Members {
         listed(self.iter().filter(|&world| theirs.get(world).is_none()))
     }
 
-    /// `MPI_Group_incl`: the members `ranks`, in that order.
+    /// `MPI_Group_incl`: the group of the members `ranks`, in that order.
     pub fn incl(&self, ranks: &[i32]) -> Result<Members> {
         self.marked(ranks)?;
         let worlds: Result<Vec<u32>> = ranks
@@ -155,7 +155,7 @@ impl Members {
         Ok(worlds?.into())
     }
 
-    /// `MPI_Group_excl`: all members but `ranks`, in their order.
+    /// `MPI_Group_excl`: the group without the members `ranks`.
     pub fn excl(&self, ranks: &[i32]) -> Result<Members> {
         let marked = self.marked(ranks)?;
         Ok(listed(
@@ -176,7 +176,7 @@ impl Members {
         self.excl(&self.expand(ranges)?)
     }
 
-    /// The ranks that triplets (first, last, stride) name.
+    /// The ranks that triplets (first, last, stride) name, in order.
     fn expand(&self, ranges: &[[i32; 3]]) -> Result<Vec<i32>> {
         let mut ranks = Vec::new();
         for &[first, last, stride] in ranges {
@@ -281,18 +281,18 @@ impl RankLookup<'_> {
 
 /// A group with a handle.
 pub struct Group {
-    /// The members, by world rank.
+    /// The members of the group, by world rank.
     pub members: Members,
     /// This rank's number in the group, if it is a member.
     pub rank: Option<usize>,
-    /// How often this handle has been returned and not been freed.
+    /// The number of times that the handle has been returned and not been freed.
     users: u64,
 }
 
 /// The groups of a rank, by handle. Each result of a constructor is a new handle, or [`EMPTY`] for
 /// an empty group.
 pub struct Groups {
-    /// This rank's number in the job.
+    /// The world rank of this rank.
     me: usize,
     empty: Group,
     others: Slab<Group>,

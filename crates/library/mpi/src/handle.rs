@@ -44,13 +44,14 @@ const GENERATIONS: u32 = 127;
 pub struct Slab<T> {
     kind: ObjectKind,
     entries: Vec<Entry<T>>,
-    /// The index of the first free entry, or [`NONE`].
+    /// The index of the first free entry of the slab, or [`NONE`].
     free: u32,
     len: usize,
 }
 
 struct Entry<T> {
-    /// The handle of the object in this entry. Of a free entry: that of the next object in it.
+    /// The handle of the object in this entry. Of a free entry: the handle of the object that will
+    /// be stored in it next.
     handle: u32,
     contents: Contents<T>,
 }
@@ -127,8 +128,8 @@ impl<T> Slab<T> {
         Some(())
     }
 
-    /// The index that a handle names. The entry there has another handle if the kind or the
-    /// generation differs.
+    /// The index that a handle names. The entry's own handle differs if the kind or the generation
+    /// differs.
     #[inline(always)]
     fn index(handle: u32) -> usize {
         (handle.wrapping_sub(FIRST) >> 4 & INDEX_MASK) as usize
@@ -146,7 +147,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The object with this handle, to change it.
+    /// The object with this handle, as a mutable reference.
     #[inline(always)]
     pub fn get_mut(&mut self, handle: u32) -> Option<&mut T> {
         match self.entries.get_mut(Self::index(handle))? {
@@ -205,12 +206,12 @@ impl<T> Slab<T> {
             })
     }
 
-    /// The number of objects.
+    /// The number of objects of this kind.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there are no objects.
+    /// True if there are no objects of this kind.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

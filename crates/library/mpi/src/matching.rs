@@ -14,7 +14,7 @@ use crate::{ANY_SOURCE, ANY_TAG};
 /// An envelope: the fields that matching compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Context of the communicator.
+    /// The context of the message's communicator.
     pub context: u64,
     /// Rank of the sender in the communicator, or `MPI_ANY_SOURCE` in a receive.
     pub source: i32,
@@ -51,14 +51,14 @@ const BIN_BITS: u32 = 6;
 const SPREAD: u64 = 0x9e37_79b9_6a09_e667;
 const BINS: usize = 1 << BIN_BITS;
 
-/// An entry: the request of a posted receive, or an unexpected message.
+/// An entry of the matching: a posted receive's request, or an unexpected message.
 struct Entry<T> {
     key: Key,
     order: u64,
     what: T,
 }
 
-/// The posted receives of a rank, by envelope.
+/// The receives that a rank has posted and not matched, by envelope.
 pub(crate) struct Posted {
     exact: [VecDeque<Entry<u32>>; BINS],
     wild: VecDeque<Entry<u32>>,
@@ -111,7 +111,7 @@ impl Posted {
                 || self.wild.iter().any(|posted| posted.key.takes(sent)))
     }
 
-    /// Removes the earliest posted receive that matches a message with this envelope.
+    /// Removes and returns the earliest posted receive that matches this envelope.
     #[inline(always)]
     pub(crate) fn take(&mut self, sent: &Key) -> Option<u32> {
         if self.count == 0 {
@@ -190,7 +190,7 @@ impl Posted {
     }
 }
 
-/// The unexpected messages of a rank, by envelope.
+/// The messages of a rank that no receive has matched, by envelope.
 pub(crate) struct Unexpected<M> {
     bins: [VecDeque<Entry<M>>; BINS],
     next: u64,
@@ -208,7 +208,7 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
-    /// Adds a message.
+    /// Adds a message that no receive has matched.
     pub(crate) fn add(&mut self, key: Key, message: M) {
         self.bins[key.bin()].push_back(Entry {
             key,
@@ -257,7 +257,7 @@ impl<M> Unexpected<M> {
         Some((waiting.key, &waiting.what))
     }
 
-    /// Removes the earliest message that a receive with this envelope matches.
+    /// Removes and returns the earliest message that a receive with this envelope matches.
     #[inline]
     pub(crate) fn take(&mut self, wanted: &Key) -> Option<(Key, M)> {
         let (bin, at) = self.find(wanted)?;
@@ -284,7 +284,7 @@ impl<M> Unexpected<M> {
         Some((waiting.key, waiting.what))
     }
 
-    /// All messages, with their envelopes.
+    /// All unexpected messages, with their envelopes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &M)> {
         self.bins
             .iter()

@@ -9,7 +9,7 @@ use crate::types::Types;
 /// [`Rank::receive`](crate::Rank::receive).
 ///
 /// A `Buffer` is one. The C face implements another: an address, a count and a datatype handle,
-/// which is looked up in the rank's table of datatypes under the rank's lock.
+/// which is searched for in the rank's table of datatypes under the rank's lock.
 ///
 /// ```
 /// # use datatype::Buffer;

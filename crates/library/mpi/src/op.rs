@@ -16,7 +16,7 @@ pub enum Operation {
     Predefined(Op),
     /// An operation that the user made.
     User {
-        /// The user's function.
+        /// The user's function that combines two vectors.
         function: Arc<Function>,
         /// True if the order of operands does not matter.
         commutative: bool,
@@ -86,7 +86,7 @@ impl Operation {
     }
 }
 
-/// The users' operations of a rank, by handle.
+/// The reduction operations that users of a rank made, by handle.
 pub struct Ops {
     users: Slab<UserOp>,
     /// The number of users' operations made so far, freed ones included.

@@ -22,11 +22,11 @@ pub struct Shape {
 /// The facts of a shape on which the cost of an algorithm depends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spread {
-    /// Number of hosts.
+    /// The number of hosts on which members are.
     pub hosts: usize,
-    /// The least number of members of a host.
+    /// The least number of members on one host.
     pub least: usize,
-    /// The greatest number of members of a host.
+    /// The greatest number of members on one host.
     pub most: usize,
     /// True if the members of each host have consecutive ranks.
     pub contiguous: bool,
@@ -47,8 +47,7 @@ impl Spread {
         }
     }
 
-    /// The distribution of one member on each host, with `sharing` such groups at work at the same
-    /// time.
+    /// The distribution of one member on each host, with `sharing` such groups working at one time.
     pub fn leaders(hosts: usize, sharing: usize) -> Spread {
         Spread {
             hosts,
@@ -113,12 +112,12 @@ impl Shape {
         Shape::new(spread, host_of)
     }
 
-    /// The facts of the shape on which costs depend.
+    /// The facts about the distribution on which costs depend.
     pub fn spread(&self) -> Spread {
         self.spread
     }
 
-    /// The members of each host.
+    /// The members on each host, by their numbers.
     pub fn hosts(&self) -> &[Vec<u32>] {
         self.hosts.get_or_init(|| {
             let mut hosts = vec![Vec::new(); self.spread.hosts];
@@ -144,7 +143,7 @@ impl Shape {
         }
     }
 
-    /// The members on the host of `member`.
+    /// The members on the host of `member`, by their numbers.
     pub fn beside(&self, member: usize) -> &[u32] {
         let host = self.host_of(member);
         if self.hosts.get().is_none() {
@@ -166,8 +165,8 @@ impl Shape {
             .partition_point(|&other| (other as usize) < member)
     }
 
-    /// The members with index `place` among those of their hosts: one of each host that has more
-    /// than `place` members.
+    /// The members with index `place` among those of their hosts: one of each host that has enough
+    /// members.
     pub fn at_place(&self, place: usize) -> Vec<u32> {
         self.hosts()
             .iter()

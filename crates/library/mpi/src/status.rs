@@ -5,13 +5,13 @@ use crate::{ANY_SOURCE, ANY_TAG, Class, PROC_NULL};
 /// The status of a completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The sender's rank in the communicator.
+    /// The rank of the message's sender in the communicator.
     pub source: i32,
-    /// The message's tag.
+    /// The tag of the received message.
     pub tag: i32,
     /// `MPI_SUCCESS`, or the class of the error.
     pub error: Class,
-    /// Number of bytes received.
+    /// The number of bytes that were received.
     pub bytes: u64,
     /// Number of bytes of the message that did not fit the receive buffer.
     pub dropped: u64,

@@ -2,25 +2,25 @@
 
 use datatype::{Op, Predefined};
 
-/// Number of 64-bit words of an encoded event.
+/// The number of 64-bit words of an encoded event.
 pub const WORDS: usize = 6;
 
 /// An event that a rank notes for the search for conflicts: an access, or what begins, orders or
 /// ends accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The rank gives memory to a window.
+    /// The rank gives memory to a new window.
     Made {
         /// The number of the window.
         window: u64,
         /// The address of the first byte; 0 in a dynamic window.
         base: u64,
-        /// Length in bytes.
+        /// The length of the memory in bytes.
         len: u64,
     },
     /// The window is freed.
     Freed {
-        /// The number of the window.
+        /// The number of the freed window.
         window: u64,
     },
     /// The rank's call of `MPI_Win_fence` returns.
@@ -50,27 +50,27 @@ pub enum Event {
     Ended {
         /// The number of the window.
         window: u64,
-        /// The world rank of the target. `None`: all targets.
+        /// The world rank of the target whose accesses are complete. `None`: all targets.
         target: Option<u32>,
         /// True if the accesses have ended at the origin only: its buffers are free.
         is_local: bool,
-        /// True if the locks are released, too.
+        /// True if the locks of the targets are released as well.
         unlocks: bool,
     },
     /// The rank has started an access to a target.
     Accessed(Access),
     /// A call of the rank uses its own memory, some of which belongs to a window.
     Used {
-        /// The addresses of the bytes.
+        /// The addresses of the accessed bytes in the target's memory.
         runs: Runs,
-        /// True if the call writes the bytes.
+        /// True if the call of the target writes the bytes.
         is_written: bool,
     },
     /// The call that used the rank's own memory returns, so that its use has ended.
     Returned,
 }
 
-/// An access to a window.
+/// An access of an origin to a target's part of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The number of the window.
@@ -97,25 +97,25 @@ pub enum Kind {
     Get,
     /// An accumulate. A compare-and-swap is one with `MPI_REPLACE`.
     Accumulate {
-        /// The reduction operation.
+        /// The reduction operation of the accumulate.
         op: Op,
-        /// The type of an element.
+        /// The basic type of an element.
         ty: Predefined,
-        /// True if the old contents are returned.
+        /// True if the old contents are returned to the origin.
         fetches: bool,
     },
 }
 
-/// The epoch in which an origin accesses a target.
+/// The kind of epoch in which an origin accesses a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Epoch {
-    /// Between fences.
+    /// The access is between two fences.
     Fence,
-    /// Between `MPI_Win_start` and `MPI_Win_complete`.
+    /// The access is between `MPI_Win_start` and `MPI_Win_complete`.
     Start,
-    /// Under a shared lock.
+    /// The access is under a shared lock.
     Shared,
-    /// Under an exclusive lock.
+    /// The access is under an exclusive lock.
     Exclusive,
 }
 
@@ -124,11 +124,11 @@ pub enum Epoch {
 pub struct Runs {
     /// The offset or address of the first byte of the first run.
     pub start: u64,
-    /// Length of a run in bytes.
+    /// The length of each run in bytes.
     pub len: u64,
     /// Bytes from the start of a run to the start of the next.
     pub stride: u32,
-    /// Number of runs.
+    /// The number of runs.
     pub count: u32,
 }
 
@@ -170,7 +170,7 @@ impl Runs {
         true
     }
 
-    /// The offset or address behind the last byte.
+    /// The offset or address behind the last byte of the runs.
     pub(crate) fn end(&self) -> u64 {
         let before = u64::from(self.stride).saturating_mul(u64::from(self.count.saturating_sub(1)));
         self.start.saturating_add(before).saturating_add(self.len)
@@ -182,7 +182,7 @@ impl Runs {
         self
     }
 
-    /// The first range of bytes that both have in common: its start, and its end.
+    /// The first range of bytes that these runs and `other` have in common: its start, and its end.
     pub(crate) fn common(&self, other: &Runs) -> Option<(u64, u64)> {
         let (fewer, more) = match self.count <= other.count {
             true => (self, other),

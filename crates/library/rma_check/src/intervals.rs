@@ -7,7 +7,7 @@ use crate::Runs;
 /// The key of an interval in its set: its first byte, and a number that is used once.
 pub(crate) type Key = (u64, u64);
 
-/// Intervals in the order of their first bytes.
+/// A set of intervals of bytes, in the order of their first bytes.
 pub(crate) struct Intervals<T> {
     all: BTreeMap<Key, (Runs, T)>,
     /// An upper bound of the length of an interval in bytes, gaps included.

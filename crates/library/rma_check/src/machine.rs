@@ -1,4 +1,4 @@
-//! Processes the events of all ranks in the order of time, and finds accesses that conflict.
+//! The machine that finds accesses that conflict, from the events of all ranks in order of time.
 //!
 //! Invariants:
 //! - an access is in the set of its target while another may conflict with it: until it ends and,
@@ -15,12 +15,12 @@ use crate::intervals::{Intervals, Key};
 /// The most conflicts that are kept. Those that differ only in their bytes and times count as one.
 const MOST: usize = 1000;
 
-/// Two accesses that conflict.
+/// Two accesses that conflict (MPI 5.0 §12.7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The number of the window among those of the job, from 0.
     pub window: usize,
-    /// The call that made the window.
+    /// The procedure that made the window.
     pub made_by: String,
     /// The world rank of the process whose memory is accessed.
     pub target: u32,
@@ -29,7 +29,7 @@ pub struct Conflict {
     pub bytes: (u64, u64),
     /// Both accesses, the earlier one first.
     pub sides: [Side; 2],
-    /// Number of later pairs that differ from this one only in their bytes and times.
+    /// The number of later pairs that differ from this pair only in their bytes and times.
     pub repeated: u64,
 }
 
@@ -42,13 +42,13 @@ pub struct Side {
     pub call: String,
     /// Virtual time of the access, in picoseconds.
     pub time: u64,
-    /// The kind of access.
+    /// The access of this side to the bytes.
     pub action: Action,
     /// The epoch of the access. `None`: it is outside of any epoch.
     pub epoch: Option<Epoch>,
 }
 
-/// The access of one side to the bytes.
+/// The action of one side of a conflict on the common bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// An operation on the window by its origin: put, get or accumulate.
@@ -70,19 +70,19 @@ struct Active {
     has_ended: bool,
 }
 
-/// The synchronisation that an access belongs to, by which it is ordered with others or conflicts
+/// The synchronisation to which an access belongs, by which it is ordered with others or conflicts
 /// with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bond {
     Fence(u64),
-    /// The number of the exposure epoch.
+    /// The exposure epoch with this number.
     Exposure(u64),
     Shared,
     Exclusive,
     Free,
 }
 
-/// The state of a window.
+/// The state of a window whose accesses are compared.
 #[derive(Default)]
 struct Window {
     number: usize,
@@ -95,7 +95,7 @@ struct Window {
     fence: u64,
     /// Number of exposure epochs of each rank; it is odd while one is open.
     exposures: BTreeMap<u32, u64>,
-    /// Locks of ranks on their own parts. True: exclusive.
+    /// Locks of ranks on their own parts of the window. True: exclusive.
     own_locks: BTreeMap<u32, bool>,
     /// The keys of the accesses in the sets of `memory`, by target and origin.
     open: BTreeMap<(u32, u32), Vec<Key>>,
@@ -147,7 +147,7 @@ impl Machine {
         }
     }
 
-    /// All conflicts, in the order of their times.
+    /// All conflicts that were found, in the order of their times.
     pub fn conflicts(&self) -> &[Conflict] {
         &self.found
     }
@@ -356,7 +356,7 @@ impl Machine {
         }
     }
 
-    /// Reports all accesses with which a new one conflicts.
+    /// Reports all accesses in progress with which a new one conflicts.
     fn compare(&mut self, target: u32, runs: Runs, new: &Active) {
         let Some(set) = self.memory.get(&target) else {
             return;
@@ -493,7 +493,7 @@ fn conflict(old: &Active, at: Runs, new: &Active, to: Runs) -> bool {
 }
 
 impl Kind {
-    /// True if the access changes bytes of the target.
+    /// True if the access changes bytes in the target's memory.
     fn changes(self) -> bool {
         !matches!(self, Kind::Get | Kind::Accumulate { op: Op::NoOp, .. })
     }

@@ -1,6 +1,5 @@
-//! Calibrates a machine from a user's own measurements: determines those values of a known system
-//! that follow from latencies and bandwidths of RDMA, each with the range that the measurements
-//! leave.
+//! The calibration of a machine from a user's own measurements: those values of a known system that
+//! follow from latencies and bandwidths of RDMA, each with the range that the measurements leave.
 //!
 //! The values are determined one after the other, and each explains what the earlier ones leave of
 //! the measurements: bandwidths first, then latencies from the shortest messages on. Latencies of
@@ -34,7 +33,7 @@ pub enum Benchmark {
 /// A measured value with the range in which it was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The benchmark that was measured.
+    /// The benchmark that measured the value.
     pub benchmark: Benchmark,
     /// The length of the messages, in bytes.
     pub size: Bytes,
@@ -75,11 +74,11 @@ pub struct Estimate {
     pub part: &'static str,
     /// The key of the value in the part `part` of the system.
     pub key: &'static str,
-    /// The value, as a file writes it.
+    /// The calibrated value, as a machine file writes it.
     pub value: String,
     /// The lower and the upper end of the value's range, as a file writes them.
     pub range: [String; 2],
-    /// The measurements that determine the value, in words.
+    /// The measurements that determine the value, as text.
     pub from: String,
 }
 

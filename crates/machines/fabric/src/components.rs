@@ -42,14 +42,14 @@ pub enum KeyType {
     },
     /// The value is a component within the component.
     Part {
-        /// The kind of the inner component.
+        /// The kind of the component within the component.
         kind: &'static str,
         /// The table of the keys of the inner component's kind.
         keys: &'static [Key],
     },
     /// The value is a list of components of one kind within the component.
     List {
-        /// The kind of the listed components.
+        /// The kind of the components in the list.
         kind: &'static str,
         /// The table of the keys of the listed components' kind.
         keys: &'static [Key],
@@ -65,15 +65,15 @@ pub trait PartSource: Sized {
     type Error;
     /// The value of `key`. An error if it is missing or not valid.
     fn value<Q: Quantity>(&mut self, key: &'static str) -> Result<Q, Self::Error>;
-    /// The value of `key`, which may be missing.
+    /// The value under `key`, which a file may leave out.
     fn optional<T>(&mut self, key: &'static str) -> Result<Option<T>, Self::Error>
     where
         Option<T>: Quantity;
     /// The component of `key`. An error if it is missing or not valid.
     fn part<P: Part>(&mut self, key: &'static str) -> Result<P, Self::Error>;
-    /// The component of `key`, which may be missing.
+    /// The component under `key`, which a file may leave out.
     fn extra<P: Part>(&mut self, key: &'static str) -> Result<Option<P>, Self::Error>;
-    /// The components of `key`, or those that a number or a missing key stands for.
+    /// The components under `key`, or those that a number or a missing key represents.
     fn list<L: PartList>(&mut self, key: &'static str) -> Result<L, Self::Error>;
 }
 
@@ -111,16 +111,16 @@ pub trait PartList: Sized {
     const NUMBER: Option<&'static str>;
     /// The list that is used where the key is missing; `None`: the key is required.
     fn absent() -> Option<Self>;
-    /// The list that a number stands for; `None`: the number is not valid.
+    /// The list that a number represents; `None`: the number is not valid.
     fn of_number(number: u32) -> Option<Self>;
     /// A list of these components; `None` if there are more than [`MOST`](PartList::MOST).
     fn of_parts(parts: &[Self::Item]) -> Option<Self>;
-    /// The components of this list, or as the error the number that stands for it.
+    /// The components of this list, or as the error the number that represents the list.
     fn parts(&self) -> Result<&[Self::Item], u32>;
 }
 
 /// Appends the words of a list: 1, the number of components, and their words; or 0 and the number
-/// that stands for the list.
+/// that represents the list.
 pub(crate) fn list_to_words<L: PartList>(list: &L, words: &mut Vec<u64>) {
     match list.parts() {
         Err(number) => words.extend([0, u64::from(number)]),
@@ -134,7 +134,7 @@ pub(crate) fn list_to_words<L: PartList>(list: &L, words: &mut Vec<u64>) {
 /// The error of a value that no hardware has, alone or together with other values.
 #[derive(Debug, PartialEq)]
 pub struct InvalidValue {
-    /// The key of the wrong value.
+    /// The key under which the wrong value stands.
     pub key: &'static str,
     /// The reason why the value is wrong.
     pub why: String,

@@ -31,7 +31,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// All resources, in the order of a message's path.
+    /// All resources of a path, in the order in which a message uses them.
     pub const ALL: [Resource; 6] = [
         Resource::Cpu,
         Resource::Engine,
@@ -102,7 +102,7 @@ impl Costs {
         }
     }
 
-    /// The rail whose costs these are.
+    /// The rail whose costs these functions give.
     pub fn rail(&self) -> &Rail {
         &self.rail
     }
@@ -222,12 +222,12 @@ impl Costs {
         time(mtu) * (payload.0 / mtu.0) + rest
     }
 
-    /// Latency of an outgoing message in the HCA.
+    /// Latency of an outgoing message in the sender's HCA.
     pub fn send(&self) -> Nanos {
         self.rail.hca.send
     }
 
-    /// Latency of an incoming packet in the HCA.
+    /// Latency of an incoming packet in the receiver's HCA.
     pub fn receive(&self) -> Nanos {
         self.rail.hca.receive
     }

@@ -11,7 +11,7 @@ pub struct Dragonfly {
     /// The number of hosts of a switch, which is also that of its global links.
     hosts: u64,
     groups: u64,
-    /// The number of hosts, rounded up to full groups.
+    /// The number of hosts of the network, rounded up to full groups.
     width: u64,
 }
 
@@ -69,7 +69,7 @@ impl Dragonfly {
         self.path(from.into(), to.into()).filter(move |_| !same)
     }
 
-    /// The number of switches of a group.
+    /// The number of switches in each group of the network.
     fn switches(&self) -> u64 {
         2 * self.hosts
     }

@@ -21,7 +21,7 @@ pub struct StepCost {
     pub resource: Option<Resource>,
     /// The number of times that the step occurs on the critical path.
     pub count: u64,
-    /// The total time of all occurrences of the step.
+    /// The time of all occurrences of the step together.
     pub time: Nanos,
 }
 
@@ -163,7 +163,7 @@ impl StepCosts {
         self.add(step, resource, 1, time);
     }
 
-    /// Appends a step, unless it takes no time.
+    /// Appends a step to the list, unless it takes no time.
     fn add(&mut self, step: &'static str, resource: Option<Resource>, count: u64, time: Nanos) {
         if time > Nanos::ZERO {
             self.0.push(StepCost {

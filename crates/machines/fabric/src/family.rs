@@ -20,7 +20,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// All families, in the order of lists.
+    /// All families of systems, in the order in which lists show them.
     pub const ALL: [Family; 6] = [
         Family::InfiniBand,
         Family::Rails,
@@ -30,7 +30,7 @@ impl Family {
         Family::Testbed,
     ];
 
-    /// The name of the family in files.
+    /// The name of the family in catalogue files.
     pub fn name(self) -> &'static str {
         ["infiniband", "rails", "virtual", "roce", "tcp", "testbed"][self as usize]
     }

@@ -27,7 +27,7 @@ pub struct Figures {
     pub latency: Nanos,
     /// The highest payload rate of long writes in one direction.
     pub peak: GbPerSec,
-    /// The resource that limits `peak`.
+    /// The name of the resource that limits `peak`.
     pub bound: Resource,
     /// The rate of work requests of one queue pair.
     pub message_rate: PerSec,

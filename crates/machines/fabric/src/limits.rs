@@ -5,7 +5,7 @@ use crate::cost::{Costs, Resource};
 use crate::packet::{Operation, Transport};
 use crate::units::{Bytes, GbPerSec, Nanos};
 
-/// The throughput limit of one resource.
+/// The limit that one resource sets to a system's throughput.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     /// The resource that sets the limit.

@@ -4,12 +4,12 @@ use crate::dragonfly::Dragonfly;
 use crate::quantity::{Quantity, Raw};
 use crate::tree::Tree;
 
-/// The shape of a network of switches.
+/// The topology of a network of switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
-    /// The smallest fat tree that connects the hosts.
+    /// The topology is the smallest fat tree that connects the hosts.
     FatTree,
-    /// A balanced dragonfly.
+    /// The topology is a balanced dragonfly.
     Dragonfly,
 }
 

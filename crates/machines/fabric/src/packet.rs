@@ -3,9 +3,9 @@
 
 use crate::units::Bytes;
 
-/// The local routing header.
+/// The length of the local routing header.
 pub const LRH: u64 = 8;
-/// The base transport header.
+/// The length of the base transport header.
 pub const BTH: u64 = 12;
 /// The RDMA extended transport header: address, key, length. Part of the first packet of a write
 /// and of a read request.
@@ -17,7 +17,7 @@ pub const DETH: u64 = 8;
 pub const AETH: u64 = 4;
 /// Immediate data, part of the last packet of a message.
 pub const IMMEDIATE: u64 = 4;
-/// The invariant and the variant CRC.
+/// The length of the invariant and the variant CRC.
 pub const CHECKSUMS: u64 = 4 + 2;
 /// The start and end delimiters of a packet on the line.
 pub const DELIMITERS: u64 = 2;
@@ -25,14 +25,14 @@ pub const DELIMITERS: u64 = 2;
 /// even where none was sent.
 pub const GRH: u64 = 40;
 
-/// The headers, checksums and delimiters of every packet.
+/// The length of the headers, checksums and delimiters that every packet has.
 pub const PLAIN: u64 = LRH + BTH + CHECKSUMS + DELIMITERS;
-/// A whole acknowledgement packet.
+/// The length of an acknowledgement packet.
 pub const ACKNOWLEDGEMENT: u64 = PLAIN + AETH;
-/// A whole RDMA read request packet.
+/// The length of a packet that requests an RDMA read.
 pub const READ_REQUEST: u64 = PLAIN + RETH;
 
-/// A verbs operation that moves a payload.
+/// The verbs operation that moves a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// RDMA write.

@@ -14,12 +14,12 @@ pub struct Price {
 }
 
 impl Price {
-    /// The amount, in units of the currency.
+    /// The amount of the price, in units of its currency.
     pub fn amount(&self) -> f64 {
         self.hundredths as f64 / 100.0
     }
 
-    /// The three letters of the currency, such as EUR.
+    /// The currency of the price in three letters, such as EUR.
     pub fn currency(&self) -> &str {
         std::str::from_utf8(&self.currency).unwrap_or("???")
     }
@@ -107,7 +107,7 @@ impl Quantity for Option<Price> {
     }
 }
 
-/// The reason why a machine has no price.
+/// The reason why no price of a machine can be computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PriceGap {
     /// Some components have no price: their names.

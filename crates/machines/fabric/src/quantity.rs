@@ -17,11 +17,11 @@ pub trait Quantity: Sized {
     const VALID: &'static str;
     /// Parses a value from a file; `None` if it is not valid.
     fn read(raw: &Raw) -> Option<Self>;
-    /// The value as text that [`read`](Quantity::read) accepts.
+    /// The value as text that [`read`](Quantity::read) can parse.
     fn show(&self) -> String;
-    /// The value as a word of a compiled system.
+    /// The value as a word of an encoded system.
     fn to_word(&self) -> u64;
-    /// The value that a word stands for; `None` if no value has this word.
+    /// The value that a word encodes; `None` if no value has this word.
     fn from_word(word: u64) -> Option<Self>;
 }
 
@@ -40,8 +40,7 @@ pub enum Raw {
 }
 
 impl Raw {
-    /// The value that an argument of the command line stands for: `true` or `false`, a whole
-    /// number, or text.
+    /// The value of an argument of the command line: `true` or `false`, a whole number, or text.
     pub fn of_word(word: &str) -> Raw {
         match (word, word.parse()) {
             ("true", _) => Raw::Boolean(true),

@@ -62,7 +62,7 @@ impl Rail {
         }
     }
 
-    /// The packet rate of the port, headers included.
+    /// The packet rate of the rail's port, headers included.
     pub fn link_rate(&self) -> GbPerSec {
         self.link().data() * self.link_width()
     }
@@ -121,12 +121,12 @@ pub enum Rails {
     /// Rails with the system's HCA, cable and switches, each with a slot of its own; all but the
     /// first are attached to the other socket.
     Equal(u32),
-    /// Rails that may differ, with one entry for each.
+    /// The rails may differ: the list has an entry for each.
     Listed(Parts<Rail, MOST_RAILS>),
 }
 
 impl Rails {
-    /// The number of rails of the system.
+    /// The number of rails of the system's hosts.
     pub fn count(&self) -> u32 {
         match self {
             Rails::Equal(number) => *number,
@@ -292,7 +292,7 @@ impl Quantity for RailNumbers {
         let numbers: Vec<String> = self.iter().map(|rail| rail.to_string()).collect();
         format!("[{}]", numbers.join(", "))
     }
-    /// The word has four bits for the length, and then four for each number.
+    /// The rails as a word: four bits for the length, and then four for each number.
     fn to_word(&self) -> u64 {
         let word = |word, (at, rail): (usize, u32)| word | u64::from(rail) << (4 * (at + 1));
         self.iter().enumerate().fold(u64::from(self.len), word)
@@ -335,7 +335,7 @@ impl<P: Part + Copy, const N: usize> Parts<P, N> {
         })
     }
 
-    /// The components of the list.
+    /// The components of the list, as a slice.
     pub fn as_slice(&self) -> &[P] {
         self.parts.as_ref().map_or(&[], |all| &all[..self.len])
     }

@@ -70,11 +70,11 @@ impl Software {
 /// The protocol of a message that is not sent eagerly: how it moves after it was announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroCopy {
-    /// The receiver reads the data from the sender's memory.
+    /// The receiver reads the data of a long message from the sender's memory.
     Read,
     /// The sender writes the data into the receiver's memory, after an answer of the receiver.
     Write,
-    /// The message is copied at both ends, in pieces.
+    /// A long message is copied at both ends, in pieces.
     None,
 }
 

@@ -109,7 +109,7 @@ impl System {
         self.rail(0).link_rate()
     }
 
-    /// The bus of rail 0.
+    /// The bus between HCA and memory of rail 0.
     pub fn bus(&self) -> Bus {
         *self.rail(0).bus()
     }
@@ -160,8 +160,8 @@ impl System {
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Reads what [`encode`](System::encode) wrote. The bytes may come from anywhere: all values
-    /// are checked.
+    /// Reads what [`encode`](System::encode) wrote. The bytes may be of any origin: all values are
+    /// checked.
     pub fn decode(bytes: &[u8]) -> Result<System, DecodeError> {
         let (words, rest) = bytes.as_chunks::<8>();
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));

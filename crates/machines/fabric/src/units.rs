@@ -228,7 +228,7 @@ impl Ratio {
         })
     }
 
-    /// The numerator and the denominator of the fraction.
+    /// The numerator and the denominator of the ratio.
     pub fn parts(self) -> (u32, u32) {
         (self.over, self.under)
     }

@@ -13,7 +13,7 @@ use crate::tcp::Segment;
 /// The longest TCP segment that the kernel hands to an HCA to be cut, in bytes (Linux's
 /// `GSO_MAX_SIZE`).
 const LONGEST: usize = 65_536;
-/// The length of a page, in bytes.
+/// The length of a page of memory, in bytes.
 const PAGE: usize = 4096;
 /// An idle core enters an idle state if it stays idle for this multiple of the time to leave the
 /// state (intel_idle.c).
@@ -34,7 +34,7 @@ impl Context {
         Ok(turn.now())
     }
 
-    /// The number of the rank that this processor is.
+    /// The number of the rank to which this processor belongs.
     pub(crate) fn rank(&self) -> u32 {
         self.node.turn().rank()
     }
@@ -43,7 +43,7 @@ impl Context {
         self.node.work(time);
     }
 
-    /// Charges a copy of `len` bytes.
+    /// Charges the processor for a copy of `len` bytes.
     pub(crate) fn copy(&mut self, len: usize) {
         if let Some(account) = self.node.accounting() {
             account.charge(Effort::Copy(len));

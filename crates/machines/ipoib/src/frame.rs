@@ -11,9 +11,9 @@ const IP: usize = 20;
 const TCP: usize = 20 + 12;
 /// The length of UDP's header, in bytes.
 const UDP: usize = 8;
-/// The number of TCP in the header of IP.
+/// The protocol number of TCP in the header of IP.
 const TCP_NUMBER: u8 = 6;
-/// The number of UDP in the header of IP.
+/// The protocol number of UDP in the header of IP.
 const UDP_NUMBER: u8 = 17;
 /// The greatest payload of a UDP datagram, in bytes.
 pub const LONGEST_DATAGRAM: usize = 65_535 - IP - UDP;
@@ -46,7 +46,7 @@ pub enum Head {
         datagram: u64,
         /// The offset of the fragment in the datagram, in bytes.
         offset: usize,
-        /// The length of the datagram, in bytes.
+        /// The length of the whole datagram, in bytes.
         total: usize,
     },
 }
@@ -68,7 +68,7 @@ pub(crate) fn longest(mtu: usize) -> usize {
 }
 
 impl Head {
-    /// The length of all headers, in bytes.
+    /// The length of all headers of the frame, in bytes.
     pub fn size(&self) -> usize {
         match self {
             Head::Segment { .. } => SEGMENT_HEAD,
@@ -76,7 +76,7 @@ impl Head {
         }
     }
 
-    /// Encodes the headers.
+    /// Encodes the headers of the frame.
     pub fn encode(&self) -> Vec<u8> {
         let (kind, words) = match *self {
             Head::Segment {

@@ -13,7 +13,7 @@ use device::{
 
 const PAGE: usize = 4096;
 
-/// Registered buffers of equal length.
+/// Registered buffers of equal length for packets.
 pub(crate) struct Buffers {
     bytes: NonNull<u8>,
     layout: Layout,

@@ -15,13 +15,13 @@ use crate::udp::Socket;
 /// The mode of an interface of IP over InfiniBand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Each IP packet is an unreliable datagram.
+    /// Each IP packet is one unreliable datagram.
     Datagram,
     /// Each IP packet is a message of a reliable connection.
     Connected,
 }
 
-/// The part that a rank plays in the network.
+/// The part that a rank plays in the modelled network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A process: the number of its host, and its own number on the host.
@@ -37,24 +37,24 @@ pub struct Network(Rc<Shared>);
 struct Shared {
     kernel: Kernel,
     mode: Mode,
-    /// The number of processes of each host.
+    /// The number of processes that run on each host.
     processes: usize,
     mtu: usize,
     hosts: [RefCell<Host>; 2],
     /// The number of calls of the barrier by all ranks so far.
     met: Cell<usize>,
-    /// The number of processes that have not left.
+    /// The number of processes that have not left the network.
     present: Cell<usize>,
 }
 
-/// The state of the kernel on a host.
+/// The state of the kernel on one host.
 pub(crate) struct Host {
     pub(crate) tcp: Connection,
     pub(crate) udp: Socket,
     pub(crate) driver: Option<Driver>,
     /// The addresses of the host's queue pairs: that of the send ring and that of the receive ring.
     addresses: Option<[Address; 2]>,
-    /// True while a processor is sending segments of TCP.
+    /// True while a processor of the host is sending segments of TCP.
     pub(crate) sending: bool,
     /// The ranks of processes that wait for bytes or datagrams.
     pub(crate) readers: Vec<u32>,
@@ -122,7 +122,7 @@ impl Network {
         (2 * self.0.processes + host) as u32
     }
 
-    /// The length of the largest IP packet, in bytes.
+    /// The length of the largest IP packet of the interface, in bytes.
     pub fn mtu(&self) -> usize {
         self.0.mtu
     }

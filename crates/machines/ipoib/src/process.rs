@@ -36,7 +36,7 @@ impl Process {
         Ok(process)
     }
 
-    /// The rank's node in the machine.
+    /// The rank's node in the modelled machine.
     pub fn node(&mut self) -> &mut ModelNode {
         &mut self.0.node
     }
@@ -180,7 +180,7 @@ impl Process {
         }
     }
 
-    /// Charges a system call.
+    /// Charges the processor for a system call.
     fn call(&mut self) {
         self.0.work(self.0.network.kernel().system_call);
     }

@@ -89,7 +89,7 @@ impl SendRing {
         Ok(count)
     }
 
-    /// Posts a packet. The ring must have room.
+    /// Posts a packet to the ring, which must have room.
     pub(crate) fn put(
         &mut self,
         device: &mut dyn Device,
@@ -104,7 +104,7 @@ impl SendRing {
     }
 }
 
-/// The ring of receives that wait for packets.
+/// The ring of receive buffers that wait for packets.
 pub(crate) struct ReceiveRing {
     buffers: Buffers,
     qp: Qp,

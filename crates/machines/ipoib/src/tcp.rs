@@ -47,19 +47,19 @@ pub struct Connection {
     backoff: u32,
     /// The bytes that have arrived in order and have not been read.
     incoming: VecDeque<u8>,
-    /// The sequence number of the next byte in order.
+    /// The sequence number of the next byte that is expected in order.
     expected: u64,
     /// Bytes that have arrived after a gap, by their sequence numbers.
     early: BTreeMap<u64, Vec<u8>>,
     /// The number of bytes that have arrived since the last acknowledgement.
     since: u64,
-    /// True if an acknowledgement is due now.
+    /// True if an acknowledgement of received data is due now.
     due: bool,
     /// The end of the window that was last advertised to the peer, as a sequence number.
     advertised: u64,
 }
 
-/// A TCP segment to send.
+/// A TCP segment that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The header of the segment.
@@ -99,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// The number of bytes that can be written now.
+    /// The number of bytes that can be written to the connection now.
     pub fn room(&self) -> usize {
         (self.window as usize).saturating_sub(self.outgoing.len())
     }
@@ -109,7 +109,7 @@ impl Connection {
         self.room() as u64 * 3 >= self.window
     }
 
-    /// Accepts as many bytes to send as there is room for; returns their number.
+    /// Accepts as many of the bytes as there is room for; returns their number.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room());
         self.outgoing.extend(&bytes[..count]);
@@ -221,7 +221,7 @@ impl Connection {
         self.due |= self.since >= 2 * self.payload;
     }
 
-    /// Appends those bytes to the readable ones that are not there yet. `sequence` is the sequence
+    /// Appends to the readable bytes those that they do not contain yet. `sequence` is the sequence
     /// number of the first byte, and not after the expected one.
     fn append(&mut self, sequence: u64, bytes: &[u8]) {
         let known = (self.expected - sequence) as usize;
@@ -276,8 +276,8 @@ impl Connection {
         self.timer
     }
 
-    /// If the timer has expired by `now`, makes all unacknowledged bytes be sent again; if there
-    /// are none, one byte that asks the peer for its window.
+    /// If the timer has expired by `now`, schedules all unacknowledged bytes to be sent again; if
+    /// there are none, one byte that queries the peer's window.
     pub fn expire(&mut self, now: Time) {
         if self.timer.is_none_or(|timer| timer > now) {
             return;
@@ -294,12 +294,12 @@ impl Connection {
         self.backoff = (self.backoff + 1).min(8);
     }
 
-    /// The number of bytes that can be read.
+    /// The number of received bytes that can be read.
     pub fn readable(&self) -> usize {
         self.incoming.len()
     }
 
-    /// Reads bytes into `into`; returns their number.
+    /// Moves received bytes to `into`; returns their number.
     pub fn read(&mut self, into: &mut [u8]) -> usize {
         let count = self.incoming.read(into).unwrap_or(0);
         let room = self.expected + self.window.saturating_sub(self.incoming.len() as u64);
@@ -310,7 +310,7 @@ impl Connection {
         count
     }
 
-    /// True if all written bytes have been acknowledged.
+    /// True if the peer has acknowledged all written bytes.
     pub fn is_settled(&self) -> bool {
         self.outgoing.is_empty()
     }
@@ -321,7 +321,7 @@ impl Connection {
     }
 }
 
-/// A copy of a part of a queue.
+/// A copy of `len` bytes of a queue, from position `from` on.
 fn slice(queue: &VecDeque<u8>, from: usize, len: usize) -> Vec<u8> {
     let (front, back) = queue.as_slices();
     let mut bytes = Vec::with_capacity(len);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use crate::frame::Head;
 
-/// The greatest number of incomplete datagrams.
+/// The greatest number of datagrams of which fragments are missing.
 const INCOMPLETE: usize = 64;
 /// The memory that the kernel counts for a datagram is a multiple of this number of bytes.
 const COUNTED: usize = 2048;
@@ -16,7 +16,7 @@ pub struct Socket {
     payload: usize,
     buffer: usize,
     sent: u64,
-    /// The complete datagrams, in order of completion.
+    /// The datagrams whose fragments have all arrived, in that order.
     arrived: VecDeque<Vec<u8>>,
     /// The memory that the kernel counts for the complete datagrams, in bytes.
     counted: usize,

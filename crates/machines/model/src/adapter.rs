@@ -17,14 +17,14 @@ pub(crate) struct Host {
 pub(crate) struct Slot {
     /// The bus from memory to the card. A half-duplex bus is `down` in both directions.
     pub down: Fifo,
-    /// The bus from the card to memory.
+    /// The bus from the HCA (card) to memory.
     pub up: Fifo,
     pub internal: Fifo,
-    /// The part of the chip that takes work requests.
+    /// The part of the HCA's chip that takes work requests.
     pub requests: Fifo,
     /// The part of the chip that answers reads and atomics.
     pub answers: Fifo,
-    /// The part of the chip that executes atomics.
+    /// The part of the HCA's chip that executes atomics.
     pub atomics: Fifo,
     pub half_duplex: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Slot {
 pub(crate) struct Adapter {
     pub host: u32,
     pub rail: u32,
-    /// True if the adapter stands for the host's memory, not for an HCA.
+    /// True if the adapter represents the host's memory, not an HCA.
     pub within: bool,
     /// The index of the adapter's costs among all timings.
     pub timing: u32,

@@ -3,14 +3,14 @@
 
 use super::message::{Messages, NONE};
 
-/// The queue of a queue pair's pending responses.
+/// The queue of responses that a queue pair has still to send.
 pub(crate) struct AnswerQueue {
     pub first: u32,
     last: u32,
 }
 
 impl AnswerQueue {
-    /// A queue without requests.
+    /// A queue without pending responses.
     pub(crate) const EMPTY: AnswerQueue = AnswerQueue {
         first: NONE,
         last: NONE,

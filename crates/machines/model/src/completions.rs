@@ -13,11 +13,11 @@ struct CompletionQueue {
     rank: u32,
     rail: u32,
     depth: u32,
-    /// The ring of entries.
+    /// The ring of completion entries.
     entries: Vec<Entry>,
-    /// The position of the oldest entry in the ring.
+    /// The position of the oldest entry in the ring of completions.
     first: u32,
-    /// The number of entries that have not been polled.
+    /// The number of entries that the rank has not polled.
     len: u32,
     /// The number of entries that are visible and have not been polled.
     visible: u32,
@@ -38,12 +38,12 @@ pub(crate) struct Entry {
     pub life: u32,
 }
 
-/// The result of an HCA's write of an entry.
+/// The result of the HCA's attempt to write an entry.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Written {
     /// The completion becomes visible to the rank at the time `at`.
     Visible { rank: u32, at: Time },
-    /// The queue has overflowed with this completion.
+    /// The completion queue has overflowed with this entry.
     Overrun,
     /// The queue had overflowed before, so the completion is lost.
     Dropped,

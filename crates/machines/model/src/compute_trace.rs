@@ -94,7 +94,7 @@ impl ComputeTrace {
         self.ranks.len()
     }
 
-    /// The contents of the trace's file.
+    /// The contents of the file of the compute trace.
     pub fn text(&self) -> String {
         let mut text = format!(
             "{TITLE}\n{VERSION}\nprogram {}\nranks {}\n",

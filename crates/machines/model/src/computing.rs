@@ -13,13 +13,13 @@ use sim::Time;
 pub(crate) struct Computing {
     /// The time at which the computing would end without the thread.
     end: Time,
-    /// The time that the program still has to compute.
+    /// The computing time that the program has left.
     left: Time,
     shares_core: bool,
 }
 
 impl Computing {
-    /// Begins `time` of computing at `now`.
+    /// Begins computing of the duration `time` at the moment `now`.
     pub(crate) fn begin(now: Time, time: Time, shares_core: bool) -> Computing {
         Computing {
             end: now.saturating_add(time),
@@ -36,13 +36,13 @@ impl Computing {
         }
     }
 
-    /// True if a thread that wakes up `wake` after `now` comes too late: the program has ended its
-    /// computing by then, and serves what has arrived in its call.
+    /// True if a thread that wakes up `wake` after `now` is too late: the program has then ended
+    /// its computing, and its call handles what has arrived.
     pub(crate) fn ends_within(&self, now: Time, wake: Time) -> bool {
         !self.shares_core && self.left(now) <= wake
     }
 
-    /// Records that the rank has computed for `time`.
+    /// Records that the rank has computed for the time `time`.
     pub(crate) fn passed(&mut self, time: Time) {
         self.left = self.left.saturating_sub(time);
     }

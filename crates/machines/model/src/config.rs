@@ -7,16 +7,16 @@ use crate::faults::Faults;
 use crate::port_faults::{PortFault, PortFaultKind, PortFaults};
 use crate::ports::IntraHost;
 
-/// The configuration of the machine, which is the same on all ranks of a job in virtual time.
+/// The configuration of a modelled machine, which is equal on all ranks of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineConfig {
-    /// The hardware of the machine.
+    /// The catalogue's description of the machine's hardware.
     pub system: System,
-    /// For each rank, the number of its host.
+    /// For each rank, the number of the host that it runs on.
     pub hosts: Vec<u32>,
     /// The seed of all random numbers in the world.
     pub seed: u64,
-    /// The faults of the machine.
+    /// The faults of the machine, such as lost packets.
     pub faults: Faults,
     /// The path between ranks of one host.
     pub intra_host: IntraHost,
@@ -27,7 +27,7 @@ pub struct MachineConfig {
     pub keeps_notes: bool,
     /// True if making connections, registrations, communicators, windows and files takes no time.
     pub free_start: bool,
-    /// The virtual time of the program's own computing.
+    /// The virtual time that the program's own computing takes.
     pub compute: Compute,
 }
 
@@ -119,7 +119,7 @@ impl MachineConfig {
         bytes
     }
 
-    /// Decodes a configuration from bytes of any origin.
+    /// Decodes a configuration. The bytes may be of any origin.
     pub fn decode(bytes: &[u8]) -> Result<MachineConfig, Damaged> {
         let short = || Damaged("it is too short".into());
         let mut rest = bytes;

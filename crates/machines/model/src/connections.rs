@@ -1,4 +1,4 @@
-//! Creates queue pairs, and connects them by their addresses.
+//! The creation of queue pairs, and their connection by their addresses.
 
 use sim::Time;
 

@@ -16,7 +16,7 @@ const AHEAD: u64 = 128 << 10;
 pub(crate) struct Engine {
     /// The time from which on the engine can take a request.
     free: Time,
-    /// The number of requests that the HCA knows of and that the engine has not taken.
+    /// The number of requests that the HCA has been informed of and the engine has not taken.
     rung: u32,
     /// True if a time is scheduled at which the engine takes the next request.
     asked: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Engine {
     pub waits: bool,
     /// The time before which no further packet is read, if the rate of a queue pair is limited.
     pub paced: Time,
-    /// The time at which the last doorbell arrives.
+    /// The time at which the last doorbell reaches the HCA.
     last_doorbell: Time,
     /// The time of the last packet, acknowledgement or response, at which the acknowledgement
     /// timeout begins.
@@ -69,7 +69,7 @@ impl Engine {
         }
     }
 
-    /// Forgets all requests. Scheduled events still happen.
+    /// Forgets all requests of the engine. Scheduled events still happen.
     pub(crate) fn reset(&mut self) {
         *self = Engine {
             free: self.free,
@@ -128,7 +128,8 @@ impl Engine {
         Some(self.free)
     }
 
-    /// Records that the scheduled time has come, at which the engine can take the next request.
+    /// Records that the scheduled time has been reached, at which the engine can take the next
+    /// request.
     pub(crate) fn begin(&mut self) {
         self.asked = false;
     }
@@ -143,7 +144,7 @@ impl Engine {
         (self.granted, self.asked) = (true, true);
     }
 
-    /// True if the HCA knows of a request that the engine has not taken.
+    /// True if the HCA has been informed of a request that the engine has not taken.
     pub(crate) fn has_request(&self) -> bool {
         self.rung > 0
     }
@@ -176,7 +177,7 @@ impl Engine {
         }
     }
 
-    /// Records that the engine is busy until `until`.
+    /// Records that the engine of the queue pair is busy until `until`.
     pub(crate) fn occupy(&mut self, until: Time) {
         self.free = until;
     }
@@ -187,7 +188,7 @@ impl Engine {
         self.ahead = self.ahead.saturating_sub(fetched);
     }
 
-    /// True if more payload can be prefetched.
+    /// True if the engine may prefetch more payload.
     pub(crate) fn has_room(&self) -> bool {
         self.ahead < AHEAD
     }
@@ -198,7 +199,7 @@ impl Engine {
         self.fetching = self.fetching.saturating_sub(1);
     }
 
-    /// Records the response to a read or atomic.
+    /// Records that the response to a read or atomic is complete.
     pub(crate) fn answered(&mut self) {
         self.reads -= 1;
     }

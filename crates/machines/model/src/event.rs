@@ -15,11 +15,11 @@ pub enum Event {
     Doorbell { qp: u32, life: u32, inlined: u32 },
     /// A work request that the processor did not push to the HCA begins to arrive from memory.
     Fetch { qp: u32, life: u32, inlined: u32 },
-    /// A work request has arrived in the HCA.
+    /// A work request of the queue pair has arrived in the HCA.
     Fetched { qp: u32, life: u32 },
     /// The engine can take the next request of a queue pair.
     Begin { qp: u32 },
-    /// A request's payload begins to arrive from memory.
+    /// The payload of a request begins to arrive from memory.
     Payload { qp: u32, life: u32 },
     /// An adapter has read a packet from memory, or may read the next one.
     Pump { adapter: u32 },
@@ -112,10 +112,10 @@ impl Event {
     }
 }
 
-/// The reason why a responder refuses a message.
+/// The reason with which a responder refuses a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The responder has no receive posted.
+    /// The responder has posted no receive.
     NotReady,
     /// The request is invalid for the responder.
     InvalidRequest,

@@ -7,7 +7,7 @@ use fabric::{Bytes, Costs, Nanos, Operation, Resource};
 
 use crate::efforts::effort;
 
-/// The RDMA write that carries a message's packet.
+/// The RDMA write that carries a message's packet into a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// The length of the write in bytes: the message with its padding and the channel's header.

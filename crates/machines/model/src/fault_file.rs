@@ -1,4 +1,4 @@
-//! Parses the faults of a modelled machine: a TOML file, and the faults of single ports on a
+//! Parser of the faults of a modelled machine: a TOML file, and the faults of single ports on a
 //! command line.
 
 use std::time::Duration;
@@ -24,14 +24,14 @@ struct FaultFile {
     breaks: f64,
     /// The real capacity of completion queues, if smaller than the requested one.
     completions: Option<u32>,
-    /// The faults of ports, with a table for each.
+    /// The faults of single ports, with a table for each.
     ports: Vec<PortTable>,
-    /// The host whose processors are slow.
+    /// The host whose processors are slower than others.
     slow: Option<SlowHost>,
     /// The time that a requester waits for an acknowledgement before it retries.
     #[serde(with = "humantime_serde")]
     timeout: Option<Duration>,
-    /// The number of retries without an acknowledgement.
+    /// The number of retries of a request that is not acknowledged.
     retries: Option<u32>,
     /// The time before a retry to a receiver that is not ready (RNR).
     #[serde(with = "humantime_serde")]

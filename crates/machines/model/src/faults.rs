@@ -25,7 +25,7 @@ pub struct Faults {
     pub breaks: u32,
     /// The real capacity of every completion queue, if smaller than the requested one.
     pub completions: u32,
-    /// The faults of ports.
+    /// The faults of single ports.
     pub ports: PortFaults,
     /// The number of a slow host, and the time of its processors as a percentage of the others'.
     pub slow: Option<(u32, u32)>,

@@ -4,7 +4,7 @@
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
-/// Data that becomes visible to a rank.
+/// Data that will become visible to a rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Arrival {
     /// Bytes of a message, for registered memory.
@@ -85,7 +85,7 @@ impl Inbox {
     }
 }
 
-/// An out-of-band message in flight, or arrived.
+/// An out-of-band message that is in flight or has arrived.
 struct Datagram {
     at: Time,
     from: u32,
@@ -96,7 +96,7 @@ struct Datagram {
 pub(crate) struct Datagrams {
     memory: WorldMemory,
     all: Vec<Datagram>,
-    /// The number of listed messages that have arrived; all others are in flight.
+    /// The number of listed messages that have arrived; the others are in flight.
     arrived: usize,
 }
 

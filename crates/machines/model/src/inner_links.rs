@@ -12,7 +12,7 @@ pub(crate) struct InnerLinks {
     network: Option<Network>,
     /// The latency of a switch with a cable.
     hop: Time,
-    /// The rate of a link between switches.
+    /// The rate of each link between switches.
     rate: GbPerSec,
     /// The directed links, by their numbers in the network.
     links: Vec<InnerLink>,
@@ -24,7 +24,7 @@ pub(crate) struct InnerLink {
     link: Fifo,
     /// The total time for which the link has been busy.
     pub busy: Time,
-    /// The host that sent the last packet.
+    /// The host that sent the link's last packet.
     pub host: u32,
 }
 
@@ -43,7 +43,7 @@ impl InnerLinks {
         }
     }
 
-    /// All links, in the order of their numbers.
+    /// All links between switches, in the order of their numbers.
     pub(crate) fn links(&self) -> &[InnerLink] {
         &self.links
     }

@@ -10,12 +10,12 @@ use crate::config::MachineConfig;
 const HEADER: u64 = 40;
 /// The longest packet of this library unless a setting says otherwise, in bytes.
 const PACKET: u64 = 16 << 10;
-/// The longest ring of this library, in bytes.
+/// The longest ring that this library uses, in bytes.
 const LONGEST_RING: u64 = 64 << 20;
 
 impl MachineConfig {
-    /// This machine with the MPI library `software`, if that is a particular one. The ranks also
-    /// need the library's [`settings`].
+    /// This machine with the MPI library `software`, if it is a particular one. The ranks also need
+    /// the library's [`settings`].
     pub fn with_library(mut self, software: &Software) -> MachineConfig {
         if software.is_library() {
             self.system = under(&self.system, software);

@@ -36,10 +36,10 @@ struct Least {
     rank: Time,
 }
 
-/// The lookahead of a machine's ranks.
+/// The lookahead of a machine: the time until which each rank may run ahead of the others.
 pub(crate) struct Lookahead {
     least: Least,
-    /// The pending events near to each rank.
+    /// The pending events near to each rank, in order.
     near_events: Vec<NearEvents>,
 }
 
@@ -66,7 +66,7 @@ impl NearEvents {
         self.times.insert(place, at);
     }
 
-    /// Removes the first event, which happens now.
+    /// Removes the first event of the list, which happens now.
     fn remove_first(&mut self) {
         self.first += 1;
         if self.first == self.times.len() {

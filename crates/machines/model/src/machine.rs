@@ -60,7 +60,7 @@ impl MachineModel {
         }
     }
 
-    /// A machine as `config` describes it.
+    /// The modelled machine that `config` describes.
     pub fn of(memory: WorldMemory, config: &MachineConfig) -> MachineModel {
         let mut net = MachineModel::new(memory, &config.system, &config.hosts, config.faults);
         net.qps.ports.intra_host = config.intra_host;
@@ -126,12 +126,13 @@ impl MachineModel {
         self
     }
 
-    /// The description of the machine from the catalogue.
+    /// The catalogue's description of the machine.
     pub fn system(&self) -> &System {
         &self.qps.run.system
     }
 
-    /// Takes the notes that ranks have made since the last such call, each with its time.
+    /// Removes and returns the notes of ranks since the last call of this function, each with its
+    /// time.
     pub fn take_notes(&mut self) -> Vec<(Time, device::Note)> {
         self.qps.run.record.take_notes()
     }
@@ -141,12 +142,12 @@ impl MachineModel {
         self.qps.run.record.take_spans()
     }
 
-    /// The digest of all activity so far.
+    /// The digest of all activity of resources until now.
     pub fn digest(&self) -> u64 {
         self.qps.run.record.digest()
     }
 
-    /// The traffic on all links so far.
+    /// The traffic on all links until now.
     pub fn traffic(&self) -> Traffic {
         self.qps.ports.traffic
     }

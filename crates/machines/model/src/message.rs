@@ -6,7 +6,7 @@ use sim::memory::{Vec, WorldMemory};
 
 use device::{Operation, Slice, Status};
 
-/// The number that stands for no message, no queue pair, and the like.
+/// The number that means no message, no queue pair, and the like.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The operation of a work request.
@@ -79,7 +79,7 @@ pub(crate) struct Message {
     /// The largest payload of the message's packets, in bytes.
     pub mtu: u32,
     pub operands: [u64; 2],
-    /// The number of the message's packets that have left.
+    /// The number of the message's packets that have left the sender.
     pub sent: u32,
     /// The number of packets of the response that have left.
     pub answers_sent: u32,
@@ -129,7 +129,7 @@ impl Message {
         !self.inline && self.len > 0 && !self.kind.is_answered()
     }
 
-    /// The number of packets of the request.
+    /// The number of packets in which the request travels.
     pub(crate) fn packets(&self) -> u32 {
         match self.kind.is_answered() {
             true => 1,
@@ -137,7 +137,7 @@ impl Message {
         }
     }
 
-    /// The number of packets of the response.
+    /// The number of packets in which the response travels.
     pub(crate) fn response_packets(&self) -> u32 {
         self.len.div_ceil(self.mtu).max(1)
     }

@@ -53,7 +53,7 @@ pub(super) struct Current {
 }
 
 impl ModelNode {
-    /// The node of the rank of this turn.
+    /// The node of the rank that has this turn.
     pub fn new(turn: Turn<MachineModel>) -> ModelNode {
         let turn = Rc::new(turn);
         let rails = turn.with(|net, clock| {

@@ -48,7 +48,7 @@ pub(crate) struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    /// The paths between the hosts of a run's machine.
+    /// The paths between the hosts of the machine.
     pub(crate) fn of(run: &Run) -> Paths<'_> {
         Paths {
             system: &run.system,

@@ -13,9 +13,9 @@ use sim::memory::{Vec, WorldMemory};
 struct CachedSize {
     domain: u32,
     pages: u64,
-    /// The number of registrations in use.
+    /// The number of registrations that accesses use now.
     used: u32,
-    /// The greatest number of registrations of this size that were in use at once so far.
+    /// The greatest number of registrations of this size that have been in use at once.
     most: u32,
 }
 

@@ -1,5 +1,5 @@
-//! Announces when bytes of a message, which a queue pair writes to the memory of its rank, become
-//! visible there.
+//! The times at which bytes of a message, which a queue pair writes to the memory of its rank,
+//! become visible to the rank.
 
 use sim::Time;
 

@@ -21,7 +21,7 @@ const CLOCKS: [&str; 2] = ["MPI_Wtime", "clock_gettime"];
 /// before a reading of the clock.
 const SHORT: [u64; 2] = [10_000, 256];
 
-/// The unfinished line for the polls of a rank since its last call that was no poll. `None` inside:
+/// The unfinished line for the polls of a rank since its last call that was no poll. `None` in it:
 /// there was no such poll.
 #[derive(Default)]
 pub(crate) struct PollRuns(Option<Line>);

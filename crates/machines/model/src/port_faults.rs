@@ -11,7 +11,7 @@ pub const MOST_PORT_FAULTS: usize = 16;
 pub struct PortFault {
     /// The number of the port's host.
     pub host: u32,
-    /// The rail of the port, in the host's numbering.
+    /// The rail of the port, by the numbers of its host.
     pub rail: u32,
     /// The time at which the fault starts.
     pub from: Time,
@@ -21,7 +21,7 @@ pub struct PortFault {
     pub kind: PortFaultKind,
 }
 
-/// The kind of a port's fault.
+/// The kind of fault that a port has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortFaultKind {
     /// The link is down: every packet from and to the port is lost, and the host's ranks get port
@@ -111,7 +111,7 @@ impl PortFault {
     }
 }
 
-/// The faults of a machine's ports: at most [`MOST_PORT_FAULTS`].
+/// The faults of the ports of a machine: at most [`MOST_PORT_FAULTS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortFaults {
     len: usize,

@@ -27,7 +27,7 @@ pub enum IntraHost {
 
 /// All ports, and the adapters that model the memory within hosts.
 pub(crate) struct Ports {
-    /// The number of rails in the system's list.
+    /// The number of rails in the list of the system.
     rails: u32,
     /// The timings of the different rails in the system's list; the last one is that of messages
     /// within a host.
@@ -241,7 +241,7 @@ impl Ports {
     }
 
     /// Sends a packet of `doing.bytes` bytes on the link to another adapter; returns its arrival.
-    /// `latency` is that of chips, cables and switches.
+    /// `latency` is the latency of chips, cables and switches.
     #[inline]
     pub(crate) fn fly(
         &mut self,
@@ -396,7 +396,7 @@ impl Ports {
         &self.timings[..self.timings.len() - 1]
     }
 
-    /// The number of an adapter's host.
+    /// The number of the host that holds an adapter.
     pub(crate) fn host(&self, adapter: u32) -> u32 {
         self.adapters[adapter as usize].host
     }

@@ -1,5 +1,5 @@
-//! Charges work to the processor of the rank whose turn it is: its clock advances by the time of
-//! the work.
+//! The work of a rank's processor, charged to the rank whose turn it is: its clock advances by the
+//! time of the work.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct LocalSum {
 }
 
 impl LocalSum {
-    /// Charges the work that has not been charged.
+    /// Charges the processor for the work that has not been charged.
     #[inline]
     pub(crate) fn charge(&self, turn: &Turn<MachineModel>) {
         if self.owed.load(Ordering::Relaxed) > 0 {

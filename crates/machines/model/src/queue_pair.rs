@@ -30,14 +30,14 @@ pub(crate) struct QueuePair {
     pub mtu: u32,
     sends: u32,
     pub peer: u32,
-    /// The latency to the peer, the peer's chip included.
+    /// The latency from this HCA to the peer's, the peer's chip included.
     pub latency: Time,
     /// The epoch of the queue pair: the number of its connections so far.
     pub life: u32,
     pub requests: SendQueue,
     /// True if a timeout of the queue pair is scheduled.
     pub timing: bool,
-    /// The peer's requests that wait for a response.
+    /// The peer's requests that wait for this end's response.
     pub answers: AnswerQueue,
     /// The number of the receive that the arriving message consumes.
     pub receive: u32,
@@ -118,7 +118,7 @@ impl QueuePair {
         check::work(work, &limits).map_err(|why| Error::Invalid(format!("queue pair {q}: {why}")))
     }
 
-    /// True if the queue pair sends and receives packets.
+    /// True if the queue pair can send and receive packets.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         self.state == State::Rts

@@ -155,7 +155,8 @@ impl QueuePairs {
         }
     }
 
-    /// The arrival of a packet that would arrive at `there` without faults. `None`: it is lost.
+    /// The time at which a packet arrives that would arrive at `there` without faults. `None`: it
+    /// is lost.
     #[inline]
     fn fate(
         &mut self,
@@ -402,7 +403,7 @@ impl QueuePairs {
         requests.append(&mut self.run.messages, number);
     }
 
-    /// Marks all requests before this message as done, and this one too if `itself`.
+    /// Marks all requests before this message as done, and the message itself if `itself`.
     pub(crate) fn settle_up_to(&mut self, q: u32, number: u32, itself: bool) {
         let requests = &self.all[q as usize].requests;
         requests.settle_up_to(&mut self.run.messages, number, itself);
@@ -459,7 +460,7 @@ impl QueuePairs {
         qp.timing = false;
     }
 
-    /// Destroys a queue pair that was reset.
+    /// Destroys a queue pair, which must have been reset.
     pub(crate) fn destroy(&mut self, q: u32) {
         self.run.set_probing(q, false);
         self[q].alive = false;

@@ -24,14 +24,14 @@ pub(crate) struct Rank {
     /// True if data has become visible since the rank last waited.
     pub fresh: bool,
     pub written_regions: WrittenRegions,
-    /// The numbers of the rank's queue pairs.
+    /// The numbers of the queue pairs of the rank.
     pub qps: Vec<u32>,
-    /// The rail of the rank's last post.
+    /// The rail to which the rank posted last.
     pub rail: u32,
     pub pinned: Pinned,
     /// The rails whose ports are down, one bit each.
     pub down: u32,
-    /// The port events that the rank has not taken.
+    /// The port events that the rank has not read.
     pub changes: Vec<(u32, PortChange)>,
     pub datagrams: Datagrams,
 }

@@ -20,7 +20,7 @@ use super::span::{Doing, Track};
 use super::timing::Timing;
 use device::{Error, PortEvent, Result, Signs};
 
-/// The ranks of a machine.
+/// The ranks of a modelled machine.
 pub(crate) struct Ranks {
     all: Vec<Rank>,
     pub regions: Regions,
@@ -298,7 +298,7 @@ impl Ranks {
         }
     }
 
-    /// Takes the port events of a rank.
+    /// Removes and returns the port events of a rank.
     pub(crate) fn take_port_events(&mut self, rank: u32) -> std::vec::Vec<PortEvent> {
         let changes = self[rank].changes.drain(..);
         let event = |(rail, change)| PortEvent {

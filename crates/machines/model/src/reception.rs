@@ -3,7 +3,7 @@
 
 use device::Transport;
 
-/// The state of a queue pair as a responder.
+/// The state of a queue pair as the responder to its peer's requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reception {
     /// The epoch of the peer whose packets are accepted.
@@ -11,7 +11,7 @@ pub(crate) struct Reception {
     /// The last epoch of the peer whose packets are dropped: they belong to a connection that has
     /// ended.
     past_life: u32,
-    /// The sequence number of the expected message.
+    /// The sequence number of the message that is expected next.
     expected: u32,
     /// The number of the expected packet in the expected message.
     expected_packet: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Reception {
     dropping: bool,
 }
 
-/// The numbers of an arriving packet.
+/// The numbers by which an arriving packet is ordered.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet {
     /// The epoch of the requester that sent the packet.
@@ -35,7 +35,7 @@ pub(crate) struct Packet {
 /// The kinds of packets, by what their receiver does with them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Admission {
-    /// The packet is the expected one.
+    /// The packet is the expected next one.
     Next,
     /// A packet that is dropped without a reply: it follows a missing or a refused one.
     Dropped,

@@ -31,15 +31,15 @@ pub(crate) const MOST_NOTES: u64 = 4 << 20;
 /// The greatest number of names of calls.
 pub(crate) const MOST_NAMES: u64 = 1 << 12;
 
-/// The number of the log of spans.
+/// The number of the log with the spans.
 pub(crate) const SPANS: usize = 0;
-/// The number of the log of calls' names.
+/// The number of the log with the names of calls.
 pub(crate) const NAMES: usize = 1;
 /// The number of the log of computing times before calls.
 pub(crate) const COMPUTED: usize = 2;
-/// The number of the log of notes.
+/// The number of the log with the ranks' notes.
 pub(crate) const NOTES: usize = 3;
-/// The number of the log of resources' uses.
+/// The number of the log with the uses of resources.
 pub(crate) const USES: usize = 4;
 /// The number of the log of the times at which ranks begin steps of a replayed compute trace.
 pub(crate) const STEPS: usize = 5;
@@ -56,7 +56,7 @@ pub(crate) const ROW: usize = 4;
 /// The length of a note, in words: time, call, and the six words of the rank.
 pub(crate) const NOTE: usize = 8;
 
-/// The use of spans: ignored, digested, or stored.
+/// The use that is made of spans: ignored, digested, or stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Off,
@@ -68,7 +68,7 @@ pub(crate) struct Record {
     pub mode: Mode,
     spans: Log<SPAN>,
     digest: u64,
-    /// The number of messages posted so far.
+    /// The number of messages that have been posted.
     pub posted: u64,
     /// The names of calls, each padded to `NAME` words.
     names: Vec<[u64; NAME]>,
@@ -123,7 +123,7 @@ impl Record {
         }
     }
 
-    /// Records an activity of a resource.
+    /// Records an activity of a resource as a span.
     #[cold]
     pub(crate) fn note(
         &mut self,
@@ -194,13 +194,13 @@ impl Record {
         kept.entries.into_iter().map(note).collect()
     }
 
-    /// Takes the spans since the last such call.
+    /// Removes and returns the spans since the last call of this function.
     pub(crate) fn take_spans(&mut self) -> std::vec::Vec<Span> {
         let kept = self.spans.take();
         kept.entries.into_iter().filter_map(Span::decode).collect()
     }
 
-    /// The digest of all activity so far.
+    /// The digest of all activity of resources until now.
     pub(crate) fn digest(&self) -> u64 {
         self.digest
     }
@@ -238,7 +238,7 @@ impl Record {
         self.steps.push([rank.into(), time]);
     }
 
-    /// The number that stands for a call's name, which is assigned on first use.
+    /// The number that encodes a call's name, which is assigned on first use.
     fn name(&mut self, name: &str) -> u32 {
         let mut bytes = [0; NAME * 8];
         let len = name.len().min(bytes.len());

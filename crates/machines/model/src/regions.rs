@@ -25,7 +25,7 @@ struct Entry {
     alive: bool,
 }
 
-/// A kind of access to registered memory.
+/// A kind of access of an HCA to registered memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessKind {
     LocalRead,

@@ -40,7 +40,7 @@ impl Retries {
     }
 }
 
-/// The requesters of all queue pairs.
+/// The requesters (sending sides) of all queue pairs.
 pub(crate) struct Requesters {
     retries: Vec<Retries>,
 }

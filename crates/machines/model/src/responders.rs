@@ -15,7 +15,7 @@ use super::regions::AccessKind;
 use super::senders::Senders;
 use device::{Status, Transport};
 
-/// The responders of all queue pairs.
+/// The responders (answering sides) of all queue pairs.
 pub(crate) struct Responders {
     all: Vec<Reception>,
 }
@@ -336,7 +336,7 @@ impl Responders {
         to.alive.then_some(to.rank)
     }
 
-    /// Reads the memory for a request, or changes it.
+    /// Reads the memory that a request asks for, or changes it.
     pub(crate) fn serve(
         &mut self,
         senders: &mut Senders,

@@ -19,13 +19,13 @@ struct Stream {
 struct Round {
     first: u32,
     last: u32,
-    /// The stream of which a packet is being read.
+    /// The stream of which a packet is being read from memory.
     reading: u32,
-    /// True while reading waits for the link.
+    /// True while reads from memory wait for the link.
     paused: bool,
 }
 
-/// The round robins of all adapters.
+/// The round robins in which adapters read packets of their streams.
 pub(crate) struct Rounds {
     streams: Vec<Stream>,
     rounds: Vec<Round>,
@@ -116,7 +116,8 @@ impl Rounds {
         Some(std::mem::replace(&mut own.reading, NONE)).filter(|stream| *stream != NONE)
     }
 
-    /// Appends a stream whose packet has been read to the list again, if it has more packets.
+    /// Puts a stream whose packet has been read at the end of the list again, if it has more
+    /// packets.
     pub(crate) fn go_on(&mut self, adapter: u32, stream: u32, more: bool) {
         match more {
             true => self.append(adapter, stream),

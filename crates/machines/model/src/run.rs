@@ -13,7 +13,7 @@ use super::record::Record;
 use super::span::{Doing, Track};
 use super::sums::Sums;
 
-/// The shared state of a run.
+/// The state of a modelled machine's run that all parts share.
 pub(crate) struct Run {
     pub memory: WorldMemory,
     pub system: System,

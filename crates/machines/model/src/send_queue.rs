@@ -12,7 +12,7 @@ pub(crate) struct SendQueue {
     pub to_begin: u32,
     /// The number of the first message that has not left; `NONE` if there is none.
     pub to_send: u32,
-    /// The number of messages posted so far, which is the sequence number of the next one.
+    /// The number of messages that have been posted, which is the sequence number of the next one.
     pub posted: u32,
     /// The number of slots freed so far. A slot is free once the completion that covers it has been
     /// polled.
@@ -20,7 +20,7 @@ pub(crate) struct SendQueue {
 }
 
 impl SendQueue {
-    /// A queue without messages.
+    /// A send queue without messages.
     pub(crate) const EMPTY: SendQueue = SendQueue {
         first: NONE,
         last: NONE,
@@ -30,12 +30,12 @@ impl SendQueue {
         freed: 0,
     };
 
-    /// The number of slots of the queue in use.
+    /// The number of slots of the send queue in use.
     pub(crate) fn used(&self) -> u32 {
         self.posted.wrapping_sub(self.freed)
     }
 
-    /// Adds a message, which is posted now.
+    /// Adds to the send queue a message that is posted now.
     #[inline]
     pub(crate) fn append(&mut self, messages: &mut Messages, number: u32) {
         self.posted = self.posted.wrapping_add(1);
@@ -51,7 +51,7 @@ impl SendQueue {
         }
     }
 
-    /// Removes the oldest message of the queue.
+    /// Removes the oldest message from the send queue.
     #[inline]
     pub(crate) fn take_first(&mut self, messages: &Messages) -> Option<u32> {
         let first = self.first;
@@ -71,8 +71,8 @@ impl SendQueue {
         Some(first)
     }
 
-    /// Marks all messages before this one as done, and this one too if `itself`, except requests
-    /// for data.
+    /// Marks all messages before this message as done, and the message itself if `itself`, except
+    /// requests for data.
     pub(crate) fn settle_up_to(&self, messages: &mut Messages, number: u32, itself: bool) {
         let mut at = self.first;
         while at != NONE {

@@ -324,7 +324,7 @@ impl Senders {
         }
     }
 
-    /// Completes the leading requests that are done.
+    /// Completes the leading requests of the queue pair that are done.
     pub(crate) fn complete(&mut self, qps: &mut QueuePairs, q: u32, clock: &mut Clocked) {
         loop {
             let first = qps[q].requests.first;

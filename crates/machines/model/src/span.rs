@@ -8,7 +8,7 @@ pub use super::message::RequestKind;
 /// The length of an encoded span, in words of 64 bits.
 pub(crate) const SPAN: usize = 7;
 
-/// A time in which a resource was busy.
+/// A time in which a resource was busy, with its activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The time at which the activity started.
@@ -19,13 +19,13 @@ pub struct Span {
     pub host: u32,
     /// The resource that was busy.
     pub track: Track,
-    /// The activity of the resource.
+    /// The activity in which the resource was busy.
     pub activity: Activity,
     /// The number of bytes that the resource moved.
     pub bytes: u32,
     /// For an MPI call, the number of its name.
     pub name: u32,
-    /// The message that the resource served, if any.
+    /// The message that the resource served, if it served one.
     pub of: Option<MessageRef>,
 }
 

@@ -1,4 +1,4 @@
-//! Sums up the times for which the resources of a machine are busy during a run.
+//! The times for which the resources of a machine are busy during a run, summed up.
 
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
@@ -38,7 +38,7 @@ impl ProcessorWork {
     }
 }
 
-/// The busy times of a machine's resources.
+/// The times for which a machine's resources have been busy.
 pub(crate) struct Sums {
     /// The busy times by adapter and part. The time of a part that ports of a card share is summed
     /// at the port that uses it.
@@ -46,7 +46,7 @@ pub(crate) struct Sums {
     /// The busy times of each adapter's chip: with work requests, and with answers. The time of a
     /// chip that ports of a card share is summed likewise.
     pub chips: Vec<[Time; 2]>,
-    /// The busy times by rank and kind of work.
+    /// The busy times of processors, by rank and kind of work.
     pub processors: Vec<[Time; ProcessorWork::ALL.len()]>,
 }
 

@@ -69,11 +69,11 @@ fn request_costs(costs: &Costs) -> RequestCosts {
 
 pub(crate) struct Timing {
     pub costs: Costs,
-    /// The processor's time for a post.
+    /// The time in which a processor posts a work request.
     pub post: Time,
     /// The processor's time for a poll that finds a completion or a write.
     pub poll: Time,
-    /// The processor's time for the change to another rail.
+    /// The time in which a processor changes to another rail.
     pub rail_switch: Time,
     /// True if the HCA processes the requests of a queue pair one by one.
     pub one_by_one: bool,
@@ -95,7 +95,7 @@ pub(crate) struct Timing {
     pub engine_of_send: Time,
     /// The time that a read or an atomic occupies its queue pair's engine.
     pub engine_of_read: Time,
-    /// The time that a work request occupies the chip.
+    /// The time for which a work request occupies the HCA's chip.
     pub chip: Time,
     /// The time that the answer to a read or atomic occupies the responder's chip.
     pub answer: Time,
@@ -103,9 +103,9 @@ pub(crate) struct Timing {
     pub atomic: Time,
     /// The greatest number of requests of a queue pair whose payloads are fetched at once.
     pub prefetch: u32,
-    /// The latency of an outgoing message in the chip.
+    /// The latency of an outgoing message in the HCA's chip.
     pub send: Time,
-    /// The latency of an incoming packet in the chip.
+    /// The latency of an incoming packet in the HCA's chip.
     pub receive: Time,
     /// The additional latency of an incoming send, which consumes a posted receive.
     pub matching: Time,
@@ -219,7 +219,7 @@ impl Timing {
         }
     }
 
-    /// The time from the processor's store until the HCA knows of a request with `inlined` bytes.
+    /// The time from the processor's store until the request with `inlined` bytes is in the HCA.
     pub(crate) fn mmio(&self, inlined: u32) -> Time {
         if self.within {
             return 0;

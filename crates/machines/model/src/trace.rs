@@ -1,7 +1,7 @@
-//! Writes the record of a run as a file for trace viewers: JSON in the trace event format, which
-//! Perfetto (ui.perfetto.dev) opens. Each host is shown as a process. It has a row for each part of
-//! its HCAs and two for each rank: its calls and its processor. Arrows lead from the post of a
-//! message to the write of its first packet to memory.
+//! The record of a run as a file for trace viewers: JSON in the trace event format, which Perfetto
+//! (ui.perfetto.dev) opens. Each host is shown as a process. It has a row for each part of its HCAs
+//! and two for each rank: its calls and its processor. Arrows lead from the post of a message to
+//! the write of its first packet to memory.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -14,7 +14,7 @@ pub use super::span::{Activity, HcaPart, MessageRef, RequestKind, Span, Track};
 /// The record of a run: all spans, with the names of calls.
 #[derive(Debug, Default)]
 pub struct Record {
-    /// The spans, in the order of recording.
+    /// The recorded spans, in the order of recording.
     pub spans: Vec<Span>,
     /// The names of calls, by number.
     pub names: Vec<String>,
@@ -169,7 +169,7 @@ fn micros(time: Time) -> String {
     format!("{}.{:06}", time / 1_000_000, time % 1_000_000)
 }
 
-/// A size in bytes, in short form.
+/// A number of bytes as text, in short form.
 fn size(bytes: u32) -> String {
     match bytes {
         0 => "0 B".into(),

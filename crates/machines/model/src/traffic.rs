@@ -6,11 +6,11 @@ use super::span::{Activity, Doing};
 /// count if the HCA carries them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// The number of all packets on links.
+    /// The number of packets that have crossed links.
     pub packets: u64,
-    /// The number of packets that only acknowledge.
+    /// The number of those packets that only acknowledge.
     pub acknowledgements: u64,
-    /// The number of bytes of all packets, headers included.
+    /// The number of bytes of all those packets, headers included.
     pub bytes: u64,
 }
 

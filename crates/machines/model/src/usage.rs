@@ -19,19 +19,19 @@ use super::span::HcaPart;
 use super::storage::Server;
 use super::sums::{ProcessorWork, Sums};
 
-/// The length of an entry of the log, in words of 64 bits.
+/// The length of an entry of the log, in 64-bit words.
 const USE: usize = 3;
 /// The greatest number of entries of the log.
 const MOST: u64 = 4 << 20;
-/// The kind that stands for links between switches in an entry. The bits above it are the number of
-/// the rail.
+/// The kind of an entry about a link between switches. The bits above it are the number of the
+/// rail.
 const BETWEEN: u64 = 16;
 /// The kind that stands for the storage in an entry.
 const STORAGE: u64 = 15;
 const RAIL: u32 = 8;
 const KIND: u64 = (1 << RAIL) - 1;
 
-/// A resource of a modelled machine.
+/// A kind of resource of a modelled machine, with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
     /// The link from a rail's HCA to its switch. The field is the number of the rail.
@@ -191,7 +191,7 @@ impl Usage {
 /// The log of uses in the world, which the last rank that leaves the machine writes.
 pub(crate) struct UsageLog {
     log: Log<USE>,
-    /// The number of ranks that have left.
+    /// The number of ranks that have left the machine.
     left: usize,
 }
 

@@ -13,10 +13,10 @@ use crate::stacks::StackPool;
 use crate::turn::{Baton, Turn};
 use crate::world::{Model, World};
 
-/// The parameters of a world of coroutines.
+/// The parameters of a world whose ranks are coroutines.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// The number of ranks.
+    /// The number of ranks of the world.
     pub ranks: u32,
     /// The seed of all random numbers in the world.
     pub seed: u64,
@@ -46,8 +46,8 @@ pub fn run_then<M: Model + 'static, R: 'static, T>(
     run_within(Memory::private()?, plan, model, body, then)
 }
 
-/// Runs `body` once for each rank, like [`run`], in a world in this file of zeros, which keeps what
-/// the model stores there for readers after the run.
+/// Runs `body` once for each rank, like [`run`], in a world in this file of zeros, which keeps the
+/// model's data for readers after the run.
 pub fn run_in_file<M: Model + 'static, R: 'static>(
     file: &OwnedFd,
     plan: Plan,

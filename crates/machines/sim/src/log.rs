@@ -15,7 +15,7 @@ use allocator_api2::alloc::Allocator;
 
 use crate::memory::{Header, ROOM, WorldMemory};
 
-/// The number of logs of a world.
+/// The number of logs that a world has.
 pub const SLOTS: usize = 8;
 
 /// The entry of one log in the table of logs at the beginning of a world's memory.
@@ -26,7 +26,7 @@ pub(crate) struct Slot {
     lost: std::cell::Cell<u64>,
 }
 
-/// The size of a chunk of entries, in bytes.
+/// The size of a chunk of log entries, in bytes.
 const CHUNK: usize = 64 << 10;
 /// The 64-bit words at the start of a chunk: the offset of the next chunk from the beginning of the
 /// memory, and the number of entries in this one.
@@ -52,7 +52,7 @@ pub struct Log<const N: usize> {
 pub struct LogContents<const N: usize> {
     /// The entries, in the order in which they were appended.
     pub entries: Vec<[u64; N]>,
-    /// The number of entries that did not fit.
+    /// The number of log entries for which there was no room.
     pub lost: u64,
 }
 

@@ -24,7 +24,7 @@ pub type Box<T> = allocator_api2::boxed::Box<T, WorldMemory>;
 const ADDRESS: usize = 0x1000_0000_0000;
 /// The largest size of a world, in bytes. Only touched pages take physical memory.
 pub(crate) const ROOM: usize = 64 << 30;
-/// The size of the smallest piece, in bytes.
+/// The size of the smallest piece of a world's memory, in bytes.
 const LEAST: usize = 16;
 const CLASSES: usize = 40;
 
@@ -83,7 +83,7 @@ impl Memory {
     /// memory.
     pub const BYTES: u64 = ROOM as u64;
 
-    /// Memory for the coroutines of this process.
+    /// Memory for the ranks of this process, which are coroutines.
     pub fn private() -> io::Result<Memory> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let base = map(0, flags, -1)?;

@@ -31,9 +31,9 @@ struct Relay {
 /// The parameters of a rank in a job of processes.
 #[derive(Clone, Copy)]
 pub struct Participant {
-    /// The number of the rank.
+    /// The number of this rank.
     pub rank: u32,
-    /// The number of ranks.
+    /// The number of ranks of the world.
     pub ranks: u32,
     /// The seed of all random numbers in the world.
     pub seed: u64,

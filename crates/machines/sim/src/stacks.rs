@@ -19,7 +19,7 @@ const MADV_GUARD_INSTALL: i32 = 102;
 /// The stacks of a world. The memory is unmapped once the pool and all its stacks are gone.
 pub(crate) struct StackPool {
     mapping: Rc<Mapping>,
-    /// The distance between two stacks, in bytes.
+    /// The distance between the starts of two stacks, in bytes.
     step: usize,
 }
 
@@ -28,7 +28,7 @@ struct Mapping {
     bytes: usize,
 }
 
-/// One stack of a pool.
+/// One stack of a pool, for one coroutine.
 pub(crate) struct PooledStack {
     _mapping: Rc<Mapping>,
     limit: StackPointer,

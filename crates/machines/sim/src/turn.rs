@@ -9,7 +9,7 @@ use crate::world::{Clock, Model, Next, Time, World};
 pub trait Baton {
     /// Gives the turn to rank `to`; returns once this rank has it again.
     fn pass(&self, to: u32);
-    /// Gives the turn away for ever: this rank has left. `None`: all ranks have left.
+    /// Gives up the turn for good: this rank has left. `None`: all ranks have left.
     fn leave(&self, to: Option<u32>);
     /// True if ranks are processes, each of which has private memory that the others cannot access.
     fn is_private(&self) -> bool;
@@ -20,7 +20,8 @@ pub trait Baton {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlock;
 
-/// A rank's handle on the world: with it the rank reads its clock, lets others go first, and waits.
+/// A rank's handle of the world: with it the rank reads its clock, lets others run first, and
+/// waits.
 pub struct Turn<M: Model> {
     world: NonNull<World<M>>,
     rank: u32,
@@ -43,7 +44,7 @@ impl<M: Model> Turn<M> {
         }
     }
 
-    /// The number of the rank.
+    /// The number of the rank that has the turn.
     pub fn rank(&self) -> u32 {
         self.rank
     }
@@ -57,7 +58,7 @@ impl<M: Model> Turn<M> {
         unsafe { &mut *self.world.as_ptr() }
     }
 
-    /// The time of this rank's clock.
+    /// The virtual time of this rank's clock.
     #[inline]
     pub fn now(&self) -> Time {
         self.world().clock.of(self.rank)
@@ -84,7 +85,7 @@ impl<M: Model> Turn<M> {
         self.go_on()
     }
 
-    /// Lets those earlier events and ranks go first whose effects this rank could see. Otherwise
+    /// Lets the earlier events and ranks run first whose effects this rank could see. Otherwise
     /// like [`settle`](Turn::settle): for an access that only reads what has happened to this rank.
     #[inline]
     pub fn observe(&self) -> Result<(), Deadlock> {
@@ -102,7 +103,7 @@ impl<M: Model> Turn<M> {
     }
 
     /// Like [`settle`](Turn::settle), for an access to state of this rank that earlier events and
-    /// ranks neither read nor change. Where ranks run ahead, nothing goes first.
+    /// ranks neither read nor change. Where ranks run ahead, no event or rank runs first.
     #[inline]
     pub fn stay(&self) -> Result<(), Deadlock> {
         let World { clock, model } = self.world();
@@ -114,7 +115,7 @@ impl<M: Model> Turn<M> {
         Ok(())
     }
 
-    /// Lets all events and ranks go first that are earlier than this rank's last `settle`,
+    /// Lets all events and ranks run first that are earlier than this rank's last `settle`,
     /// `observe` or `stay`: for an access to state that ranks share. The rank's clock is then what
     /// it was.
     pub fn catch_up(&self) -> Result<(), Deadlock> {
@@ -151,7 +152,7 @@ impl<M: Model> Turn<M> {
         self.go_on()
     }
 
-    /// Lets events and other ranks go first until it is this rank's turn again.
+    /// Lets earlier events and other ranks run first, until this rank has the turn again.
     #[inline(never)]
     fn go_on(&self) -> Result<(), Deadlock> {
         loop {

@@ -24,7 +24,7 @@ pub type Time = u64;
 /// }
 /// ```
 pub trait Model: Sized {
-    /// An event. It lies in the memory of the world, and may hold no pointer out of it.
+    /// An event. It is stored in the memory of the world, and may contain no pointer out of it.
     type Event: Copy;
 
     /// Handles an event whose time has come. It may wake ranks and schedule further events.
@@ -55,9 +55,9 @@ pub trait Model: Sized {
 
 /// A world: a clock and a model.
 pub struct World<M: Model> {
-    /// The events and ranks, in order of time.
+    /// The pending events and the ranks, in order of their times.
     pub clock: Clock<M::Event>,
-    /// The state that ranks share.
+    /// The modelled state that ranks share.
     pub model: M,
 }
 
@@ -74,12 +74,12 @@ pub struct Clock<E> {
     busy_events: u64,
     /// The number of ranks that run, can run, or wait until some time in a wait that is not idle.
     busy_ranks: u32,
-    /// The number of ranks that have not left.
+    /// The number of ranks that have not left the world.
     present: u32,
     deadlock: bool,
-    /// True if ranks run ahead of each other.
+    /// True if ranks may run ahead of each other in virtual time.
     ahead: bool,
-    /// The time of the present event, or the last time at which the running rank let others go
+    /// The time of the present event, or the last time at which the running rank let others run
     /// first or would have done so. 0 unless ranks run ahead.
     since: Time,
     /// The cause of new events: 0 for an event, the rank's number plus one for a rank. 0 unless
@@ -87,7 +87,7 @@ pub struct Clock<E> {
     cause: u64,
     /// The generator of all random numbers in the world.
     pub random: Random,
-    /// The number of events handled so far.
+    /// The number of events that have been handled.
     pub handled: u64,
 }
 
@@ -136,7 +136,7 @@ impl<E> Ord for Due<E> {
 }
 
 impl<E> Due<E> {
-    /// Both times in one number, the time at which the event is due first.
+    /// Both times in one number; the time at which the event is due is in the upper half.
     #[inline]
     fn times(&self) -> u128 {
         u128::from(self.at) << 64 | u128::from(self.since)
@@ -169,7 +169,7 @@ enum State {
     Gone,
 }
 
-/// The next step of a world.
+/// The next step of the world: an event or a rank's turn.
 pub(crate) enum Next<E> {
     /// An event to handle, which the clock no longer holds.
     Event(E),
@@ -255,12 +255,12 @@ impl<E: Copy> Clock<E> {
         }
     }
 
-    /// True if the rank waits.
+    /// True if the rank waits for an event.
     pub fn is_waiting(&self, rank: u32) -> bool {
         self.ranks[rank as usize].state == State::Waiting
     }
 
-    /// The time of the rank's clock.
+    /// The virtual time of the rank's clock.
     #[inline]
     pub fn of(&self, rank: u32) -> Time {
         self.ranks[rank as usize].at
@@ -330,7 +330,7 @@ impl<E: Copy> Clock<E> {
         first
     }
 
-    /// True if no event and no other rank comes before the turn of `rank` at the time `at`.
+    /// True if no event and no other rank is due before `rank` has its turn at the time `at`.
     #[inline]
     fn is_first_at(&self, rank: u32, at: Time) -> bool {
         self.events.peek().is_none_or(|due| due.at > at)
@@ -361,7 +361,7 @@ impl<E: Copy> Clock<E> {
         may
     }
 
-    /// True if ranks run ahead of each other.
+    /// True if ranks may run ahead of each other in virtual time.
     pub(crate) fn runs_ahead(&self) -> bool {
         self.ahead
     }
@@ -386,7 +386,7 @@ impl<E: Copy> Clock<E> {
         (self.ahead && !self.is_first_at(rank, self.since)).then_some(self.since)
     }
 
-    /// The first valid entry among the ready ranks.
+    /// The first valid entry among the ranks that are ready.
     #[inline]
     fn first_ready(&mut self) -> Option<Ready> {
         loop {

@@ -19,7 +19,7 @@ const SLOWER: f64 = 1.05;
 /// it counts as 1.
 const FEWEST: usize = 4;
 
-/// The comparison of two runs.
+/// The comparison of two runs of `--every-choice`: the changes of the times of their choices.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Comparison {
     /// Every choice of every point that both runs measured with the same proximity of the cores.
@@ -43,7 +43,7 @@ struct Change {
     ranks: usize,
     size: usize,
     choice: String,
-    /// The time in this run, divided by that in the earlier one.
+    /// The time of the choice in this run, divided by its time in the earlier run.
     now_over_then: f64,
     /// The least value of that quotient within the confidence intervals of both times.
     #[serde(skip)]

@@ -1,5 +1,5 @@
-//! Reads a library's explanation of its choices: the protocols, rail policies and algorithms that
-//! it takes by message size, and the settings that force other ones. `--every-choice` measures
+//! Parser of a library's explanation of its choices: the protocols, rail policies and algorithms
+//! that it takes by message size, and the settings that force other ones. `--every-choice` measures
 //! these alternatives.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::rounds::Case;
 /// members of a communicator to agree, and for ranks to learn whether receives are posted before
 /// their messages arrive.
 const ITERATIONS: usize = 100;
-/// The most time that these iterations take, in seconds.
+/// The most time that the iterations of one size take, in seconds.
 const SECONDS: f64 = 0.1;
 /// The procedure whose alternatives apply to each benchmark without alternatives of its own.
 const MESSAGE: &str = "MPI_Send";
@@ -38,9 +38,9 @@ pub(super) struct Alternatives {
 /// A group of alternatives of one kind: protocols, rail policies or algorithms.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Group {
-    /// The blocking procedures whose time depends on the choice.
+    /// The blocking procedures whose time depends on the choice among these alternatives.
     procedures: Vec<String>,
-    /// The kind of choice: `protocol`, `rails` or `algorithm`.
+    /// The kind of the alternatives: `protocol`, `rails` or `algorithm`.
     pub(super) kind: String,
     /// True if the choices depend on the messages of the job, so that each size needs a job of its
     /// own.
@@ -48,11 +48,11 @@ pub(super) struct Group {
     /// The choices that the library makes, each with the number of bytes from which on it is made,
     /// in ascending order.
     taken: Vec<(usize, String)>,
-    /// The choices that settings can force.
+    /// The alternatives that settings can force.
     pub(super) forced: Vec<Alternative>,
 }
 
-/// A choice, and the settings that force it.
+/// A protocol, rail policy or algorithm, and the settings that force it.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Alternative {
     pub(super) choice: String,

@@ -1,5 +1,5 @@
-//! Writes and reads points as JSON lines; a point has the figures of a benchmark with one number of
-//! ranks and one size. The lines are the output of `--json`, and the file of `--keep` and
+//! Points as JSON lines, written and read; a point has the figures of a benchmark with one number
+//! of ranks and one size. The lines are the output of `--json`, and the file of `--keep` and
 //! `--beside`, which contains neither the values of single rounds nor settings.
 
 use std::collections::BTreeMap;
@@ -30,9 +30,9 @@ pub(super) struct KeptPoint {
     /// `None`: rounds of any proximity are evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cores: Option<String>,
-    /// The number of rounds that are evaluated.
+    /// The number of measuring rounds whose values are evaluated.
     pub(super) rounds: usize,
-    /// The choice that the default settings made.
+    /// The choice that the library made with its default settings.
     pub(super) taken: String,
     pub(super) default: Figure,
     /// The forced choices, the best first.
@@ -41,12 +41,12 @@ pub(super) struct KeptPoint {
     pub(super) regret: Option<KeptRegret>,
 }
 
-/// A median with its interval.
+/// The median of the values of all rounds, with its confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figure {
     pub(super) median: f64,
-    /// The interval that holds the median with a confidence of 95 %. `None`: there are fewer than
-    /// two rounds.
+    /// The interval that contains the median with a confidence of 95 %. `None`: there are fewer
+    /// than two rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) interval: Option<(f64, f64)>,
     /// The values of all rounds, in order. `None` in files.
@@ -65,7 +65,7 @@ pub(super) struct KeptChoice {
     pub(super) figure: Figure,
 }
 
-/// The regret of a point, as it is written to a file.
+/// The regret of a point's default choice, as it is written to a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct KeptRegret {
     best: String,
@@ -124,7 +124,7 @@ impl KeptPoint {
         }
     }
 
-    /// The point as a line of JSON.
+    /// The point as one line of JSON for the file of `--keep`.
     pub(super) fn line(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings are always JSON") + "\n"
     }
@@ -138,7 +138,7 @@ impl KeptPoint {
         )
     }
 
-    /// True if a larger value is better.
+    /// True if the point's values are rates, of which a larger one is better.
     pub(super) fn is_rate(&self) -> bool {
         let rates = [Unit::MegabytesPerSecond, Unit::MessagesPerSecond];
         rates.iter().any(|unit| unit.name() == self.unit)
@@ -151,7 +151,7 @@ impl KeptPoint {
     }
 }
 
-/// Reads the points of a file.
+/// Reads the points that an earlier run has kept in a file.
 pub(super) fn read(file: &Path) -> Result<Vec<KeptPoint>> {
     let text = fs::read_to_string(file);
     let text = text.with_context(|| format!("--beside: cannot read {}", file.display()))?;

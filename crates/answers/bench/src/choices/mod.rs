@@ -33,7 +33,7 @@ use explained::{Alternatives, Explainer};
 use kept::KeptPoint;
 use point::{Choice, DEFAULT, Point};
 
-/// The number of rounds on a real machine, unless the user chooses another one.
+/// The number of measuring rounds on a real machine, unless the user chooses another.
 const ROUNDS: usize = 15;
 
 /// The width of tables that are not written to a terminal, in columns.
@@ -87,7 +87,7 @@ pub(crate) fn run(command: &Path, what: &BenchCommand, options: &MeasureOptions)
         .context("cannot write the results")
 }
 
-/// The points of one library on one machine.
+/// The measurement of points with one library on one machine.
 struct Series<'a> {
     command: &'a Path,
     /// The library with default settings.
@@ -121,8 +121,8 @@ impl Series<'_> {
     }
 
     /// All choices that settings can force, each as a library with these settings. The first group
-    /// includes the choice of the default settings; in other groups, such as rail policies, it is
-    /// left out.
+    /// includes the choice that the default settings make; the other groups, such as rail policies,
+    /// omit it.
     fn forced(
         &self,
         explainer: &Explainer,
@@ -182,7 +182,7 @@ impl Series<'_> {
         }
     }
 
-    /// Measures one size in several rounds.
+    /// Measures one message size in several rounds.
     fn point(&self, case: &Case, plan: SizePlan, console: &mut Console) -> Result<Point> {
         let is_real = self.base.fabric.is_none();
         let place = || is_real.then(Proximity::now).flatten();
@@ -244,12 +244,12 @@ struct Forced {
     explained: Vec<Alternatives>,
 }
 
-/// The libraries to measure at one size.
+/// The libraries to measure at one message size, with default settings and with forced choices.
 struct SizePlan {
     size: usize,
-    /// The libraries; the default is the first.
+    /// The libraries, of which the first has the default settings.
     libraries: Vec<Library>,
-    /// The choice of the library with default settings.
+    /// The choice that the library makes with default settings.
     taken: String,
     /// The label of the library that forces the default's choice, if one does.
     own: Option<String>,
@@ -265,7 +265,7 @@ fn named(base: &Library, label: &str, settings: &BTreeMap<String, String>) -> Li
     library
 }
 
-/// The settings that a library has beyond those of the default.
+/// The settings of a library that the library with default settings does not have.
 fn settings(library: &Library, base: &Library) -> Vec<(String, String)> {
     let further = library.environment[base.environment.len()..].iter();
     let text = |word: &std::ffi::OsString| word.to_string_lossy().into_owned();

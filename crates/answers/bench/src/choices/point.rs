@@ -8,7 +8,7 @@ use conditions::Proximity;
 use results::Unit;
 use results::stats::{median, ratio_bound};
 
-/// The name of the measurement with the default settings.
+/// The name of the choice that is measured with default settings.
 pub(super) const DEFAULT: &str = "default";
 /// The fewest rounds with one proximity of the cores that are evaluated by themselves. With fewer,
 /// all rounds are evaluated.
@@ -21,7 +21,7 @@ const LIMITS: [f64; 2] = [1.05, 1.10];
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) benchmark: String,
-    /// The modelled machine, if any.
+    /// The modelled machine on which the point was measured, if any.
     pub(super) fabric: Option<String>,
     pub(super) ranks: usize,
     pub(super) size: usize,
@@ -31,12 +31,12 @@ pub(super) struct Point {
     /// The proximity of the ranks' cores in each round. `None`: it changed during the round, or
     /// could not be determined.
     pub(super) places: Vec<Option<Proximity>>,
-    /// The choice that the default settings made.
+    /// The choice that the library made with its default settings.
     pub(super) taken: String,
     /// The name of the forced choice that equals the choice of the default settings. `None`: no
     /// forced choice does.
     pub(super) own: Option<String>,
-    /// The value measured with the default settings in each round.
+    /// The value that the default settings reached in each round.
     pub(super) default: Vec<f64>,
     pub(super) choices: Vec<Choice>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Choice {
     pub(super) name: String,
     /// The environment variables that force the choice, with their values.
     pub(super) settings: Vec<(String, String)>,
-    /// The value measured in each round.
+    /// The value that the choice reached in each round.
     pub(super) rounds: Vec<f64>,
 }
 
@@ -58,12 +58,12 @@ pub(super) struct Regret<'a> {
     /// The median time with the default settings, divided by that with the best choice. A rate
     /// counts as the time of a unit.
     pub(super) ratio: f64,
-    /// The upper bound of the ratio, with a confidence of 95 %.
+    /// The upper bound of the regret as a ratio of times, with a confidence of 95 %.
     pub(super) bound: f64,
     /// The noise of the measurement: the relative difference between the default settings and the
-    /// same choice, forced. `None`: it cannot be forced.
+    /// default's choice, forced. `None`: the choice cannot be forced.
     pub(super) noise: Option<f64>,
-    /// The greatest `bound` with which the regret is acceptable.
+    /// The greatest `bound` of an acceptable regret.
     pub(super) limit: f64,
 }
 
@@ -91,7 +91,7 @@ impl Point {
         (count(&most) >= FEWEST.min(self.places.len())).then_some(most)
     }
 
-    /// The values of the rounds that are evaluated.
+    /// Those of the rounds' values that are evaluated: the rounds with the proximity of the point.
     pub(super) fn counted(&self, rounds: &[f64]) -> Vec<f64> {
         let place = self.place();
         let counts = |at: &usize| place.is_none() || self.places.get(*at) == Some(&place);
@@ -108,12 +108,12 @@ impl Point {
         }
     }
 
-    /// The median time of the default, divided by that of a choice.
+    /// The median time with default settings, divided by that of a forced choice.
     pub(super) fn ratio(&self, choice: &Choice) -> f64 {
         median(&self.times(&self.default)) / median(&self.times(&choice.rounds))
     }
 
-    /// The regret; `None` if no choice can be forced.
+    /// The regret of the point's default choice; `None` if no choice can be forced.
     pub(super) fn regret(&self) -> Option<Regret<'_>> {
         let best = *self.ranked().first()?;
         let own = self.own.as_deref();
@@ -130,7 +130,7 @@ impl Point {
         })
     }
 
-    /// The greatest acceptable bound of the regret, without noise.
+    /// The greatest acceptable bound of the point's regret, without an allowance for noise.
     pub(super) fn limit(&self) -> f64 {
         LIMITS[usize::from(self.is_collective)]
     }

@@ -1,5 +1,5 @@
-//! Shows the points of `--every-choice` as tables: a row for each size, with the choice of the
-//! default settings, the best forced choice, and the regret.
+//! The points of `--every-choice` as tables: a row for each size, with the choice of the default
+//! settings, the best forced choice, and the regret.
 
 use conditions::{Conditions, Proximity};
 use results::sizes::size_label;
@@ -8,7 +8,7 @@ use results::table::{aligned, distinct, number, ratio};
 
 use super::point::{Point, Regret};
 
-/// The most choices that the last column lists.
+/// The most choices that the last column of the table lists.
 const OTHERS: usize = 2;
 
 /// One table for each benchmark, machine and number of ranks, and a summary.

@@ -9,7 +9,7 @@ use results::arguments::{ANY, POSITIVE, decimal, whole_number};
 
 use crate::library::{Fabrics, Library, LibraryChoice};
 
-/// The number of rounds, unless the user chooses another.
+/// The number of measuring rounds of each benchmark, unless the user chooses another.
 pub(crate) const ROUNDS: usize = 5;
 
 // The libraries to measure. (A `///` here would replace the help of the subcommand.)

@@ -65,7 +65,7 @@ fn datatype(operation: &Operation) -> AbiHandle {
     }
 }
 
-/// The root of all operations that have one.
+/// The root rank of all measured operations that have a root.
 pub(crate) const ROOT: usize = 0;
 
 /// A collective operation with its buffers, communicator and request.
@@ -137,7 +137,7 @@ impl<'a> CollectiveCall<'a> {
         &self.peers
     }
 
-    /// The displacement and the length of this rank's part, both in bytes.
+    /// The displacement and the length in bytes of this rank's part of the buffer.
     pub(crate) fn part(&self) -> (usize, usize) {
         let (rank, element) = (self.mpi.rank(), self.collective.operation.element());
         let of = |numbers: &[c_int]| numbers[rank] as usize * element;
@@ -191,7 +191,7 @@ impl<'a> CollectiveCall<'a> {
         self.wait()
     }
 
-    /// Starts the operation, in a form that is not blocking.
+    /// Starts the operation, in its nonblocking or persistent form.
     #[inline]
     pub(crate) fn start(&mut self) -> Result<()> {
         self.active = true;
@@ -224,7 +224,7 @@ impl<'a> CollectiveCall<'a> {
         Ok(completed != 0)
     }
 
-    /// Calls the procedure of the operation in its form.
+    /// Calls the procedure of the operation, in its blocking, nonblocking or persistent form.
     #[inline]
     fn begin(&mut self) -> Result<()> {
         let Collective { operation, form } = self.collective;

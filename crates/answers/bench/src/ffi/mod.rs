@@ -365,7 +365,7 @@ impl Mpi {
     }
 }
 
-/// The offsets of contiguous parts. Panics if they exceed `room`.
+/// The offsets of parts that lie one after the other. Panics if they exceed `room`.
 fn displacements(parts: &[i32], room: usize) -> Vec<c_int> {
     let mut end: c_int = 0;
     let begins = parts.iter().map(|part| {

@@ -27,7 +27,7 @@ macro_rules! argument {
 /// not blocking.
 macro_rules! signatures {
     ($($name:ident ( $($argument:ident),* );)*) => {
-        /// The argument list of a collective procedure.
+        /// The argument list that several collective procedures have in common.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Signature { $($name,)* }
 

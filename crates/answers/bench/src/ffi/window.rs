@@ -253,7 +253,7 @@ impl OpenWindow<'_> {
         Ok((bytes / element) as c_int)
     }
 
-    /// Flushes, so that the access that has just begun is complete.
+    /// Flushes the access that has just begun, so that it is complete.
     #[inline]
     fn completed(&self, procedure: &str, code: c_int) -> Result<()> {
         self.mpi.check(procedure, code)?;

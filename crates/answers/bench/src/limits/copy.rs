@@ -19,7 +19,7 @@ const FIRST: usize = 64;
 const LAST: usize = 4 << 20;
 /// The memory through which uncached copies go, in bytes: larger than any cache.
 const COLD: usize = 256 << 20;
-/// The measuring time of one figure in one round.
+/// The measuring time of one copy bandwidth in one round.
 const SLICE: Duration = Duration::from_millis(20);
 /// The worker's argument instead of a library and a plan: allocate memory for the parent to read.
 pub(crate) const LEND: &str = "lend-memory";

@@ -2,7 +2,7 @@
 
 use results::Unit;
 
-/// The value of one limit of the machine at one size.
+/// The measured value of one limit of the machine at one size.
 pub(super) struct Figure {
     pub(super) name: &'static str,
     pub(super) size: usize,

@@ -23,7 +23,7 @@ use figure::Figure;
 /// The name that these measurements have in the column of libraries.
 const MACHINE: &str = "machine";
 
-/// The measurement of one kind of limit.
+/// A function that measures one kind of limit.
 type Measure = fn(&Path) -> Result<Vec<Figure>>;
 
 const ALL: [(&str, Measure); 7] = [

@@ -24,7 +24,7 @@ const MESSAGES: u64 = 512_000;
 const WINDOW: u64 = 64;
 const SKIP: u64 = 1_000;
 
-/// A slot of one cache line: payload, header and lap number.
+/// A slot of the ring: one cache line with payload, header and lap number.
 #[derive(Default)]
 #[repr(align(64))]
 struct Slot {

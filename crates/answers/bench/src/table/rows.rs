@@ -70,7 +70,7 @@ impl Keys {
         (&measurement.benchmark, measurement.ranks, measurement.size)
     }
 
-    /// The number of columns with text, which are aligned to the left.
+    /// The number of columns with text, which precede the columns of numbers.
     pub(super) fn left(&self) -> usize {
         usize::from(self.parts)
     }
@@ -105,7 +105,7 @@ impl Keys {
     }
 }
 
-/// The title of one of a benchmark's figures.
+/// The title of a figure of a benchmark that has several, such as `init/private`.
 pub(crate) fn part_title(benchmark: &str) -> String {
     match benchmark {
         "init" => "launcher, Init, Finalize".into(),
@@ -228,7 +228,7 @@ fn comparison(cells: &mut Vec<String>, labels: &[&str], row: &[&Measurement]) {
     }
 }
 
-/// The best value among the other libraries.
+/// The best of the values of the other libraries.
 pub(crate) fn best(peers: &[f64], unit: Unit) -> f64 {
     if unit.more_is_better() {
         stats::max(peers)

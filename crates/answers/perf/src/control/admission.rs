@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow};
 use secret::Secret;
 use secret::hello::{self, ANSWER};
 
-/// The introduction with which every caller begins its hello.
+/// The introduction with which every caller begins its first message.
 const INTRODUCTION: [u8; 32] = *b"fishplate perf, control of plan\0";
 /// The callers of a listening socket that have not proved the secret yet.
 #[derive(Default)]
@@ -59,7 +59,7 @@ pub(super) fn prove(stream: &mut TcpStream, secret: &Secret, patience: Duration)
     Ok(stream.write_all(&proof)?)
 }
 
-/// Waits for the answer of the listening side.
+/// Waits for the answer of the listening side to the first message.
 fn answer(stream: &mut TcpStream, patience: Duration) -> Result<[u8; ANSWER]> {
     let until = Instant::now() + patience;
     let (mut answer, mut len) = ([0; ANSWER], 0);

@@ -77,7 +77,7 @@ struct Object<'a> {
     /// The use of each kind of resource of a modelled machine, the busiest first.
     #[serde(skip_serializing_if = "Map::is_empty")]
     usage: Map<String, Value>,
-    /// The counts, summed over both sides.
+    /// The counts of requests and packets by their names, summed over both sides.
     #[serde(skip_serializing_if = "Map::is_empty")]
     counts: Map<String, Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -2,7 +2,7 @@
 
 use conditions::{Conditions, Disturbances};
 
-/// The conditions of a run, and the disturbances of this side.
+/// The conditions of a run, and the disturbances on this side.
 pub(crate) type Met = (Conditions, Disturbances);
 
 /// The lines below a table: a remark if this side did not have its core to itself, and the state of

@@ -21,12 +21,12 @@ use crate::measure::{Found, Latency, Sample, Use};
 use crate::plan::PerfPlan;
 use crate::stream::{Stream, Tally};
 
-/// The longest read of a stream, in bytes.
+/// The longest single read from a stream socket, in bytes.
 const READ: usize = 1 << 20;
 /// The least number of reads of a stream with at least as many messages, however late the reader
 /// runs: with fewer than two reads there is no time between reads.
 const LEAST_READS: usize = 16;
-/// The text of a side that has reached a barrier.
+/// The text by which a side reports that it has reached a barrier.
 const HERE: &str = "here";
 
 /// The sockets of a process: a TCP connection or UDP datagrams, according to the plan.
@@ -46,7 +46,7 @@ pub trait Sockets {
     fn try_receive(&mut self, into: &mut [u8]) -> Result<Option<usize>>;
 }
 
-/// One of the two sides of a benchmark.
+/// One of the two sides of a benchmark of sockets.
 pub trait SocketSide: Sockets {
     /// True if this side sends first, measures, and shows the results.
     fn is_client(&self) -> bool;
@@ -76,26 +76,26 @@ pub trait SocketSide: Sockets {
 /// The time for which a resource of a modelled machine has been busy with one kind of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Busy {
-    /// The kind of resource, or of work.
+    /// The name of the kind of resource, or of work.
     pub resource: &'static str,
-    /// The number that identifies the resource.
+    /// The number of the resource among those of its kind.
     pub number: u64,
-    /// The busy time, in picoseconds.
+    /// The time for which the resource was busy, in picoseconds.
     pub time: u64,
 }
 
-/// A stream that a side reads.
+/// The stream of messages that a side receives: their size and number.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming {
-    /// The length of a message, in bytes.
+    /// The length of each message, in bytes.
     pub size: usize,
-    /// The number of messages.
+    /// The number of messages of the stream.
     pub messages: usize,
     /// True if the transport delivers every message.
     pub is_reliable: bool,
 }
 
-/// The messages of a stream that have arrived.
+/// The messages of a stream that have arrived, and their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Received {
@@ -108,7 +108,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// The rate in messages of `size` bytes per second.
+    /// The rate of the received messages of `size` bytes, in messages per second.
     fn rate(&self, size: usize) -> f64 {
         match self.picos {
             0 => 0.0,

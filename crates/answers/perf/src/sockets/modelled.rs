@@ -34,7 +34,7 @@ struct Reader {
     is_over: Cell<bool>,
 }
 
-/// A process with its sockets.
+/// A modelled process with its sockets: one side of the benchmark.
 struct Modelled {
     process: Process,
     transport: TransportService,

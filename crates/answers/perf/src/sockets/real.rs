@@ -26,7 +26,7 @@ const QUIET: Duration = Duration::from_millis(200);
 const ALIVE: Duration = Duration::from_secs(1);
 /// The number of messages between two readings of the clock for heartbeats.
 const MESSAGES: u32 = 64;
-/// The time between two polls of a listening socket.
+/// The time between two polls of a listening socket for a connection.
 const AGAIN: Duration = Duration::from_millis(1);
 /// Stands for the number of sent messages while it is unknown.
 const UNKNOWN: usize = usize::MAX;
@@ -253,7 +253,7 @@ pub fn run(
     found
 }
 
-/// Connects the measured sockets of both sides.
+/// Connects the sockets that the benchmark measures.
 fn connected(
     link: &mut ControlLink,
     client: bool,

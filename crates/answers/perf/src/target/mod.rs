@@ -16,7 +16,7 @@ pub trait Target {
     /// True if this side sends first, measures, and shows the results.
     fn is_client(&self) -> bool;
 
-    /// The device under test.
+    /// The device that the benchmark measures.
     fn device(&mut self) -> &mut dyn Device;
 
     /// True if time is virtual: all messages of a size take equal times, so a few are enough.
@@ -69,7 +69,7 @@ pub trait Target {
         }
     }
 
-    /// Sends a text, and waits for the other side's.
+    /// Sends a text to the other side, and waits for the other side's text.
     fn swap(&mut self, words: &str) -> Result<String> {
         self.oob_send(words)?;
         self.receive_oob()

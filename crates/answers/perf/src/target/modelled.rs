@@ -42,9 +42,9 @@ struct Modelled {
     node: ModelNode,
     rank: usize,
     pairs: usize,
-    /// Texts of the other side that arrived while the pairs synchronised.
+    /// Texts of the other side that arrived while this side waited at a barrier.
     arrived: VecDeque<Vec<u8>>,
-    /// The number of texts of other pairs that arrived while this one waited for its other side.
+    /// The number of texts of other pairs that arrived while this pair waited for its other side.
     met: usize,
 }
 
@@ -53,7 +53,7 @@ impl Modelled {
         (self.rank + self.pairs) % (2 * self.pairs)
     }
 
-    /// Waits for the texts of `count` other pairs.
+    /// Waits for a text from each of `count` other pairs.
     fn await_pairs(&mut self, count: usize) -> Result<()> {
         while self.met < count {
             match self.node.oob_recv()? {

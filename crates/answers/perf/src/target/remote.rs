@@ -26,13 +26,13 @@ const ALIVE: Duration = Duration::from_secs(1);
 /// for longer.
 const QUIET: u64 = 200_000_000;
 
-/// One side of a benchmark between two processes.
+/// One side of a benchmark whose sides are two processes.
 pub struct Remote<'a> {
     device: &'a mut dyn Device,
     link: ControlLink,
     client: bool,
     start: Instant,
-    /// The time without arrivals after which the benchmark fails.
+    /// The time without anything from the other side after which the benchmark fails.
     patience: Duration,
     polls: u32,
     /// The start of the time without arrivals. `None`: something has just arrived.

@@ -63,12 +63,12 @@ impl Axis {
         self.unit == "B" && self.log2
     }
 
-    /// True if the value can be drawn on the axis.
+    /// True if the value has a position on the axis.
     pub fn has_place(&self, value: f64) -> bool {
         value.is_finite() && (value > 0.0 || !self.log2)
     }
 
-    /// The text of a tick.
+    /// The text of an axis tick at this value.
     pub fn tick(&self, value: f64) -> String {
         let name = self.names.get(value as usize).filter(|_| value >= 0.0);
         match name {

@@ -1,4 +1,4 @@
-//! Draws one plot on a drawing area.
+//! The drawing of one plot on a drawing area.
 
 use std::ops::Range;
 
@@ -20,13 +20,13 @@ pub(super) const SIZE: (u32, u32) = (800, 470);
 pub(super) const LINE: u32 = 17;
 /// The margin around a plot, in pixels before scaling.
 const MARGIN: u32 = 14;
-/// The average width of a letter of the caption, in pixels before scaling.
+/// The average width of a character of the caption, in pixels before scaling.
 const LETTER: u32 = 6;
-/// The average width of a letter of the title, in pixels before scaling.
+/// The average width of a character of the title, in pixels before scaling.
 const TITLE_LETTER: u32 = 9;
 /// The height of a line of the title, in pixels before scaling.
 const TITLE_LINE: u32 = 26;
-/// The width of title, legend and caption, in pixels before scaling.
+/// The greatest width of title, legend and caption, in pixels before scaling.
 const WIDE: u32 = SIZE.0 - 6 * MARGIN;
 
 /// A coordinate system of the positions that [`Scale::place`] returns.
@@ -94,7 +94,7 @@ pub(super) fn caption_lines(caption: &str) -> Vec<String> {
     broken(caption, (WIDE / LETTER) as usize)
 }
 
-/// A text, broken into lines of at most `most` characters.
+/// The text, broken into lines of at most `most` characters.
 fn broken(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -155,7 +155,7 @@ fn shade<B: DrawingBackend>(
     Ok(())
 }
 
-/// The context for drawing one series.
+/// The context in which one series of a plot is drawn.
 struct Drawing<'a> {
     plot: &'a Plot,
     at: usize,
@@ -247,7 +247,7 @@ impl Drawing<'_> {
     }
 }
 
-/// A linear scale of positions with given ticks.
+/// A linear scale of positions on an axis, with given ticks.
 pub(super) struct Line {
     range: Range<f64>,
     ticks: Vec<f64>,

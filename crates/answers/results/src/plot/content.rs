@@ -29,13 +29,12 @@ pub struct Series {
     pub name: String,
     /// The points. A line joins them in this order.
     pub points: Vec<(f64, f64)>,
-    /// The drawing of the points.
+    /// The form in which the points are drawn: a line, marks or bars.
     pub kind: SeriesKind,
     /// The range of the values at each position, if it is known: position, least value, greatest
     /// value. It is drawn as an area around a line, or as a thin line at the end of a bar.
     pub band: Option<Vec<(f64, f64, f64)>>,
-    /// The name of another series that has the same colour. `None`: the series has a colour of its
-    /// own.
+    /// The name of another series whose colour this series has. `None`: it has a colour of its own.
     pub colour_of: Option<String>,
 }
 
@@ -47,7 +46,7 @@ pub enum SeriesKind {
     Line,
     /// Marks without a line, on top of all lines: published or measured values.
     Marks,
-    /// Bars that begin at 0.
+    /// Bars from 0 to the value of each point.
     Bars,
     /// Stacked bars: each begins at the end of the bar of the stacked series before.
     Stacked,
@@ -117,20 +116,20 @@ impl Series {
     }
 }
 
-/// A shaded range of the horizontal axis.
+/// A range of the horizontal axis that is shaded behind the series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shade {
-    /// The lower end, a value of the horizontal axis.
+    /// The lower end of the shaded range, a value of the horizontal axis.
     pub from: f64,
-    /// The upper end, a value of the horizontal axis.
+    /// The upper end of the shaded range, a value of the horizontal axis.
     pub to: f64,
-    /// The name in the legend. Ranges with the same name share one entry.
+    /// The name of the range in the legend. Ranges with equal names have one entry.
     pub name: String,
 }
 
 impl Plot {
-    /// The number of the colour of each series, and the number of colours. Series that do not take
-    /// the colour of another one are numbered in their order.
+    /// The number of the colour of each series, and the number of colours. Series that have no
+    /// colour of another series are numbered in order.
     pub fn colours(&self) -> (Vec<usize>, usize) {
         let mut own: Vec<&str> = Vec::new();
         for series in &self.series {
@@ -149,8 +148,8 @@ impl Plot {
         (self.series.iter().map(number).collect(), own.len())
     }
 
-    /// The name of the series whose colour this one takes: another series, with a colour of its
-    /// own. `None`: there is no such series.
+    /// The name of the series that gives its colour to this series: another one, with a colour of
+    /// its own. `None`: there is no such series.
     fn colour_giver<'a>(&self, series: &'a Series) -> Option<&'a str> {
         let name = series.colour_of.as_deref()?;
         let mut all = self.series.iter();
@@ -184,7 +183,7 @@ impl Plot {
         (left, left + width)
     }
 
-    /// The values at which the bar of series `at` begins and ends.
+    /// The two values between which the bar of series `at` extends.
     pub fn reach(&self, at: usize, (x, value): (f64, f64)) -> (f64, f64) {
         if self.series[at].kind != SeriesKind::Stacked {
             return (0.0, value);
@@ -217,7 +216,7 @@ impl Plot {
         stacked.filter_map(move |series| series.value(x))
     }
 
-    /// The points of a series that can be drawn on both axes.
+    /// The points of a series that have a position on both axes.
     pub fn placed(&self, series: &Series) -> Vec<(f64, f64)> {
         let points = series.points.iter().copied();
         let placed = points.filter(|&(x, y)| self.x.has_place(x) && self.y.has_place(y));

@@ -1,4 +1,4 @@
-//! Draws pages of plots as SVG or PNG; the suffix of the file's name selects the format.
+//! The drawing of pages of plots as SVG or PNG; the suffix of the file's name selects the format.
 //!
 //! The font is part of this crate (`assets/`), so a PNG has text on a machine without fonts.
 
@@ -18,9 +18,9 @@ use super::pen::{Drawn, FAMILY};
 use crate::output::OutputFile;
 
 const FONT: &[u8] = include_bytes!("../../assets/roboto-subset.ttf");
-/// The number of pixels of a bitmap for each unit of length: more than one, for smooth letters.
+/// The number of pixels of a bitmap for each unit of length: more than one, for smooth text.
 pub(super) const PIXELS: u32 = 2;
-/// The number of bytes of a pixel.
+/// The number of bytes of an RGB pixel.
 const RGB: usize = 3;
 
 /// The format of a plot's file.

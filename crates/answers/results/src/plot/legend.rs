@@ -10,12 +10,12 @@ use crate::table::distinct;
 
 /// The height of a row of the legend, in pixels before scaling.
 const ENTRY: u32 = 20;
-/// The width of a swatch, in pixels before scaling.
+/// The width of a swatch (the sample of a series' line) in the legend, in pixels before scaling.
 const SWATCH: u32 = 30;
-/// The space around a swatch, in pixels before scaling.
+/// The space around a swatch in the legend, in pixels before scaling.
 const SPACE: u32 = 7;
-/// The average width of a letter in a wide font, in pixels before scaling: an SVG is drawn with a
-/// font of the reader's computer.
+/// The average width of a character in a wide font, in pixels before scaling: an SVG is drawn with
+/// a font of the reader's computer.
 const LETTER: f64 = 7.8;
 
 /// The height of a plot's legend, in pixels before scaling.

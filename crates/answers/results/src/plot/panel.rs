@@ -76,7 +76,7 @@ impl From<&Panel> for Plot {
     }
 }
 
-/// One bar for each series, next to each other.
+/// Each series as a single bar, one next to the other.
 fn bars(all: &[Series]) -> Vec<Series> {
     let bar = |(at, series): (usize, &Series)| {
         let place = |&(_, value): &(f64, f64)| (at as f64, value);

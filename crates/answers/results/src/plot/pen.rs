@@ -12,10 +12,10 @@ pub(super) const FAMILY: &str = "sans-serif";
 pub(super) const SHADE: RGBColor = RGBColor(244, 226, 190);
 pub(super) const INK: RGBColor = RGBColor(50, 50, 50);
 
-/// The result of drawing on a backend.
+/// The result of a drawing operation on a backend.
 pub(super) type Drawn<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
 
-/// The colour, the dashes and the mark of a series.
+/// The style in which a series is drawn: its colour, dashes and mark.
 pub(super) struct Pen {
     pub(super) colour: RGBColor,
     dash: Dash,
@@ -26,7 +26,7 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    /// The pen of series `at` of a plot.
+    /// The style of series `at` of a plot.
     pub(super) fn of(plot: &Plot, at: usize, scale: u32) -> Pen {
         let (numbers, count) = plot.colours();
         let colour = plot.palette.colour(numbers[at], count, Ground::Light);

@@ -8,20 +8,20 @@ use crate::ticks::{around_doublings, between, decades, doublings, steps};
 /// The most different positions on a linear axis that are all labelled.
 const MOST_LABELLED: usize = 12;
 
-/// The ends and ticks of an axis.
+/// The ends and the ticks of an axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// True if the axis is logarithmic.
+    /// True if values are placed by their logarithms.
     pub is_logarithmic: bool,
     /// The positions of both ends. The position of a value is its common logarithm on a logarithmic
     /// axis, and the value itself on a linear one.
     pub ends: (f64, f64),
-    /// The values of the ticks.
+    /// The values at which the axis has ticks.
     pub ticks: Vec<f64>,
 }
 
 impl Scale {
-    /// The position of a value.
+    /// The position of a value on the axis: its logarithm on a logarithmic axis.
     pub fn place(&self, value: f64) -> f64 {
         match self.is_logarithmic {
             true => value.log10(),
@@ -31,7 +31,7 @@ impl Scale {
 }
 
 impl Plot {
-    /// The scale of the horizontal axis.
+    /// The scale of the plot's horizontal axis.
     pub fn across(&self) -> Scale {
         let places = self.series.iter().flat_map(|series| self.placed(series));
         let mut places: Vec<f64> = places.map(|point| point.0).collect();
@@ -70,7 +70,7 @@ impl Plot {
         }
     }
 
-    /// The scale of the vertical axis.
+    /// The scale of the plot's vertical axis.
     pub fn upward(&self) -> Scale {
         let all = self.series.iter().enumerate();
         let ends = all.flat_map(|(at, series)| {
@@ -110,7 +110,7 @@ impl Plot {
         }
     }
 
-    /// True if any series has bars.
+    /// True if any series of the plot is drawn as bars.
     pub fn has_bars(&self) -> bool {
         let mut all = self.series.iter();
         all.any(|series| series.kind.is_bars())
@@ -129,7 +129,7 @@ fn range(values: &[f64], axis: &Axis) -> (f64, f64) {
     }
 }
 
-/// The ends with a margin; they differ even for a single value.
+/// The ends of an axis with a margin; they differ even for a single value.
 fn widened(first: f64, last: f64) -> (f64, f64) {
     let margin = match last > first {
         true => (last - first) * 0.02,

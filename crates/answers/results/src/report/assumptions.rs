@@ -1,5 +1,4 @@
-//! Makes the section of a page that lists the assumptions about machines: values that no document
-//! states.
+//! The section of a page that lists the assumptions about machines: values that no document states.
 
 use fabric::catalogue::UncertainValue;
 

@@ -13,7 +13,7 @@ use crate::report::labels::{
 use crate::report::marks;
 use crate::report::markup::Markup;
 
-/// The most letters of a name on an axis.
+/// The most characters of a name below an axis.
 const LONGEST: usize = 20;
 
 /// The coordinate system of a plot in percent of the axes, downward from the upper left corner.
@@ -278,7 +278,7 @@ impl Figure<'_> {
         }
     }
 
-    /// Appends a bar of series `at` with its value.
+    /// Appends a bar of series `at`, with its value as text.
     fn bar(&self, out: &mut Markup, at: usize, (x, value): (f64, f64)) {
         let (from, to) = self.plot.bar(at, x);
         let (left, right) = (self.left(from), self.left(to));
@@ -344,7 +344,7 @@ fn values_fit(plot: &Plot, across: &Scale) -> [bool; 3] {
     WINDOWS.each_ref().map(|window| needed <= window.axes.0)
 }
 
-/// Appends the beginning of the group of elements of series `at`.
+/// Appends the opening tag of the group of elements of series `at`.
 fn group(out: &mut Markup, at: usize, class: &'static str) {
     out.raw("<g class=\"").raw(class);
     out.raw("\" data-series=\"").text(at);

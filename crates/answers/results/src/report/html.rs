@@ -12,7 +12,7 @@ use crate::report::strip;
 const STYLES: &str = include_str!("../../assets/page.css");
 const SCRIPT: &str = include_str!("../../assets/page.js");
 
-/// The most letters of a table cell that needs no minimum width.
+/// The most characters of a table cell that needs no minimum width.
 const SHORT: usize = 30;
 /// The fewest sections for which the page has a list of sections.
 const MANY: usize = 3;

@@ -32,11 +32,11 @@ pub(crate) const WINDOWS: [Window; 3] = [
     },
 ];
 
-/// The average width of a letter, in pixels.
+/// The average width of a character of a label, in pixels.
 pub(crate) const LETTER: f64 = 7.3;
 /// The height of a line with its distance to the next, in pixels.
 const LINE: f64 = 18.0;
-/// The width that a slanted line needs, in pixels.
+/// The width that a line of slanted labels needs, in pixels.
 const SLANTED: f64 = 14.0;
 /// The distance between labels that are next to each other, in pixels.
 const GAP: f64 = 12.0;

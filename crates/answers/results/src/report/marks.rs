@@ -5,7 +5,7 @@ use crate::style::{Dash, Mark};
 
 use crate::report::markup::Markup;
 
-/// The number of forms of marks.
+/// The number of different forms that the marks of series have.
 const FORMS: usize = 7;
 /// The sizes of marks: of a filled mark on a line, of an outline on a line, and of a mark without a
 /// line.
@@ -56,7 +56,7 @@ fn outline(out: &mut Markup, mark: Mark, radius: f64) {
     }
 }
 
-/// Appends the reference to the mark of series `at`.
+/// Appends the reference to the mark that series `at` has at its points.
 pub(crate) fn reference(out: &mut Markup, kind: SeriesKind, at: usize) {
     let style = match kind {
         SeriesKind::Marks => 2,

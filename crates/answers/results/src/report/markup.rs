@@ -9,7 +9,7 @@ use std::fmt::{self, Display, Write};
 pub(crate) struct Markup(String);
 
 impl Markup {
-    /// Appends markup.
+    /// Appends markup that is not escaped.
     pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Markup {
         self.0 += markup;
         self

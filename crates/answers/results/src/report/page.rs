@@ -14,7 +14,7 @@ use crate::report::strip::Strips;
 pub struct Page {
     /// The heading of the page, and its title in a browser.
     pub title: String,
-    /// The answer in a few words, in large letters below the heading; empty if there is none.
+    /// The answer in a few words, in large type below the heading; empty if there is none.
     pub answer: String,
     /// The certainty of the answer in a word or two, next to the answer; empty if there is none.
     pub certainty: String,
@@ -46,7 +46,7 @@ impl Section {
     }
 }
 
-/// A piece of a section.
+/// A piece of a section: text, table, plot or strips.
 #[derive(Clone, Debug)]
 pub enum Block {
     /// A paragraph of plain text.
@@ -55,7 +55,7 @@ pub enum Block {
     Table(Table),
     /// A table that the reader can open, and the line that opens it.
     Folded(String, Table),
-    /// A plot.
+    /// A plot of curves or bars.
     Plot(Plot),
     /// Strips with ranges in which one side is better.
     Strips(Strips),

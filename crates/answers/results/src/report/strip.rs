@@ -32,14 +32,14 @@ pub struct Strip {
     pub ranges: Vec<StripRange>,
 }
 
-/// A range of a strip.
+/// A range of a strip in which one side is better.
 #[derive(Clone, Debug)]
 pub struct StripRange {
     /// The numbers of the first and of the last position of the range.
     pub positions: [usize; 2],
     /// The number of the better side; `None`: both are equally good.
     pub better: Option<usize>,
-    /// Further text about the range.
+    /// Further text about the range, shown with it.
     pub note: String,
 }
 

@@ -14,10 +14,10 @@ const NARROW: usize = 12;
 /// The columns of a table that are next to each other, each with its number and its width.
 pub(super) type Block = Vec<(usize, usize)>;
 
-/// A column before the arrangement.
+/// A column of a table, before the arrangement of the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Column {
-    /// The width of the column's longest line.
+    /// The width of the column's longest line, in characters.
     pub(super) natural: usize,
     /// The width of the column's longest word; a number with its unit is one word.
     pub(super) longest_word: usize,
@@ -26,7 +26,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// The least width at which the column is readable.
+    /// The least width at which the column is readable, in characters.
     fn least(&self) -> usize {
         match self.is_text {
             true => self.longest_word.max(NARROW).min(self.natural),

@@ -103,7 +103,7 @@ fn arranged(
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// The columns of a block as a table.
+/// The table with the columns of one block of a folded table.
 fn part(
     header: &[String],
     rows: &[Vec<String>],

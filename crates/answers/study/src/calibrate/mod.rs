@@ -38,10 +38,10 @@ pub struct CalibrateRequest<'a> {
     pub hops: Option<u32>,
 }
 
-/// The system from which a calibration starts.
+/// The catalogued system from which a calibration starts.
 #[derive(Clone)]
 pub struct Base {
-    /// The catalogue that contains the system.
+    /// The catalogue that contains the system before the calibration.
     pub catalogue: Catalogue,
     /// The name of the system in the catalogue.
     pub name: String,
@@ -65,17 +65,17 @@ pub struct CalibratedMachine {
     changes: Vec<Change>,
     moved: Vec<Moved>,
     rows: Vec<Row>,
-    /// Warnings about figures that contradict the hardware.
+    /// Warnings about measured figures that contradict the hardware.
     pub warnings: Vec<String>,
 }
 
-/// A value that the calibration has changed.
+/// A value of the machine that the calibration has changed.
 struct Moved {
     free: FreeValue,
     value: Raw,
 }
 
-/// A figure with its predictions.
+/// A measured figure with the predictions that a calibration made of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) place: String,
@@ -235,7 +235,7 @@ fn moved(free: &[Movement], coordinates: &[(usize, f64)]) -> Vec<Moved> {
     each.collect()
 }
 
-/// A measured figure in the form of a published one.
+/// A measured figure as an entry of the list of published figures.
 fn published((place, reading): &(String, Reading)) -> PublishedFigure {
     PublishedFigure {
         id: place.clone(),

@@ -18,7 +18,7 @@ use crate::score::figures::{PublishedFigure, groups};
 /// A system is a candidate only if its bandwidth and the highest measured one differ by at most
 /// this factor.
 const APART: f64 = 1.6;
-/// The most candidates for which predictions are computed.
+/// The most candidate machines for which predictions are computed.
 const MOST: usize = 24;
 
 /// The nearest system, and the distances of the nearest few. A distance is the median of the

@@ -1,4 +1,4 @@
-//! Predicts figures by runs on a machine with changed values, for the fit of a calibration.
+//! Predictions of figures by runs on a machine with changed values, for the fit of a calibration.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::check::factor;
 use crate::experiments::{Points, at_once};
 use crate::score::figures::{Group, PublishedFigure, groups};
 
-/// A value of a machine that replaces the catalogue's.
+/// A value of a machine file that replaces the catalogue's.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     pub(super) path: String,
@@ -37,12 +37,12 @@ pub(super) struct Runs<'a> {
     base: &'a Base,
     figures: &'a [PublishedFigure],
     groups: Vec<Group>,
-    /// The changes that all trial machines share.
+    /// The changed values that all trial machines have in common.
     fixed: Vec<Change>,
     folder: WatchedFolder,
 }
 
-/// The name of the system in a trial's file.
+/// The name of the system in the file of a trial machine.
 const TRIAL: &str = "fishplate-trial";
 
 /// The text of a file that defines a system by its changes to `base`.

@@ -1,4 +1,4 @@
-//! Checks of figures: compares the predicted figure with the published one.
+//! Checks of figures: the predicted figure is compared with the published one.
 
 use results::Unit;
 use results::sizes::size_label;
@@ -15,13 +15,13 @@ pub(crate) const CLOSE: f64 = 0.1;
 /// measurements of one machine and size differ by 2.9 % in the median.
 pub(crate) const APART: f64 = 0.03;
 
-/// A published figure and its prediction.
+/// A published figure, and its prediction by the model.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) published: f64,
     pub(crate) predicted: f64,
     pub(crate) unit: String,
-    /// True if the published figure is a lower bound.
+    /// True if the published figure is a lower bound of the value.
     pub(crate) is_bound: bool,
     /// Half a unit of the last digit that the document prints; 0 if it is unknown.
     pub(crate) precision: f64,

@@ -32,7 +32,7 @@ pub(crate) enum Check {
         #[serde(default)]
         precision: f64,
     },
-    /// A value is at least the published one.
+    /// The value of a curve is at least the published one.
     AtLeast {
         of: String,
         curve: String,
@@ -172,7 +172,7 @@ pub(crate) enum Check {
         over: String,
         at: usize,
     },
-    /// The value falls from `at` to the next larger measured size.
+    /// The value of a curve falls from the size `at` to the next larger measured size.
     StepDown {
         of: String,
         curve: String,
@@ -215,7 +215,7 @@ pub(crate) enum Check {
         to: usize,
         deeper: f64,
     },
-    /// The dip of one curve between two sizes is less deep than that of another, by at least
+    /// The dip of one curve between two sizes is less deep than that of another curve, by at least
     /// [`APART`].
     SmallerDip {
         of: String,
@@ -246,11 +246,11 @@ pub(crate) enum Check {
     },
     /// A machine of the document is refused, and the reason contains this text.
     Refused { machine: String, because: String },
-    /// A machine of the document is not refused.
+    /// The library accepts a machine of the document.
     Accepted { machine: String },
 }
 
-/// The point of a curve: a size, or the highest value.
+/// The point of a curve that a check reads: a size, or the highest value.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum At {
@@ -273,12 +273,12 @@ pub(crate) struct Finding {
     pub(crate) figure: Option<Figure>,
 }
 
-/// The results that checks may read.
+/// The results of a study's measurements, which checks may read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) curves: &'a Curves,
     pub(crate) machines: &'a [Machine],
-    /// The measurements without results, and the reasons.
+    /// The measurements that have no results, and the reasons.
     pub(crate) missing: &'a Missing,
 }
 

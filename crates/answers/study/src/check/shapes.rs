@@ -166,7 +166,7 @@ fn steps(found: &Curves, of: &str, curve: &str, packet: usize, deeper: f64) -> O
     Some(Finding::of(deepest.depth() >= deeper, measured))
 }
 
-/// A range of quotients, with their sizes, as text.
+/// A range of quotients as text, with the sizes at which they were found.
 fn span(least: (usize, f64), most: (usize, f64)) -> String {
     let shown = |(size, ratio): (usize, f64)| format!("{ratio:.3} at {}", size_label(size));
     match least.0 == most.0 {
@@ -271,7 +271,7 @@ fn step(
     })
 }
 
-/// A fall of a curve below an earlier value.
+/// A point at which a curve falls below one of its earlier values.
 struct Fall {
     high: (usize, f64),
     low: (usize, f64),
@@ -296,7 +296,7 @@ impl Fall {
 }
 
 /// The deepest fall of a curve between two sizes. If the curve only rises, the depth is not
-/// positive. `None`: fewer than two points were measured there.
+/// positive. `None`: fewer than two points were measured between them.
 fn dip(found: &Curves, of: &str, curve: &str, [from, to]: [usize; 2]) -> Option<Fall> {
     let points = found.curve(of, curve)?.points.iter();
     let points: Vec<_> = points

@@ -1,5 +1,5 @@
-//! Calibrates machines with a few of their published figures, the *anchors*, and reports the errors
-//! of the predictions of the other figures.
+//! Calibrations of machines with a few of their published figures, the *anchors*, and the errors of
+//! the predictions of the other figures.
 //!
 //! The anchors of a machine are three figures: its shortest latency, the latency nearest to 16 KiB,
 //! and the bandwidth of the longest messages; or four: also the bandwidth nearest to 8 KiB. A
@@ -28,7 +28,7 @@ const STREAM: usize = 8 << 10;
 /// The greatest factor between the size of the second anchor and [`MIDDLE`], and between that of
 /// the fourth anchor and [`STREAM`].
 const AWAY: usize = 2;
-/// The size of the shortest long message, in bytes.
+/// The size from which on a message counts as long, in bytes.
 const LONG: usize = 64 << 10;
 
 /// A group of figures, and the limits for its errors.
@@ -270,7 +270,7 @@ impl Anchored {
         lines.collect()
     }
 
-    /// The table of errors, and the changed values.
+    /// The table of the errors, and the values that calibrations changed.
     pub(crate) fn text(&self) -> String {
         let (header, rows) = self.rows();
         let header = header.into_iter().map(String::from).collect();

@@ -1,4 +1,4 @@
-//! Sums up the errors of predictions by kind of figure.
+//! Summaries of the errors of predictions, by kind of figure.
 
 use results::stats::{median, percentile, round_to};
 use results::table::aligned;
@@ -22,7 +22,7 @@ pub(crate) const CLASSES: [&str; 10] = [
 /// The name of the row about figures of all kinds.
 pub(super) const ALL: &str = "all";
 
-/// Absolute errors as shares, in ascending order.
+/// The absolute relative errors of predictions, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Errors(Vec<f64>);
 
@@ -60,7 +60,7 @@ impl Errors {
     }
 }
 
-/// A table of errors by kind.
+/// The errors by kind of figure, as a table.
 pub(super) fn table(all: &[(&'static str, Errors)]) -> String {
     let row = |(class, errors): &(&str, Errors)| {
         let percent = |share: f64| match share.is_nan() {

@@ -1,4 +1,4 @@
-//! Reads published figures from a file, and plans the runs that predict them.
+//! Published figures, read from a file, and the plan of the runs that predict them.
 
 use std::path::Path;
 
@@ -35,11 +35,11 @@ pub(crate) struct PublishedFigure {
     /// The number of processes of a collective operation on each host. `None`: 1.
     #[serde(default)]
     pub(crate) ppn: Option<usize>,
-    /// The system in the denominator. With it, the row is the figure of `model_cfg` divided by that
-    /// of this system; `None`: the figure of `model_cfg` alone.
+    /// The system in the denominator. With it, the row is the quotient of the figures of
+    /// `model_cfg` and of this system; `None`: the figure of `model_cfg` alone.
     #[serde(default)]
     pub(crate) over: Option<String>,
-    /// The publication that contains the figure.
+    /// The publication from which the figure is taken.
     #[serde(default)]
     pub(crate) source: String,
     /// The name of the measured installation, if several systems stand for it.
@@ -50,27 +50,27 @@ pub(crate) struct PublishedFigure {
     pub(crate) role: String,
 }
 
-/// The columns that a file must have.
+/// The columns that a file of figures must have.
 const COLUMNS: [&str; 6] = ["id", "test", "model_cfg", "msg_size", "value", "unit"];
 
-/// A run, and the figures that it predicts.
+/// One run of a benchmark, and the published figures that it predicts.
 pub(crate) struct Group {
     pub(crate) run: Run,
     pub(crate) members: Vec<Member>,
 }
 
-/// The part of a run's results that predicts a figure.
+/// The part of a run's results that predicts one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// The index of the figure in its file.
+    /// The index of the predicted figure in its file.
     pub(crate) figure: usize,
-    /// The message size, in bytes.
+    /// The message size of the figure, in bytes.
     pub(crate) size: usize,
     /// True if the run is that of the machine in the denominator of a quotient.
     pub(crate) is_below: bool,
 }
 
-/// Reads the figures of a file, or those of `own` if no file is named.
+/// Reads the figures of a file, or the text `own` if no file is named.
 pub(super) fn read(file: Option<&Path>, own: &str) -> Result<Vec<PublishedFigure>> {
     match file {
         None => parse("published.csv", own),
@@ -162,7 +162,7 @@ impl PublishedFigure {
         of.is_some_and(|(of, ..)| of.unit() == results::Unit::Microseconds)
     }
 
-    /// The kind of figure for tables, one of [`CLASSES`].
+    /// The kind of the figure in tables, one of [`CLASSES`].
     pub(super) fn class(&self) -> &'static str {
         let size = self.size().unwrap_or(8);
         let place = match (self.unit.as_str(), size) {
@@ -321,7 +321,7 @@ impl PublishedFigure {
     }
 }
 
-/// The most processes of a run.
+/// The most processes of a run that predicts figures.
 const MOST_PROCESSES: usize = 1024;
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) struct Origin {
     pub(super) case: Case,
     /// The system, or both systems of a ratio; for a published quotient, its document.
     pub(super) systems: Vec<String>,
-    /// The published figure divided by its prediction.
+    /// The quotient of a published figure and its prediction.
     pub(super) quotient: f64,
 }
 
@@ -75,8 +75,7 @@ pub(super) fn by_kind(all: &[Origin]) -> Vec<KindIntervals> {
         .collect()
 }
 
-/// The interval from errors of a case and kind on all systems except these. `None`: there are too
-/// few.
+/// The interval from the errors of a case and kind on all other systems. `None`: there are too few.
 pub(super) fn without(
     all: &[Origin],
     case: Case,
@@ -133,7 +132,7 @@ fn of(all: &[Origin], case: Case, kind: FigureKind) -> Option<KindIntervals> {
     })
 }
 
-/// The number of systems in these errors.
+/// The number of different systems from which these errors come.
 fn systems(own: &[&Origin]) -> usize {
     let mut all: Vec<&String> = own.iter().flat_map(|one| &one.systems).collect();
     all.sort_unstable();
@@ -141,7 +140,7 @@ fn systems(own: &[&Origin]) -> usize {
     all.len()
 }
 
-/// The interval for figures with errors like these; `None`: there are too few systems.
+/// The interval for figures whose errors are like these; `None`: they are of too few systems.
 ///
 /// Ratios are of pairs, so a few systems make many of them, and none has the error that the next
 /// system brings. The logarithms of a ratio's interval are therefore increased by the factor 1 +

@@ -27,7 +27,7 @@ pub(super) struct FigureMachines {
 }
 
 impl FigureMachines {
-    /// Reads the systems of a file, or those of `own` if no file is named.
+    /// Reads the systems of a file, or the text `own` if no file is named.
     pub(super) fn read(file: Option<&Path>, own: &str) -> Result<FigureMachines> {
         let (name, text) = match file {
             None => ("published.toml".to_owned(), own.to_owned()),
@@ -136,7 +136,7 @@ fn written(text: &str) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// A path by which child processes open the file.
+/// A path by which child processes can open the file.
 fn path(file: &File) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }

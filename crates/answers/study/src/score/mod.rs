@@ -25,9 +25,9 @@ use errors::Errors;
 use figures::{PublishedFigure, groups};
 use machines::FigureMachines;
 
-/// The published figures of this project.
+/// The published figures that are part of this project, as CSV.
 const FIGURES: &str = include_str!("../../data/published.csv");
-/// The machines of these figures.
+/// The machines on which those figures were measured, as TOML.
 const MACHINES: &str = include_str!("../../data/published.toml");
 
 /// Published figures with their predictions.
@@ -64,7 +64,7 @@ impl ScoreRequest<'_> {
     };
 }
 
-/// Predicts the figures of a request.
+/// Predicts the figures that a request names.
 pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Scores> {
     let figures = figures::read(request.figures, FIGURES)?;
     let machines = FigureMachines::read(request.fabrics, MACHINES)?;
@@ -127,7 +127,7 @@ fn predict(
     Ok(Scores(scored.collect()))
 }
 
-/// The unit of a quotient of two machines' figures.
+/// The unit of a figure that is a quotient of two machines.
 const QUOTIENT: &str = "x";
 
 impl Scored {
@@ -168,7 +168,7 @@ impl Scores {
         sorted
     }
 
-    /// A table of errors by machine and kind.
+    /// A table of the prediction errors by machine and kind of figure.
     fn by_machine(&self) -> String {
         let rows = self.machines().into_iter().map(|(machine, class)| {
             let own = self.0.iter().filter(|scored| {

@@ -1,5 +1,5 @@
-//! Tests the order in which predictions put two machines: how certain `compare` calls that order,
-//! and how often it is wrong.
+//! The test of the order in which predictions put two machines: how certain `compare` calls that
+//! order, and how often it is wrong.
 //!
 //! Two machines with figures of one test and size form a pair. The predicted order of a pair gets
 //! the certainty that `compare` would state, by the errors of ratios on systems other than these
@@ -16,7 +16,7 @@ use super::intervals::{self, Origin};
 /// clear if the published ratio is beyond the square of its interval.
 pub(super) const SAID: f64 = 0.9;
 
-/// The figures of two machines in one test, as ratios.
+/// The figures of two machines in one test, as ratios of the machines.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     kind: FigureKind,
@@ -169,7 +169,7 @@ impl Words {
         }
     }
 
-    /// The sums over all cases and kinds.
+    /// The numbers of right and wrong orders, summed over all cases and kinds.
     pub(super) fn sum(all: &[(Case, FigureKind, Words)]) -> Words {
         all.iter().fold(Words::default(), |sum, (_, _, one)| Words {
             pairs: sum.pairs + one.pairs,

@@ -10,7 +10,7 @@ use super::{ScoreRequest, Scores, anchors, intervals, unseen};
 use crate::experiments::Effort;
 use crate::scoreboard::Scoreboard;
 
-/// Quotients of two machines' figures that are in the same document.
+/// Quotients of figures of two machines, each pair from one document.
 const PAIRS: &str = include_str!("../../data/pairs.csv");
 
 /// A part of the page.
@@ -79,7 +79,7 @@ fn pairs(command: &Path) -> Result<Scores> {
 #[derive(Default)]
 struct Seen {
     named: Scores,
-    /// The predictions with our library instead of the named one.
+    /// The predictions with this library, in place of the library that the machine names.
     own: Scores,
     pairs: Scores,
 }

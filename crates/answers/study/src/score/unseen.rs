@@ -17,14 +17,14 @@ use super::page::{markdown, percent};
 use super::{Scored, Scores, figures, predict};
 
 const FIGURES: &str = include_str!("../../data/unseen.csv");
-/// The machines of the figures, described as in their sources.
+/// The machines on which unseen figures were measured, described as in their sources.
 pub(super) const MACHINES: &str = include_str!("../../data/unseen.toml");
 
-/// The figures with both predictions.
+/// The figures of systems from which no value was inferred, with both predictions.
 pub(super) struct Unseen {
     named: Scores,
-    /// The predictions with our library. Figures of devices are the same as in `named`; figures
-    /// over TCP are left out.
+    /// The predictions with our library. Those of figures of devices equal `named`; figures over
+    /// TCP are left out.
     assumed: Scores,
     /// Quotients of two machines' figures in one document, except those from which a value was
     /// inferred.
@@ -32,7 +32,8 @@ pub(super) struct Unseen {
     machines: FigureMachines,
 }
 
-/// Predicts the figures. `quotients` are the scores of `super::page::pairs`.
+/// Predicts the figures of systems from which no value was inferred. `quotients` are the scores of
+/// `super::page::pairs`.
 pub(super) fn run(command: &Path, quotients: &Scores) -> Result<Unseen> {
     let machines = FigureMachines::read(None, MACHINES)?;
     let all = figures::parse("unseen.csv", FIGURES)?;

@@ -12,7 +12,7 @@ impl<T: Copy> One<T> {
         unsafe { self.0.read() }
     }
 
-    /// The address of the number, for an atomic operation on it.
+    /// The address of the number, on which an atomic operation can work.
     #[inline(always)]
     pub(crate) fn place(self) -> *mut T {
         self.0

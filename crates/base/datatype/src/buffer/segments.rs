@@ -1,4 +1,4 @@
-//! Lists the contiguous runs of memory that elements of a type occupy. Adjacent runs are joined.
+//! The contiguous runs of memory that elements of a type occupy. Adjacent runs are joined.
 
 use super::Buffer;
 use crate::types::Type;
@@ -40,7 +40,7 @@ impl Buffer {
 
 /// A visitor that counts the runs of a walk.
 struct Count {
-    /// The end of the last run.
+    /// The address behind the last run of the walk.
     end: Option<usize>,
     runs: usize,
     most: usize,
@@ -64,7 +64,7 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// An empty list with room for `max` runs.
+    /// An empty list of runs, with room for `max` of them.
     pub(super) fn new(max: usize) -> Segments {
         Segments {
             list: Vec::new(),

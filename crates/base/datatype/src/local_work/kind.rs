@@ -11,14 +11,14 @@ pub enum LocalWork {
     Copy,
     /// A copy to or from runs of `run` bytes, `stride` bytes apart: packing and unpacking.
     Strided {
-        /// Bytes of a run.
+        /// The length in bytes of each run.
         run: u32,
         /// Bytes from the start of a run to the start of the next one.
         stride: u32,
     },
     /// A predefined reduction operation on elements of a predefined type.
     Combine(Op, Predefined),
-    /// A conversion to or from external32.
+    /// A conversion of elements to or from the representation external32.
     Convert,
     /// The user-defined operation with this number; operations are numbered in the order of
     /// `MPI_Op_create`.
@@ -27,11 +27,11 @@ pub enum LocalWork {
 
 /// The number of bits of a number within the code of a kind.
 const BITS: u32 = 30;
-/// The greatest number within the code of a kind; it also stands for greater ones.
+/// The greatest number within the code of a kind of work; it also represents greater ones.
 const MOST: u32 = (1 << BITS) - 1;
 
 impl LocalWork {
-    /// The code of the kind.
+    /// The number that encodes the kind of work.
     pub fn encode(self) -> u64 {
         let (kind, first, second) = match self {
             LocalWork::Copy => (0, 0, 0),

@@ -14,9 +14,9 @@ const LINE: u64 = 64;
 /// Adds up the time of a rank's work on its own memory.
 #[derive(Debug)]
 pub struct Meter {
-    /// The time that the machine has not charged yet, in picoseconds.
+    /// The time that has been metered and not charged by the machine, in picoseconds.
     owed: Arc<AtomicU64>,
-    /// The rates of each kind of work, as this computer was measured.
+    /// The measured rates of each kind of work on this computer.
     rates: Rates,
     /// The time of 1,024 bytes of work whose rate is not known, in picoseconds: a property of the
     /// machine.

@@ -16,7 +16,7 @@ const LONGEST: u32 = 62;
 pub struct Rates(BTreeMap<(u64, u32), u64>);
 
 impl Rates {
-    /// Rates of no kind.
+    /// A table that knows no rate yet.
     pub const fn none() -> Rates {
         Rates(BTreeMap::new())
     }

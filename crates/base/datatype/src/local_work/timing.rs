@@ -13,7 +13,7 @@ use crate::types::Type;
 
 /// The length of the longest vector that is measured, in bytes: beyond it, rates do not change.
 const LONGEST: usize = 32 << 20;
-/// The greatest span of runs that are packed, in bytes.
+/// The greatest span that the runs of a measured packing have, in bytes.
 const WIDEST: usize = 128 << 20;
 /// The least duration of one sample, in nanoseconds: many times that of reading a clock.
 const SAMPLE: u64 = 50_000;
@@ -21,7 +21,7 @@ const SAMPLE: u64 = 50_000;
 /// nanoseconds after which no more are taken.
 const SAMPLES: (usize, usize, u64) = (5, 33, 4_000_000);
 
-/// A function that returns the processor time of this process so far, in nanoseconds.
+/// A function that returns the processor time of this process in nanoseconds.
 pub type Clock = fn() -> u64;
 
 impl Meter {

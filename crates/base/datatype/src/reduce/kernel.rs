@@ -9,7 +9,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Sub};
 /// A value that is stored packed in bytes.
 pub(super) trait Element: Copy {
     const SIZE: usize;
-    /// The value of `bytes`, which is `SIZE` long.
+    /// The value stored in `bytes`, a slice of `SIZE` bytes.
     fn load(bytes: &[u8]) -> Self;
     fn store(self, bytes: &mut [u8]);
 }
@@ -40,7 +40,7 @@ pub(super) trait Operands {
     /// The length of an operand in bytes. Only the choice of AVX2 depends on it.
     #[cfg(target_arch = "x86_64")]
     fn len(&self) -> usize;
-    /// Combines the operands element by element.
+    /// Combines the packed operands element by element.
     fn each<T: Element>(self, combine: impl Fn(T, T) -> T);
 }
 
@@ -66,7 +66,7 @@ impl Operands for InPlace<'_> {
     }
 }
 
-/// Operands whose result is written to separate memory.
+/// Operands whose result is written to memory of its own.
 pub(super) struct Apart<'a> {
     pub(super) first: &'a [u8],
     pub(super) second: &'a [u8],

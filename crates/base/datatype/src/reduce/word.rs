@@ -173,7 +173,7 @@ fn short(op: Op, ty: Predefined, new: u32, old: u32) -> Option<u32> {
     Some(result)
 }
 
-/// Two operands in registers, and the variable for the result.
+/// Two operands in registers, and the variable that gets the result.
 struct Word<'a, T, const BYTES: usize>([u8; BYTES], [u8; BYTES], &'a mut T);
 
 macro_rules! words {

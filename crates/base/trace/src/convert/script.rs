@@ -7,7 +7,7 @@ use crate::gaps::Gaps;
 use crate::standard::{BYTE, WORLD, signature};
 use crate::value::{FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
-/// The calls of a rank so far.
+/// The calls that a rank has made so far.
 #[derive(Default)]
 pub(crate) struct Script {
     rank: i64,
@@ -15,13 +15,13 @@ pub(crate) struct Script {
     gaps: Gaps,
     /// The computing before the next call, in nanoseconds.
     nanos: u64,
-    /// The numbers of requests that are complete.
+    /// The numbers of requests that are complete, for reuse.
     free: BTreeSet<i64>,
-    /// The number of numbers of requests.
+    /// The number of different request numbers that the rank has used.
     count: i64,
 }
 
-/// A message.
+/// One side of a point-to-point message: a send or a receive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     pub(crate) sends: bool,
@@ -32,17 +32,17 @@ pub(crate) struct Peer {
     pub(crate) tag: i64,
 }
 
-/// The other end of a message.
+/// The rank at the other end of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
-    /// A rank.
+    /// The rank with this number.
     Rank(usize),
-    /// Any source, which was this rank.
+    /// Any source; in the recorded run the message came from this rank.
     Met(usize),
 }
 
 impl Peer {
-    /// A message of bytes.
+    /// A message of bytes to or from `value`.
     pub(crate) fn of_bytes(sends: bool, value: Source, bytes: i64, tag: i64) -> Peer {
         Peer {
             sends,
@@ -62,12 +62,12 @@ impl Script {
         }
     }
 
-    /// Adds computing.
+    /// Adds computing time before the next call.
     pub(crate) fn compute(&mut self, nanos: u64) {
         self.nanos = self.nanos.saturating_add(nanos);
     }
 
-    /// Adds a call.
+    /// Adds a call after the computing before it.
     pub(crate) fn call(&mut self, builder: &mut Builder, name: &str, values: Vec<Value>) {
         let signature = builder.signature(signature(name));
         self.calls.push(builder.call(signature, values));
@@ -85,7 +85,7 @@ impl Script {
         numbers.into_iter().chain(rest).collect()
     }
 
-    /// Adds a message, and waits for it.
+    /// Adds a blocking send or receive.
     pub(crate) fn blocking(&mut self, builder: &mut Builder, peer: Peer) {
         let mut values = self.message(NUMBER_OF_MEMORY, peer);
         if !peer.sends {
@@ -109,7 +109,7 @@ impl Script {
         request
     }
 
-    /// Waits for requests.
+    /// Adds a call that waits for requests.
     pub(crate) fn wait(&mut self, builder: &mut Builder, requests: &[i64]) {
         self.free.extend(requests);
         let count = Value::Number(requests.len() as i64);
@@ -117,13 +117,13 @@ impl Script {
         self.call(builder, "MPI_Waitall", values);
     }
 
-    /// Asks once whether a request is complete; it is not.
+    /// Adds a call that tests a request and finds it incomplete.
     pub(crate) fn test(&mut self, builder: &mut Builder, request: i64) {
         let values = vec![Value::Number(request), Value::Number(0), Value::Absent];
         self.call(builder, "MPI_Test", values);
     }
 
-    /// Adds the rank to the trace.
+    /// Adds the rank with its calls to the trace.
     pub(crate) fn end(mut self, builder: &mut Builder) {
         self.call(builder, "MPI_Finalize", Vec::new());
         builder.rank(&self.calls, self.gaps, Gaps::default());

@@ -90,7 +90,7 @@ pub fn read(files: &[File], rate: Option<f64>, program: String) -> Result<Trace,
     Ok(builder.finish())
 }
 
-/// A line of one of the files.
+/// A line of one of the trace's files.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     file: usize,
@@ -199,7 +199,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// The place of an open request.
+    /// The position of an open request among those of the rank.
     fn find(&self, request: Option<Request>) -> Result<usize, String> {
         let found = match request {
             None => self.open.len().checked_sub(1),

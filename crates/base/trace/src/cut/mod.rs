@@ -30,7 +30,7 @@ impl Own {
     }
 }
 
-/// The beginning of a part: the trace without its ranks. `note`: what the part is.
+/// The beginning of a part: the trace without its ranks. `note`: a description of the part.
 fn begin(trace: &Trace, note: &str) -> Result<Builder, String> {
     if let Some(rank) = trace.ranks.iter().position(|one| one.functions.count() > 0) {
         return Err(format!(

@@ -1,4 +1,4 @@
-//! Some ranks of a trace, which are the world of the part.
+//! The part of a trace with some of its ranks, which are the whole world of the part.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,21 +8,21 @@ use crate::standard::{ANY_SOURCE, PROC_NULL};
 use crate::value::Value;
 use crate::{Access, Gaps, Length, Signature, Trace};
 
-/// What becomes of messages between a rank of the part and another.
+/// The treatment of messages between a rank of the part and another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// They are an error.
+    /// A message with a rank that is left out is an error.
     Refuse,
-    /// They become messages of MPI_PROC_NULL, which move nothing.
+    /// A message with a rank that is left out becomes one with MPI_PROC_NULL, which moves nothing.
     LeaveOut,
 }
 
-/// What a part has beside what the whole has.
+/// The calls of a part that do other work than in the whole trace, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// The collective calls that have fewer ranks.
+    /// The number of collective calls that have fewer ranks in the part.
     pub smaller: u64,
-    /// The messages with other ranks, which are left out.
+    /// The number of messages with other ranks, which are left out.
     pub left_out: u64,
 }
 
@@ -85,7 +85,7 @@ pub fn ranks(
     Ok((builder.finish(), all))
 }
 
-/// The communicator of a call, if it has ranks outside the part.
+/// The communicator of a call, if some of its ranks are outside the part.
 fn partial<'a>(
     trace: &Trace,
     step: &'a Step,
@@ -106,7 +106,7 @@ fn partial<'a>(
     }
 }
 
-/// A call of a communicator that has ranks outside the part.
+/// A call that is changed because its communicator has ranks outside the part.
 struct Change<'a> {
     trace: &'a Trace,
     step: &'a Step<'a>,
@@ -121,7 +121,7 @@ impl Change<'_> {
         Err(format!("{}: {why}", self.step.name(self.trace)))
     }
 
-    /// The values of the call in the part.
+    /// The values of the call's parameters in the part.
     fn values(&self) -> Result<(Vec<Value>, Kept), String> {
         let signature = self.trace.signature(self.step.call);
         let mut values = self.trace.calls[self.step.call as usize].values.clone();
@@ -229,8 +229,8 @@ impl Change<'_> {
     }
 }
 
-/// The kind of a collective procedure that moves data: its name without what does not change its
-/// ranks. `None`: it is another procedure.
+/// The kind of a collective procedure that moves data: its name without the parts that do not
+/// change its ranks. `None`: it is another procedure.
 pub(crate) fn collective(name: &str) -> Option<&'static str> {
     const KINDS: [&str; 8] = [
         "barrier",

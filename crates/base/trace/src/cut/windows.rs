@@ -11,8 +11,8 @@ use crate::comms::{Place, Step, walk};
 use crate::messages::{Event, Message, Requests};
 use crate::{Access, Fact, Gaps, Parameter, Signature, Trace};
 
-/// The trace with these calls of each rank, by their numbers among the rank's calls. `note`: what
-/// they are.
+/// The trace with only these calls of each rank, by their numbers. `note`: a description of the
+/// part.
 ///
 /// # Errors
 /// A message, a request or a collective call that lies within the part and outside, too.
@@ -78,7 +78,7 @@ fn stays(signature: &Signature) -> bool {
         || ["MPI_Init", "MPI_Init_thread", "MPI_Finalize"].contains(&name)
 }
 
-/// The request that a call has made.
+/// The number of the request that a call has made.
 fn begun(trace: &Trace, call: u32) -> Option<i64> {
     let parameters = trace.signature(call).parameters.iter();
     let made = |one: &Parameter| one.kind == "request" && one.access == Access::Out;
@@ -86,7 +86,7 @@ fn begun(trace: &Trace, call: u32) -> Option<i64> {
     trace.calls[call as usize].values[at].number()
 }
 
-/// What a cut follows, so that nothing leads out of the part.
+/// The state of a cut: what later calls need, so that nothing leads out of the part.
 struct Cut<'a> {
     trace: &'a Trace,
     own: Vec<Own>,

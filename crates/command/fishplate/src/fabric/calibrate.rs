@@ -29,11 +29,11 @@ pub(super) struct Request<'a> {
     pub(super) json: bool,
 }
 
-/// The contents of a file with measurements.
+/// The contents of a file with measurements, by its format.
 enum Content {
     /// JSON objects from this command's benchmarks.
     Measured(Vec<Measured>),
-    /// Outputs of other tools.
+    /// Outputs of the benchmarks of other projects.
     Outputs(Outputs),
 }
 

@@ -31,10 +31,10 @@ pub(super) enum Explained {
 
 /// The breakdown of the time of a requested message.
 struct Breakdown {
-    /// The name of the operation in the output.
+    /// The name of the verbs operation in the output.
     verb: &'static str,
     hops: u32,
-    /// How well the machine is known, which determines the errors of its predictions.
+    /// The case of the machine, which determines the errors of its predictions.
     case: Case,
     steps: Vec<StepCost>,
     limits: Vec<Limit>,
@@ -47,7 +47,7 @@ struct RailSummary {
     rail: Rail,
     /// The payload rate of long writes in one direction, in MB/s.
     carries: f64,
-    /// The resource that limits this rate.
+    /// The name of the resource that limits the rate `carries`.
     limit: &'static str,
 }
 

@@ -5,14 +5,15 @@ use ::fabric::catalogue::{Catalogue, HostParts, Sheet};
 use ::fabric::components::Part;
 use ::fabric::quantity::Raw;
 
-/// The system that `word` names: one of the catalogue, the only system in a file, or `FILE:NAME`.
+/// The system that the argument `word` names: one of the catalogue, the only system in a file, or
+/// `FILE:NAME`.
 pub(crate) fn system(word: &str) -> Result<System, String> {
     let (catalogue, name) = in_catalogue(word)?;
     let name = name.strip_prefix("system.").unwrap_or(&name);
     catalogue.system(name).map_err(|why| why.to_string())
 }
 
-/// All values of the system that `word` names, with the given hosts or with its own.
+/// All values of the system that the argument `word` names, with the given hosts or with its own.
 pub(crate) fn sheet(word: &str, hosts: Option<&HostParts>) -> Result<Sheet, String> {
     let (catalogue, name) = in_catalogue(word)?;
     let name = name.strip_prefix("system.").unwrap_or(&name);
@@ -33,7 +34,8 @@ pub(crate) fn hosts(option: &str, word: &str) -> Result<HostParts, String> {
     found.map_err(|why| format!("{option} {word}: {why}"))
 }
 
-/// The system that `word` names, with the hosts that `host` names and with changed values.
+/// The system that the argument `word` names, with the hosts that `host` names and with changed
+/// values.
 pub(crate) fn changed_system(
     word: &str,
     host: Option<&str>,
@@ -100,7 +102,7 @@ pub(super) fn in_catalogue(word: &str) -> Result<(Catalogue, String), String> {
     }
 }
 
-/// The file in `word`, if it names a file.
+/// The file that a word of the command line names, if it names one.
 #[cfg(feature = "whole")]
 pub(super) fn file_of(word: &str) -> Option<&str> {
     let file = match word.rsplit_once(':') {

@@ -83,7 +83,7 @@ impl InterfaceChoice {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// The JSON object for `--json`.
+    /// The list of interfaces as a JSON object.
     pub(crate) fn object(&self) -> Value {
         let interfaces = self.all().iter().map(object);
         json!({

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::rails::{HostRails, Pairing, RailFacts};
 use super::rdma;
 
-/// The ports that a job would use.
+/// The ports of this host that a job would use as its rails.
 pub(crate) struct JobRails {
     /// The value of FISHPLATE_DEVICE.
     wanted: String,
     most: usize,
     ports: Vec<Port>,
     rails: HostRails,
-    /// The reason why there are no rails, if there are none.
+    /// The reason why the job has no rails, if it has none.
     problem: Option<String>,
 }
 
@@ -87,12 +87,12 @@ impl JobRails {
         })
     }
 
-    /// The reason why there are no rails, if there are none.
+    /// The reason why the job has no rails, if it has none.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// The JSON object for `--json`.
+    /// The rails as a JSON object.
     pub(crate) fn object(&self) -> Value {
         json!({
             "rails": self.rails.object(),

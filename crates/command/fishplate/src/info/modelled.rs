@@ -15,7 +15,7 @@ const LONG_WRITE: Bytes = Bytes(1 << 20);
 pub(crate) struct ModelledRails {
     name: String,
     kinds: Vec<HostRails>,
-    /// The number of hosts of each kind.
+    /// The number of hosts of each kind, in the order of kinds.
     counts: Vec<usize>,
 }
 
@@ -56,7 +56,7 @@ impl ModelledRails {
         }
     }
 
-    /// The JSON object for `--json`.
+    /// The rails of the modelled machine as a JSON object.
     pub(crate) fn object(&self) -> Value {
         let kinds: Vec<Value> = self.kinds.iter().map(HostRails::object).collect();
         let pairings = pairings(&self.kinds, |at| self.counts[at] > 1);

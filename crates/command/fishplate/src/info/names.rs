@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-/// The support for an MPI name that a program imports.
+/// The library's support of an MPI name that a program imports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
     /// The name is in the standard ABI, and supported.
     Supported,
-    /// The name is in the standard ABI, and not supported yet. Holds the name of the missing work.
+    /// The name is in the standard ABI and not supported yet. Contains the name of the missing
+    /// feature.
     Missing(String),
     /// The name is outside the standard ABI, but the library that ranks would use defines it.
     Beside,
@@ -47,7 +48,7 @@ pub(super) struct Names(BTreeMap<State, BTreeSet<String>>);
 
 impl Names {
     /// Groups the names that the files of a program import. `exported` are the names in the
-    /// libraries that ranks would use, `own` those that the program's files define themselves.
+    /// libraries that ranks would use, `own` those that the program's files define.
     pub(super) fn sort(
         imports: &[(PathBuf, Vec<String>)],
         exported: &BTreeSet<String>,
@@ -132,8 +133,8 @@ fn readable(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The state of a name. A `PMPI_` name has that of its `MPI_` name, and a Fortran name that of its
-/// C name.
+/// The state of a name. A `PMPI_` name has the state of its `MPI_` name, and a Fortran name that of
+/// its C name.
 fn state(name: &str, known: &BTreeMap<String, State>, exported: &BTreeSet<String>) -> State {
     let procedure = name.strip_prefix('P').unwrap_or(name);
     let of_c = known.get(procedure);

@@ -1,5 +1,5 @@
-//! Describes the rails of hosts, as text and as JSON: their networks and cards, the pairs that they
-//! form between hosts, and the rails that cannot reach each other.
+//! A description of the rails of hosts, as text and as JSON: their networks and cards, the pairs
+//! that they form between hosts, and the rails that cannot reach each other.
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use device::LinkLayer;
 use results::table::lines;
 use serde_json::{Value, json};
 
-/// The rails of a group of hosts that have equal rails.
+/// The rails that all hosts of a group have.
 pub(crate) struct HostRails {
     /// The hosts as text, such as `hosts 0-3`.
     pub(crate) hosts: String,
@@ -83,7 +83,7 @@ impl HostRails {
         text
     }
 
-    /// The JSON object for `--json`.
+    /// The rail as a JSON object.
     pub(crate) fn object(&self) -> Value {
         let rails = self.rails.iter().enumerate();
         let rails = rails.map(|(number, rail)| rail.object(number));
@@ -124,7 +124,7 @@ pub(crate) struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// Pairs the rails of these hosts.
+    /// Pairs the rails of two kinds of hosts.
     pub(crate) fn new<'a>(one: &'a HostRails, other: &'a HostRails) -> Pairing<'a> {
         Pairing {
             pairs: pairs(&one.networks(), &other.networks()),
@@ -171,7 +171,7 @@ impl Pairing<'_> {
         apart
     }
 
-    /// True if both hosts are of the same kind.
+    /// True if both hosts are of one kind.
     fn is_alike(&self) -> bool {
         std::ptr::eq(self.hosts[0], self.hosts[1])
     }
@@ -204,7 +204,7 @@ impl Pairing<'_> {
         text
     }
 
-    /// The JSON object for `--json`.
+    /// The pairs of rails as a JSON object.
     pub(crate) fn object(&self) -> Value {
         let alone = self.alone().into_iter().map(|(end, number, why)| {
             json!({ "hosts": self.hosts[end].hosts, "rail": number, "why": why })
@@ -242,7 +242,7 @@ fn layer(network: Network) -> &'static str {
     }
 }
 
-/// The subnet in the notation of its technology.
+/// The subnet as text, in the notation of its technology.
 fn subnet(network: Network) -> String {
     /// The upper bits of an IPv4 address in the form of an IPv6 address.
     const IPV4: u64 = 0xffff;

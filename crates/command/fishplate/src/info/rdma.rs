@@ -19,7 +19,7 @@ pub(crate) struct PortChoice {
     ports: Vec<Port>,
     /// The value of FISHPLATE_DEVICE.
     wanted: String,
-    /// The reason why no port is used, if none is.
+    /// The reason why a job uses no port, if it uses none.
     problem: Option<String>,
     /// The most memory that a process may lock for registration, in bytes. `None`: no limit.
     memlock: Option<u64>,
@@ -82,7 +82,7 @@ impl PortChoice {
         }
     }
 
-    /// The JSON object for `--json`.
+    /// The ports as a JSON object.
     pub(crate) fn object(&self) -> Value {
         let ports = self.ports.iter().map(|port| self.port_object(port));
         json!({
@@ -106,7 +106,7 @@ impl PortChoice {
         format!("{} would be used: {why}", self.used().join(", "))
     }
 
-    /// Prints a table of the ports, and the reasons below it.
+    /// Prints the table of the ports, and the reasons below it.
     pub(crate) fn print(&self) {
         if self.ports.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Translates the options of other launchers to ours, by one table.
+//! The translation of the options of other launchers to ours, by one table.
 
 use std::ffi::OsString;
 use std::iter::Peekable;
@@ -28,7 +28,7 @@ enum Meaning {
     Map,
     /// The option orders ranks: Open MPI's `--rank-by PART`.
     Order,
-    /// The option requests a description of this installation.
+    /// The option requests a description of the installed library.
     Installation,
     /// The option has no effect, for the given reason. It takes this many words as values.
     Ignored(usize, &'static str),
@@ -150,14 +150,14 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     names.filter(|name| name.len() > 1)
 }
 
-/// An option, translated to our spelling.
+/// An option of another launcher, translated to options of ours.
 #[derive(Debug, Default)]
 pub(super) struct OwnOption {
     /// The option and its value. Empty if it has no effect.
     pub words: Vec<OsString>,
     /// A remark for the user on an option without effect.
     pub notice: Option<String>,
-    /// True if the user asks for a description of this installation.
+    /// True if the user requests a description of this installation.
     pub asks_installation: bool,
 }
 

@@ -81,12 +81,12 @@ fn parse<P: CommandFactory + FromArgMatches>(
     P::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
-/// A command line, translated to our spelling.
+/// A command line of another launcher, translated to options of ours.
 #[derive(Debug, Default, PartialEq)]
 struct Translated {
     /// The words of each program. Those of the first include the options of the whole job.
     programs: Vec<Vec<OsString>>,
-    /// Remarks on options that have no effect.
+    /// Remarks for the user on options that have no effect.
     notices: Vec<String>,
     /// True if the user asks for a description of this installation, and starts nothing.
     asks_installation: bool,

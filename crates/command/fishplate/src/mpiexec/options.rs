@@ -1,4 +1,4 @@
-//! Finds our own options, as the parser of arguments defines them, for the translation of other
+//! Our own options, as the parser of arguments defines them, for the translation of other
 //! launchers' command lines.
 
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use clap::{Arg, Args, Command};
 
 use crate::run::{ProgramArguments, RunArguments};
 
-/// The options that a parser of arguments defines.
+/// The options that an argument parser defines.
 pub(super) struct Options(Command);
 
 impl Options {
@@ -44,14 +44,14 @@ impl Options {
         options.find(|option| option.get_short() == Some(letter))
     }
 
-    /// True if `option` is one of these options.
+    /// True if the parser defines `option`.
     pub(super) fn has(&self, option: &Arg) -> bool {
         self.0
             .get_arguments()
             .any(|own| own.get_id() == option.get_id())
     }
 
-    /// All names and aliases after two hyphens.
+    /// All names and aliases of the options, without the two hyphens.
     pub(super) fn longs(&self) -> impl Iterator<Item = &str> {
         let options = self.0.get_arguments();
         options.flat_map(|option| {

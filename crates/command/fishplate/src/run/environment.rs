@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use knobs::Knobs;
 use launch::{Inherited, Program};
 
-/// The variables that an option sets; of several with one name the last. NAME alone stands for the
+/// The variables that options set; the last of several with one name counts. NAME alone means the
 /// launcher's value.
 pub(super) fn variables(
     option: &str,

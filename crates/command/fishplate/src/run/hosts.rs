@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use results::arguments::{ANY, whole_number};
 
-/// The hosts of a job.
+/// The command-line arguments that name the hosts of a job.
 #[derive(Args)]
 pub(super) struct HostArguments {
     /// Run on these hosts, filled in order; NAME:RANKS sets the number of ranks on a host. Further

@@ -15,7 +15,7 @@ use crate::refuse;
 use crate::summary::{WantedSummary, duration};
 use crate::trace_file;
 
-/// Reads the trace that stands in place of a program. `None`: another file does.
+/// The trace that was given in place of a program. `None`: the file is no trace.
 pub(super) fn trace_of(arguments: &RunArguments) -> Result<Option<Arc<Trace>>, String> {
     let words = &arguments.program.program;
     let Some(trace) = trace_file::in_place_of_program(words)? else {

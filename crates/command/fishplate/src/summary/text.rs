@@ -10,15 +10,15 @@ use results::terminal;
 const WIDTH: usize = 80;
 /// The width of the labels, in columns.
 const LABEL: usize = 15;
-/// The most procedures that are shown.
+/// The most procedures that the text lists.
 const PROCEDURES: usize = 4;
-/// The most pairs of ranks that are shown.
+/// The most pairs of ranks that the text lists.
 const PAIRS: usize = 3;
 /// Procedures with a smaller share of the time in MPI than this are not shown.
 const LEAST_SHARE: f64 = 0.001;
-/// The most resources that are shown.
+/// The most resources that the text lists.
 const RESOURCES: usize = 3;
-/// The most rails with connections from strangers that are shown.
+/// The most rails with connections from strangers that the text lists.
 const VISITED: usize = 2;
 /// The columns of the table of messages: the largest size in bytes, and the label. The last column
 /// has all larger messages.
@@ -29,7 +29,7 @@ const COLUMNS: [(u64, &str); 5] = [
     (256 << 10, "≤ 256 KiB"),
     (u64::MAX, "larger"),
 ];
-/// The most ranks for a matrix with a column for each rank.
+/// The most ranks for which the communication matrix has a column each.
 const MOST_COLUMNS: usize = 16;
 /// The most pairs of ranks that are listed if there are more ranks.
 const MOST_PAIRS: usize = 16;

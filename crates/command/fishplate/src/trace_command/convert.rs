@@ -116,7 +116,7 @@ fn text(file: &Path) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|why| format!("{}: {why}", file.display()))
 }
 
-/// The files with actions. One file whose lines name others stands for these.
+/// The files with actions of a trace. A file that lists other files is replaced by these.
 fn listed(files: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let [file] = files else {
         return Ok(files.to_vec());

@@ -65,7 +65,7 @@ impl Bound for f64 {
     const END: f64 = f64::INFINITY;
 }
 
-/// Parses `A:B`, `A:` or `:B`.
+/// Parses a span in the form `A:B`, `A:` or `:B`.
 fn span<T: Bound>(word: &str) -> Result<Range<T>, String> {
     let parse = |word: &str, left_out: T| match word {
         "" => Some(left_out),
@@ -111,7 +111,7 @@ pub(super) fn cut(arguments: &CutArguments) -> Result<String, String> {
     written(&arguments.output, &part).map(|()| text)
 }
 
-/// The part of a trace with the wanted iterations, and what is said of it.
+/// The part of a trace that consists of the requested iterations, and the note about it.
 fn iterations(trace: &Trace, arguments: &CutArguments) -> Result<(Trace, String), String> {
     let computing = replay::computing(trace)?;
     let work = Work::of(&computing, &Wanted::default()).map_err(|why| why.to_string())?;
@@ -143,7 +143,7 @@ fn iterations(trace: &Trace, arguments: &CutArguments) -> Result<(Trace, String)
     Ok((part, format!("iterations {from} to {} of {all}\n", to - 1)))
 }
 
-/// The beginnings of iterations.
+/// The calls at which the iterations of each rank begin.
 struct Marks {
     /// For each rank the number of the call with which each begins, and of that behind the last.
     calls: Vec<Vec<usize>>,
@@ -152,7 +152,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Those of a trace that marks the beginnings of all iterations.
+    /// The marks of a trace that contains the beginnings of all iterations.
     fn of(marked: &Trace) -> Marks {
         let mut calls = Vec::new();
         let mut begins: Vec<f64> = Vec::new();
@@ -175,7 +175,7 @@ impl Marks {
         Marks { calls, begins }
     }
 
-    /// The iterations, of `all`, that begin in a span of seconds.
+    /// The iterations (numbers below `all`) that begin in a span of seconds.
     fn between(&self, span: &Range<f64>, all: usize) -> Range<usize> {
         let begins = &self.begins[..all.min(self.begins.len())];
         let from = begins.iter().take_while(|at| **at < span.start).count();

@@ -3,7 +3,7 @@
 use crate::wr_table::Receives;
 use crate::{Access, Device, Error, Region, Result, Slice};
 
-/// The length of a heading, in bytes.
+/// The length of the heading that stands for an immediate, in bytes.
 pub(super) const HEADING: usize = 8;
 /// The greatest number of slices of a request or a receive, including the heading.
 const PIECES: usize = 9;
@@ -14,12 +14,12 @@ pub(super) const PLAIN: u64 = 1 << 62;
 pub(super) const IMMEDIATE: u64 = 2 << 62;
 /// Kind of a heading: the end of a write, with its length and the immediate in the lower half.
 pub(super) const WRITTEN: u64 = 3 << 62;
-/// Mask of the bits of a heading that hold its kind.
+/// The mask of the bits of a heading that contain its kind.
 pub(super) const KIND: u64 = 3 << 62;
 /// The longest write with an immediate, in bytes: its length has 30 bits, behind those of the kind.
 pub(super) const LONGEST: u64 = (1 << 30) - 1;
 
-/// Registered memory for the headings of one queue.
+/// Registered memory for the headings that replace the immediates of one queue.
 pub(super) struct Headings {
     words: Box<[u64]>,
     pub region: Region,
@@ -59,7 +59,7 @@ impl Headings {
     }
 }
 
-/// The posted receives of a queue, and their headings.
+/// The posted receives of a queue, with the memory for their headings.
 pub(super) struct Incoming {
     pub receives: Receives,
     pub headings: Headings,

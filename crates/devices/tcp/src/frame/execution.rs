@@ -7,7 +7,7 @@ use super::host::{Break, Change, Done, Host, Right};
 use super::incoming::{Payload, Stage};
 use super::machine::Machine;
 
-/// The destination of bytes of a payload, and the right that writing there needs.
+/// The destination of bytes of a payload, and the right that a write there needs.
 struct Spot {
     slice: Slice,
     right: Right,
@@ -88,7 +88,7 @@ impl Machine {
     }
 
     /// The address and the length of the memory for the next bytes, if at least `least` bytes of
-    /// payload are still to come there. [`received`](Machine::received) must follow.
+    /// payload are still to be received into it. [`received`](Machine::received) must follow.
     pub(crate) fn direct(&self, least: usize, host: &impl Host) -> Option<(u64, usize)> {
         let Stage::Payload(payload) = &self.incoming.stage else {
             return None;
@@ -122,13 +122,13 @@ impl Machine {
         Ok(())
     }
 
-    /// Handles the acknowledgement that every frame contains.
+    /// Handles the acknowledgement in the header of a frame.
     #[inline]
     fn heed(&mut self, header: &Header, host: &mut impl Host) -> Result<(), Break> {
         self.requests.executed(header.executed, host)
     }
 
-    /// Begins the execution of a frame, up to its payload.
+    /// Begins the execution of a frame: everything before its payload.
     #[inline]
     fn open(
         &mut self,
@@ -287,7 +287,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Ends the execution of a frame whose payload has arrived.
+    /// Ends the execution of a frame: everything after its payload.
     #[inline]
     fn close(&mut self, now: &impl Fn() -> u64, host: &mut impl Host) -> Result<(), Break> {
         let Stage::Payload(payload) = std::mem::take(&mut self.incoming.stage) else {

@@ -126,7 +126,7 @@ impl Header {
     }
 }
 
-/// The number in a frame for the reason of a refusal.
+/// The number that encodes the reason of a refusal in a frame.
 pub(crate) fn reason(status: Status) -> u32 {
     match status {
         Status::RemoteInvalidRequest => 1,

@@ -2,12 +2,12 @@
 
 use device::{Completed, Slice, Status};
 
-/// A kind of access to memory.
+/// A right of access to registered memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Right {
     /// This end reads for its own requests.
     LocalRead,
-    /// This end writes the payloads of receives and answers.
+    /// This end writes the payloads of receives and of answers.
     LocalWrite,
     /// The peer writes.
     RemoteWrite,
@@ -22,14 +22,14 @@ pub(crate) enum Right {
 pub(crate) enum Change {
     /// Adds this number.
     Add(u64),
-    /// Writes the second number if the word is the first.
+    /// A compare-and-swap: writes the second number if the word equals the first.
     Swap(u64, u64),
 }
 
 /// The most slices of a receive.
 pub(crate) const RECEIVE_SLICES: usize = 3;
 
-/// A posted receive.
+/// A receive that has been posted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Receive {
     pub id: u64,
@@ -45,7 +45,7 @@ impl Receive {
     }
 }
 
-/// The end of a request or a receive.
+/// The end of a request or a receive, for its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
     pub id: u64,
@@ -76,11 +76,11 @@ impl Done {
     }
 }
 
-/// The memory and the queues of one end.
+/// The memory and the queues that one end of a connection uses.
 pub(crate) trait Host {
     /// True if the region with this key allows the access to all these bytes.
     fn allows(&self, key: u32, address: u64, len: u64, right: Right) -> bool;
-    /// Copies bytes to memory that has been checked.
+    /// Writes bytes to memory that has been checked.
     fn place(&mut self, address: u64, bytes: &[u8]);
     /// Copies bytes of the owner's memory, which need not be registered.
     fn copy(&self, address: u64, len: usize, into: &mut Vec<u8>);

@@ -12,7 +12,7 @@ pub(super) struct Incoming {
     pub header: [u8; HEADER],
     /// The number of bytes of the header that have arrived.
     pub have: usize,
-    /// True if the header of some frame has arrived over this connection.
+    /// True if the header of a frame has arrived over this connection.
     pub has_heard: bool,
     /// The length of the last payload in bytes.
     pub last_len: u32,
@@ -20,12 +20,12 @@ pub(super) struct Incoming {
 
 #[derive(Debug, Default)]
 pub(super) enum Stage {
-    /// A header is expected.
+    /// The header of the next frame has not arrived.
     #[default]
     Header,
     /// This frame needs a receive, and none is posted.
     Stalled(Header),
-    /// The payload of a frame is expected.
+    /// The payload of a frame has not arrived completely.
     Payload(Payload),
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Payload {
 }
 
 impl Incoming {
-    /// Completes a receive that an unfinished frame was using.
+    /// Completes with an error the receive that an unfinished frame was using.
     pub(super) fn abandon(&mut self, status: Status, host: &mut impl Host) {
         if let Stage::Payload(payload) = std::mem::take(&mut self.stage)
             && let Some(receive) = payload.receive

@@ -12,10 +12,11 @@ use super::requests::{Request, Requests};
 /// The length from which a request with a completion is acknowledged at once, in bytes: then the
 /// acknowledgement costs little beside the bytes.
 pub(super) const LONG: u32 = 16 << 10;
-/// The time after which the peer gets an acknowledgement that it asked for, in nanoseconds, while
-/// no bytes arrive from it.
+/// The time after which the peer gets a requested acknowledgement, in nanoseconds, while no bytes
+/// arrive from it.
 pub(super) const QUIET_NS: u64 = 10_000;
-/// As `QUIET_NS`, while more bytes arrive.
+/// The time after which the peer gets a requested acknowledgement, in nanoseconds, while more bytes
+/// arrive from it.
 pub(super) const BUSY_NS: u64 = 100_000;
 
 /// The first bytes of a frame: its header, and the operands of an atomic.
@@ -41,7 +42,7 @@ pub(crate) struct Machine {
     pub(super) owed: Owed,
 }
 
-/// The acknowledgement that the peer has not got yet.
+/// The acknowledgement that this end has not sent to the peer yet.
 #[derive(Debug, Default)]
 pub(super) struct Owed {
     /// The number of the peer's last executed request.
@@ -62,7 +63,7 @@ impl Machine {
         }
     }
 
-    /// The bytes that wait for the socket.
+    /// The bytes that wait for room in the socket.
     pub(crate) fn outgoing(&self) -> &Outgoing {
         &self.outgoing
     }
@@ -186,12 +187,12 @@ impl Machine {
         self.owed.at_once || now().saturating_sub(since) >= limit
     }
 
-    /// True if the peer waits for an acknowledgement.
+    /// True if the peer waits for an acknowledgement of its requests.
     pub(crate) fn is_asked(&self) -> bool {
         self.owed.since.is_some()
     }
 
-    /// Adds an acknowledgement to the bytes that wait.
+    /// Adds an acknowledgement to the bytes that wait for the socket.
     pub(crate) fn queue_acknowledgement(&mut self) {
         let header = Header::of(Kind::Acknowledgement, self.acknowledge());
         self.outgoing.bytes(&header.encode());

@@ -14,10 +14,10 @@ const COPIED: usize = 1024;
 /// are freed.
 const CHUNK: usize = 64 << 10;
 /// The number of copied bytes from which on a peer gets no more answers, because it reads none: far
-/// above that of any full send queue.
+/// more than any full send queue causes.
 const FLOOD: usize = 64 << 20;
 
-/// The bytes that wait for the socket, in order.
+/// The bytes of frames that wait for the socket, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     chunks: VecDeque<Chunk>,
@@ -35,7 +35,7 @@ enum Chunk {
     Memory { from: Slice, right: Right },
 }
 
-/// A piece of the bytes to be sent.
+/// A contiguous part of the bytes that wait for the socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece<'a> {
     /// Bytes of this process: headers and copied payload.
@@ -49,7 +49,7 @@ impl Outgoing {
         self.chunks.is_empty()
     }
 
-    /// True if the peer has asked for more answers than it reads.
+    /// True if the peer has requested more answers than it receives.
     pub(super) fn is_flooded(&self) -> bool {
         self.answers >= MOST_REQUESTS || self.copied >= FLOOD
     }

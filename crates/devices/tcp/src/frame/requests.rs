@@ -9,7 +9,7 @@ use device::{Completed, Slice, Status};
 
 use super::host::{Break, Done, Host};
 
-/// The greatest number of requests of one end in flight.
+/// The greatest number of requests that one end may have in flight.
 pub(crate) const MOST_REQUESTS: usize = 1 << 14;
 /// The number of bytes of a stream after which a long request again needs its acknowledgement at
 /// once.
@@ -64,7 +64,7 @@ impl Requests {
         }
     }
 
-    /// True if requests are in flight.
+    /// True if any request is in flight.
     pub(super) fn any(&self) -> bool {
         !self.all.is_empty()
     }
@@ -87,8 +87,8 @@ impl Requests {
     }
 
     /// True if the newest request needs its acknowledgement at once: half of the queue is in
-    /// flight, and no request has asked so for a while. The owner of a very short queue sends one
-    /// request at a time, and the answer brings the acknowledgement.
+    /// flight, and no request has needed it for a while. The owner of a very short queue sends one
+    /// request at a time, and the answer contains the acknowledgement.
     #[inline]
     pub(super) fn is_pressing(&mut self) -> bool {
         let depth = self.depth.max(SHORT);
@@ -100,7 +100,7 @@ impl Requests {
     }
 
     /// True if the newest request, a long one, needs its acknowledgement at once: it is the only
-    /// one in flight, or many bytes have left since a request last asked so. In a stream each such
+    /// one in flight, or many bytes have left since a request last needed it. In a stream each such
     /// request would cost the peer a frame.
     pub(super) fn is_urgent(&mut self, len: u32) -> bool {
         self.since_urgent += u64::from(len);
@@ -143,7 +143,7 @@ impl Requests {
         self.settle(host)
     }
 
-    /// Completes the first requests, as far as they are executed and answered.
+    /// Completes the oldest requests, as far as they are executed and answered.
     fn settle(&mut self, host: &mut impl Host) -> Result<(), Break> {
         while let Some(request) = self.all.front() {
             if let Some(status) = request.failed {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// An address of an interface.
+/// An IP address of an interface, with its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    /// The address.
+    /// The IP address.
     pub address: IpAddr,
     /// The number of the interface for a link-local IPv6 address, which means nothing without it.
     /// Otherwise 0.
@@ -15,7 +15,7 @@ pub struct Address {
     pub prefix: u8,
 }
 
-/// The facts of the kernel about one interface.
+/// The kernel's facts about one network interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub name: String,

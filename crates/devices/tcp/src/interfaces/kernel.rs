@@ -15,7 +15,7 @@ const TUNNELS: [u32; 7] = [512, 768, 769, 776, 778, 823, 65534];
 /// Flags in /proc/net/if_inet6 of an address that cannot be used (linux/if_addr.h): duplicate, and
 /// not yet checked for duplicates.
 const UNUSABLE: u32 = 0x08 | 0x40;
-/// Flags of an address that will go away: temporary, and deprecated.
+/// Flags of an address that will disappear: temporary, and deprecated.
 const FLEETING: u32 = 0x01 | 0x20;
 
 /// The interfaces that have an address.
@@ -53,7 +53,7 @@ pub(super) fn found() -> io::Result<Vec<Found>> {
 struct Entry {
     name: String,
     index: u32,
-    /// The flags of the interface: `IFF_UP` and others.
+    /// The interface's flags in the kernel: `IFF_UP` and others.
     flags: u32,
     address: Address,
 }
@@ -172,7 +172,7 @@ pub(super) fn kind(flags: u32, folder: Option<&Path>) -> Kind {
     Kind::Plain
 }
 
-/// True if a port of this bridge is a network card, or rests on one, as a bond does. Such a bridge
+/// True if a port of this bridge is a network card, or is based on one, as a bond is. Such a bridge
 /// carries the host's own address.
 fn bridges_a_card(bridge: &Path) -> bool {
     let Ok(ports) = fs::read_dir(bridge.join("brif")) else {

@@ -56,7 +56,7 @@ pub(super) fn attend(
     }
 }
 
-/// An eventfd: a descriptor that [`raise`] makes readable.
+/// An eventfd: a descriptor that is readable once [`raise`] has been called.
 pub(super) fn signal_file(device: &str) -> Result<OwnedFd> {
     // SAFETY: only integers are passed.
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };

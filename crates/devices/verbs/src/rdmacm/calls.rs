@@ -27,7 +27,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Fails all connections that are being made: no more events will arrive.
+    /// Ends all connection attempts with an error: no more events will arrive.
     pub(super) fn give_up(&self, why: &io::Error) {
         let mut lines = self.lines();
         let why = format!(
@@ -124,7 +124,8 @@ impl Shared {
         unsafe { (self.manager.connect)(ends.id, &mut wanted) }
     }
 
-    /// The phase of a line whose connection is made. `said`: the private data of the other end.
+    /// The phase of a line whose connection has been made. `said`: the private data of the other
+    /// end.
     fn established(&self, ends: &Ends, said: &[u8]) -> Phase {
         let is_proven = match ends.card() {
             Some(card) => card.is_answered(said, &self.codes),

@@ -18,7 +18,7 @@ const CALLS: &[u8; 4] = b"call";
 /// The first bytes under the code of an answer.
 const ANSWERS: &[u8; 4] = b"took";
 
-/// The addresses of a call: that of the caller, and that which it calls.
+/// The addresses in a call's private data: the caller's, and that of the called end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Card {
     pub(super) from: Address,
@@ -55,7 +55,7 @@ impl Card {
         codes.code(&[ANSWERS, &self.bytes()])
     }
 
-    /// True if the answer to the call proves that the other end knows the job's secret.
+    /// True if the answer to the call proves the other end's knowledge of the job's secret.
     pub(super) fn is_answered(&self, said: &[u8], codes: &Codes) -> bool {
         let code = said.first_chunk::<CODE>();
         code.is_some_and(|code| codes.is_code(&[ANSWERS, &self.bytes()], code))

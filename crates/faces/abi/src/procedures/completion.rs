@@ -20,7 +20,7 @@ pub(super) fn id(request: Request) -> RequestId {
     RequestId(request.id())
 }
 
-/// Finishes a request if it is complete. The null request is complete.
+/// Finishes a request if its operation is complete. The null request counts as complete.
 #[inline(always)]
 fn finish(state: &mut State, request: &mut Request) -> Result<Option<Finished>, Error> {
     if *request == MPI_REQUEST_NULL {
@@ -250,7 +250,7 @@ pub fn testall(
     }
 }
 
-/// The index of a finished request, and its result.
+/// The index of a finished request among those of the call, and its result.
 type Chosen = (usize, Finished);
 
 /// Finishes the first complete request among the active ones. `None`: none is complete;
@@ -334,7 +334,7 @@ pub fn testany(
     }
 }
 
-/// The outcome of `MPI_Waitsome` or `MPI_Testsome`.
+/// The requests that `MPI_Waitsome` or `MPI_Testsome` has finished.
 struct Gathered {
     /// The number of complete requests, or `None` if no request is active.
     count: Option<usize>,

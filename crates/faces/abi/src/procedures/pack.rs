@@ -159,7 +159,7 @@ pub fn pack_external_size(
     Ok(())
 }
 
-/// The user's unpacked data, and their type.
+/// The datatype and the memory of the user's data, which are not packed.
 fn data(call: &Running, buffer: UserBuffer) -> Result<(Type, Buffer), Error> {
     let state = call.rank.lock();
     let data = buffer.buffer(&state)?;

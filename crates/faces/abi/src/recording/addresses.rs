@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// The greatest distance of an address from a region that it belongs to.
 const NEAR: u64 = 1 << 20;
-/// The distance of the places of regions.
+/// The distance between the recorded addresses of two regions, in bytes.
 const APART: i64 = 1 << 24;
 /// The least address that is no displacement of a program's own, if MPI_Get_address has not
 /// returned an address near it.
@@ -16,22 +16,23 @@ const FAR: u64 = 1 << 40;
 /// The addresses below which no program has memory.
 const FIRST_PAGE: u64 = 4096;
 
-/// The regions of a rank.
+/// The regions of memory that contain the absolute addresses of a rank, with the addresses that
+/// stand for them in the trace.
 #[derive(Default)]
 pub(super) struct Addresses {
-    /// For the first address of each region the last one, and the distance of places from
+    /// For the first address of each region: its last address, and the difference to the recorded
     /// addresses.
     regions: BTreeMap<u64, (u64, i64)>,
 }
 
 impl Addresses {
-    /// Keeps an address that the program has asked for.
+    /// Keeps an address that the program has got from MPI_Get_address.
     pub(super) fn asked(&mut self, address: u64) {
         self.place(address);
     }
 
-    /// Turns absolute addresses among the displacements of a datatype into places. Displacements
-    /// are all absolute or none is.
+    /// Replaces absolute addresses among the displacements of a datatype by recorded ones. Either
+    /// all displacements are absolute, or none.
     pub(super) fn replace(&mut self, displacements: &mut [i64]) {
         let is_absolute = |at: &i64| {
             let at = u64::try_from(*at).unwrap_or(0);

@@ -10,7 +10,7 @@ use trace::{Access, Length, NUMBER_OF_MEMORY, Parameter, Signature, Value};
 
 use super::handles::{Buffers, Handles};
 
-/// The arguments of a call.
+/// The arguments of a call that is recorded.
 pub(super) struct View<'a> {
     pub(super) rank: &'a mpi::Rank,
     pub(super) signature: &'a Signature,
@@ -25,7 +25,7 @@ pub(super) struct View<'a> {
 pub(crate) type InfoPairs = dyn Fn(Info) -> Result<Vec<Pair>, Error>;
 
 impl View<'_> {
-    /// The word of the parameter with this name.
+    /// The argument for the parameter with this name, as a word.
     pub(super) fn word(&self, name: &str) -> Option<u64> {
         Some(self.words[self.signature.position(name)?])
     }
@@ -163,7 +163,7 @@ impl View<'_> {
         }
     }
 
-    /// The pairs of an info object.
+    /// The pairs of an info object as a value of the trace.
     fn pairs(&self, word: u64) -> Result<Value, String> {
         let pairs = (self.infos)(Info(word as usize));
         let pairs = pairs.map_err(|error| error.to_string())?;
@@ -205,7 +205,7 @@ impl View<'_> {
         handles.into_iter().map(|handle| handle as usize).collect()
     }
 
-    /// The most elements of an array of handles that the call has set.
+    /// The number of elements that an array of handles has at most after the call.
     fn filled(&self) -> usize {
         if !self.signature.name.starts_with("MPI_Type_get_contents") {
             return usize::MAX;
@@ -277,7 +277,7 @@ impl View<'_> {
     }
 }
 
-/// The number of a handle. A handle that no call has made may stand where the call does not read
+/// The number of a handle. A handle that no call has made may occur where the call does not read
 /// it, such as the datatype of a receive buffer that only the root has.
 fn known(number: Option<i64>) -> Value {
     number.map_or(Value::Absent, Value::Number)

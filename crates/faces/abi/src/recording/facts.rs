@@ -10,8 +10,8 @@ use super::Recorder;
 use super::capture::View;
 
 impl Recorder {
-    /// Keeps the facts about a call that has begun. `words`: its arguments, and `values` those of
-    /// the trace.
+    /// Keeps the facts about a call that has begun. `words`: its arguments; `values`: their values
+    /// in the trace.
     pub(super) fn note_facts(&mut self, signature: &Signature, words: &[u64], values: &[Value]) {
         match signature.name.as_str() {
             "MPI_File_open" => self.note_file(signature, values),
@@ -24,7 +24,8 @@ impl Recorder {
         }
     }
 
-    /// Keeps that the persistent receives from any source that a call starts will meet one each.
+    /// Keeps that the persistent receives from any source which a call starts will each get a
+    /// source.
     fn note_sources(&mut self, values: &[Value]) {
         let single = values.iter().filter_map(Value::number);
         let requests = single.chain(values.iter().flat_map(Value::numbers).copied());

@@ -5,12 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use trace::{FIRST_MADE, NUMBER_OF_MEMORY};
 
 /// The numbers of the program's buffers, in the order of their first use. Addresses differ from run
-/// to run, but the library can tell one buffer from another.
+/// to run, but the library can distinguish buffers.
 #[derive(Default)]
 pub(super) struct Buffers(HashMap<u64, i64>);
 
 impl Buffers {
-    /// The number of the buffer at an address. Constants such as MPI_IN_PLACE are their own.
+    /// The number of the buffer at an address. Constants such as MPI_IN_PLACE are numbers of their
+    /// own.
     pub(super) fn number(&mut self, address: u64) -> i64 {
         if address < NUMBER_OF_MEMORY as u64 {
             return address as i64;
@@ -20,11 +21,11 @@ impl Buffers {
     }
 }
 
-/// The handles of all classes.
+/// The numbers that stand for handles in the trace, by class.
 #[derive(Default)]
 pub(super) struct Handles(HashMap<String, Class>);
 
-/// The handles of one class.
+/// The numbers that stand for the handles of one class.
 #[derive(Default)]
 struct Class {
     /// The numbers of each handle. Operations that are complete at once may share one handle.
@@ -32,13 +33,13 @@ struct Class {
     /// The numbers of objects that are gone. New objects take the lowest, so that equal steps of a
     /// program have equal numbers.
     free: BTreeSet<i64>,
-    /// The number of numbers so far.
+    /// The number of handle numbers that have been used.
     count: i64,
 }
 
 impl Handles {
-    /// The number of a handle; `None` for one that no call has made. `before`: the times that the
-    /// handle stands earlier in the same array.
+    /// The number of a handle; `None` for one that no call has made. `before`: the number of times
+    /// that the handle occurs earlier in this array.
     pub(super) fn number(&self, class: &str, handle: usize, before: usize) -> Option<i64> {
         match handle as i64 {
             predefined @ 0..FIRST_MADE => Some(predefined),

@@ -35,7 +35,7 @@ use wildcards::{Asked, Wildcards, made};
 /// The name of a sleep in a trace. It reads no clock.
 const SLEEP: &str = "sleep";
 
-/// The recording of one rank.
+/// The recorder of one rank's calls.
 pub(crate) struct Recorder {
     file: File,
     writer: RawWriter,
@@ -44,16 +44,16 @@ pub(crate) struct Recorder {
     addresses: Addresses,
     signatures: HashMap<usize, Arc<Signature>>,
     wildcards: Wildcards,
-    /// The call in progress.
+    /// The call that is in progress.
     current: Option<Current>,
-    /// The reason why the part is unusable.
+    /// The reason why the rank's part of the recording is unusable.
     unusable: Option<String>,
 }
 
-/// A call in progress.
+/// The call that is in progress, with its arguments.
 struct Current {
     name: &'static str,
-    /// The computing before the call, in nanoseconds.
+    /// The computing time before the call, in nanoseconds.
     nanos: u64,
     arguments: Option<Arguments>,
 }
@@ -62,7 +62,7 @@ struct Current {
 struct Arguments {
     procedure: usize,
     values: Vec<Value>,
-    /// For each parameter the handles that the call may change.
+    /// For each parameter, the handles before the call that it may change.
     handles: Vec<Vec<usize>>,
     /// The statuses that name the sources of receives from any source.
     asked: Option<Asked>,
@@ -97,7 +97,7 @@ impl Recorder {
     }
 
     /// Keeps the arguments of the call that has begun. Returns other arguments for it, with memory
-    /// for statuses that the recording needs and the program does not want. They are valid until
+    /// for statuses that the recorder needs and the program does not request. They are valid until
     /// the results are passed.
     ///
     /// # Safety
@@ -238,13 +238,14 @@ impl Recorder {
         self.writer.function(picos);
     }
 
-    /// Makes the part unusable: the recording has missed `what`.
+    /// Makes the recording of this rank unusable, because `call` cannot be recorded for the reason
+    /// `why`.
     pub(crate) fn refuse(&mut self, call: &str, why: &str) {
         let why = format!("{call} cannot be recorded: {why}");
         self.unusable.get_or_insert(why);
     }
 
-    /// Ends the part.
+    /// Ends the rank's part of the recording.
     pub(crate) fn finish(&mut self) {
         let why = self.unusable.take().unwrap_or_default();
         let block = self.writer.end(&why);
@@ -286,7 +287,7 @@ impl Recorder {
     }
 }
 
-/// The pairs of no info object: results are none.
+/// Returns no pairs: for calls whose info arguments are not recorded.
 fn no_pairs(_: Info) -> Result<Vec<Pair>, Error> {
     Ok(Vec::new())
 }

@@ -10,25 +10,25 @@ use trace::{Access, Signature, Value};
 
 use super::capture::View;
 
-/// A receive from any source that has begun.
+/// A receive from any source that has begun and not ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// The rank's own number in the communicator.
+    /// The rank's own number in the communicator of the receive.
     own: i64,
-    /// The number of the call among those of the rank.
+    /// The number of the receive's call among the calls of the rank.
     call: u64,
 }
 
-/// The receives from any source, by the numbers of their requests.
+/// The receives from any source of a rank, by the numbers of their requests.
 #[derive(Default)]
 pub(super) struct Wildcards {
-    /// Those that have begun.
+    /// The receives from any source that have begun, by their requests.
     open: HashMap<i64, Open>,
-    /// For persistent ones the rank's own number in the communicator.
+    /// For persistent receives, the rank's own number in the communicator.
     persistent: HashMap<i64, i64>,
 }
 
-/// A call that may say which source a receive has met.
+/// A call whose statuses can report the source of a receive from any source.
 pub(super) struct Asked {
     /// The memory of the statuses, if the program has none. The arguments point to it.
     _memory: Vec<Status>,
@@ -36,10 +36,10 @@ pub(super) struct Asked {
     own: Option<i64>,
 }
 
-/// The sources of receives from any source that a call has reported.
+/// The sources, found from statuses, of receives from any source.
 #[derive(Default)]
 pub(super) struct Told {
-    /// The distance of the source that the call itself has met.
+    /// The distance of the source of the call's own receive from the rank.
     pub(super) own: Option<i64>,
     /// For calls that began earlier, their numbers and the distances of their sources.
     pub(super) earlier: Vec<(u64, i64)>,
@@ -48,8 +48,8 @@ pub(super) struct Told {
 }
 
 impl Wildcards {
-    /// Prepares a call for the statuses that it will have. `values`: those of its parameters.
-    /// `None`: it has nothing to tell.
+    /// Prepares a call for the statuses that it will have. `values`: the values of its parameters.
+    /// `None`: its statuses report no source.
     pub(super) fn ask(&self, view: &View, values: &[Value]) -> Option<(Asked, Vec<u64>)> {
         let signature = view.signature;
         let is_any = is_any(signature, values);
@@ -123,7 +123,7 @@ impl Wildcards {
         told
     }
 
-    /// Keeps a receive that has begun with call number `call`.
+    /// Keeps a receive that the call with number `call` has begun.
     pub(super) fn begin(&mut self, (request, own): (i64, i64), call: u64) {
         self.open.insert(request, Open { own, call });
     }
@@ -147,7 +147,7 @@ impl Wildcards {
             .collect()
     }
 
-    /// Forgets a request whose number another one has now.
+    /// Removes a request whose number belongs to another one now.
     pub(super) fn forget(&mut self, request: i64) {
         self.open.remove(&request);
         self.persistent.remove(&request);
@@ -163,7 +163,7 @@ fn is_any(signature: &Signature, values: &[Value]) -> bool {
     names_any(signature, values) && !signature.name.contains("_init")
 }
 
-/// True if a call makes a persistent receive from any source, which may meet another one each time.
+/// True if a call makes a persistent receive from any source, whose source may differ each time.
 fn is_any_persistent(signature: &Signature, values: &[Value]) -> bool {
     names_any(signature, values) && signature.name.starts_with("MPI_Recv_init")
 }
@@ -173,7 +173,7 @@ fn names_any(signature: &Signature, values: &[Value]) -> bool {
     source == Some(&Value::Number(MPI_ANY_SOURCE.into()))
 }
 
-/// The requests that a call may complete.
+/// The position of the parameter with the requests that a call may complete.
 fn requests(signature: &Signature) -> Option<usize> {
     let mut parameters = signature.parameters.iter();
     parameters.position(|one| one.kind == "request" && one.access == Access::InOut)
@@ -184,7 +184,7 @@ fn begun(signature: &Signature, values: &[Value]) -> Option<i64> {
     values[made(signature)?].number()
 }
 
-/// The parameter for the request that a call makes.
+/// The position of the parameter with the request that a call makes.
 pub(super) fn made(signature: &Signature) -> Option<usize> {
     let mut parameters = signature.parameters.iter();
     parameters.position(|one| one.kind == "request" && one.access == Access::Out)

@@ -221,7 +221,7 @@ impl GnuDimension {
     }
 }
 
-/// The extent that stands for the last one of an array of assumed size, which is contiguous.
+/// The extent that represents the last one of an array of assumed size, which is contiguous.
 const UNKNOWN: usize = usize::MAX;
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use std::sync::Mutex;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
-    /// The buffer ends before its last element.
+    /// The actual argument ends before the last element that the call accesses.
     TooShort,
     /// A part of an element lies before the buffer.
     Before,
-    /// The memory must have no gaps.
+    /// The call needs memory without gaps.
     Gaps,
     /// An error code of the library, whose handler has been called already.
     OfLibrary(c_int),

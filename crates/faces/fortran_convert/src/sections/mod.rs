@@ -48,9 +48,9 @@ pub struct Sections<A: Abi> {
 /// The time during which a call uses its buffers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// During the call.
+    /// The call alone uses the buffer.
     Call,
-    /// From the call until its request is complete.
+    /// The operation uses the buffer until its request is complete.
     Request,
     /// From each start of a persistent request until its completion.
     Starts,
@@ -59,7 +59,7 @@ pub enum Lifetime {
 /// A choice buffer with its count and its datatype, as arguments of the entry point without
 /// sections.
 pub struct Described<N> {
-    /// The address of the buffer.
+    /// The address of the first element.
     pub address: *mut c_void,
     /// The number of elements.
     pub count: N,

@@ -7,7 +7,7 @@ use crate::handle::{Comm, Datatype, from_integer};
 use crate::{peers, standard};
 use std::ffi::c_int;
 
-/// An integer type of counts or displacements.
+/// An integer type in which a call passes counts or displacements.
 pub trait Integer: Copy {
     /// The value 1.
     const ONE: Self;
@@ -29,7 +29,7 @@ macro_rules! integers {
 }
 integers! { c_int i64 isize }
 
-/// The span of a datatype's bytes.
+/// The range of bytes that elements of a datatype span.
 struct Extent {
     extent: i64,
     /// The end of the last byte of one element, in bytes from its address.

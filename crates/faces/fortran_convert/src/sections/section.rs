@@ -17,7 +17,7 @@ pub(crate) struct Dimension {
 #[derive(Clone, Copy)]
 pub(crate) struct Section {
     pub(crate) address: *mut u8,
-    /// The number of bytes of a run.
+    /// The number of bytes of each contiguous run.
     pub(crate) run: usize,
     dimensions: [Dimension; MOST_DIMENSIONS],
     rank: usize,
@@ -54,7 +54,7 @@ impl Section {
         }
     }
 
-    /// Adds the next outer dimension.
+    /// Adds the next outer dimension to the section.
     pub(crate) fn push(&mut self, dimension: Dimension) {
         let Dimension { extent, stride } = dimension;
         let last = self.rank.checked_sub(1).map(|at| &mut self.dimensions[at]);

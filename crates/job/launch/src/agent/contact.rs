@@ -53,15 +53,15 @@ pub(crate) struct Agent {
     text: Vec<u8>,
     /// The start order, to be sent once the agent has answered.
     order: Option<StartOrder>,
-    /// The time at which the command was started.
+    /// The time at which the command that starts the agent was started.
     pub since: Instant,
     /// True if the agent has answered.
     pub has_answered: bool,
-    /// The state of the protocol with the agent.
+    /// The state of the protocol between launcher and agent.
     pub session: Session,
     /// The exit of the command, once it has ended.
     pub exit: Option<ProcessExit>,
-    /// The time at which the agent's stream ended.
+    /// The time at which the agent's output stream ended.
     pub ended: Option<Instant>,
     /// True if a piece of the agent's profile could not be stored.
     pub has_bad_profile: bool,
@@ -107,7 +107,7 @@ impl AgentStarter {
         })
     }
 
-    /// Starts the command of the next host. None if there is no further host.
+    /// Starts the command of the next host. `None` if there is no further host.
     pub(crate) fn start_next(&mut self, options: &Options) -> Option<Result<Agent, Error>> {
         let host = options.hosts.get(self.next)?;
         let ranks = self.first..self.first + host.ranks;

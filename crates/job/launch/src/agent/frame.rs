@@ -13,7 +13,7 @@ use crate::exchange::{Down, Up};
 use crate::output::OutputTarget;
 use crate::process_exit::ProcessExit;
 
-/// The line by which an agent answers. Lines before it come from other programs, such as a login
+/// The line with which an agent answers. Lines before it come from other programs, such as a login
 /// shell.
 pub(crate) const HELLO: &str = concat!("fishplate agent ", env!("CARGO_PKG_VERSION"));
 
@@ -43,7 +43,7 @@ pub(crate) const LONGEST_ORDER: usize = 16 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToAgent {
     Start(Box<StartOrder>),
-    /// Request the status of this rank.
+    /// A request for the status of the rank with this number.
     RequestStatus(usize),
     /// Values and ends of fences of the key-value store.
     Down(Down),
@@ -54,7 +54,7 @@ pub(crate) enum ToAgent {
     Taken(OutputTarget, usize),
     /// The launcher's output stream of this kind is closed.
     Closed(OutputTarget),
-    /// Forward this signal to the ranks.
+    /// A signal to be forwarded to the ranks of the host.
     Signal(i32),
     /// A heartbeat.
     Beat,
@@ -79,7 +79,7 @@ pub(crate) enum FromAgent {
         why: String,
         code: u8,
     },
-    /// The agent ends all processes for this reason, which the launcher does not know yet.
+    /// The agent ends all processes for this reason, of which the launcher is not informed yet.
     Leaving(String),
     /// A piece of the profile that the agent's ranks have recorded: its offset in the file in
     /// bytes, and the bytes.
@@ -103,7 +103,7 @@ pub(crate) enum FromAgent {
     Beat,
     /// Values and entered fences of the key-value store.
     Up(Up),
-    /// This rank has violated a rule of the key-value store; the text says which.
+    /// This rank has violated a rule of the key-value store, which the text describes.
     Misused(usize, String),
 }
 

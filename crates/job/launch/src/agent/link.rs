@@ -50,7 +50,7 @@ impl Passing {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Removes `count` bytes at the front.
+    /// Removes `count` bytes at the front of the queue.
     fn remove(&mut self, count: usize) {
         self.gone += count;
         if self.gone == self.bytes.len() {
@@ -97,7 +97,7 @@ impl FrameLink {
             .map_or(0, |_| self.leaving.rest().len())
     }
 
-    /// Closes the link: nothing more is read or written.
+    /// Closes the connection to the other end: nothing more is read or written.
     pub(crate) fn shut(&mut self) {
         self.reader = None;
         self.writer = None;
@@ -127,7 +127,7 @@ impl FrameLink {
         Some(u32::from_le_bytes(*head) as usize)
     }
 
-    /// True if there is no room for more bytes until some frames have been read.
+    /// True if there is room for more bytes only after some frames have been read.
     fn is_full(&self) -> bool {
         self.arrived.rest().len() >= self.longest + HEAD
     }
@@ -137,7 +137,7 @@ impl FrameLink {
         self.writer = None;
     }
 
-    /// The descriptors to poll, each with its events.
+    /// The descriptors of the link to poll, each with its events.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
         let reader = self.reader.iter().filter(|_| !self.is_full());
         let reader = reader.map(|fd| (fd.as_fd(), PollFlags::IN));
@@ -148,7 +148,7 @@ impl FrameLink {
         reader.chain(writer.map(|fd| (fd.as_fd(), PollFlags::OUT)))
     }
 
-    /// Queues a frame.
+    /// Queues a frame for the other end.
     pub(crate) fn post(&mut self, frame: &impl Serialize) {
         let Ok(bytes) = postcard::to_stdvec(frame) else {
             return;
@@ -164,7 +164,7 @@ impl FrameLink {
         self.flush();
     }
 
-    /// Writes queued bytes without blocking.
+    /// Writes queued frames without blocking.
     pub(crate) fn flush(&mut self) {
         while !self.leaving.rest().is_empty() {
             let Some(writer) = &self.writer else { break };

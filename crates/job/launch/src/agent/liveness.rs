@@ -1,4 +1,5 @@
-//! Decides when heartbeats between launcher and agent are due, and when the other end is dead.
+//! The times at which heartbeats between launcher and agent are due, and the decision that the
+//! other end is dead.
 //!
 //! Each end sends a heartbeat several times within its patience, and declares the other dead if no
 //! byte arrives for that time. Time is an argument, so tests do not wait.
@@ -7,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The number of heartbeats within the patience.
+/// The number of heartbeats that are sent within the patience.
 pub(super) const BEATS: u32 = 4;
 
 /// The state of heartbeats at one end of a connection: when bytes last arrived and left, and
@@ -23,10 +24,10 @@ pub(crate) struct Liveness {
     is_suspended: bool,
 }
 
-/// The result of [`Liveness::check`].
+/// The state of the other end, as [`Liveness::check`] finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Outlook {
-    /// True if a heartbeat must be sent now.
+    /// True if this end must send a heartbeat now.
     pub beat: bool,
     /// True if the other end has been silent for too long.
     pub is_dead: bool,
@@ -48,7 +49,7 @@ impl Liveness {
         self.patience
     }
 
-    /// Records that bytes of the other end have arrived.
+    /// Records that bytes from the other end have arrived.
     pub(crate) fn heard(&mut self, now: Instant) {
         self.heard = now;
         self.is_suspended = false;

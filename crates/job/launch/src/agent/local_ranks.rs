@@ -1,4 +1,4 @@
-//! Serves the ranks of one host in their agent: forwards their packets, output and ends to the
+//! The ranks of one host in their agent, which forwards their packets, output and ends to the
 //! launcher, and the launcher's input and commands to them.
 
 use std::fs::File;
@@ -44,9 +44,9 @@ pub(super) struct LocalRanks {
     /// The world rank of the first rank of this host.
     first: usize,
     ranks: Vec<RankProcess>,
-    /// The binding of the ranks, kept because it holds the claims of cores.
+    /// The binding of the ranks, kept because it contains the claims of cores.
     _binding: HostBinding,
-    /// The checks that release ranks from a soft binding.
+    /// The checks that release the ranks of this host from a soft binding.
     watch: Option<ReleaseWatch>,
     /// The file in which the ranks record the job's profile.
     profile: Option<Arc<OwnedFd>>,
@@ -356,8 +356,7 @@ impl LocalRanks {
         }
     }
 
-    /// Passes on the packets of a rank, and handles its lines of the key-value store's exchange
-    /// here.
+    /// Forwards the packets of a rank, and handles its lines of the key-value store's exchange.
     fn relay_rank(&mut self, at: usize) {
         let (packets, events) = self.ranks[at].relay();
         let number = self.first + at;

@@ -32,7 +32,7 @@ pub(crate) struct StartOrder {
     pub count: usize,
     /// The placement of the job, in the form that ranks parse.
     pub hosts: String,
-    /// The number of ranks of the job.
+    /// The number of ranks of the whole job.
     pub ranks: usize,
     /// True if rank 0 must explain its choices.
     pub explain: bool,

@@ -74,12 +74,12 @@ impl Session {
         self.liveness = Liveness::new(self.liveness.patience(), now);
     }
 
-    /// Records that bytes of the agent have arrived.
+    /// Records that bytes from the agent have arrived.
     pub(crate) fn heard(&mut self, now: Instant) {
         self.liveness.heard(now);
     }
 
-    /// Checks a frame and records it. The error says how the agent has violated the protocol.
+    /// Checks a frame and records it. The error describes how the agent has violated the protocol.
     pub(crate) fn accept(&mut self, frame: &FromAgent, now: Instant) -> Result<(), String> {
         if self.is_done {
             return Err("it has sent a frame after its last one".into());
@@ -169,7 +169,7 @@ impl Session {
         std::mem::take(&mut self.taken[target])
     }
 
-    /// Records input that was sent to the agent.
+    /// Records that `bytes` bytes of input were sent to the agent.
     pub(crate) fn sent_input(&mut self, bytes: usize) {
         self.input += bytes;
     }

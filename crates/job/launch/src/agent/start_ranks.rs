@@ -1,4 +1,4 @@
-//! Starts the ranks of one host in its agent, as the launcher's start order says.
+//! The start of the ranks of one host in its agent, as the launcher's start order says.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Finds the hosts and cores of a Flux instance by `flux resource R`. Agents are started by `flux
+//! The hosts and cores of a Flux instance, found by `flux resource R`. Agents are started by `flux
 //! exec`.
 
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use super::given::{Allocation, Reach, Surroundings};
 use super::hostlist::expand;
 use crate::host_table::ListedHost;
 
-/// The parts of the output of `flux resource R` that are read here.
+/// The parts of the output of `flux resource R` that this module reads.
 #[derive(Deserialize)]
 struct Resources {
     execution: Execution,
@@ -23,7 +23,7 @@ struct Execution {
 /// The resources of several brokers of Flux, which are equal.
 #[derive(Deserialize)]
 struct ResourceSet {
-    /// The ranks of the brokers: `0-3,5`.
+    /// The numbers of the brokers that have these resources: `0-3,5`.
     rank: String,
     children: Children,
 }

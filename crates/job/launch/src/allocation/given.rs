@@ -7,16 +7,16 @@ use std::path::Path;
 use crate::host_list::HostList;
 use crate::host_table::{HostTable, ListedHost};
 
-/// The default command that reaches another host. It never asks for a password, and it ends if the
-/// host does not respond for 30 s.
+/// The default command that starts a program on another host. It never asks for a password, and it
+/// ends if the host does not respond for 30 s.
 pub(crate) const SSH: &str =
     "ssh -o BatchMode=yes -o ServerAliveInterval=10 -o ServerAliveCountMax=3 {host}";
 
 /// The sources from which the allocation of a batch system is read.
 pub struct Surroundings<'a> {
-    /// Returns the value of an environment variable.
+    /// A function that returns the value of an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Returns the text of a file.
+    /// A function that returns the text of a file.
     pub file: &'a dyn Fn(&Path) -> io::Result<String>,
     /// Returns the standard output of a command, or an error if the command fails.
     pub command: &'a dyn Fn(&[&str]) -> io::Result<String>,
@@ -49,7 +49,7 @@ pub struct Allocation {
     pub(super) hosts: HostTable,
     /// The number of ranks that the user has requested from the batch system, if slots are unknown.
     ranks: Option<usize>,
-    /// The command that reaches the hosts.
+    /// The command by which the hosts of the allocation are reached.
     pub(super) reach: Reach,
 }
 
@@ -95,7 +95,7 @@ impl Allocation {
         self.ranks
     }
 
-    /// The command that reaches the hosts.
+    /// The command by which the hosts of the allocation are reached.
     pub(crate) fn reach(&self) -> &Reach {
         &self.reach
     }

@@ -1,4 +1,4 @@
-//! Expands Slurm's notation for lists of names, which Flux shares: `node[01-04,7],x`.
+//! Slurm's notation for lists of names, which Flux shares: `node[01-04,7],x`.
 
 use std::ops::RangeInclusive;
 

@@ -1,5 +1,5 @@
-//! Finds the hosts of an allocation of batch systems that list them in a file or a variable: PBS,
-//! LSF, Grid Engine.
+//! The hosts of an allocation of batch systems that list them in a file or a variable: PBS, LSF,
+//! Grid Engine.
 
 use super::given::{Allocation, Reach, Surroundings};
 use crate::host_table::ListedHost;

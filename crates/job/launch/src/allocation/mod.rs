@@ -51,7 +51,7 @@ const SYSTEMS: &[System] = &[
     },
 ];
 
-/// The user's choice among allocations.
+/// The user's choice of an allocation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AllocationChoice {
     /// The first allocation that is found in the order of the search.
@@ -59,12 +59,12 @@ pub enum AllocationChoice {
     Any,
     /// No allocation: hosts are read from the command line only.
     None,
-    /// The allocation of the batch system with this index.
+    /// The allocation of the batch system that has this index.
     Of(usize),
 }
 
 impl AllocationChoice {
-    /// Parses `auto`, `none`, or the name of a batch system. An error says what is valid.
+    /// Parses `auto`, `none`, or the name of a batch system. The error describes valid words.
     pub fn parse(word: &str) -> Result<Self, String> {
         let system = SYSTEMS
             .iter()

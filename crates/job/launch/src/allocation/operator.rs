@@ -1,5 +1,5 @@
-//! Finds hosts by a hostfile and a remote shell that variables name, as an MPI operator of
-//! Kubernetes sets them for the launchers of Open MPI, MPICH and Intel MPI.
+//! Hosts from a hostfile and a remote shell that variables name, as an MPI operator of Kubernetes
+//! sets them for the launchers of Open MPI, MPICH and Intel MPI.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(super) fn find(from: &Surroundings<'_>) -> Result<Option<Allocation>, String
     Allocation::new(name, list.hosts.to_vec(), None, reach)
 }
 
-/// The words of the remote shell's command, and `{host}`.
+/// The words of the remote shell's command, with `{host}` for the host.
 fn shell(from: &Surroundings<'_>) -> Result<Vec<String>, String> {
     let split = |variable: &str, text: &str| {
         let words = shlex::split(text).filter(|words| !words.is_empty());

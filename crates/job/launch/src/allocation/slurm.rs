@@ -1,4 +1,4 @@
-//! Finds the hosts of a Slurm job by its variables. Agents are started by `srun`.
+//! The hosts of a Slurm job, found by its variables. Agents are started by `srun`.
 
 use super::given::{Allocation, Reach, Surroundings};
 use super::hostlist::{counts, expand};

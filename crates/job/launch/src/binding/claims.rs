@@ -31,7 +31,7 @@ pub(crate) struct Claims {
 
 impl Claims {
     /// Calls `choose` with the cores of `topology` that no other job has claimed, and claims those
-    /// that it returns. `None`: it chose none. An error: nothing can be locked here.
+    /// that it returns. `None`: it returned none. An error: no lock can be taken on this host.
     pub(crate) fn choose<T>(
         root: &Path,
         topology: &Topology,
@@ -89,7 +89,7 @@ fn gate(root: &Path) -> Result<OwnedFd, Errno> {
     Err(Errno::WOULDBLOCK)
 }
 
-/// Locks a folder. `None`: another process holds the lock.
+/// Locks a folder of claims. `None`: another process holds the lock.
 fn lock(folder: &Path) -> Result<Option<OwnedFd>, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let descriptor = open(folder, flags, Mode::empty())?;

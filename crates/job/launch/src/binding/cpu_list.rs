@@ -44,12 +44,12 @@ impl CpuList {
         self.0.iter().copied()
     }
 
-    /// The smallest number in the set.
+    /// The smallest number of a hardware thread in the set.
     pub fn first(&self) -> Option<usize> {
         self.0.first().copied()
     }
 
-    /// The number of hardware threads.
+    /// The number of hardware threads in the set.
     pub fn len(&self) -> usize {
         self.0.len()
     }

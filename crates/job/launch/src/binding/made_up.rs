@@ -6,9 +6,8 @@ use tempfile::TempDir;
 
 use super::cpu_list::CpuList;
 
-/// A simulated machine of sockets with cores with hardware threads, and one NUMA node and one cache
-/// for each socket. As on most such machines, the first threads of all cores have the first
-/// numbers.
+/// A simulated machine: sockets of cores of hardware threads, with one NUMA node and one cache for
+/// each socket. As on most machines, the first threads of all cores have the first numbers.
 pub(crate) struct MadeUpMachine {
     folder: TempDir,
     all: CpuList,

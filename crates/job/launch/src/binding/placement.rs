@@ -1,4 +1,4 @@
-//! Chooses the cores of each rank on a host, if the user has requested a binding.
+//! The choice of the cores of each rank on a host, if the user has requested a binding.
 
 use super::cpu_list::CpuList;
 use super::request::{BindTo, BindingRequest, MapBy};
@@ -40,7 +40,7 @@ fn limited(topology: &Topology, cpus: Option<&CpuList>) -> Result<Topology, Stri
     Ok(topology.within(cpus))
 }
 
-/// A complete description of a requested binding.
+/// A complete description of the binding that the user requests.
 struct Wish {
     bind: Level,
     count: usize,

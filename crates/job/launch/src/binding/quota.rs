@@ -1,4 +1,4 @@
-//! Reads the limits on processor time that cgroups, of version 1 or 2, set for this process.
+//! The limits on processor time that cgroups, of version 1 or 2, set for this process.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -79,7 +79,7 @@ impl Mount {
 }
 
 impl Version {
-    /// The limit of one cgroup, in cores.
+    /// The limit of one cgroup on processor time, in cores.
     fn limit(self, group: &Path) -> Option<f64> {
         let read = |file| std::fs::read_to_string(group.join(file)).ok();
         let (quota, period) = match self {

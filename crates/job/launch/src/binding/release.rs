@@ -1,4 +1,4 @@
-//! Releases ranks from a soft binding if other tasks take much of their cores' time.
+//! The release of ranks from a soft binding if other tasks take much of their cores' time.
 //!
 //! If another busy task runs on the core of a bound rank, the rank waits for that core, although
 //! another may be idle; without the binding the scheduler would move it there. A rank that
@@ -67,7 +67,7 @@ struct WatchedRank {
     /// The time that each thread of the rank had waited for a core at the last reading, in
     /// nanoseconds.
     waited: HashMap<i32, u64>,
-    /// The time of the last reading.
+    /// The time at which the rank's processor time was last read.
     since: Instant,
     sampling: Option<Samples>,
 }
@@ -94,7 +94,7 @@ enum Sample {
     Unknown,
 }
 
-/// The result of a check of a rank.
+/// The result of a check of a bound rank.
 #[derive(Debug, PartialEq)]
 enum Finding {
     /// The rank stays bound: other tasks hardly use its cores.
@@ -293,8 +293,8 @@ fn is_runnable(pid: Pid) -> bool {
     })
 }
 
-/// True if a rank is in MPI: its lock's value is odd while the lock is held. `None`: the memory of
-/// the rank cannot be read.
+/// True if a rank is in MPI: its lock's value is odd while a call has the lock. `None`: the memory
+/// of the rank cannot be read.
 fn is_held(pid: Pid, address: u64) -> Option<bool> {
     let memory = File::open(format!("/proc/{}/mem", pid.as_raw_nonzero())).ok()?;
     let mut bytes = [0; 4];

@@ -38,11 +38,11 @@ impl BindingRequest {
 /// The parts of the machine to which each rank is bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BindTo {
-    /// No rank is bound.
+    /// No rank is bound to cores.
     None,
     /// Each rank is bound to `count` parts of the kind `level`.
     Parts {
-        /// The kind of the parts.
+        /// The kind of hardware that a part is: a core, a cache, a NUMA node, a socket.
         level: Level,
         /// The number of parts for each rank, at least one.
         count: usize,
@@ -58,7 +58,7 @@ pub struct MapBy {
     pub level: Option<Level>,
     /// The number of ranks on each part. `None`: ranks are dealt to all parts cyclically.
     pub ranks_each: Option<usize>,
-    /// The number of cores of each rank.
+    /// The number of cores that each rank gets.
     pub cores_each: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Divides a host's cores among the ranks of a job.
+//! The division of a host's cores among the ranks of a job.
 
 use super::cpu_list::CpuList;
 use super::topology::{HardwareThread, Level, Topology};

@@ -105,7 +105,7 @@ impl Topology {
             .chunk_by(move |left, right| left.part(level) == right.part(level))
     }
 
-    /// The numbers of all hardware threads.
+    /// The numbers of all hardware threads of the topology.
     pub fn list(&self) -> CpuList {
         self.threads.iter().map(|thread| thread.number).collect()
     }
@@ -151,7 +151,7 @@ fn read_list(root: &Path, file: &str) -> Option<CpuList> {
     CpuList::parse(&read(root, file)?).filter(|list| !list.is_empty())
 }
 
-/// The NUMA nodes with their hardware threads.
+/// The NUMA nodes of the machine, with their hardware threads.
 fn memories(root: &Path) -> Vec<(usize, CpuList)> {
     const NODES: &str = "sys/devices/system/node";
     let nodes = read_list(root, &format!("{NODES}/online")).unwrap_or_default();

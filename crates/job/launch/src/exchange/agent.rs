@@ -33,7 +33,7 @@ pub(crate) struct Outbox {
     pub misuses: Vec<Misuse>,
 }
 
-/// The state of the exchange in an agent.
+/// The agent's side of the exchange of keys and values between ranks and launcher.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     own: Range<usize>,
@@ -48,7 +48,7 @@ pub(crate) struct Exchange {
     has_put: Members,
     is_open: bool,
     is_watched: bool,
-    /// The number of completed fences.
+    /// The number of fences of the store that are complete.
     completed: u64,
     /// The ranks of this agent, counted from 0, in the present fence.
     present: Members,
@@ -80,8 +80,7 @@ impl Exchange {
         }
     }
 
-    /// Lets the values of this agent's ranks be sent at once, instead of held, until the next
-    /// fence.
+    /// Sends the values of this agent's ranks at once, and not at the fence, until the next fence.
     pub(crate) fn open(&mut self) {
         self.is_open = true;
     }
@@ -137,7 +136,7 @@ impl Exchange {
         self.completed + u64::from(self.present.contains(at))
     }
 
-    /// Handles a message of the launcher. The error says how it violates the protocol.
+    /// Handles a message of the launcher. The error describes how it violates the protocol.
     pub(crate) fn handle(&mut self, down: Down) -> Result<(), String> {
         if let Some(number) = down.fence {
             if number != self.completed + 1 || self.present.is_empty() {

@@ -9,22 +9,22 @@ use super::members::Members;
 use super::{Down, Put, Up};
 use crate::kvs::Kvs;
 
-/// The most bytes of values that are sent with the end of a fence, to all agents together. If there
-/// are more, agents have to request them.
+/// The most bytes of values that are sent with the end of a fence, to all agents together. Beyond
+/// it agents have to request them.
 const WITH_FENCE: usize = 16 << 20;
 
-/// The state of the exchange in the launcher.
+/// The launcher's side of the exchange of keys and values between agents.
 #[derive(Debug)]
 pub(crate) struct Hub {
-    /// The ranks on each host.
+    /// The ranks on each host, as ranges.
     hosts: Vec<Range<usize>>,
-    /// The values of all ranks. The requesters are hosts.
+    /// The values that all ranks have put. The requesters are hosts.
     kvs: Kvs,
-    /// The values that were put since the last fence.
+    /// The values that ranks have put since the last fence.
     fresh: Vec<Put>,
     is_open: bool,
     is_watching: bool,
-    /// The number of completed fences.
+    /// The number of fences of the store that are complete.
     completed: u64,
     /// The hosts whose ranks are all in the present fence.
     present: Members,
@@ -32,7 +32,7 @@ pub(crate) struct Hub {
     begun: u64,
     /// For each rank that has ended, the number of fences that it had entered.
     left: Vec<Option<u64>>,
-    /// The messages that must be sent, by host.
+    /// The messages that must be sent to agents, by host.
     down: BTreeMap<usize, Down>,
     /// The requested values in these messages, by host and key: a key is sent to a host once,
     /// however often it is requested.
@@ -182,7 +182,7 @@ impl Hub {
         (0..self.hosts.len()).for_each(|host| say(self.for_host(host)));
     }
 
-    /// The pending message to a host.
+    /// The message to a host that has not been sent.
     fn for_host(&mut self, host: usize) -> &mut Down {
         self.down.entry(host).or_default()
     }

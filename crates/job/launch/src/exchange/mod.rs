@@ -38,9 +38,9 @@ pub(crate) struct Put {
 /// A message from an agent to the launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Up {
-    /// Values that ranks of the host have put.
+    /// Values that ranks of the agent's host have put.
     pub puts: Vec<Put>,
-    /// Keys whose values ranks of the host wait for.
+    /// Keys whose values ranks of the agent's host wait for.
     pub gets: Vec<String>,
     /// If set, all ranks of the host are in the fence with this number, from 1.
     pub fence: Option<u64>,

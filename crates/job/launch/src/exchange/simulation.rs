@@ -45,10 +45,10 @@ struct Job {
     /// The messages in flight from each agent to the launcher, and from the launcher to each agent.
     to_hub: Vec<VecDeque<Up>>,
     from_hub: Vec<VecDeque<Down>>,
-    /// The number of messages that have been sent.
+    /// The number of messages that hosts have sent.
     sent: usize,
     dead: Option<usize>,
-    /// True if ranks request values.
+    /// True if the ranks of the simulated job request values.
     asks: bool,
 }
 
@@ -86,7 +86,7 @@ impl Job {
         job
     }
 
-    /// The ranks of a host.
+    /// The ranks of one host of the simulated job.
     fn own(&self, host: usize) -> Range<usize> {
         let start = self.ranks.partition_point(|rank| rank.host < host);
         start..self.ranks.partition_point(|rank| rank.host <= host)
@@ -186,7 +186,7 @@ impl Job {
         self.ranks.iter().all(over)
     }
 
-    /// Runs the job to its end. Returns false if it has come to a halt. `dies`: an agent dies with
+    /// Runs the job to its end. Returns false if the job stops before. `dies`: an agent dies with
     /// its ranks.
     fn run(&mut self, dies: bool) -> bool {
         let death = 1 + self.numbers.below(600);

@@ -25,7 +25,7 @@ const FAREWELL: Duration = Duration::from_millis(200);
 /// The number of unsent bytes to an agent from which on the launcher reads nothing from it.
 const BACKLOG: usize = 1 << 20;
 
-/// The failure of a host or its agent.
+/// A host or agent that has failed, and the reason.
 pub(super) struct HostFailure {
     pub host: usize,
     pub why: String,
@@ -75,7 +75,7 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// True if the job has agents.
+    /// True if the job has agents on other hosts.
     pub(super) fn are_wanted(&self) -> bool {
         !self.options.hosts.is_empty()
     }
@@ -92,7 +92,7 @@ impl<'a> Agents<'a> {
         &mut self.all[host]
     }
 
-    /// The descriptors to poll for events of agents.
+    /// The descriptors to poll for events of all agents.
     pub(super) fn wanted(&self, may_read: bool) -> Vec<PollFd<'_>> {
         let mut wanted = Vec::new();
         for agent in &self.all {
@@ -107,7 +107,7 @@ impl<'a> Agents<'a> {
         wanted
     }
 
-    /// The next deadline of an agent.
+    /// The earliest deadline of any agent.
     pub(super) fn next(&self, is_ending: bool) -> Option<Instant> {
         let answers = self.all.iter().filter(|agent| !agent.has_answered);
         let answers = answers
@@ -288,7 +288,7 @@ impl<'a> Agents<'a> {
         failures
     }
 
-    /// Orders agents to end their ranks, and then themselves.
+    /// Orders all agents to end their ranks, and then themselves.
     pub(super) fn end(&mut self, steps: &[Signal], hurry: bool) {
         let now = Instant::now();
         self.overdue = Some(now + GRACE * steps.len() as u32 + OVERDUE);

@@ -65,7 +65,7 @@ impl Console {
         self.sink_mut(OutputTarget::Stderr).flush_until(until);
     }
 
-    /// The descriptors to poll for writing.
+    /// The descriptors of output streams to poll for writing.
     pub(super) fn wanted(&self) -> impl Iterator<Item = PollFd<'_>> {
         let full = self.sinks.iter().filter(|sink| !sink.is_empty());
         full.map(|sink| PollFd::new(sink, PollFlags::OUT))

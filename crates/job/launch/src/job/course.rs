@@ -17,7 +17,7 @@ use crate::rank_state::{RankState, states};
 use crate::stuck::StuckDetector;
 use crate::verdict::{Cause, Verdict};
 
-/// The signals that end a job, in order.
+/// The signals that end a job, in the order in which they are sent.
 pub(super) type Steps = &'static [Signal];
 /// The signals that end a job that has failed.
 pub(super) const TERMINATE: Steps = &[Signal::SIGTERM, Signal::SIGKILL];
@@ -32,7 +32,7 @@ const REPORT: Duration = Duration::from_millis(300);
 /// system call, for a device or a file server.
 const HOPELESS: Duration = Duration::from_secs(10);
 
-/// A query of the status of all ranks.
+/// A query of the status of all ranks that has not ended.
 struct StatusQuery {
     purpose: QueryPurpose,
     /// The time at which the query ends without further answers.
@@ -49,7 +49,7 @@ enum QueryPurpose {
     Stuck,
 }
 
-/// A line that reports a failure.
+/// A line for the user that reports a failure.
 #[derive(Debug, PartialEq)]
 pub(super) struct FailureLine {
     pub rank: Option<usize>,
@@ -61,7 +61,7 @@ pub(super) struct FailureLine {
 /// A command of the course to the job's event loop, which carries it out.
 #[derive(Debug, PartialEq)]
 pub(super) enum Order {
-    /// Print a line.
+    /// Print a line about a failure.
     Say(FailureLine),
     /// Print the states of all ranks under this title.
     Report(String),
@@ -85,16 +85,16 @@ pub(super) enum Judgement {
 /// The state of a job on its course to its end: the first failure, the status query that runs, the
 /// signals still to be sent.
 pub(super) struct Course {
-    /// The first failure, which decides the outcome of the job. `None`: there was none yet.
+    /// The first failure, which determines the outcome of the job. `None`: there is none yet.
     verdict: Option<Verdict>,
-    /// The status query that ranks are answering.
+    /// The status query whose answers ranks are sending.
     query: Option<StatusQuery>,
     /// The signals still to be sent to end the job. `None` while the job is not ending.
     ending: Option<KillSequence>,
     /// True if the job failed or was interrupted: then its end does not wait for the reader of its
     /// output.
     hurry: bool,
-    /// The time at which the launcher gives up on processes that SIGKILL has not ended.
+    /// The time at which the launcher stops waiting for processes that SIGKILL has not ended.
     hopeless: Option<Instant>,
     /// The signal that the terminal has already sent to the ranks in its foreground process group,
     /// if any.
@@ -336,7 +336,7 @@ impl Course {
         })
     }
 
-    /// Does what is due at `now`: ends a status query, or begins the check for a job without
+    /// Performs what is due at `now`: ends a status query, or begins the check for a job without
     /// progress.
     pub(super) fn check(&mut self, ranks: &[impl AsRef<RankState>], now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();

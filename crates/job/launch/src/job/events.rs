@@ -1,5 +1,5 @@
-//! Handles the lines that ranks send, and the ends of their processes. Failures of the job are
-//! detected here.
+//! The handling of lines that ranks send, and of the ends of their processes. Failures of the job
+//! are detected here.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! Forwards the launcher's standard input to ranks that do not read it themselves: to one rank on
-//! another host, through its agent, or to all ranks of this host.
+//! The forwarding of the launcher's standard input to ranks that do not read it themselves: to one
+//! rank on another host, through its agent, or to all ranks of this host.
 
 use std::os::fd::AsFd;
 

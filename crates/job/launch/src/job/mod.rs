@@ -1,4 +1,4 @@
-//! Runs a job, from its start until no process of it is left: one loop watches its ranks.
+//! The run of a job, from its start until no process of it is left: one loop watches its ranks.
 //!
 //! `course` decides how a job ends; it has no access to the clock, processes or output. `running`
 //! executes its decisions, with the ranks of this host, the `agents` of other hosts, `console` and

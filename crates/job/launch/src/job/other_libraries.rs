@@ -1,5 +1,5 @@
-//! Searches the memory of ranks for MPI libraries other than ours. Ranks that load one are not
-//! ranks of this job, and cannot report that themselves.
+//! The search of ranks' memory for MPI libraries other than ours. Ranks that load one are not ranks
+//! of this job, and cannot report that themselves.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::wheel::wheel_remark;
 /// The times after the start at which the memory of ranks is searched, in milliseconds.
 const SEARCHES: [u64; 5] = [100, 300, 1_000, 3_000, 10_000];
 
-/// The state of the search, and the libraries found.
+/// The search for other MPI libraries, with the libraries found so far.
 pub(super) struct OtherLibraries {
     start: Instant,
-    /// The number of completed searches.
+    /// The number of searches of the ranks' memory that are complete.
     done: usize,
     /// The time of the next search. `None` if no more searches are needed.
     pub next: Option<Instant>,
@@ -27,8 +27,8 @@ pub(super) struct OtherLibraries {
 }
 
 impl OtherLibraries {
-    /// Plans the searches. There are none for a single rank, which needs no other, nor for ranks on
-    /// other hosts, which are not visible.
+    /// Plans the searches. There are none for a single rank, which needs no other library, nor for
+    /// ranks on other hosts, which are not visible.
     pub(super) fn new(options: &Options, now: Instant) -> Self {
         let is_needed = options.ranks() > 1 && options.hosts.is_empty();
         let mut search = OtherLibraries {

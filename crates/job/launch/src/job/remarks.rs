@@ -13,7 +13,7 @@ const MOST: usize = 1024;
 /// The most procedures that the line after the job lists.
 const NAMED: usize = 12;
 
-/// The remarks of all ranks.
+/// The remarks for the user that all ranks have made.
 #[derive(Default)]
 pub(super) struct Remarks {
     /// The topics of warnings that have been printed.

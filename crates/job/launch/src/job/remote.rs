@@ -1,4 +1,4 @@
-//! Handles frames from agents about the ranks of other hosts, and failures of hosts.
+//! The handling of frames from agents about the ranks of other hosts, and of failures of hosts.
 
 use std::fs::File;
 

@@ -31,20 +31,20 @@ use crate::{Error, Options, describe, processes, timespec};
 /// them before it.
 const EARLIER_LINES: usize = 4 << 20;
 
-/// The outcome of a job.
+/// The outcome of a job, for the caller of the launcher.
 #[derive(Debug, Clone, Default)]
 pub struct JobEnd {
-    /// The exit code of the job.
+    /// The exit code of the launcher for this job.
     pub code: u8,
     /// Rank 0's explanation of its choices, as JSON, if it was requested and given.
     pub explained: Option<String>,
 }
 
-/// A job while it runs.
+/// The state of a job while it runs.
 pub(super) struct RunningJob<'a> {
     pub options: &'a Options,
     pub ranks: Vec<RankProcess>,
-    /// The binding of the ranks, kept because it holds the claims of cores.
+    /// The binding of the ranks, kept because it contains the claims of cores.
     _binding: HostBinding,
     /// The checks that release ranks of this machine from a soft binding.
     watch: Option<ReleaseWatch>,
@@ -55,7 +55,7 @@ pub(super) struct RunningJob<'a> {
     pub turn: usize,
     pub input: InputRelay,
     signals: Signals,
-    /// The process that ends all processes of the job if this one is killed.
+    /// The process that ends all processes of the job if this process is killed.
     guard: Option<Guard>,
     /// The search for other MPI libraries in the memory of ranks.
     others: OtherLibraries,
@@ -213,7 +213,7 @@ impl<'a> RunningJob<'a> {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Performs the actions whose time has come.
+    /// Performs the actions that are due at the present time.
     fn handle_deadlines(&mut self) {
         let now = Instant::now();
         let own = self.options.library.as_deref();
@@ -311,7 +311,7 @@ impl<'a> RunningJob<'a> {
         self.follow(orders);
     }
 
-    /// Carries out the orders of the job's course.
+    /// Carries out these orders that follow from the job's course.
     pub(super) fn follow(&mut self, orders: impl IntoIterator<Item = Order>) {
         for order in orders {
             match order {

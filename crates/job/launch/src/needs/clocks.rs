@@ -1,4 +1,4 @@
-//! Detects programs whose clocks the preloaded clock library cannot change.
+//! The detection of programs whose clocks the preloaded clock library cannot change.
 
 use super::MpiNeeds;
 use super::elf::{has_section, object_in};

@@ -1,5 +1,5 @@
-//! Reads 64-bit ELF files: the libraries that they need, the paths where these are searched, and
-//! the names that they import and define.
+//! Reader of 64-bit ELF files: the libraries that they need, the paths where these are searched,
+//! and the names that they import and define.
 //!
 //! A file may contain anything, so all data read from it are bounded.
 
@@ -70,7 +70,7 @@ pub(crate) struct Object {
     pub no_default: bool,
 }
 
-/// Names in an object's symbol tables.
+/// The names of symbols that an object imports and defines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbols {
     /// The names of symbols that the object imports.

@@ -1,4 +1,4 @@
-//! Recognizes MPI libraries, and the ABI of each, by their file names.
+//! The recognition of MPI libraries, and of the ABI of each, by their file names.
 
 use crate::library::is_library;
 
@@ -16,7 +16,7 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// The name of the ABI, for messages.
+    /// The name of the ABI in messages for the user.
     pub fn name(self) -> &'static str {
         match self {
             Abi::Standard => "the standard ABI",

@@ -30,7 +30,7 @@ use search::{Loaded, Rule, Search};
 
 use crate::Program;
 
-/// The most objects that are read for one program.
+/// The most objects (programs and libraries) that are read for one program.
 const MOST_OBJECTS: usize = 2048;
 /// The most scripts that are followed in a row: the kernel's limit.
 const MOST_SCRIPTS: usize = 5;
@@ -53,7 +53,7 @@ pub struct MpiNeeds {
     pub needs: Vec<MpiNeed>,
     /// The program and the libraries that the linker loads, without MPI libraries.
     pub objects: Vec<PathBuf>,
-    /// Needed libraries that the linker would not find.
+    /// Needed libraries that the dynamic linker would not find.
     pub absent: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct MpiNeed {
 }
 
 impl MpiNeed {
-    /// The ABI that the library has.
+    /// The ABI of the needed library.
     pub fn abi(&self) -> Abi {
         self.family().abi
     }
@@ -202,7 +202,7 @@ impl MpiNeeds {
         }
     }
 
-    /// The ABIs of the needed MPI libraries.
+    /// The ABIs of the MPI libraries that the program needs.
     pub fn abis(&self) -> BTreeSet<Abi> {
         self.needs.iter().map(MpiNeed::abi).collect()
     }

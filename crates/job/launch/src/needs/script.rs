@@ -1,4 +1,4 @@
-//! Reads the first line of a script, which names the program that the kernel starts for it.
+//! The first line of a script, which names the program that the kernel starts for it.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -26,7 +26,7 @@ const MOST_LOADERS: usize = 64;
 /// The most files that are tried for one program.
 const MOST_FILES: usize = 1 << 18;
 
-/// The rule by which a library was found.
+/// The rule of the dynamic linker by which a library was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// The name contains a slash, so it is a path.
@@ -37,7 +37,7 @@ pub(crate) enum Rule {
     Later,
 }
 
-/// An object that the linker would load.
+/// An object that the dynamic linker would load.
 pub(crate) struct Loaded {
     pub file: PathBuf,
     pub object: Object,
@@ -45,14 +45,14 @@ pub(crate) struct Loaded {
     pub loader: Option<usize>,
 }
 
-/// The search for the libraries of one program.
+/// The search for the libraries that one program needs.
 pub(crate) struct Search {
     /// The folders of LD_LIBRARY_PATH.
     library_path: Vec<PathBuf>,
     /// The working directory of the process, to which relative folders refer.
     directory: PathBuf,
     cache: Cache,
-    /// The number of files that may still be tried.
+    /// The number of files that the search may still try.
     left: Cell<usize>,
 }
 

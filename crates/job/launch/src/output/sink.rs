@@ -21,9 +21,9 @@ use crate::timespec;
 const PENDING_LIMIT: usize = 256 << 10;
 /// The number of bytes that a pipe reported as writable takes without blocking (POSIX: PIPE_BUF).
 const PIECE: usize = 4096;
-/// The most bytes of other ranks that are held back until the end of a line.
+/// The most bytes of other ranks' output that wait for the end of a line.
 pub(super) const HELD_LIMIT: usize = 4 << 20;
-/// The time for which other ranks are held back while no more of the line arrives.
+/// The time for which other ranks' output waits while no more of the line arrives.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One of the launcher's standard streams, with the bytes to be written to it.
@@ -33,7 +33,7 @@ pub(crate) struct OutputSink {
     closed: bool,
     /// The rank whose long line is incomplete in the stream, and the time of its last bytes.
     open: Option<(usize, Instant)>,
-    /// The bytes of other ranks that are held back until the end of that line.
+    /// The bytes of other ranks' output that wait for the end of that line.
     held: BTreeMap<usize, Vec<u8>>,
     held_bytes: usize,
     /// Ranks whose lines were interrupted, and that have written nothing since.
@@ -114,8 +114,8 @@ impl OutputSink {
         }
     }
 
-    /// Adds bytes that were held back: complete lines first, then the beginning of one long line,
-    /// whose end other ranks must wait for again.
+    /// Adds the output that had to wait: complete lines first, then the beginning of one long line,
+    /// for whose end other ranks must wait again.
     fn release(&mut self) {
         if self.open.is_some() {
             return;
@@ -144,7 +144,7 @@ impl OutputSink {
         }
     }
 
-    /// The bytes that are not written yet.
+    /// The bytes that have not been written to the stream.
     #[cfg(test)]
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.pending).into_owned()
@@ -158,9 +158,9 @@ impl OutputSink {
         self.pending.len() >= PENDING_LIMIT
     }
 
-    /// True if the output of a rank may be read. A rank that is held back is not read while many
-    /// bytes are held, so that the line of the other need not be interrupted. (A rank on another
-    /// host shares a connection, and is read in any case.)
+    /// True if the output of a rank may be read. A rank whose output waits is not read while many
+    /// bytes wait, so that the other rank's line need not be interrupted. (A rank on another host
+    /// shares a connection, and is read in any case.)
     pub(crate) fn takes(&self, rank: usize) -> bool {
         let waits = self.open.is_some_and(|(other, _)| other != rank);
         let is_held_up = waits && self.held_bytes >= HELD_LIMIT / 2;
@@ -172,7 +172,7 @@ impl OutputSink {
         self.closed
     }
 
-    /// Writes the bytes that can be written without blocking.
+    /// Writes pending bytes, as many as the stream takes without blocking.
     pub(crate) fn flush(&mut self) {
         let mut written = 0;
         while written < self.pending.len() && self.is_ready() {

@@ -1,4 +1,4 @@
-//! Sets up a new process before it executes the program of a rank.
+//! The changes to a new process before it executes the program of a rank.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,8 +19,8 @@ pub(super) enum Group {
     Own,
     /// The rank leads a session, and a process group, of its own. The kernel may first divide
     /// processor time among sessions; so beside a session with many tasks, such a rank gets an
-    /// equal share. Not for ranks that share a core: a rank that yields the core does so only
-    /// within its session.
+    /// equal share. Not for ranks that share a core: a rank yields the core only within its
+    /// session.
     Session,
 }
 

@@ -1,4 +1,5 @@
-//! Detects launchers of other MPI libraries, and the protocol between each of them and its ranks.
+//! The detection of launchers of other MPI libraries, and of the protocol between each of them and
+//! its ranks.
 //!
 //! A process that another launcher started is one of several. If it assumed that it is the only
 //! rank, it would silently compute wrong results. So it is refused if no protocol connects it with
@@ -183,7 +184,8 @@ fn number<'a>(find: &impl Fn(&str) -> Option<&'a str>, name: &str) -> Result<usi
 /// The variables by which one launcher is recognized in the environment.
 struct ForeignLauncher {
     name: &'static str,
-    /// Variables of which at least one is set in every rank of this launcher, and none elsewhere.
+    /// Variables of which at least one is set in every rank of this launcher, and in no other
+    /// process.
     marks: &'static [&'static str],
     /// Variables for the number of ranks; the first one that is set is used.
     sizes: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! Finds the process on this host that started this rank for another launcher, so that its death
+//! The process on this host that started this rank for another launcher, watched so that its death
 //! can be detected.
 //!
 //! Its death is detected by a descriptor of the process, not only by the connection: other ranks

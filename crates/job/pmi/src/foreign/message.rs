@@ -8,17 +8,17 @@ use std::fmt;
 /// The length of the longest message of a launcher, in bytes: many times that of its longest value.
 pub(crate) const MESSAGE_LIMIT: usize = 64 << 10;
 
-/// A request of a rank.
+/// A request of a rank to its launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Negotiates the version of the protocol.
+    /// Negotiates the version of PMI.
     Init,
     /// The first request after [`Request::Init`], by this rank. The answer has the limits of the
     /// key-value space in PMI-1, and the index of the rank's program in PMI-2.
     Begin { rank: usize },
     /// Requests the name of the key-value space in PMI-1, or of the job in PMI-2.
     Space,
-    /// Requests the index of the rank's program, in PMI-1.
+    /// Requests the index of the program that this rank runs, in PMI-1.
     Program,
     /// Requests a value that the launcher itself has put; PMI-2 keeps these in a space of their
     /// own.
@@ -45,7 +45,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// A message: named fields in the order of arrival.
+/// A message of PMI: named fields in the order of arrival.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Message {
     pub(crate) fields: Vec<(String, String)>,
@@ -97,7 +97,7 @@ pub(crate) fn shown(text: &str) -> String {
 pub(crate) struct Arriving(Vec<u8>);
 
 impl Arriving {
-    /// Adds bytes that have arrived.
+    /// Adds bytes that have arrived to the incomplete message.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }

@@ -136,7 +136,7 @@ impl ForeignJob {
     }
 
     /// Prints why this rank cannot join the others, and requests the end of the job: otherwise
-    /// ranks that have joined would blame this one. Returns the reason in case the launcher does
+    /// ranks that have joined would blame this rank. Returns the reason in case the launcher does
     /// not end it.
     fn give_up(&self, why: String) -> String {
         let protocol = self.protocol;

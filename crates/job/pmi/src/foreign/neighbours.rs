@@ -43,10 +43,10 @@ pub(crate) struct Meeting {
     name: String,
 }
 
-/// The connections between the keeper of a host and the other ranks there.
+/// The connections between the keeper of a host and the other ranks on it.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
-    /// An epoll descriptor, readable when a connection is.
+    /// An epoll descriptor, which is readable when one of the connections is.
     events: OwnedFd,
     state: Mutex<Connections>,
 }
@@ -73,7 +73,7 @@ impl Meeting {
         Ok(Meeting { socket, name })
     }
 
-    /// The abstract name of the socket.
+    /// The name of the socket in the abstract namespace.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

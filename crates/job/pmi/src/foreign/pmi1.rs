@@ -42,7 +42,7 @@ pub(crate) fn answer(request: &Request) -> &'static str {
     }
 }
 
-/// Parses a line. A word without `=` continues the value before it, so that error messages may be
+/// Parses a line. A word without `=` continues the value before it, because error messages may be
 /// sentences.
 pub(crate) fn decode(line: &[u8]) -> Message {
     let line = String::from_utf8_lossy(line);

@@ -41,7 +41,7 @@ pub(crate) struct PmiWire {
     talk: Mutex<Talk>,
 }
 
-/// The state of the dialogue with the launcher.
+/// The state of the exchange of requests and answers with the launcher.
 #[derive(Debug)]
 struct Talk {
     version: Version,

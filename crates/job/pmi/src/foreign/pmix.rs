@@ -51,7 +51,7 @@ struct Mailbox {
     lost: OwnedFd,
 }
 
-/// A message from the library's thread.
+/// A message from the thread of the PMIx library to the rank.
 #[derive(Debug)]
 enum Letter {
     Fence(Status),

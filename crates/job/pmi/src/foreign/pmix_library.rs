@@ -13,7 +13,7 @@ pub(super) type Status = c_int;
 pub(super) const SUCCESS: Status = 0;
 pub(super) const LOST_CONNECTION: [Status; 2] = [-61, -101];
 pub(super) const EVENT_ACTION_COMPLETE: Status = -331;
-/// The rank number that stands for all ranks of a job; the job's own data are stored under it.
+/// The rank number that means all ranks of a job; the job's own data are stored under it.
 pub(super) const RANK_WILDCARD: u32 = u32::MAX - 1;
 /// The scope of a value that is visible to all ranks (`PMIX_GLOBAL`).
 pub(super) const GLOBAL: u8 = 3;
@@ -50,7 +50,7 @@ union Data {
     words: [usize; 3],
 }
 
-/// `pmix_info_t`: an option of a call.
+/// `pmix_info_t`: an option that a call of the PMIx library gets.
 #[repr(C)]
 pub(super) struct Info {
     key: [c_char; KEY],
@@ -83,7 +83,7 @@ pub(super) type OnEvent = extern "C" fn(
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty;)*) => {
-        /// The functions of the library, which is never closed.
+        /// The functions of the PMIx library, which is never closed.
         pub(super) struct Functions {
             $($(#[$doc])* pub(super) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
@@ -141,7 +141,7 @@ impl Functions {
         ))
     }
 
-    /// The library's text for a status.
+    /// The PMIx library's text for a status.
     pub(super) fn words(&self, status: Status) -> String {
         // SAFETY: the function accepts any number.
         let words = unsafe { (self.error_string)(status) };
@@ -194,7 +194,7 @@ fn loader_words() -> String {
 }
 
 impl Proc {
-    /// An empty `pmix_proc_t` that the library fills in.
+    /// An empty `pmix_proc_t`, which the PMIx library fills in.
     pub(super) fn empty() -> Proc {
         Proc {
             namespace: [0; NAMESPACE],
@@ -202,7 +202,7 @@ impl Proc {
         }
     }
 
-    /// Names a rank of the same job by its number, or the job itself by [`RANK_WILDCARD`].
+    /// The name of a rank of this job by its number, or of the job itself by [`RANK_WILDCARD`].
     pub(super) fn of(&self, rank: u32) -> Proc {
         Proc {
             rank,
@@ -247,7 +247,7 @@ impl Value {
 }
 
 impl Info {
-    /// An option with the value true.
+    /// A PMIx option with the value true.
     pub(super) fn on(name: &CStr) -> Info {
         let mut info = Info {
             key: [0; KEY],

@@ -1,5 +1,5 @@
-//! Finds the libpmix of the launcher: the file that the launcher itself has mapped, because only
-//! that one is sure to be compatible.
+//! The libpmix of the launcher: the file that the launcher itself has mapped, because only that one
+//! is sure to be compatible.
 
 use std::fs::File;
 use std::io::Read;

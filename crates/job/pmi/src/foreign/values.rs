@@ -1,5 +1,5 @@
-//! Stores the values of our key-value store in the key-value space of another launcher: escaped to
-//! letters that every launcher carries, and split into parts no longer than its limit.
+//! The values of our key-value store in the key-value space of another launcher: escaped to
+//! characters that every launcher carries, and split into parts no longer than its limit.
 //!
 //! The value of the key `card.3` is stored under `card.3`, which begins with the number of parts,
 //! `part1.card.3`, `part2.card.3` and so on. A key ends with the rank that puts it.
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::KvsError;
 
-/// The most parts of a value.
+/// The most parts into which a value is divided.
 const MOST_PARTS: usize = 64;
 /// The length of the prefix of the first part, in bytes: the number of parts, and a colon.
 const HEAD: usize = 3;
@@ -55,16 +55,16 @@ pub(crate) fn owner(key: &str) -> Option<usize> {
     key.rsplit('.').next()?.parse().ok()
 }
 
-/// Values of which only some parts have arrived.
+/// The parts of values of which others are still missing.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly(HashMap<String, Vec<Option<String>>>);
 
-/// The result of adding a part that has arrived.
+/// The result of adding a part of a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Assembled {
     /// The value of a key is complete: the key, and the value.
     Value(String, String),
-    /// These keys have to be requested for the other parts. Empty if they were requested already.
+    /// These keys have to be requested for the missing parts. Empty if they have been requested.
     Wants(Vec<String>),
 }
 

@@ -7,9 +7,9 @@ use super::rail_set::MAX_RAILS;
 /// The work that a poll must do besides polling the rings.
 #[derive(Default)]
 pub(super) struct Attention {
-    /// The number of polls of the rings so far.
+    /// The number of polls of the rings that this rank has made.
     pub polls: u32,
-    /// The number of connections that are not ready.
+    /// The number of connections that have begun and are not ready.
     pub connecting: usize,
     /// Peers whose queue pairs a device is connecting.
     pub in_progress: Vec<usize>,
@@ -29,7 +29,7 @@ pub(super) struct Attention {
     pub fencing: bool,
     /// Peers whose silence is being timed, and lost peers whose links are not drained yet.
     pub silent: Vec<usize>,
-    /// The outages that have ended.
+    /// The outages of this rank that have ended.
     pub outages: Outages,
     /// For each rail: true if its failure has been reported to the user.
     pub reported: [bool; MAX_RAILS],

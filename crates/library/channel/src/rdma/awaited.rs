@@ -15,10 +15,10 @@ use super::peer::Connections;
 use super::silence;
 use crate::Result;
 
-/// A peer's host is asked once the patience divided by this number has passed without a sign.
+/// A peer's host is probed once the patience divided by this number has passed without a sign.
 const PART: u64 = 4;
 
-/// The clocks that time the silence of awaited peers.
+/// The clocks that time the silence of peers for which this rank waits.
 #[derive(Debug, Default)]
 pub(super) struct AwaitedPeers {
     /// One clock for each peer that was ever awaited for long, and is not connected.

@@ -26,7 +26,7 @@ pub(super) enum Reserved {
     Links(RailSet),
 }
 
-/// A notice that this rank expects from a peer.
+/// A notice (the report of a transfer's end) that this rank expects from a peer.
 struct ExpectedNotice {
     reserved: Reserved,
     /// Receives that were reserved additionally when a link had failed.
@@ -38,7 +38,7 @@ struct ExpectedNotice {
 /// The effect of a notice on the transfer that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Noticed {
-    /// Other shares of the transfer are still missing.
+    /// A share of the transfer is complete; others are still missing.
     Part,
     /// The transfer is complete. Its reserved receives are free: those of its start, and those
     /// reserved after a link had failed.
@@ -55,7 +55,7 @@ pub(super) enum Noticed {
 pub(super) struct TransferQueue([VecDeque<usize>; Flow::COUNT]);
 
 impl TransferQueue {
-    /// True if no transfer waits to be posted.
+    /// True if no transfer of the queue waits to be posted.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(VecDeque::is_empty)
@@ -90,7 +90,7 @@ pub(super) struct BulkEngine {
     free: Vec<usize>,
     /// Completed transfers that no caller has taken yet, by family.
     done: [VecDeque<Done>; Family::COUNT],
-    /// The number of transfers that have not completed.
+    /// The number of transfers that have begun and not completed.
     started: usize,
     expected: HashMap<u32, ExpectedNotice>,
     next_notice: u32,
@@ -103,7 +103,7 @@ impl BulkEngine {
         self.started > 0 || !self.expected.is_empty()
     }
 
-    /// True if transfers of this rank are in flight.
+    /// True if transfers that this rank has started are in flight.
     #[inline(always)]
     pub(super) fn is_moving(&self) -> bool {
         self.started > 0

@@ -87,7 +87,7 @@ pub(super) fn write_coalesced(all: &mut Connections, to: usize) -> Result<()> {
     Ok(())
 }
 
-/// Posts coalesced packets whose queue pair is free again.
+/// Posts the coalesced packets that waited for room in a queue pair.
 #[inline(never)]
 pub(super) fn send_deferred(all: &mut Connections) -> Result<()> {
     for at in 0..all.endpoints.ringed().len() {

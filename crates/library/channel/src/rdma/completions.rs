@@ -73,7 +73,7 @@ pub(super) fn poll_rail(all: &mut Connections, rail: usize) -> Result<()> {
     Ok(())
 }
 
-/// Handles a completion that a rail has reported.
+/// Handles a completion that the device of a rail has reported.
 fn completed(all: &mut Connections, rail: usize, completion: &Completion) -> Result<()> {
     let id = WrId::decode(completion.id);
     assert_eq!(id.rail, rail, "rail {rail} reports {id:?}");
@@ -123,7 +123,7 @@ fn completed(all: &mut Connections, rail: usize, completion: &Completion) -> Res
     }
 }
 
-/// Handles a request that has failed on a rail.
+/// Handles the failure of a request that was posted on a rail.
 fn failed(peer: &mut Peer, rail: usize, subject: Subject, status: Status) -> Result<()> {
     // A peer that has received this rank's goodbye may be gone. Some devices then flush receives
     // that nothing will use. A probe of a link that has failed before is no such case: the peer
@@ -211,7 +211,7 @@ fn sent_request(
     }
 }
 
-/// Handles a notice of the peer.
+/// Handles a notice (the report of a transfer's end) of the peer.
 fn noticed(peer: &mut Peer, immediate: Option<u32>) -> Result<()> {
     let transfers = &mut *peer.transfers;
     transfers.noticed(peer.local, peer.endpoint, (peer.rank, immediate))

@@ -6,7 +6,7 @@ use knobs::{QueuePairs, RailPolicy, RdmaDesign};
 
 use super::outage::Patience;
 
-/// The number of a design in the handshake, by which two ranks check that they have the same one.
+/// The number of a design in the handshake, by which two ranks check that their designs are equal.
 pub(crate) fn number(design: RdmaDesign) -> u8 {
     design as u8
 }
@@ -51,7 +51,7 @@ pub struct Config {
     /// The receiver reports its tail when one part in `credit` of a size class has been consumed
     /// since the last report.
     pub credit: usize,
-    /// The most peers with a ring. The packets of other peers come into buffers that they share.
+    /// The most peers with a ring. The packets of other peers arrive in buffers that they share.
     pub rings: usize,
     /// True if short packets are coalesced while the queue pair is busy.
     pub gather: bool,

@@ -48,7 +48,7 @@ pub(super) fn connect(all: &mut Connections, to: usize) -> Result<()> {
     listen(all)
 }
 
-/// Makes this rank's end of the connection to `to`.
+/// Makes this rank's end of the connection to rank `to`.
 pub(super) fn open(all: &mut Connections, to: usize) -> Result<()> {
     let local = &mut all.local;
     let has_memory = all.endpoints.takes_memory(local.config.rings);
@@ -367,7 +367,7 @@ fn go_on(all: &mut Connections, to: usize) -> Result<()> {
     }
 }
 
-/// Makes what this end needs before the peer may write: staging memory and receives.
+/// Makes what this end needs before the peer may write to it: staging memory and receives.
 fn prepare_for_writes(all: &mut Connections, to: usize, peer_has_memory: bool) -> Result<()> {
     let local = &mut all.local;
     let endpoint = all.endpoints.of(to);

@@ -17,7 +17,7 @@
 //! its own goodbye. Before `Ready` the peer may be unable to take the write; after the goodbye it
 //! may be gone.
 
-/// The state of a connection.
+/// The state of the connection to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connection {
     /// The peer's hello has not arrived.
@@ -32,7 +32,7 @@ pub(super) enum Connection {
     SaidBye,
     /// The peer has said that it will write no more.
     HeardBye,
-    /// Both ends have said goodbye.
+    /// Both ends have said goodbye: neither writes any more.
     Closed,
     /// No link works. The connection returns to the contained state with the next link that works.
     Severed(Before),
@@ -40,14 +40,14 @@ pub(super) enum Connection {
     Lost,
 }
 
-/// The state of a connection before its last link failed.
+/// The state of a connection before its last link failed, to which it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
-    /// As [`Connection::Connected`].
+    /// A severed connection returns to [`Connection::Connected`].
     Connected,
-    /// As [`Connection::Ready`].
+    /// A severed connection returns to [`Connection::Ready`].
     Ready,
-    /// As [`Connection::HeardBye`].
+    /// A severed connection returns to [`Connection::HeardBye`].
     HeardBye,
 }
 
@@ -58,20 +58,20 @@ pub(super) struct Announced {
     pub rings: bool,
     /// True if the peer's end is connected.
     pub ready: bool,
-    /// True if the peer has not received this rank's hello yet.
+    /// True if the peer has not received this rank's hello.
     pub answer: bool,
 }
 
-/// The reply that the peer gets when this end is connected.
+/// The reply that the peer gets once this end is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// A hello that says that this end is ready.
+    /// A hello that says that this end is connected.
     Hello,
-    /// The peer knows the addresses of this end: `Ready` alone.
+    /// The peer knows the addresses of this end, so `Ready` alone is sent.
     Ready,
 }
 
-/// The reason why a peer's message cannot be right.
+/// The reason why a message of the peer violates the protocol.
 pub(super) type Violation = &'static str;
 
 impl Connection {
@@ -111,8 +111,8 @@ impl Connection {
         }
     }
 
-    /// Records that the peer's end is connected: the peer has said so, or has written to this rank.
-    /// True: this makes the connection ready.
+    /// Records that the peer's end is connected: the peer has reported it, or has written to this
+    /// rank. True: this makes the connection ready.
     #[inline(always)]
     pub(super) fn peer_ready(&mut self) -> Result<bool, Violation> {
         match self {
@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// Records the peer's goodbye.
+    /// Records that the peer has said goodbye: it will write no more.
     pub(super) fn on_bye(&mut self) -> Result<(), Violation> {
         *self = match self {
             Connection::Ready => Connection::HeardBye,
@@ -149,7 +149,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Records this rank's goodbye.
+    /// Records that this rank has said goodbye: it will write no more.
     pub(super) fn say_bye(&mut self) {
         *self = match self {
             Connection::Ready => Connection::SaidBye,
@@ -177,7 +177,7 @@ impl Connection {
         true
     }
 
-    /// Records that a link works again.
+    /// Records that a link of the connection works again.
     pub(super) fn restore(&mut self) {
         if let Connection::Severed(before) = self {
             *self = match before {
@@ -201,7 +201,7 @@ impl Connection {
         was_being_made
     }
 
-    /// True if the connection has been made and a link works. Either end may have said goodbye.
+    /// True if the connection has been made and a link works, even if an end has said goodbye.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
         matches!(

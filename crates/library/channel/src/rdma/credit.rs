@@ -20,13 +20,13 @@ pub(super) const GRANTS: &str = "it grants more messages than any rank may grant
 
 /// The most messages in flight from one peer: other peers need buffers too.
 pub(super) const MOST: u32 = 8;
-/// The number of receives for grant-only messages of one peer.
+/// The number of receives for one peer's messages with a grant alone.
 pub(super) const EMPTY: usize = 1;
 
-/// The credits of one connection, in both directions.
+/// The credits of one connection: the rights to send messages, in both directions.
 #[derive(Debug)]
 pub(super) struct Credits {
-    /// The credits that this rank grants to the peer.
+    /// The credits that this rank grants to the peer: its rights to send messages.
     pub window: Window,
     /// The number of the last message that the peer allows this rank to send.
     allowed: u64,
@@ -83,18 +83,18 @@ impl Credits {
         sequence <= self.stale
     }
 
-    /// Allows this rank to send the messages of a grant.
+    /// Allows this rank to send the messages that a grant permits.
     pub(super) fn accept(&mut self, grant: Grant) {
         self.allowed = grant.0;
     }
 }
 
-/// A grant of the peer that has been checked.
+/// A grant of credits by the peer, after a check of its value.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Grant(u64);
 
-/// The credits that a rank grants to one peer.
+/// The credits that a rank grants to one peer: its rights to send messages.
 #[derive(Debug)]
 pub(super) struct Window {
     size: u32,
@@ -104,14 +104,14 @@ pub(super) struct Window {
     told: u64,
     /// `told` as it was before the grant-only message that may still be in flight.
     in_flight: Option<u64>,
-    /// True if the peer is on the list of those that may be owed a grant-only message.
+    /// True if the peer is on the list of peers that may be owed a message with a grant alone.
     pub listed: bool,
-    /// The number of times that the grants have restarted.
+    /// The number of times that the counting of grants has begun anew.
     restarts: u32,
 }
 
 impl Window {
-    /// A window of `size` messages, which the hello grants.
+    /// A window of `size` messages, which the hello of the handshake grants.
     pub(super) fn new(size: u32) -> Window {
         Window {
             size,
@@ -135,12 +135,12 @@ impl Window {
         self.granted
     }
 
-    /// The number of times that the grants have restarted.
+    /// The number of times that the counting of grants has begun anew.
     pub(super) fn restarts(&self) -> u32 {
         self.restarts
     }
 
-    /// The number of messages that may be in flight.
+    /// The number of messages of the peer that may be in flight.
     pub(super) fn size(&self) -> u32 {
         self.size
     }

@@ -1,4 +1,4 @@
-//! Passes arrived packets to the handler: those in rings, and those in messages.
+//! The path of arrived packets to the handler: those in rings, and those in messages.
 
 use super::endpoint::Endpoint;
 use super::messages;
@@ -6,7 +6,7 @@ use super::peer::Connections;
 use super::ring_receiver::BATCH;
 use crate::{Error, Head, More, Result};
 
-/// Takes packets out of all rings that may hold some.
+/// Takes packets out of all rings in which some may have arrived.
 #[inline]
 pub(super) fn rings(
     all: &mut Connections,
@@ -52,7 +52,7 @@ fn watched(
     Ok(packets)
 }
 
-/// Takes packets of one peer out of its ring.
+/// Takes packets out of the ring of one peer.
 #[inline]
 fn one(
     all: &mut Connections,
@@ -77,7 +77,7 @@ fn one(
     Ok(packets)
 }
 
-/// Passes packets that have arrived as messages to `handler`.
+/// Passes packets that have arrived as messages (sends, not ring writes) to `handler`.
 #[inline(never)]
 pub(super) fn messages(
     all: &mut Connections,

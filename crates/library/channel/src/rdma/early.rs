@@ -4,12 +4,12 @@
 /// The most handshake messages that wait: about one for each rank that begins a connection.
 const MOST: usize = 4096;
 
-/// The messages that wait, in the order of their arrival.
+/// The messages of ranks that this rank does not know yet, in the order of arrival.
 #[derive(Default)]
 pub(super) struct EarlyMessages(Vec<(usize, Vec<u8>)>);
 
 impl EarlyMessages {
-    /// Keeps a message of rank `from`. False: too many wait.
+    /// Keeps a message of rank `from`. False: too many messages wait already.
     pub(super) fn keep(&mut self, from: usize, message: Vec<u8>) -> bool {
         let has_room = self.0.len() < MOST;
         if has_room {
@@ -18,7 +18,7 @@ impl EarlyMessages {
         has_room
     }
 
-    /// Takes the first message of a rank below `ranks`.
+    /// Removes and returns the first message of a rank below `ranks`.
     pub(super) fn next(&mut self, ranks: usize) -> Option<(usize, Vec<u8>)> {
         let first = self.0.iter().position(|(from, _)| *from < ranks)?;
         Some(self.0.remove(first))

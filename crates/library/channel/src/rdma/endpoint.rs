@@ -23,14 +23,14 @@ use super::ring_sender::{PostedSlot, RingSender};
 use super::schedule::Schedules;
 use crate::{Error, Head, Result};
 
-/// The connection to one peer.
+/// The connection to one peer, with its links, rings and credits.
 pub(super) struct Endpoint {
     pub connection: Connection,
     /// One link for each pair of rails.
     links: Box<[Link]>,
     /// The choice of links for packets and transfers. `None`: the endpoint has one link.
     pub schedules: Option<Box<Schedules>>,
-    /// The position of the link that control messages use.
+    /// The position of the home link, which control messages use.
     home: usize,
     /// The position of the link that was chosen for the next packet, which had no room yet.
     pub chosen: Option<usize>,
@@ -52,10 +52,10 @@ pub(super) struct Endpoint {
 /// The state of an endpoint whose last link has failed, or whose peer is silent.
 #[derive(Default)]
 pub(super) struct LastPath {
-    /// The clocks of the time without any live link, or without an out-of-band message that this
-    /// rank waits for. `None`: neither is the case.
+    /// The clocks of the time without any live link, or without an out-of-band message for which
+    /// this rank waits. `None`: neither is running.
     pub outage: Option<Outage>,
-    /// The rail of the last request that failed, with its status.
+    /// The rail of the last request that failed, and the status of the request.
     pub failure: Option<(usize, Status)>,
     /// The numbers of the buffers, in this end's memory for the ring from the peer, whose receives
     /// failed with the last link.
@@ -88,7 +88,7 @@ impl Endpoint {
         }
     }
 
-    /// The link that control messages use.
+    /// The home link: the one that control messages use.
     #[inline(always)]
     pub(super) fn home(&self) -> &Link {
         &self.links[self.home]
@@ -105,7 +105,7 @@ impl Endpoint {
         link.expect("a rail reports only on endpoints with a link on it")
     }
 
-    /// True if the notices of the peer come to the queue pairs of packets.
+    /// True if the peer's notices arrive at the queue pairs for packets.
     pub(super) fn notices_in_control(&self) -> bool {
         self.home().shared_notices.is_some()
     }
@@ -265,7 +265,7 @@ impl Endpoint {
         self.sender.has_replays() || !self.lost_messages.is_empty()
     }
 
-    /// True if no link works.
+    /// True if no link of the connection works.
     pub(super) fn is_cut_off(&self) -> bool {
         !self.links.iter().any(|link| link.life.is_live())
     }
@@ -291,7 +291,7 @@ impl Endpoint {
     }
 
     /// True if link `on`, which is dead, may be connected again. Without rings both ends must use
-    /// the same link for messages: a link returns only while all others are dead.
+    /// one link for messages: a link is revived only while all others are dead.
     pub(super) fn may_return(&self, on: usize) -> bool {
         let is_out = |link: &Link| link.index() == on || link.life.stage() == LifeStage::Dead;
         let is_made = !matches!(
@@ -313,13 +313,13 @@ impl Endpoint {
         connected.fold(RailSet::default(), |set, link| set.with(link.rail()))
     }
 
-    /// The rails of the live links.
+    /// The rails over which live links of the connection run.
     pub(super) fn live_rails(&self) -> RailSet {
         let live = self.links.iter().filter(|link| link.life.is_live());
         live.fold(RailSet::default(), |set, link| set.with(link.rail()))
     }
 
-    /// The rails of the links.
+    /// The rails over which links of the connection run.
     pub(super) fn rails(&self) -> RailSet {
         let links = self.links.iter();
         links.fold(RailSet::default(), |set, link| set.with(link.rail()))
@@ -330,7 +330,7 @@ impl Endpoint {
         self.receiver.memory().map(|memory| &memory.keys)
     }
 
-    /// True if packets travel through rings, in both directions.
+    /// True if packets travel through rings, and not as messages.
     #[inline(always)]
     pub(super) fn has_rings(&self) -> bool {
         self.sender.has_ring()
@@ -441,7 +441,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Destroys the queue pairs and deregisters the memory.
+    /// Destroys the queue pairs of the connection and deregisters its memory.
     pub(super) fn end(self, node: &mut dyn Node) {
         // First the queue pairs: after that nothing writes to the memory.
         for link in &self.links {

@@ -3,7 +3,7 @@
 use super::endpoint::Endpoint;
 use crate::PeerTable;
 
-/// The endpoints of a rank, by peer.
+/// The connections of a rank, by peer.
 pub(super) struct Endpoints {
     all: PeerTable<Box<Endpoint>>,
     /// Peers with an endpoint, in the order in which the endpoints were made.
@@ -41,7 +41,7 @@ impl Endpoints {
         self.all.get(peer).map(|endpoint| &**endpoint)
     }
 
-    /// The endpoint to `peer`, if there is one, for changes.
+    /// The endpoint to `peer`, as a mutable reference, if there is one.
     pub(super) fn get_mut(&mut self, peer: usize) -> Option<&mut Endpoint> {
         self.all.get_mut(peer).map(|endpoint| &mut **endpoint)
     }

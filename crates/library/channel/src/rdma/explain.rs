@@ -10,7 +10,7 @@ use super::schedule::{Choice, Prediction};
 use crate::{Capabilities, PathCosts, RailChoice, ZeroCopyCapabilities};
 use knobs::RdmaDesign;
 
-/// The capabilities towards peers to which the path has these costs.
+/// The capabilities of the transport for peers to which the path has these costs.
 pub(super) fn offer(local: &Local, cost: PathCosts) -> Capabilities {
     let layers = local.rails_in_use().map(|rail| rail.network().link_layer);
     let packet = local.layout.max_body();
@@ -87,7 +87,7 @@ pub(super) fn rails(local: &mut Local, endpoint: Option<&Endpoint>, len: usize) 
     }
 }
 
-/// The choice where the peer has one rail, or is not connected.
+/// The choice of rails where the peer has one rail, or is not connected.
 fn only_rail(local: &mut Local, endpoint: Option<&Endpoint>, len: usize) -> RailChoice {
     let link = endpoint.and_then(|endpoint| endpoint.links().first());
     let rail = link.map_or(0, |link| link.rail());

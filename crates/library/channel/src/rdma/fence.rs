@@ -7,16 +7,16 @@ use super::notice::NOTICE_NUMBERS;
 /// A message about one link, which it names by the rails of both ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LinkMessage {
-    /// The number of the sender's rail, and that of the receiver's rail.
+    /// The numbers of the link's rails: the sender's, and the receiver's.
     pub rails: (u8, u8),
     pub word: LinkWord,
 }
 
-/// The contents of a message about a link.
+/// The contents of a control message about a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LinkWord {
-    /// The fence of the sender's end of the link: the end is drained, and has received what this
-    /// says.
+    /// The fence of the sender's end of the link: the end is drained, and reports what it has
+    /// received.
     Fence(Fence),
     /// The sender asks to connect the link again in this epoch.
     Join { epoch: u32, address: QpAddresses },
@@ -68,7 +68,7 @@ pub(super) struct Fence {
     /// The number of the sender's last packet that this end has received: consumed from a ring, or
     /// arrived as a message. It replaces a tail that was lost with the link.
     pub received: u64,
-    /// The number of the last message that this end grants.
+    /// The number of the last message that this end allows the peer to send.
     pub granted: u64,
     /// The number of times that this end has restarted its grants. A fence of a link that carried
     /// no messages repeats an earlier number, and changes no grant.
@@ -143,7 +143,7 @@ impl LinkMessage {
         }
     }
 
-    /// Reads what `encode` wrote, from the beginning of `bytes`. An error says what is wrong.
+    /// Reads what `encode` wrote, from the beginning of `bytes`. The error describes the fault.
     pub(super) fn decode(bytes: &mut &[u8]) -> Result<LinkMessage, String> {
         let [ours, theirs, kind] = take(bytes)?;
         let epoch = u32::from_le_bytes(take(bytes)?);

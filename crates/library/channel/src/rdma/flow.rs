@@ -1,13 +1,13 @@
 //! The two directions of an endpoint's bytes: writes to the peer, and reads from it. Each has
 //! schedules and queues of its own.
 
-/// The direction in which the bytes of a transfer go. A link carries both flows at once, each at
+/// The direction in which the bytes of a transfer move. A link carries both flows at once, each at
 /// its full bandwidth, so neither waits for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// Writes: the bytes go to the peer.
+    /// Writes, whose bytes go to the peer.
     Out,
-    /// Reads: the bytes come from the peer.
+    /// Reads, whose bytes come from the peer.
     In,
 }
 

@@ -19,7 +19,7 @@ const SHARED: u8 = 4;
 
 /// The flag, for one rail in a hello, that its link layer is Ethernet.
 const ETHERNET: u8 = 1;
-/// The flag, for one rail in a hello, of [`LinkAddress::unordered`].
+/// The flag of one rail in a hello: [`LinkAddress::unordered`].
 const UNORDERED: u8 = 2;
 /// The flag, for one rail in a hello, that its link layer is TCP.
 const INTERNET: u8 = 4;
@@ -54,9 +54,9 @@ pub(super) struct Hello {
     pub rings: bool,
     /// True if this end sends transfers through the queue pairs of packets, where that is possible.
     pub shared: bool,
-    /// The number of messages that may come to this end before it grants more.
+    /// The number of messages that this end accepts before it grants more.
     pub credits: u32,
-    /// The address of the memory that the peer writes to, which is the same on every rail.
+    /// The address of the memory that the peer writes to, which is equal on all rails.
     pub address: u64,
     /// One entry for each rail of this end, in ascending order of rails.
     pub links: Vec<LinkAddress>,
@@ -69,11 +69,11 @@ pub(super) struct LinkAddress {
     pub network: Network,
     /// True if writes to this end are not placed in order: poll completions, not memory.
     pub unordered: bool,
-    /// The bandwidth of the rail in bytes per second, an estimate.
+    /// The estimated bandwidth of the rail in bytes per second.
     pub bandwidth: u64,
-    /// The latency of the rail in nanoseconds, an estimate.
+    /// The estimated latency of the rail in nanoseconds.
     pub latency_ns: u32,
-    /// The key (rkey) of the memory that the peer writes to.
+    /// The remote key (rkey) of the memory that the peer writes to.
     pub rkey: u32,
     pub queue_pairs: QpAddresses,
 }
@@ -166,7 +166,7 @@ impl Hello {
 }
 
 impl HandshakeMessage {
-    /// The message as bytes. A hello with one rail has 98.
+    /// The encoded message. A hello with one rail has 98 bytes.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         match self {
@@ -189,8 +189,8 @@ impl HandshakeMessage {
         bytes
     }
 
-    /// The message that a peer has sent, given this rank's configuration. An error says what is
-    /// wrong with it.
+    /// The message that a peer has sent, given this rank's configuration. The error describes its
+    /// fault.
     pub(super) fn decode(bytes: &[u8], ours: &Config) -> Result<HandshakeMessage, String> {
         let mut rest = bytes;
         let version = u8::from_le_bytes(take(&mut rest)?);

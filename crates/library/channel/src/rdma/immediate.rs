@@ -18,16 +18,16 @@ const TAIL: u32 = 1 << 31;
 
 const _: () = assert!(SIZE_CLASSES <= 4, "a size class has two bits");
 
-/// The contents of the immediate of a ring's write.
+/// The contents of the immediate that a write to a ring carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Immediate {
     /// A tail: the lower bits of the number of packets that the sender of the write has consumed.
     Tail(u32),
-    /// All bytes of a packet are visible.
+    /// The packet with this number: all its bytes are visible.
     Whole {
         /// The size class of the packet's slot.
         class: usize,
-        /// The lower bits of the packet's number.
+        /// The lower bits of the packet's sequence number.
         lower: u32,
     },
 }

@@ -5,10 +5,10 @@
 
 use super::rail_set::MAX_RAILS;
 
-/// Stands for the number of the first packet in flight if no packet is in flight.
+/// The value for the first packet in flight if no packet is in flight.
 const NONE: u64 = u64::MAX;
 
-/// The writes in flight to one peer.
+/// The writes to one peer's ring that may be in flight.
 pub(super) struct InFlight {
     /// For each link: the first packet whose write may be in flight, and the last one posted.
     links: [(u64, u64); MAX_RAILS],

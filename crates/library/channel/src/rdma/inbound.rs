@@ -8,10 +8,10 @@ use super::registered::Block;
 use super::reported_packets::ReportedPackets;
 use crate::Head;
 
-/// The slots of the ring from one peer.
+/// The receiver's record of the slots of the ring from one peer.
 pub(super) struct Inbound {
     layout: Layout,
-    /// The offset of the ring in its block.
+    /// The offset of the ring in its memory block, in bytes.
     base: usize,
     /// The sequence number of the last packet that was consumed.
     consumed: u64,
@@ -29,19 +29,19 @@ pub(super) struct Inbound {
     within: Option<Coalesced>,
 }
 
-/// A packet in a slot of coalesced packets.
+/// One packet in a slot that holds several coalesced ones.
 #[derive(Clone, Copy)]
 struct Coalesced {
     place: SlotPlace,
     info: SlotInfo,
-    /// The offset of the packet in the block.
+    /// The offset of the packet in the memory block, in bytes.
     at: usize,
 }
 
-/// A packet that has arrived.
+/// A packet that has arrived in a ring's slot.
 pub(super) struct Arrived {
     pub head: Head,
-    /// The range of the body in the block, in bytes.
+    /// The range of the packet's body in the memory block, in bytes.
     pub body: std::ops::Range<usize>,
     /// The lower half of the number of packets that the sender has consumed.
     pub tail: u32,
@@ -100,13 +100,13 @@ impl Inbound {
         }
     }
 
-    /// True if the sender should get the tail soon.
+    /// True if the sender should soon be informed of the tail (the consumed packets).
     #[inline(always)]
     pub(super) fn tail_due(&self) -> bool {
         self.tail_due
     }
 
-    /// Makes a report of the tail to the sender due.
+    /// Makes the ring's tail (the number of consumed packets) due to be sent.
     pub(super) fn demand_tail(&mut self) {
         self.tail_due = true;
     }

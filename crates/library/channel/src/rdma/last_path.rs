@@ -22,7 +22,7 @@ use super::peer::Peer;
 use super::rail_set::RailSet;
 use crate::{Error, Fault, Result};
 
-/// Begins an outage: no link to the peer works any more.
+/// Begins an outage of the connection: no link to the peer works any more.
 #[cold]
 pub(super) fn cut_off(peer: &mut Peer) {
     let now = peer.local.node.now();
@@ -44,7 +44,7 @@ pub(super) fn await_word(peer: &mut Peer) {
     peer.attention.watch_silence(peer.rank);
 }
 
-/// Records an out-of-band message of the peer.
+/// Records that an out-of-band message of the peer has arrived.
 pub(super) fn heard_from(peer: &mut Peer) {
     note(peer, Outage::sign);
 }
@@ -59,7 +59,7 @@ pub(super) fn attempt_answered(peer: &mut Peer) {
     note(peer, Outage::answered);
 }
 
-/// Records an event of an outage, if there is one.
+/// Records an event in the present outage, if there is one.
 fn note(peer: &mut Peer, event: fn(&mut Outage, u64)) {
     if let Some(outage) = &mut peer.endpoint.last_path.outage {
         event(outage, peer.local.node.now());
@@ -109,7 +109,7 @@ pub(super) fn end_outage(peer: &mut Peer) -> Result<()> {
     Ok(())
 }
 
-/// Gives up the peer, for good.
+/// Gives up the peer for good: every operation that needs it fails.
 #[cold]
 pub(super) fn lose(peer: &mut Peer, error: Error) -> Result<()> {
     let endpoint = &mut *peer.endpoint;
@@ -141,7 +141,7 @@ pub(super) fn lose(peer: &mut Peer, error: Error) -> Result<()> {
     Ok(())
 }
 
-/// Gives up the peer, because the peer has given up this rank.
+/// Gives up the peer for good, because the peer has given up this rank.
 pub(super) fn on_gave_up(peer: &mut Peer) -> Result<()> {
     let what = peer.local.name_of(peer.rank);
     let check = local::advice(Status::RetryExceeded, layer_to(peer));
@@ -155,7 +155,7 @@ pub(super) fn on_gave_up(peer: &mut Peer) -> Result<()> {
     lose(peer, error.into())
 }
 
-/// The error of a peer that is lost for this reason.
+/// The error of operations that need a peer which is lost for this reason.
 pub(super) fn error_of(peer: &mut Peer, loss: Loss) -> Error {
     let patience = peer.local.config.patience.silence;
     let limit = patience.map_or(String::new(), |nanos| {
@@ -192,7 +192,7 @@ pub(super) fn error_of(peer: &mut Peer, loss: Loss) -> Error {
     .into()
 }
 
-/// The last failure of a link to the peer, in words.
+/// The last failure of a link to the peer, as text.
 pub(super) fn failure_of(peer: &mut Peer) -> String {
     let Some((rail, status)) = peer.endpoint.last_path.failure else {
         return "nothing has failed yet".into();

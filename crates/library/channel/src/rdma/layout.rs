@@ -27,9 +27,9 @@ pub(super) const OWN: usize = 8;
 /// The offset of the ring, in the memory that the peer writes to.
 pub(super) const RING: usize = 64;
 
-/// The length of a trailer in bytes: head, info and flag.
+/// The length in bytes of the trailer of a slot: head, info and flag.
 pub(super) const TRAILER: usize = 40;
-/// The length of a word in bytes.
+/// The length of a word of a ring in bytes.
 pub(super) const WORD: usize = 8;
 const LINE: usize = 64;
 const SMALL_SLOT: usize = 256;
@@ -45,7 +45,7 @@ pub(super) struct SizeClass {
     offset: usize,
     /// The length of a slot in bytes.
     slot: usize,
-    /// The number of slots of the size class.
+    /// The number of slots that the size class has.
     pub count: u32,
 }
 
@@ -145,7 +145,7 @@ impl Layout {
     }
 }
 
-/// The contents of a slot.
+/// The kind of contents of a ring's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlotContent {
     /// One packet.
@@ -154,11 +154,11 @@ pub(super) enum SlotContent {
     Coalesced = 2,
 }
 
-/// The info word of a slot, which lies between head and flag.
+/// The info word in a slot's trailer, between head and flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotInfo {
     pub content: SlotContent,
-    /// The length of the contents in bytes.
+    /// The length of the slot's contents in bytes.
     pub len: u32,
     /// The lower half of the number of packets that the sender has consumed from the ring of the
     /// other direction. In a message instead: that of the number of the last message that the

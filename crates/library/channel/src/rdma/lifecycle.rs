@@ -42,13 +42,13 @@ const STABLE: u64 = 10_000_000_000;
 pub(super) enum LifeStage {
     /// The link carries what the schedule gives it.
     Live,
-    /// The queue pairs are in ERROR; their last completions are being taken.
+    /// The queue pairs are in ERROR, and their last completions are being polled.
     Draining,
     /// This end is drained and has sent the peer its fence.
     Fenced,
-    /// Both ends are drained.
+    /// The link is dead: both ends are drained.
     Dead,
-    /// The peer has been asked to connect again.
+    /// The link is being revived: the peer has been asked to connect again.
     Joining,
     /// The queue pairs are connected again. Counts the probes that have succeeded.
     Probing(u32),
@@ -56,17 +56,17 @@ pub(super) enum LifeStage {
     Ended,
 }
 
-/// The lifecycle of one link at this end.
+/// The stage of one link at this end, with its epoch and the fence of the peer.
 #[derive(Debug)]
 pub(super) struct Lifecycle {
     stage: LifeStage,
     epoch: u32,
-    /// The peer's fence of this epoch, if it has come.
+    /// The peer's fence of this epoch, if it has arrived.
     fence: Option<Fence>,
     /// The time at which the link became live, or at which it is tried again, in nanoseconds.
     since: u64,
     backoff: u64,
-    /// True if this end, and not the peer, asked for the present epoch.
+    /// True if this end, and not the peer, began the present epoch.
     asked: bool,
 }
 
@@ -79,7 +79,7 @@ pub(super) enum ProbeStep {
     PeersTurn,
     /// The probes of both ends have arrived: the link is live.
     Live,
-    /// No step: the message or probe is of an earlier epoch.
+    /// No step: the message or probe belongs to an earlier epoch.
     Stale,
 }
 
@@ -118,7 +118,7 @@ impl Lifecycle {
         matches!(self.stage, LifeStage::Live | LifeStage::Probing(_))
     }
 
-    /// The number of the present epoch.
+    /// The number of the link's present epoch.
     pub(super) fn epoch(&self) -> u32 {
         self.epoch
     }
@@ -188,7 +188,7 @@ impl Lifecycle {
         (self.stage == LifeStage::Dead).then_some(self.since)
     }
 
-    /// Makes the next attempt due at once, because the port works again.
+    /// Makes the next attempt to connect due at once, because the port works again.
     pub(super) fn hurry(&mut self, now: u64) {
         if self.stage == LifeStage::Dead {
             self.since = self.since.min(now);
@@ -196,7 +196,7 @@ impl Lifecycle {
         }
     }
 
-    /// Begins a new epoch, in which this end asks the peer to connect the link again.
+    /// Begins a new epoch: this end asks the peer to connect the link again.
     pub(super) fn join(&mut self) {
         self.stage = LifeStage::Joining;
         self.asked = true;

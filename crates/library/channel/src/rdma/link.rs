@@ -17,14 +17,14 @@ pub(super) const SHARED_NOTICES: usize = 256;
 
 /// The connection to one peer over one rail of each end.
 pub(super) struct Link {
-    /// The position of the link in its endpoint.
+    /// The position of the link among those of its endpoint.
     index: usize,
     rail: usize,
     network: Network,
     /// True if writes to this rank are not placed in order: only a completion shows that one is
     /// complete.
     unordered: bool,
-    /// The queue pair for packets, tails and grants.
+    /// The queue pair that carries packets, tails and grants.
     pub control: QpLink,
     /// The queue pair for zero-copy transfers. It is a separate one so that a short packet never
     /// waits behind a transfer.
@@ -34,10 +34,10 @@ pub(super) struct Link {
     /// order: in one queue pair a write would start and complete behind reads. `None`: reads share
     /// the queue pair of writes.
     pub reads: Option<QpLink>,
-    /// True if both ends post their transfers to `control`.
+    /// True if both ends post their transfers to the queue pair `control`.
     shares_control: bool,
     /// The receives without memory for the notices of a peer that posts its transfers to the queue
-    /// pair of packets. `None`: notices come to the bulk queue pair.
+    /// pair of packets. `None`: notices arrive at the bulk queue pair.
     pub shared_notices: Option<SharedNotices>,
     /// The number of the pool, on this rail, that receives the peer's messages if this end has no
     /// memory for rings.
@@ -45,7 +45,7 @@ pub(super) struct Link {
     /// The first window of the link: the number of the peer's messages that may be in flight over
     /// it.
     pub window: u32,
-    /// The peer's end of the link.
+    /// The addresses of the peer's end of the link.
     peer: PeerEnd,
     /// The link's stage, with its epoch and the time of the next attempt to connect it.
     pub life: Lifecycle,
@@ -73,7 +73,7 @@ struct Seen {
     oldest: Option<(Note, u64)>,
 }
 
-/// The peer's end of a link, known from its hello.
+/// The peer's end of a link, as the hello describes it.
 #[derive(Default)]
 struct PeerEnd {
     rail: usize,
@@ -89,7 +89,7 @@ pub(super) struct SharedNotices {
     expected: usize,
 }
 
-/// The queues with which a new link is opened.
+/// The completion and receive queues with which a new link is opened.
 pub(super) struct LinkQueues {
     pub cq: Cq,
     /// The receive queue for packets: a pool, or a private queue of `receives`.
@@ -99,11 +99,11 @@ pub(super) struct LinkQueues {
     pub window: u32,
     /// The receive queue for notices.
     pub notices: Srq,
-    /// True if reads have a queue pair of their own.
+    /// True if zero-copy reads have a queue pair of their own.
     pub reads: bool,
 }
 
-/// A link in use, and the node that carries out its requests.
+/// A link in use, with the node that executes its requests.
 pub(super) struct Wire<'a> {
     pub node: &'a mut dyn Node,
     pub link: &'a mut Link,
@@ -158,7 +158,7 @@ impl Link {
         })
     }
 
-    /// The position of the link in its endpoint.
+    /// The position of the link among those of its endpoint.
     #[inline(always)]
     pub(super) fn index(&self) -> usize {
         self.index
@@ -169,13 +169,13 @@ impl Link {
         self.index = index;
     }
 
-    /// The number of this rank's rail.
+    /// The number of the rail of this rank that the link uses.
     #[inline(always)]
     pub(super) fn rail(&self) -> usize {
         self.rail
     }
 
-    /// The number of the peer's rail, as the peer counts.
+    /// The number of the peer's rail, in the peer's numbering.
     #[inline(always)]
     pub(super) fn peer_rail(&self) -> usize {
         self.peer.rail
@@ -204,7 +204,7 @@ impl Link {
         self.shared_notices = Some(SharedNotices::default());
     }
 
-    /// The queue pair for transfers of a flow.
+    /// The queue pair that carries transfers of a flow.
     #[inline(always)]
     pub(super) fn transfers(&mut self, flow: Flow) -> &mut QpLink {
         match (flow, &mut self.reads) {
@@ -362,7 +362,7 @@ impl Link {
         Ok(())
     }
 
-    /// Takes all queue pairs to ERROR, and posts their markers.
+    /// Takes all queue pairs of the link to ERROR, and posts their markers.
     pub(super) fn fail(&mut self, node: &mut dyn Node, peer: usize) -> Result<()> {
         self.probed = None;
         let mut all = self.queue_pairs_mut();
@@ -385,7 +385,7 @@ impl Link {
         is_stalled
     }
 
-    /// True if the queue pairs are not connected.
+    /// True if the link's queue pairs have not been connected.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
     }
@@ -476,7 +476,7 @@ impl Link {
         !self.queue_pairs().any(QpLink::awaits)
     }
 
-    /// Destroys the queue pairs, unless they are gone.
+    /// Destroys the link's queue pairs, unless they are gone.
     pub(super) fn close(&self, node: &mut dyn Node) {
         if self.life.stage() == LifeStage::Ended {
             return;

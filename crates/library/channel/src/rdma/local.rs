@@ -14,19 +14,18 @@ use knobs::RdmaDesign;
 /// The most receives of one link that may be consumed and not yet posted again.
 pub(super) const LATE: u32 = 16;
 
-/// This rank's side of all connections: its node, its rails, and the values that are alike for
-/// every peer.
+/// This rank's side of all connections: its node, its rails, and what is equal for every peer.
 pub(super) struct Local {
     pub rank: usize,
     pub node: Box<dyn Node>,
     pub rails: Box<[Rail]>,
-    /// The rails that endpoints use.
+    /// The rails that at least one connection uses.
     pub in_use: RailSet,
     /// True if a rail in use does not place writes in order: only completions report packets on it.
     pub unordered: bool,
     /// True if a device in use works only while its owner polls it, and each post to it is costly.
     pub needs_polls: bool,
-    /// True if the node knows when no path to a peer carries anything.
+    /// True if the node detects that no path to a peer carries anything.
     pub knows_cuts: bool,
     pub config: Config,
     pub layout: Layout,
@@ -60,7 +59,7 @@ impl Local {
         })
     }
 
-    /// The rails in use.
+    /// The rails that at least one connection uses.
     pub(super) fn rails_in_use(&self) -> impl Iterator<Item = &Rail> {
         self.in_use.iter().map(|rail| &self.rails[rail])
     }

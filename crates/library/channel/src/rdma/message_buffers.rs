@@ -109,7 +109,7 @@ pub(super) fn message<'a>(
     }
 }
 
-/// Posts the receive of a message again, into the same buffer.
+/// Posts the receive of a consumed message again, into the same buffer.
 pub(super) fn post_again(
     endpoint: &mut Endpoint,
     node: &mut dyn Node,

@@ -26,7 +26,7 @@ pub(super) fn lacks_room(
     Ok(buffers.is_exhausted() || !message_buffers::may_send_message(endpoint))
 }
 
-/// Sends a packet as a message.
+/// Sends a packet to a peer without a ring, as a message of the queue pair.
 pub(super) fn send(
     messages: &mut SrqPath,
     local: &mut Local,
@@ -74,7 +74,7 @@ pub(super) fn send(
     })
 }
 
-/// Hands one packet to `handler`, and posts its buffer again.
+/// Passes one packet to `handler`, and posts its receive buffer again.
 pub(super) fn handle(
     messages: &mut SrqPath,
     local: &mut Local,
@@ -188,7 +188,7 @@ struct MessagePacket {
     sequence: u64,
 }
 
-/// The length of the body of the packet that `read` finds.
+/// The length of the packet's body, where `read` finds the packet.
 #[cfg(feature = "fuzzing")]
 pub(super) fn body_len(
     block: &Block,
@@ -198,7 +198,7 @@ pub(super) fn body_len(
     read(block, start, bytes).map(|packet| packet.len)
 }
 
-/// The packet in a message of `bytes` bytes at `start`. An error says why there is none.
+/// The packet in a message of `bytes` bytes at `start`. The error describes why there is none.
 fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<MessagePacket, String> {
     let trailer = bytes
         .checked_sub(TRAILER)

@@ -129,10 +129,11 @@ use transfers::Transfers;
 /// The number of polls of the rings between two polls of completions and handshake messages, while
 /// the rings are empty.
 const IDLE_POLLS: u32 = 64;
-/// As `IDLE_POLLS`, while the rings have packets.
+/// The number of polls of the rings between two polls of completions and handshake messages, while
+/// the rings have packets.
 const BUSY_POLLS: u32 = 256;
 
-/// The RDMA transport of one rank.
+/// The RDMA transport of one rank: its connections over all rails.
 pub struct Rdma {
     /// The capabilities towards peers on other hosts, and towards those of this host.
     offers: [Capabilities; 2],
@@ -179,12 +180,12 @@ impl Rdma {
         })
     }
 
-    /// Makes every rank below `ranks` a peer of this rank.
+    /// Makes all ranks below `ranks` peers of this rank.
     pub(crate) fn add_peers(&mut self, ranks: usize) -> Result<()> {
         connect::add_peers(&mut self.connections, ranks)
     }
 
-    /// The rank of this end.
+    /// The world rank of this rank.
     pub fn rank(&self) -> usize {
         self.connections.local.rank
     }
@@ -199,7 +200,7 @@ impl Rdma {
         &mut *self.connections.local.node
     }
 
-    /// The counts of the registration cache.
+    /// The hits and misses of the registration cache.
     pub fn registration_counts(&self) -> RegistrationCounts {
         self.connections.transfers.registrations.counts()
     }
@@ -266,7 +267,7 @@ impl Rdma {
         self.awaited.contact(&mut self.connections, peer)
     }
 
-    /// Gives up the peers whose silence has lasted too long. An error: a peer is lost.
+    /// Gives up the peers whose silence has lasted too long. An error: at least one peer is lost.
     pub(crate) fn check_last_paths(&mut self) -> Result<()> {
         silence::check(&mut self.connections)
     }
@@ -276,12 +277,12 @@ impl Rdma {
         silence::give_up(&mut self.connections, peer);
     }
 
-    /// True if the node knows when no path to a peer carries anything.
+    /// True if the node detects that no path to a peer carries anything.
     pub(crate) fn knows_cuts(&self) -> bool {
         self.connections.local.knows_cuts
     }
 
-    /// The outages that have ended so far.
+    /// The outages of this rank that have ended until now.
     pub(crate) fn outages(&self) -> Outages {
         self.connections.attention.outages
     }
@@ -425,7 +426,7 @@ impl Rdma {
         }
     }
 
-    /// Sends grants that no packet has carried.
+    /// Sends grants of credits that no packet has carried.
     fn send_grants(&mut self) -> Result<()> {
         let all = &mut self.connections;
         messages::send_grants(&mut all.messages, &mut all.local, &mut all.endpoints)

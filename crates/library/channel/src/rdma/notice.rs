@@ -18,7 +18,7 @@ const SHARE_BITS: u32 = MAX_RAILS.trailing_zeros();
 /// it.
 pub(super) const NOTICE_NUMBERS: u32 = u32::MAX >> (2 * SHARE_BITS);
 
-/// The contents of a notice.
+/// The number in the immediate of a notice: the transfer and its share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoticeWord {
     /// The number of the transfer, which the receiver gave.
@@ -48,7 +48,7 @@ impl NoticeWord {
     }
 }
 
-/// The shares of a transfer that have been reported.
+/// The shares of a transfer whose ends have been reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shares {
     arrived: RailSet,

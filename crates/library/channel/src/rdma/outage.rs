@@ -16,13 +16,13 @@ const BETWEEN_CHECKS: u64 = 2_000_000_000;
 /// The time after which an outage is reported to the user, in nanoseconds. A shorter one is noise.
 const REPORT_AFTER: u64 = 1_000_000_000;
 /// The silence after which a peer that gives no sign is reported to the user, though no link has
-/// failed, in nanoseconds. Its host is asked meanwhile.
+/// failed, in nanoseconds. Its host is probed meanwhile.
 const REPORT_SILENCE: u64 = 5_000_000_000;
 /// The time for which the peer's host must refuse datagrams before the peer counts as dead, in
 /// nanoseconds. A program that restarts a firewall refuses them for a short time.
 const DEATH: u64 = 3_000_000_000;
 
-/// The longest silence of a peer that is not lost.
+/// The longest silence of a peer that does not count as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// The longest silence in nanoseconds. `None`: there is no limit.
@@ -49,18 +49,18 @@ impl Default for Patience {
     }
 }
 
-/// The reason why a peer is lost.
+/// The reason why a peer is given up as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// The peer's process gave no sign of activity.
+    /// The peer gave no sign of activity for longer than the patience.
     Silent,
-    /// The peer answered, but no link to it worked.
+    /// The peer answered, but no link to it worked for longer than the patience.
     Unusable,
     /// The peer's host reports that the process has ended.
     Dead,
 }
 
-/// A time without any live link to one peer.
+/// A time in which no link to one peer works.
 #[derive(Clone, Debug)]
 pub(super) struct Outage {
     began: u64,
@@ -69,11 +69,12 @@ pub(super) struct Outage {
     failing: u64,
     /// The time at which the last attempt failed; before that, the beginning of the outage.
     attempted: u64,
-    /// The time of the peer's answer to the present attempt.
+    /// The time of the peer's answer to the present attempt to connect.
     answered: Option<u64>,
-    /// The time of this rank's last check for signs of the peer.
+    /// The time of this rank's last check for the peer's signs of activity.
     checked: u64,
-    /// The time since which the peer's host reports that the process has ended, where that decides.
+    /// The time since which the peer's host reports that the process has ended, if the patience
+    /// accepts that as its death.
     refused: Option<u64>,
     reported: bool,
     answers_reported: bool,
@@ -95,7 +96,7 @@ impl Outage {
         }
     }
 
-    /// Records a sign of the peer or its host at this time.
+    /// Records that the peer or its host gave a sign of activity at this time.
     pub(super) fn sign(&mut self, at: u64) {
         self.silent_since = self.silent_since.max(at);
     }
@@ -110,7 +111,7 @@ impl Outage {
         self.checked = now;
     }
 
-    /// Sets the time since which no path has carried anything.
+    /// Sets the time from which on no path has carried anything.
     pub(super) fn silent_from(&mut self, at: u64) {
         self.silent_since = at;
     }
@@ -190,8 +191,8 @@ impl Outage {
     }
 
     /// The time at which a report to the user is due. `None`: it has been made. While the peer's
-    /// host says that the process has ended, the verdict comes first: a report of the paths would
-    /// point at the network.
+    /// host reports that the process has ended, the verdict comes first: a report about the paths
+    /// would blame the network.
     pub(super) fn report_at(&self, is_cut_off: bool) -> Option<u64> {
         let at = match is_cut_off {
             true => self.began.saturating_add(REPORT_AFTER),
@@ -202,7 +203,7 @@ impl Outage {
     }
 }
 
-/// The outages of a rank that have ended.
+/// The outages of a rank that have ended: their number and times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outages {
     /// The number of outages that have ended.

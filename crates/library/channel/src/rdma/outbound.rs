@@ -8,7 +8,7 @@ use super::immediate::NUMBER_BITS;
 use super::in_flight::InFlight;
 use super::layout::{Layout, SIZE_CLASSES};
 
-/// The position of a slot in a ring.
+/// The position of a slot in a ring: size class and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotPlace {
     /// The size class of the slot.
@@ -17,10 +17,10 @@ pub(super) struct SlotPlace {
     pub slot: u32,
 }
 
-/// The slots of the ring to one peer.
+/// The sender's record of the slots of the ring to one peer.
 pub(super) struct Outbound {
     layout: Layout,
-    /// The sequence number of the last packet.
+    /// The sequence number of the last packet that was sent.
     last: u64,
     /// The number of the last packet that the receiver has consumed, as far as this rank has
     /// learned.
@@ -29,10 +29,10 @@ pub(super) struct Outbound {
     classes: [ClassSlots; SIZE_CLASSES],
 }
 
-/// The sender's account of the slots of one size class.
+/// The sender's record of the slots of one size class.
 #[derive(Default)]
 struct ClassSlots {
-    /// The slot of the next packet.
+    /// The slot that the next packet of the size class gets.
     next: u32,
     /// The sequence number of the last packet in each slot.
     packets: Box<[u64]>,
@@ -41,7 +41,7 @@ struct ClassSlots {
     since_signal: u32,
 }
 
-/// A slot that was claimed for a packet.
+/// A slot of the peer's ring that was claimed for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClaimedSlot {
     /// The sequence number of the packet.
@@ -50,7 +50,7 @@ pub(super) struct ClaimedSlot {
     pub class: usize,
     /// True if the write of the packet asks for a completion.
     pub signaled: bool,
-    /// True if the slot is the last one of its class.
+    /// True if the slot is the last one of its size class.
     pub lap: bool,
 }
 
@@ -70,7 +70,7 @@ impl Outbound {
         }
     }
 
-    /// The sequence number of the last packet.
+    /// The sequence number of the last packet that was sent.
     #[inline(always)]
     pub(super) fn last(&self) -> u64 {
         self.last

@@ -9,7 +9,7 @@ use knobs::RdmaDesign;
 /// One RDMA write into a ring: a packet with its trailer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketWrite {
-    /// The length of the write in bytes.
+    /// The length of the ring write in bytes.
     pub len: usize,
     /// True if the channel posts the write inline where the device can.
     pub inline: bool,

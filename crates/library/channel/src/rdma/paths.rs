@@ -14,7 +14,7 @@ const INTERRUPT_NS: u64 = 10_000;
 /// must not change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paths {
-    /// The path to ranks that devices reach.
+    /// The costs of the path to ranks that devices reach.
     across: PathCosts,
     /// The path to ranks of this host, where processors carry messages. `None`: devices reach all
     /// ranks.
@@ -43,7 +43,7 @@ impl Paths {
         }
     }
 
-    /// True if processors of this host carry messages to `peer`.
+    /// True if processors of this host move the messages to `peer`.
     pub(super) fn is_within(&self, node: &mut dyn Node, peer: usize) -> bool {
         self.within.is_some() && node.store_costs(peer).is_some()
     }

@@ -14,7 +14,7 @@ use super::srq_path::SrqPath;
 use super::transfers::Transfers;
 use crate::{Error, Result};
 
-/// All connections of a rank, with the state that they share.
+/// All connections of a rank, with the state that they have in common.
 pub(super) struct Connections {
     pub local: Local,
     pub endpoints: Endpoints,
@@ -22,8 +22,8 @@ pub(super) struct Connections {
     pub transfers: Transfers,
     pub messages: SrqPath,
     pub attention: Attention,
-    /// The rings that have been written to. `None`: the node does not know them, or packets arrive
-    /// that only completions report.
+    /// The rings that have been written to. `None`: the node does not detect writes, or packets
+    /// arrive that only completions report.
     pub watch: Option<Box<RingWatch>>,
     pub polled: PolledCompletions,
 }
@@ -71,7 +71,8 @@ impl Peer<'_> {
         self.transfers.post(self.local, self.endpoint)
     }
 
-    /// Records that the peer's end is connected: the peer has said so, or has written to this rank.
+    /// Records that the peer's end is connected: the peer has reported it, or has written to this
+    /// rank.
     #[inline]
     pub(super) fn peer_ready(&mut self) -> Result<()> {
         match self.endpoint.connection.peer_ready() {

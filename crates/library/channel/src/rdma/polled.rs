@@ -3,7 +3,7 @@
 
 use device::{Completed, Completion, Qp, Status};
 
-/// The most completions that are taken from a queue with one poll.
+/// The most completions that one poll of a queue takes.
 pub(super) const SOME: usize = 16;
 
 /// A completion counts as found on time if less than this time, in nanoseconds, has passed since

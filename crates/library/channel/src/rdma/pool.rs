@@ -26,16 +26,16 @@ pub(super) fn shape(layout: &Layout) -> (usize, usize) {
     (buffer, (8 * layout.bytes / buffer).clamp(16, 512))
 }
 
-/// Receives that several connections on one rail share.
+/// A shared receive queue of one rail, with its buffers, for several connections.
 pub(super) struct Pool {
     rail: usize,
     srq: Srq,
     memory: Registered,
     buffer: usize,
     room: usize,
-    /// The number of receives beyond those that each connection has for itself.
+    /// The number of receives beyond those that each connection has by its window.
     extra: u32,
-    /// The number of extra receives that no window holds.
+    /// The number of receives beyond the windows of all connections.
     spare: u32,
 }
 
@@ -64,7 +64,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The number of further connections that the pool has room for.
+    /// The number of further connections for which the pool has receives.
     pub(super) fn room(&self) -> usize {
         self.room
     }
@@ -134,7 +134,7 @@ impl Pool {
         self.spare += size.saturating_sub(own);
     }
 
-    /// Deregisters the buffers.
+    /// Deregisters the buffers of the pool.
     pub(super) fn end(self, node: &mut dyn Node) {
         self.memory.end(node);
     }

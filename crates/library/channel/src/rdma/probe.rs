@@ -21,11 +21,11 @@ use super::peer::Connections;
 use super::qp_link::Note;
 use crate::Result;
 
-/// The time of waiting after which probes begin, in nanoseconds.
+/// The time of waiting for a peer after which it is probed, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
-/// The time from one probe to the next, in nanoseconds.
+/// The time from one probe of a peer to the next, in nanoseconds.
 const EVERY: u64 = 100_000_000;
-/// The longest time that an answer may take, in nanoseconds.
+/// The longest time until the answer to a probe, in nanoseconds.
 const ANSWER: u64 = 5_000_000_000;
 
 /// The schedule of the probes by which a waiting rank checks that its peers can be reached.
@@ -115,7 +115,7 @@ fn send(local: &mut Local, endpoint: &mut Endpoint, now: u64) -> Result<()> {
     Ok(())
 }
 
-/// Gives up the links to a peer whose requests the device has forgotten, except the only live one.
+/// Gives up the links to a peer whose requests the device has lost, except the only live one.
 fn find_stalled(all: &mut Connections, to: usize, now: u64) -> Result<()> {
     if all.endpoints.of(to).links().len() < 2 {
         return Ok(());

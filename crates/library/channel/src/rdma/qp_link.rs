@@ -24,7 +24,7 @@ pub(super) const DEPTH: u32 = 128;
 /// The longest request whose payload travels inline, where the device allows it, in bytes.
 pub(super) const INLINE: usize = 256;
 
-/// The meaning of a completion in a send queue.
+/// The meaning of a completion of a send queue: what has left or arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
     /// Every ring slot up to this sequence number has been written to the peer.
@@ -32,19 +32,19 @@ pub(super) enum Note {
     /// As `Ring`, and the data of the next packet is written (design `Basic`), so that its head
     /// pointer, the flag, may follow.
     RingData(u64),
-    /// The repeated write of this packet has completed.
+    /// The repeated write of the packet with this number has completed.
     Replay(u64),
     /// The message in this send buffer has left, so the buffer is free.
     SendBuffer(usize),
-    /// A probe of a link that was dead has arrived.
+    /// A probe of a link that was dead has arrived at the peer.
     Probe,
-    /// A grant has left. Nothing waits for it.
+    /// A grant of credits has left. Nothing waits for it.
     Grant,
     /// A piece of a bulk transfer is complete.
     Piece(PieceId),
 }
 
-/// A posted piece of a bulk transfer.
+/// A posted piece of a bulk transfer, by transfer, share and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PieceId {
     /// The number of the share that the piece is part of.
@@ -64,7 +64,7 @@ pub(super) struct QpLink {
     rail: usize,
     qp: Qp,
     wanted: QpWanted,
-    /// True if the marker of a queue pair that fails has completed.
+    /// True if the marker of the failing queue pair has completed.
     is_drained: bool,
     id: u64,
     inline: usize,
@@ -77,7 +77,7 @@ pub(super) struct QpLink {
     reports: Reports,
 }
 
-/// An expected completion.
+/// A completion that a send queue is expected to report.
 struct Signal {
     /// The number of requests whose end the completion reports.
     requests: u32,
@@ -87,7 +87,7 @@ struct Signal {
     slot: u64,
 }
 
-/// The queues that a queue pair uses.
+/// The completion and receive queues that a queue pair uses.
 #[derive(Clone, Copy)]
 pub(super) struct Queues {
     pub cq: Cq,
@@ -96,7 +96,7 @@ pub(super) struct Queues {
     pub receives: usize,
 }
 
-/// A write to the peer's memory for this rank.
+/// A write of this rank to a ring in the peer's memory.
 pub(super) struct RingWrite<'a> {
     pub from: &'a [Slice],
     pub to: device::Remote,
@@ -170,7 +170,7 @@ impl QpLink {
         self.held < DEPTH
     }
 
-    /// True if a completion, or an error instead of it, is expected.
+    /// True if a completion of a request, or an error, is expected.
     pub(super) fn awaits(&self) -> bool {
         !self.signals.is_empty()
     }
@@ -182,7 +182,7 @@ impl QpLink {
             .map(|signal| (signal.note, signal.slot))
     }
 
-    /// True if requests are posted whose end no expected completion reports.
+    /// True if the end of some posted request will be reported by no expected completion.
     pub(super) fn has_unreported(&self) -> bool {
         self.since_signal > 0
     }
@@ -249,7 +249,7 @@ impl QpLink {
         Ok(signaled)
     }
 
-    /// True if posted requests wait to leave together with others.
+    /// True if posted requests wait so that they leave together with others.
     pub(super) fn is_corked(&self, node: &mut dyn Node) -> bool {
         node.rail(self.rail).is_corked(self.qp)
     }
@@ -288,7 +288,7 @@ impl QpLink {
         Ok(())
     }
 
-    /// Records that the marker has completed.
+    /// Records that the completion of the marker has been reported.
     pub(super) fn heard_marker(&mut self) {
         self.is_drained = true;
     }
@@ -298,8 +298,8 @@ impl QpLink {
         Ok(self.is_drained && node.rail(self.rail).is_drained(self.qp)?)
     }
 
-    /// Forgets the requests that have failed. Returns the meanings of the completions that will not
-    /// come.
+    /// Removes the requests that have failed. Returns the meanings of the completions that will not
+    /// arrive.
     pub(super) fn forget(&mut self) -> Vec<Note> {
         self.held = 0;
         self.since_signal = 0;
@@ -352,7 +352,7 @@ impl QpLink {
         Ok(())
     }
 
-    /// Destroys the queue pair. A device's error no longer matters.
+    /// Destroys the queue pair. An error of the device is ignored.
     pub(super) fn close(&self, node: &mut dyn Node) {
         let _ = node.rail(self.rail).destroy_qp(self.qp);
     }

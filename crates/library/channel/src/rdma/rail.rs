@@ -21,32 +21,32 @@ use super::schedule::LinkTraits;
 use super::wr_id::{QpRole, Subject, WrId};
 use crate::Result;
 
-/// The least capacity of a completion queue, in completions.
+/// The least capacity of a rail's completion queue, in completions.
 const CQ_DEPTH: usize = 1 << 14;
 /// The most notices that may be expected on one rail at one time.
 pub(super) const NOTICES: usize = 1024;
-/// The longest request in bytes, even if the device allows longer ones.
+/// The longest request that a rail posts, in bytes, even if the device allows longer ones.
 const LONGEST: u64 = 1 << 30;
 
-/// The shared receive queue for notices.
+/// The shared receive queue of a rail for notices.
 struct NoticeQueue {
     srq: Srq,
     /// The number of receives that are posted, or that a notice has just consumed.
     receives: usize,
-    /// The number of notices that are expected. Each has a receive.
+    /// The number of notices that are expected, each of which has a receive.
     expected: usize,
 }
 
 /// The properties of a rail that schedules depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RailTraits {
-    /// The bandwidth in bytes per second.
+    /// The bandwidth of the rail in bytes per second.
     pub bandwidth: u64,
     pub latency_ns: u64,
     pub card: usize,
 }
 
-/// One rail of a rank.
+/// One rail of a rank: a device with its queues and registrations.
 pub(super) struct Rail {
     index: usize,
     network: Network,
@@ -107,12 +107,12 @@ impl Rail {
         })
     }
 
-    /// The rail's number in its node.
+    /// The number of the rail in the rank's node.
     pub(super) fn index(&self) -> usize {
         self.index
     }
 
-    /// The network of the port.
+    /// The network that the rail's port belongs to.
     pub(super) fn network(&self) -> Network {
         self.network
     }
@@ -178,7 +178,7 @@ impl Rail {
         self.resets
     }
 
-    /// The longest request, in bytes.
+    /// The longest request that the rail's device takes, in bytes.
     pub(super) fn longest(&self) -> usize {
         self.longest
     }
@@ -273,7 +273,7 @@ impl Rail {
         Ok(())
     }
 
-    /// The receives for notices in one line.
+    /// The state of the rail's receives for notices, as one line of text.
     #[cfg(test)]
     pub(super) fn describe(&self) -> String {
         let notices = self.notices.as_ref();
@@ -305,7 +305,7 @@ impl Rail {
         &mut self.pools[number]
     }
 
-    /// Deregisters the pools. The queue pairs that used them are gone.
+    /// Deregisters the pools of the rail, whose queue pairs are gone.
     pub(super) fn end(&mut self, node: &mut dyn Node) {
         for pool in self.pools.drain(..) {
             pool.end(node);

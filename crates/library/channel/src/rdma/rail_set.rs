@@ -47,7 +47,7 @@ impl RailSet {
         (0..MAX_RAILS).filter(move |&rail| self.contains(rail))
     }
 
-    /// The set as the bit mask that the handshake sends.
+    /// The set as a bit mask, which the handshake sends.
     pub(super) fn mask(self) -> u8 {
         self.0
     }
@@ -58,7 +58,7 @@ impl RailSet {
     }
 }
 
-/// The two keys of a memory region on one rail.
+/// The local and the remote key of a memory region on one rail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct KeyPair {
     /// The key in work requests of this rank.

@@ -42,7 +42,7 @@ pub(super) fn progress_fences(all: &mut Connections) -> Result<()> {
     Ok(())
 }
 
-/// Progresses a link that is being given up.
+/// Advances the fence of a link that is being given up.
 fn progress_fence(all: &mut Connections, to: usize, index: usize) -> Result<()> {
     let link = &mut all.endpoints.of(to).links_mut()[index];
     if link.life.stage() == LifeStage::Draining && link.is_drained(&mut *all.local.node)? {
@@ -94,8 +94,8 @@ fn send_fence(peer: &mut Peer, index: usize) -> Result<()> {
     peer.send_link(index, word)
 }
 
-/// Moves the work of a link whose ends are both drained: what it carried and the peer lacks goes to
-/// other links. If no link works, it stays with this one until one does.
+/// Moves the work of a link whose ends are both drained: other links carry again what the peer has
+/// not received. If no link works, the work stays with this link until one does.
 fn bury(peer: &mut Peer, index: usize, fence: &Fence) -> Result<()> {
     let (endpoint, messages) = (&mut *peer.endpoint, &mut *peer.messages);
     if fence.received > endpoint.sender.last() {
@@ -128,7 +128,7 @@ fn bury(peer: &mut Peer, index: usize, fence: &Fence) -> Result<()> {
     peer.post_transfers()
 }
 
-/// Writes lost packets again, as far as there is room.
+/// Writes lost packets to the peer again, as far as there is room.
 fn replay(peer: &mut Peer) -> Result<()> {
     let (endpoint, messages) = (&mut *peer.endpoint, &mut *peer.messages);
     let node = &mut *peer.local.node;
@@ -204,7 +204,7 @@ fn on_fence(peer: &mut Peer, index: usize, fence: Fence) -> Result<()> {
     Ok(())
 }
 
-/// Progresses dead links. To be called from time to time.
+/// Progresses the dead links of all connections. To be called from time to time.
 #[cold]
 pub(super) fn progress_dead(all: &mut Connections) -> Result<()> {
     let now = all.local.node.now();

@@ -1,4 +1,5 @@
-//! Memory that devices access while this rank does: the rings, and the buffers of messages.
+//! Memory that this rank and its devices access concurrently: the rings, and the buffers of
+//! messages.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
@@ -116,7 +117,7 @@ pub(super) struct Registered {
 }
 
 impl Registered {
-    /// A new block of `bytes` bytes, registered on each of `rails`.
+    /// Allocates a block of `bytes` bytes, registered on each of `rails`.
     pub(super) fn new(
         node: &mut dyn Node,
         rails: RailSet,

@@ -13,12 +13,12 @@ pub(super) struct ReportedPackets {
     /// The size class of each reported packet, by the packet's number modulo the length of this
     /// table.
     places: Box<[Option<u8>]>,
-    /// The largest distance of a number from the last consumed packet.
+    /// The largest difference between a packet's number and the last consumed one.
     most: u64,
 }
 
 impl ReportedPackets {
-    /// The set for a ring with `slots` slots.
+    /// An empty set for the packets of a ring with `slots` slots.
     pub(super) fn new(slots: usize) -> ReportedPackets {
         ReportedPackets {
             places: vec![None; (slots + 1).next_power_of_two()].into(),
@@ -32,7 +32,8 @@ impl ReportedPackets {
     }
 
     /// Records that a completion has reported the packet with the lower bits `lower` in a slot of
-    /// size class `class`; `consumed` is the last consumed packet. False: no such packet can come.
+    /// size class `class`; `consumed` is the last consumed packet. False: no such packet is
+    /// possible.
     pub(super) fn insert(&mut self, class: usize, lower: u32, consumed: u64) -> bool {
         let ahead = lower.wrapping_sub(consumed as u32) & NUMBER_BITS;
         if ahead == 0 || ahead > NUMBER_BITS / 2 {

@@ -13,19 +13,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) struct Reports(Arc<AtomicU32>);
 
 impl Reports {
-    /// Records that one more completion is expected.
+    /// Records that one more completion of a device is expected.
     #[inline(always)]
     pub(super) fn expect(&self) {
         self.0.store(self.due() + 1, Ordering::Relaxed);
     }
 
-    /// Records that `count` expected completions have come, or will not come any more.
+    /// Records that `count` expected completions have arrived, or will not arrive any more.
     #[inline(always)]
     pub(super) fn come(&self, count: u32) {
         self.0.store(self.due() - count, Ordering::Relaxed);
     }
 
-    /// The number of completions that are expected.
+    /// The number of completions that have been requested and have not been polled.
     #[inline(always)]
     pub(super) fn due(&self) -> u32 {
         self.0.load(Ordering::Relaxed)

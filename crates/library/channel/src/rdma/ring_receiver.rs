@@ -12,10 +12,10 @@ use super::registered::{Block, Registered};
 use super::ring_sender::{RingSender, TOO_MANY};
 use crate::{Head, More, Result};
 
-/// The most packets that one poll takes from one ring.
+/// The most packets that one poll takes from one peer's ring.
 pub(super) const BATCH: usize = 32;
 
-/// The receiver's end of the ring from one peer.
+/// The receiver's end of the ring from one peer, with its memory.
 pub(super) struct RingReceiver {
     inbound: Inbound,
     /// The memory that the peer writes to: the word for the peer's tail, a word of this rank, and
@@ -49,12 +49,12 @@ impl RingReceiver {
         self.memory.is_some()
     }
 
-    /// The memory that the peer writes to.
+    /// The registered memory into which the peer writes.
     pub(super) fn memory(&self) -> Option<&Registered> {
         self.memory.as_ref()
     }
 
-    /// The block that the peer writes to.
+    /// The memory block that contains the ring, into which the peer writes.
     #[inline(always)]
     pub(super) fn block(&self) -> &Block {
         match &self.memory {
@@ -74,7 +74,7 @@ impl RingReceiver {
     }
 
     /// Records a completion: the packet whose number has the lower bits `lower` is complete, in a
-    /// slot of size class `class`. An error: no such packet can come.
+    /// slot of size class `class`. An error: no such packet is possible.
     pub(super) fn completion(
         &mut self,
         class: usize,
@@ -83,7 +83,7 @@ impl RingReceiver {
         self.inbound.completion(class, lower)
     }
 
-    /// Checks the number of a packet that has arrived as a message.
+    /// Checks the number of a packet that has arrived as a message (not through a ring).
     pub(super) fn check_message(
         &self,
         sequence: u64,
@@ -154,7 +154,7 @@ impl RingReceiver {
         Ok(packets)
     }
 
-    /// Writes the tail to the peer.
+    /// Writes the tail (the number of consumed packets) to the peer.
     pub(super) fn write_tail(
         &mut self,
         wire: Wire,
@@ -184,7 +184,7 @@ impl RingReceiver {
         link.control.write(node, &write)
     }
 
-    /// Deregisters the memory that the peer writes to.
+    /// Deregisters the memory into which the peer writes.
     pub(super) fn end(self, node: &mut dyn Node) {
         if let Some(memory) = self.memory {
             memory.end(node);

@@ -48,11 +48,11 @@ pub(super) struct RingSender {
     remote: u64,
 }
 
-/// A slot with coalesced packets that is not posted.
+/// A slot that is being filled with coalesced packets and is not posted.
 #[derive(Clone, Copy, Debug)]
 struct Coalescing {
     place: SlotPlace,
-    /// The length of the packets so far, in bytes.
+    /// The length of the packets in the slot so far, in bytes.
     len: usize,
 }
 
@@ -64,11 +64,11 @@ struct HeadPointer {
     sequence: u64,
     /// The size class of the packet's slot.
     class: usize,
-    /// The offset of the pointer in the ring, in bytes.
+    /// The offset of the head pointer in the ring, in bytes.
     at: usize,
 }
 
-/// A slot that has just been posted, as its caller needs it.
+/// A slot that has just been posted: its position, and what its caller needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PostedSlot {
     /// True if the slot is the last one of its size class.
@@ -94,7 +94,7 @@ impl RingSender {
         }
     }
 
-    /// Records the address of the peer's memory for this rank.
+    /// Records the address of the peer's memory that this rank writes to.
     pub(super) fn learn_remote(&mut self, address: u64) {
         self.remote = address;
     }
@@ -141,7 +141,7 @@ impl RingSender {
         self.slots.heard_completed(link, sequence);
     }
 
-    /// True if no packet that was put earlier waits to be posted.
+    /// True if no packet waits to be posted.
     #[inline(always)]
     pub(super) fn is_clear(&self) -> bool {
         self.coalescing.is_none() && self.head_pointer.is_none() && self.replays.is_empty()
@@ -165,7 +165,7 @@ impl RingSender {
         })
     }
 
-    /// Coalesces packets in this free slot from now on.
+    /// Fills this free slot with coalesced packets from now on.
     pub(super) fn begin_coalescing(&mut self, place: SlotPlace) {
         debug_assert!(self.is_clear());
         self.coalescing = Some(Coalescing { place, len: 0 });
@@ -339,7 +339,7 @@ impl RingSender {
             + usize::from(self.head_pointer.take().is_some())
     }
 
-    /// True if slots wait to be written again.
+    /// True if slots wait to be written again over another link.
     #[inline(always)]
     pub(super) fn has_replays(&self) -> bool {
         !self.replays.is_empty()
@@ -415,7 +415,7 @@ impl RingSender {
         link.remote(self.remote + TAIL as u64)
     }
 
-    /// The start of the peer's memory, for requests without payload.
+    /// The start of the peer's memory, for probes and other requests without payload.
     pub(super) fn remote_memory(&self, link: &Link) -> Remote {
         link.remote(self.remote)
     }
@@ -434,7 +434,7 @@ impl RingSender {
     }
 }
 
-/// The flag of packet `sequence` on this link.
+/// The flag (last word) of packet `sequence` on this link.
 #[inline(always)]
 fn flag(sequence: u64, link: &Link) -> u64 {
     match link.peer_is_unordered() {

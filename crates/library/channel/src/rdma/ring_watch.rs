@@ -5,7 +5,7 @@
 
 use device::Node;
 
-/// The rings of a rank, by their keys.
+/// The rings of a rank from all peers, by the keys of their memory.
 #[derive(Default)]
 pub(super) struct RingWatch {
     /// The remote keys of the rings, each with the number of a ring behind it, in order: several
@@ -18,13 +18,13 @@ pub(super) struct RingWatch {
 }
 
 impl RingWatch {
-    /// A watch over the rings of a rank on `node`. `None` if no node can know of writes.
+    /// A watch over the rings of a rank on `node`. `None` if the node cannot report writes.
     pub(super) fn on(node: &mut dyn Node) -> Option<Box<RingWatch>> {
         let knows = node.is_virtual() || node.written(&mut Vec::new());
         knows.then(Box::default)
     }
 
-    /// Adds ring `ring`, whose memory has these remote keys. It is due.
+    /// Adds a ring, whose memory has these remote keys, and makes it due for a poll.
     pub(super) fn begin(&mut self, ring: usize, keys: impl Iterator<Item = u32>) {
         for key in keys {
             let entry = (key, ring);
@@ -34,7 +34,8 @@ impl RingWatch {
         self.due.push(ring);
     }
 
-    /// Takes the numbers of the rings that are due, in order. `None`: any ring may hold packets.
+    /// The numbers of the rings that are due, in order, which are due no more. `None`: any ring may
+    /// contain packets.
     pub(super) fn take_due(&mut self, node: &mut dyn Node) -> Option<Vec<usize>> {
         self.keys.clear();
         if !node.written(&mut self.keys) {
@@ -52,12 +53,12 @@ impl RingWatch {
         Some(std::mem::take(&mut self.due))
     }
 
-    /// Makes a ring due, so that the next poll covers it.
+    /// Makes a ring due, so that the next poll includes it.
     pub(super) fn demand(&mut self, ring: usize) {
         self.due.push(ring);
     }
 
-    /// Gives back the list that [`take_due`](RingWatch::take_due) returned, for its capacity.
+    /// Takes back the list that [`take_due`](RingWatch::take_due) returned, for its capacity.
     pub(super) fn recycle(&mut self, mut list: Vec<usize>) {
         if self.due.is_empty() {
             list.clear();

@@ -43,7 +43,7 @@ fn find_again(
     Ok(place)
 }
 
-/// Reads the tail that a peer has written to memory.
+/// Reads the tail (the number of consumed packets) that a peer has written to memory.
 pub(super) fn read_tail(all: &mut Connections, of: usize) -> Result<()> {
     match all.endpoints.of(of).read_tail() {
         true => Ok(()),

@@ -187,7 +187,7 @@ fn is_drained(peer: &mut Peer) -> Result<bool> {
     Ok(true)
 }
 
-/// Destroys the queue pairs of a lost peer, and forgets what they carried.
+/// Destroys the queue pairs of a lost peer, and discards what they carried.
 fn end_links(peer: &mut Peer) {
     let Local { node, rails, .. } = &mut *peer.local;
     let endpoint = &mut *peer.endpoint;

@@ -36,7 +36,7 @@ pub(super) struct SrqPath {
     send_buffers: Option<SendBuffers>,
     /// Messages that have arrived and are not consumed.
     arrived: VecDeque<ArrivedMessage>,
-    /// Peers that may be owed a grant-only message.
+    /// Peers that may be owed a message with a grant alone.
     owed: Vec<usize>,
     active: bool,
 }
@@ -45,17 +45,17 @@ pub(super) struct SrqPath {
 #[derive(Clone, Copy)]
 pub(super) struct ArrivedMessage {
     pub from: usize,
-    /// The rail over which the message arrived.
+    /// The number of the rail over which the message arrived.
     pub rail: usize,
     pub place: MessagePlace,
     pub bytes: usize,
 }
 
-/// The buffer in which a message has arrived, by its number.
+/// The buffer that contains an arrived message, by its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum MessagePlace {
     /// The number of a buffer in this end's memory for the ring from the peer. The peer has no
-    /// memory for rings, so its messages arrive there.
+    /// memory for rings, so its messages arrive in these buffers.
     Endpoint(usize),
     /// The number of a buffer in the pool (a shared receive queue) that the endpoint uses.
     Pool(usize),
@@ -64,7 +64,7 @@ pub(super) enum MessagePlace {
 /// The buffers from which messages to peers without rings leave.
 pub(super) struct SendBuffers {
     pub memory: Registered,
-    /// The length of a buffer in bytes.
+    /// The length of a send buffer in bytes.
     buffer: usize,
     free: Vec<usize>,
     /// The length of the message in each buffer, in bytes.
@@ -116,23 +116,24 @@ impl SrqPath {
         of_peer.count() as u64
     }
 
-    /// Takes the next message that has arrived.
+    /// Removes and returns the next message that has arrived.
     pub(super) fn next_arrived(&mut self) -> Option<ArrivedMessage> {
         self.arrived.pop_front()
     }
 
-    /// Lists `peer` as one that may be owed a grant-only message. The caller lists each peer once.
+    /// Adds `peer` to the list of peers that may be owed a message with a grant alone. The caller
+    /// adds each peer once.
     pub(super) fn owe(&mut self, peer: usize) {
         self.owed.push(peer);
     }
 
-    /// True if peers may be owed grant-only messages.
+    /// True if peers may be owed a message with a grant alone.
     pub(super) fn has_owed(&self) -> bool {
         !self.owed.is_empty()
     }
 
-    /// Keeps on the list of peers that may be owed a grant-only message those for which `keep` is
-    /// true.
+    /// Removes from the list of peers that may be owed a message with a grant alone those for which
+    /// `keep` is false.
     pub(super) fn retain_owed(&mut self, mut keep: impl FnMut(usize) -> bool) {
         self.owed.retain(|&peer| keep(peer));
     }
@@ -147,7 +148,7 @@ impl SrqPath {
         });
     }
 
-    /// Frees a send buffer, because its message has left.
+    /// Frees a send buffer whose message has left.
     pub(super) fn sent(&mut self, number: usize) {
         let buffers = self.send_buffers.as_mut();
         let buffers = buffers.expect("a message leaves from a send buffer");
@@ -178,7 +179,7 @@ impl SrqPath {
         }
     }
 
-    /// Deregisters the send buffers.
+    /// Deregisters the send buffers of the path.
     pub(super) fn end(&mut self, node: &mut dyn Node) {
         if let Some(buffers) = self.send_buffers.take() {
             buffers.memory.end(node);
@@ -200,7 +201,7 @@ impl SendBuffers {
         (start..end, self.memory.block.load(end - WORD))
     }
 
-    /// True if every buffer holds a message that has not left.
+    /// True if no send buffer is free: each holds a message that has not left.
     pub(super) fn is_exhausted(&self) -> bool {
         self.free.is_empty()
     }

@@ -21,7 +21,7 @@ use super::qp_link::PieceId;
 use super::rail_set::{MAX_RAILS, RailKeys, RailSet};
 use crate::{RemoteKey, Token};
 
-/// The direction of a transfer.
+/// The direction of a transfer: a read or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// A read: from the peer's memory to this rank's.
@@ -39,17 +39,17 @@ impl Direction {
     }
 }
 
-/// A transfer as the layer above has requested it.
+/// A transfer between exposed memory of both ranks, as the caller requested it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BulkTransfer {
     pub peer: usize,
     pub direction: Direction,
-    /// The beginning of the memory of this rank.
+    /// The beginning of this rank's memory in the transfer.
     pub local: LocalMemory,
     /// The memory of the peer, by the key that the peer has sent.
     pub remote: RemoteKey,
     pub len: u64,
-    /// The token by which the completion is reported.
+    /// The token with which the transfer's completion is reported.
     pub token: Token,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct LocalMemory {
     pub keys: RailKeys,
 }
 
-/// The rails of the two ends of a link.
+/// The rails at the two ends of a link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RailPair {
     pub ours: usize,
@@ -81,19 +81,19 @@ pub(super) struct Piece {
 struct Share {
     /// The offset of the first byte that is not posted.
     from: u64,
-    /// The offset after the last byte that is not posted.
+    /// The offset behind the last byte that is not posted.
     end: u64,
     /// The position of the link that carries the share.
     carrier: u8,
 }
 
-/// A transfer that is not complete, with the account of its bytes.
+/// A transfer that is not complete, with a record of its bytes by share.
 pub(super) struct Unfinished {
     number: usize,
     transfer: BulkTransfer,
     /// The offset from which on every byte is unassigned.
     assigned: u64,
-    /// Further unassigned bytes, which links have given back.
+    /// Further unassigned bytes, which failed links have given back.
     returned: Vec<Range<u64>>,
     shares: [Share; MAX_RAILS],
     /// Bytes that are to be posted again, on another link, each range with its share.
@@ -102,11 +102,11 @@ pub(super) struct Unfinished {
     used: RailSet,
     /// The shares whose notice has been posted.
     noticed: RailSet,
-    /// The number of notices, once it is fixed.
+    /// The number of notices of the transfer, once it is fixed.
     notices: Option<usize>,
     /// The number of pieces whose completion is expected.
     outstanding: u32,
-    /// True if a piece has been posted.
+    /// True if a piece of the transfer has been posted.
     begun: bool,
 }
 
@@ -146,7 +146,7 @@ impl Unfinished {
         (is_such && self.transfer.len > 0).then_some(self.transfer.len as usize)
     }
 
-    /// The number of unassigned bytes.
+    /// The number of bytes that no link has been given.
     pub(super) fn unassigned(&self) -> u64 {
         let returned = self.returned.iter().map(|range| range.end - range.start);
         self.transfer.len - self.assigned + returned.sum::<u64>()
@@ -297,7 +297,7 @@ impl Unfinished {
         }
     }
 
-    /// The state of the transfer in one line.
+    /// The state of the transfer as one line of text.
     #[cfg(test)]
     pub(super) fn describe(&self) -> String {
         let shares = self.used.iter().map(|share| {
@@ -318,7 +318,7 @@ impl Unfinished {
         )
     }
 
-    /// True if nothing remains to be posted.
+    /// True if nothing of the transfer remains to be posted.
     pub(super) fn is_posted(&self) -> bool {
         let has_left = |share| !self.has_share(share);
         self.notices.is_some()

@@ -28,13 +28,13 @@ use super::transfer::{BulkTransfer, Direction, LocalMemory, RailPair, Unfinished
 use crate::{Error, Exposure, RemoteKey, Result, Token, Transfer as Started};
 use knobs::QueuePairs;
 
-/// The zero-copy transfers of a rank.
+/// The zero-copy transfers of a rank over its devices.
 pub(super) struct Transfers {
     pub bulk: BulkEngine,
     pub registrations: Registrations,
 }
 
-/// A request of the layer above for a transfer.
+/// A request of the caller for a transfer.
 pub(super) struct Request<'a> {
     pub peer: usize,
     pub direction: Direction,
@@ -152,7 +152,7 @@ impl Transfers {
     }
 
     /// Reserves a receive on link `index` to `peer`, which the peer may use again, for every notice
-    /// that has none there.
+    /// that has none on it.
     pub(super) fn reserve_notices_on(
         &mut self,
         local: &mut Local,
@@ -251,7 +251,7 @@ fn release_all(
     }
 }
 
-/// The means to post pieces of transfers to one peer.
+/// What is needed to post pieces of transfers to one peer: its links and schedules.
 struct Posting<'a> {
     node: &'a mut dyn Node,
     rails: &'a [Rail],
@@ -262,7 +262,7 @@ struct Posting<'a> {
 }
 
 impl Posting<'_> {
-    /// Posts as much of a transfer as there is room for.
+    /// Posts as many pieces of a transfer as there is room for.
     fn post(&mut self, bulk: &mut BulkEngine, number: usize) -> Result<()> {
         let transfer = bulk.unfinished(number);
         loop {

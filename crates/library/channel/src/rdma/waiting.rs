@@ -1,4 +1,5 @@
-//! Implements [`Waitable`] for the RDMA transport: a rank sleeps until the devices report arrivals.
+//! The interface [`Waitable`] of the RDMA transport: a rank sleeps until the devices report
+//! arrivals.
 
 use std::os::fd::OwnedFd;
 
@@ -8,7 +9,7 @@ use crate::Result;
 use crate::waitable::{Waitable, Wakes};
 
 impl Waitable for Rdma {
-    /// Always false: no check is cheaper than a poll of the devices.
+    /// Always false: a poll of the devices costs no more than a check would.
     fn has_nothing(&self) -> bool {
         false
     }

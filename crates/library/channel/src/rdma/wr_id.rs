@@ -14,29 +14,29 @@ const MARKER: u64 = 1 << (RAIL_SHIFT - 1);
 /// The number of bits of the number of a buffer in the memory of an endpoint.
 const BUFFER_BITS: u32 = 8;
 
-/// The purpose of a queue pair.
+/// The purpose of a queue pair of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QpRole {
-    /// Packets, tails and grants.
+    /// The queue pair carries packets, tails and grants.
     Control = 0,
     /// Zero-copy transfers: writes, and reads where they have no queue pair of their own.
     Bulk = 1,
-    /// Zero-copy reads over several links.
+    /// The queue pair carries zero-copy reads over several links.
     Reads = 2,
 }
 
-/// The number of bits of a role.
+/// The number of bits that encode a role.
 const ROLE_BITS: u32 = 2;
 
 /// A work-request id: its rail and its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WrId {
-    /// The rail of the queue that the request was posted to.
+    /// The rail of the queue to which the request was posted.
     pub rail: usize,
     pub subject: Subject,
 }
 
-/// The purpose of a work request, by which its completion is handled.
+/// The purpose of a work request, which decides how its completion is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A request of a queue pair's send queue, or a receive without memory in its receive queue.

@@ -24,7 +24,7 @@ pub(crate) enum Which {
 }
 
 impl Which {
-    /// The size of the cells; `None` for arenas.
+    /// The size of the cells for bodies; `None`: the bodies are in arenas.
     #[inline(always)]
     pub(super) fn cells(self) -> Option<CellSize> {
         match self {
@@ -82,7 +82,7 @@ impl Arenas {
         fitting.next().unwrap_or(0)
     }
 
-    /// The longest body of one packet, in bytes.
+    /// The longest body that one packet can have, in bytes.
     pub(crate) fn max_body(&self) -> usize {
         self.len(Which::Wide) / 4
     }

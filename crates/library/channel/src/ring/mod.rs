@@ -44,7 +44,8 @@ use slot::{Elsewhere, Tail};
 /// sender of the other direction of the pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    /// Number of packets of the other direction that the peer had consumed.
+    /// The number of packets of the other direction that the peer had consumed when it wrote this
+    /// one.
     theirs: u32,
     /// Number of packets of this ring that this rank has consumed, including this one.
     ours: u32,
@@ -53,7 +54,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    /// Adds the cell, if there is one, to those that the receiver owns.
+    /// Adds the cell that the packet hands over, if there is one, to those that the receiver owns.
     #[inline(always)]
     pub(crate) fn gain(self, cells: &mut Cells) {
         if let Some((size, offset)) = self.cell {
@@ -62,15 +63,15 @@ impl Heard {
     }
 }
 
-/// The sending side of a ring.
+/// The sending side of a shared-memory ring.
 pub(crate) struct Sender<M> {
     memory: M,
-    /// Number of slots.
+    /// The number of slots of the ring.
     slots: u32,
-    /// Sequence number of the last packet put.
+    /// The sequence number of the last packet that was put.
     head: u32,
     places: Places,
-    /// The receiver's latest known tail.
+    /// The receiver's tail (consumed packets), as the sender knows it.
     tail: Tail,
     /// Number of packets that the peer has reported in its own packets as consumed.
     reported: u32,
@@ -212,8 +213,8 @@ impl<M: Memory> Sender<M> {
         by_tail.min(by_report)
     }
 
-    /// Records what a packet from the peer reports: what the peer has consumed of this ring, and
-    /// the cell that it hands over.
+    /// Records what a packet from the peer reports: the tail of this ring, and the cell that the
+    /// packet hands over.
     #[inline(always)]
     pub(crate) fn on_report(&mut self, heard: Heard) {
         self.taken = heard.ours;
@@ -261,24 +262,24 @@ impl<M: Memory> Sender<M> {
     }
 }
 
-/// The receiving side of a ring.
+/// The receiving side of a shared-memory ring.
 pub(crate) struct Receiver<M> {
     memory: M,
-    /// Sequence number of the last consumed packet.
+    /// The sequence number of the last packet that was consumed.
     head: u32,
     /// Greatest number of packets consumed between two published tails.
     quarter: u32,
     arenas: Arenas,
     /// Allocated lines of each arena up to the last consumed packet.
     lines: [u16; 2],
-    /// The tail that was published last.
+    /// The tail (consumed packets) that was published last.
     published: Tail,
 }
 
 /// The reason why a packet is invalid.
 #[derive(Debug)]
 pub(crate) enum Bad {
-    /// The length exceeds the longest body.
+    /// The length of the body exceeds that of the longest one.
     Length(u32),
     /// The body at this offset would end beyond its arena or the cells.
     Place(u32),

@@ -1,4 +1,4 @@
-//! Where a sender writes the bodies of its packets: in the arenas of its ring, or in cells that it
+//! The memory for the bodies of a sender's packets: the arenas of its ring, and the cells that it
 //! owns.
 
 use super::bodies::{Arenas, LINE, Which};
@@ -11,7 +11,7 @@ use crate::cells::{CellSize, Cells};
 pub(super) struct Arena {
     /// Number of lines allocated since the ring was opened, including skipped ones. It wraps.
     pub(super) lines: u16,
-    /// Offset of the next free line, in bytes.
+    /// The offset of the next free line in the arena, in bytes.
     pub(super) offset: usize,
 }
 
@@ -35,7 +35,7 @@ impl Arena {
     }
 }
 
-/// The location of a body that is about to be written.
+/// The location of a body that is to be written: which memory, and its offset.
 pub(super) struct Place {
     pub(super) which: Which,
     pub(super) offset: usize,
@@ -45,7 +45,7 @@ pub(super) struct Place {
     pub(super) begun: u64,
 }
 
-/// The space for bodies of one sender.
+/// The memory in which one sender places bodies.
 pub(super) struct Places {
     pub(super) handed_out: [Arena; 2],
     /// The cells of the pair that this sender owns.
@@ -125,8 +125,8 @@ impl Places {
             .written(self.used[Which::Wide as usize], len, took, copy);
     }
 
-    /// True if long bodies move as fast as they ever will: they find cells, or the wide arena does
-    /// not grow any more.
+    /// True if long bodies move as fast as the ring permits: there are cells for them, or the wide
+    /// arena does not grow any more.
     pub(super) fn is_settled(&self) -> bool {
         let used = self.used[Which::Wide as usize];
         let unused = self.arenas.len(Which::Wide) - used;
@@ -201,7 +201,7 @@ impl Places {
             .all(|which| self.has_room(tail, which, self.handed_out[which as usize].lines))
     }
 
-    /// Number of allocated lines of each arena.
+    /// The number of allocated lines of each of the two arenas.
     #[inline(always)]
     pub(super) fn lines(&self) -> [u16; 2] {
         self.handed_out.map(|arena| arena.lines)

@@ -7,7 +7,7 @@ use crate::sync::{AtomicU32, AtomicU64};
 
 /// Longest body inside the slot itself, in bytes.
 pub(crate) const INLINE: usize = 32;
-/// The contents of a slot except its flag.
+/// The contents of a slot of a ring, except its flag.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 // Four-byte alignment, so that flag and contents fill a line exactly.
@@ -25,7 +25,7 @@ pub(super) struct Elsewhere {
     pub(super) offset: u32,
     /// Number of lines of the arena that are allocated after this body; 0 in a cell.
     pub(super) lines: u16,
-    /// Number of packets of the other direction that the sender had consumed.
+    /// The number of packets of the other direction that the sender of the packet had consumed.
     pub(super) taken: u32,
     /// The part of the wide arena that the sender uses is its length divided by 2 to the power of
     /// this.
@@ -84,10 +84,10 @@ impl Contents {
 /// The memory of a ring: shared memory, or that of loom's tests.
 pub(crate) trait Memory {
     type Slot: Slot;
-    /// Number of slots, a power of two.
+    /// The number of slots of the ring, a power of two.
     fn slots(&self) -> u32;
     fn arenas(&self) -> Arenas;
-    /// The cells that the sender owns at the start.
+    /// The cells that the sender of the ring owns at the start.
     fn first_cells(&self) -> Cells;
     fn tail(&self) -> &AtomicU64;
     /// The slot of the packet that follows the first `packets` packets.
@@ -116,7 +116,7 @@ pub(crate) trait Memory {
     ) -> R;
 }
 
-/// One slot of a ring.
+/// One slot of a shared-memory ring.
 pub(crate) trait Slot {
     fn flag(&self) -> &AtomicU32;
     /// Writes the contents of a packet with a body of `len` bytes; `fill` writes the first `inline`
@@ -124,7 +124,7 @@ pub(crate) trait Slot {
     fn write(&self, head: Head, len: usize, inline: usize, fill: impl FnOnce(&mut [u8]));
     /// Gives access to the contents. The ring's protocol orders accesses.
     fn contents<R>(&self, access: impl FnOnce(&mut Contents) -> R) -> R;
-    /// Hints to the processor that this slot will be written next.
+    /// Hints to the processor that this slot will be written soon.
     fn will_be_written(&self) {}
 }
 

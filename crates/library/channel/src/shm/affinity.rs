@@ -46,12 +46,12 @@ impl Affinity {
 
 /// The check, by one rank, whether each rank of the host can have a core of its own.
 pub(crate) struct CoreAssignment {
-    /// Number of ranks of this host.
+    /// The number of ranks on this host.
     ranks: usize,
     /// Number of ranks, counted from local rank 0, that are known to have published their cores.
     shown: usize,
-    /// True if this rank may use at least as many cores as there are ranks, so that one is left for
-    /// it.
+    /// True if this rank may use at least as many cores as there are ranks on the host, so that one
+    /// is left for it.
     roomy: bool,
 }
 

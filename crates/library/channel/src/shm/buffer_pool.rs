@@ -28,7 +28,7 @@ pub(super) struct BufferPool {
 pub(super) struct Taken {
     pub(super) members: Arc<[Member]>,
     pub(super) me: usize,
-    /// Keeps the members' areas and doorbells mapped.
+    /// The owner of the mapping of the members' areas and doorbells.
     pub(super) memory: Arc<dyn Send + Sync>,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct CacheDistance {
     limit: usize,
     bodies_until_measured: u32,
     long_until_measured: u32,
-    /// Number of consecutive measurements that contradict `near`.
+    /// The number of consecutive measurements that contradict `near`.
     otherwise: u32,
 }
 

@@ -10,7 +10,7 @@
 use crate::doorbell::Doorbell;
 use crate::sync::AtomicU64;
 
-/// Number of slots of an area.
+/// The number of slots of a member's area.
 pub(super) const SLOTS: usize = 4;
 /// The longest vector that a member can publish, in bytes.
 pub const MOST_BYTES: usize = 128 << 10;
@@ -20,8 +20,9 @@ pub(super) const SHORT: usize = 952;
 const LONG: usize = 2 << 20;
 /// Number of places that long vectors take in turn at first.
 const PLACES: usize = 8;
-/// Bytes of vectors of [`GAINS`] or more after which vectors walk through all of the memory: so
-/// many that the first contest between data paths, after 64 calls, times the walk.
+/// The number of bytes of vectors of [`GAINS`] or more after which vectors use all of the memory,
+/// one part after the other: so many that the first contest between data paths, after 64 calls,
+/// times this.
 const PAYS: usize = 64 * GAINS;
 /// The shortest vector that gains by more memory, in bytes.
 const GAINS: usize = 8 << 10;
@@ -32,10 +33,10 @@ const LINE: usize = 64;
 /// Bytes of one rank's area in one buffer.
 pub(super) const AREA: usize = PAGE + LONG + PLACES_EACH * MOST_BYTES;
 
-/// An area without the long vectors, which follow behind a page.
+/// A member's area, up to the page behind which its long vectors follow.
 #[repr(C, align(128))]
 struct Area {
-    /// The last round that the rank has ended.
+    /// The last round that the rank which owns the area has ended.
     done: AtomicU64,
     /// Keeps `done` two cache lines away from the flags, so that stores to it do not disturb ranks
     /// that poll a flag.
@@ -45,7 +46,8 @@ struct Area {
 
 #[repr(C, align(64))]
 struct Slot {
-    /// See [`collective_buffer`](super::collective_buffer).
+    /// The flag by which readers find the vector; see
+    /// [`collective_buffer`](super::collective_buffer).
     flag: AtomicU64,
     /// The vector, or the position of a longer one as a `u64`.
     short: [u8; SHORT],
@@ -61,7 +63,7 @@ const _: () = assert!(
         && AREA.is_multiple_of(PAGE)
 );
 
-/// The memory and the doorbell of one member of a group.
+/// The area and the doorbell of one member of a group.
 pub(super) struct Member {
     /// The member's area: [`AREA`] bytes of shared memory.
     area: *mut Area,
@@ -158,7 +160,7 @@ impl Member {
         self.long((position as usize).min(LONG - len), len)
     }
 
-    /// The memory of a place of a pair that lies in this member's area.
+    /// The memory of one of a pair's places, which lies in this member's area.
     pub(super) fn at(&self, place: Place) -> *mut u8 {
         let number = usize::from(place.0) % PLACES_EACH;
         // SAFETY: within the area, by the remainder.
@@ -199,8 +201,7 @@ impl Member {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place(u8);
 
-/// The bit of a slot's word that says that the vector lies in the place with the number in the
-/// other bits.
+/// The bit of a slot's word for a vector in a place, whose number is in the other bits.
 const IN_PLACE: u64 = 1 << 63;
 
 impl Place {
@@ -232,7 +233,7 @@ impl Place {
 pub(super) struct Places {
     free: [Place; 2 * PLACES_EACH],
     count: usize,
-    /// The place that was read last, and the round of the read.
+    /// The place that was read last, with the round of the read.
     read: Option<(u64, Place)>,
 }
 
@@ -248,7 +249,7 @@ impl Places {
         }
     }
 
-    /// Records that this member reads a vector in a place in `round`. That frees the place that it
+    /// Records that this member reads a vector in a place in `round`. This frees the place that it
     /// has read before.
     pub(super) fn read(&mut self, round: u64, place: Place) {
         if let Some((_, before)) = self.read.take_if(|(before, _)| *before < round)
@@ -269,7 +270,7 @@ impl Places {
 
 /// Chooses the positions of a rank's long vectors.
 pub(super) struct Positions {
-    /// Bytes that are still to be published before vectors walk through all of the memory.
+    /// Bytes that are still to be published before vectors use all of the memory.
     until_walk: usize,
     /// The position behind the last vector of the walk, once it has begun.
     walk: Option<usize>,

@@ -46,7 +46,7 @@ const NOTE_BITS: u32 = 24;
 /// Bit of a flag: the publisher had already seen the vectors of all other members.
 const SEEN_ALL: u64 = NOTES as u64;
 
-/// Bytes of the file for the collective buffers of `ranks` ranks.
+/// The length of the file that contains the collective buffers of `ranks` ranks.
 pub(super) fn file_bytes(ranks: usize) -> usize {
     BUFFERS * ranks * AREA
 }
@@ -56,16 +56,16 @@ pub(super) fn file_bytes(ranks: usize) -> usize {
 pub struct BufferOffer {
     /// Bit `n` is set if buffer `n` is free.
     pub free: u64,
-    /// The first round that this rank has used in no buffer.
+    /// The first round that this rank has not used in any buffer.
     pub first_round: u64,
 }
 
 /// A member's handle of a collective buffer; [`begin`](CollectiveBuffer::begin) gives access.
 pub struct CollectiveBuffer {
     members: Arc<[Member]>,
-    /// This rank's number among the members.
+    /// This rank's number among the members of the buffer.
     me: usize,
-    /// The last round that this rank has ended.
+    /// The last round of the buffer that this rank has ended.
     round: u64,
     /// The latest round that all members are known to have ended.
     all_done: u64,
@@ -75,24 +75,24 @@ pub struct CollectiveBuffer {
     unseen: usize,
     /// True if the members have agreed that each of them has a core.
     pub core_each: bool,
-    /// The memory of the members' vectors.
+    /// The memory in which the members publish their vectors.
     vectors: Vectors,
     /// The latest end of a round that this rank has read in another member's area.
     latest_end: Cell<u64>,
-    /// The event that the last unsuccessful step waits for.
+    /// The event for which the last unsuccessful step waits.
     missing: Missing,
     /// Number of fruitless polls for vectors, except polls that found a member gone.
     looks: Cell<u32>,
-    /// Keeps the areas and the doorbells mapped.
+    /// The owner of the mapping of the areas and doorbells.
     _memory: Arc<dyn Send + Sync>,
 }
 
-/// An event without which a step of a round cannot succeed.
+/// The event without which the present step of a round cannot succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
-    /// The step needs no event.
+    /// The step waits for no event.
     Nothing,
-    /// The end of this round by this member.
+    /// The step waits for the end of this round by this member.
     End(usize, u64),
     /// The publication of this member's vector in the current round.
     Vector(usize),
@@ -101,11 +101,11 @@ enum Missing {
 /// The members that the end of a round wakes: those that may sleep until this rank has ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// Wakes no member.
+    /// The step wakes no member.
     Nobody,
-    /// Wakes one member.
+    /// The step wakes this member.
     Member(usize),
-    /// Wakes all other members.
+    /// The step wakes all other members.
     Everybody,
 }
 
@@ -147,7 +147,7 @@ impl CollectiveBuffer {
     }
 
     /// The member whose vector the last unsuccessful step needs, if it has ended the round without
-    /// one: the vector never comes. `None` may also mean that this was not checked.
+    /// one: the vector will not arrive. `None` may also mean that this was not checked.
     pub fn gone(&self) -> Option<usize> {
         match self.missing {
             Missing::Vector(member) => self.is_gone(member).then_some(member),
@@ -175,7 +175,7 @@ impl CollectiveBuffer {
         is_gone
     }
 
-    /// True if every other member has ended this rank's last round.
+    /// True if every other member has ended the last round of this rank.
     pub fn is_over(&mut self) -> bool {
         let last = self.round;
         if last <= self.all_done {
@@ -201,7 +201,8 @@ impl CollectiveBuffer {
         Round { buffer: self }
     }
 
-    /// Gives up the current round after an error. The others are woken: some may wait for its end.
+    /// Ends the current round without a result after an error. The others are woken: some may wait
+    /// for its end.
     #[cold]
     pub fn abandon(&mut self) {
         self.begin().end(Wake::Everybody);
@@ -220,7 +221,7 @@ impl CollectiveBuffer {
             .check(|| last_end(&members[member], latest) > known);
     }
 
-    /// Rings the doorbells of the other members.
+    /// Rings the doorbells of all other members.
     #[inline(always)]
     fn ring_others(&self) {
         for (member, peer) in self.members.iter().enumerate() {
@@ -275,13 +276,13 @@ impl Round<'_> {
         self.buffer.round + 1
     }
 
-    /// Number of members.
+    /// The number of members of the buffer.
     #[inline(always)]
     pub fn size(&self) -> usize {
         self.buffer.members.len()
     }
 
-    /// This rank's number among the members.
+    /// This rank's number among the members of the buffer.
     #[inline(always)]
     pub fn me(&self) -> usize {
         self.buffer.me

@@ -10,18 +10,18 @@ use super::cache_distance::CacheDistance;
 use super::collective_area::{MOST_BYTES, Member, Place, Places, Positions, SHORT};
 use crate::string_moves::StringMoves;
 
-/// The memory of the vectors of a group.
+/// The memory in which the members of a group publish vectors.
 pub(super) struct Vectors {
     members: Arc<[Member]>,
-    /// This rank's number among the members.
+    /// This rank's number among the members of the buffer.
     me: usize,
-    /// Positions of this rank's long vectors.
+    /// The positions at which this rank publishes long vectors.
     positions: Positions,
     /// The places that this rank may write to, if there are two members.
     places: Cell<Places>,
     /// The cache distance of the other members, one of which is measured at a time.
     pub(super) reach: CacheDistance,
-    /// The kind of copies for long vectors.
+    /// The kind of copies that moves long vectors.
     pub(super) moves: StringMoves,
 }
 
@@ -76,7 +76,7 @@ impl Vectors {
 /// A vector that a member has published in the current round of this rank.
 pub struct Published<'a> {
     pub(super) vectors: &'a Vectors,
-    /// The member, and its number.
+    /// The member that published the vector, and its number.
     pub(super) member: &'a Member,
     pub(super) at: usize,
     pub(super) round: u64,

@@ -137,7 +137,7 @@ impl Shm {
         }
     }
 
-    /// Reads bytes `range` of the memory that `key` names into the same range of `to`.
+    /// Reads bytes `range` of the memory that `key` names into `to`, at equal offsets.
     fn read_located(
         &mut self,
         peer: usize,
@@ -167,8 +167,8 @@ impl Shm {
         read
     }
 
-    /// Copies the list of the runs of a peer's memory to this rank and checks it, unless the list
-    /// copied last is this one.
+    /// Copies the list of the runs of a peer's memory to this rank and checks it, unless it is the
+    /// list that was copied last.
     ///
     /// # Errors
     /// The memory is not exposed any more, or the list is not one of that memory.

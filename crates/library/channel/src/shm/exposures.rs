@@ -30,15 +30,15 @@ const FIRST_FOR_MESSAGES: u16 = FOR_COLLECTIVES + FOR_WINDOWS;
 /// Number of the lowest bits of an entry's second word that hold the granted access.
 const KIND_BITS: u32 = 2;
 
-/// Number of runs of the longest list that lies beside its entry. To read one there spares a call
-/// of the kernel, an eighth of the time of such a message.
+/// The number of runs of the longest list that is stored beside its entry. Reading such a list
+/// saves a kernel call, an eighth of the time of such a message.
 const SHORT_LIST: usize = 16;
 
-/// One rank's table of exposed memory, in shared memory.
+/// The table of one rank's exposed memory, in shared memory.
 #[repr(C)]
 pub(super) struct Table {
     entries: [ExposedEntry; ENTRIES],
-    /// The short list of each entry.
+    /// The short list of runs of each entry.
     lists: [[[AtomicU64; 2]; SHORT_LIST]; ENTRIES],
 }
 
@@ -51,16 +51,16 @@ pub(super) enum Memory<'a> {
     Runs(&'a RunList),
 }
 
-/// The allocation of entries in a rank's own table.
+/// The allocation of entries in the table of this rank's exposed memory.
 pub(super) struct Exposures {
-    /// The generation of the latest exposure.
+    /// The generation of the exposure that was made last.
     generation: u64,
     collectives: Share,
     windows: Share,
     messages: Share,
 }
 
-/// The free entries of one family of operations.
+/// The free table entries of one family of operations.
 struct Share {
     /// Entries that have been used and are free again. The entry freed last is reused first.
     free: Vec<u16>,
@@ -165,7 +165,7 @@ impl Exposures {
     }
 }
 
-/// Memory that a peer exposes, as its table describes it.
+/// Memory that a peer exposes, as its table of exposures describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     /// The address of the memory, or of the list of its runs.
@@ -174,7 +174,7 @@ pub(super) struct Found {
     /// Number of runs in the list, as the owner claims. Zero: the memory is one run.
     pub(super) runs: u64,
     pub(super) exposed: Exposed,
-    /// The address of the owner's copy, and the number of bytes to be read there: the first ones.
+    /// The address of the owner's copy, and the number of bytes to be read from it: the first ones.
     pub(super) copy: (u64, u64),
 }
 
@@ -196,8 +196,8 @@ pub(super) fn find(table: &Table, number: u64) -> Option<Found> {
     })
 }
 
-/// Claims what the owner of the memory that the number of a key names has not copied yet. False:
-/// the memory is not exposed any more, or is claimed.
+/// Claims the bytes that the owner of the memory which the number of a key names has not copied
+/// yet. False: the memory is not exposed any more, or is claimed.
 pub(super) fn claim(table: &Table, number: u64) -> bool {
     table.entries[entry_of(number)].claim(number >> ENTRY_BITS)
 }

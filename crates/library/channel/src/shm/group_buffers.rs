@@ -1,4 +1,4 @@
-//! Claims a collective buffer for a group, and finds the members' areas and doorbells in it.
+//! The claim of a collective buffer for a group, and the members' areas and doorbells in it.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Shm {
         self.buffers.offer()
     }
 
-    /// Closes the offer, whatever the members have agreed on, so that the next one can be made.
+    /// Closes the offer, whatever the members have agreed on, so that another one can be made.
     pub(crate) fn end_offer(&mut self, offer: BufferOffer) {
         self.buffers.offered &= offer.free == 0;
     }

@@ -24,7 +24,7 @@ unsafe impl Send for Heap {}
 unsafe impl Sync for Heap {}
 
 impl Heap {
-    /// Allocates `len` bytes; zero is not allowed.
+    /// Allocates `len` bytes of zeroed memory; `len` is not zero.
     pub(crate) fn new(len: usize) -> Arc<Heap> {
         let layout = Layout::from_size_align(len, PAGE).unwrap();
         assert!(len > 0);
@@ -46,8 +46,8 @@ impl Drop for Heap {
     }
 }
 
-/// The two rings of a pair of ranks with their cells. Of each ring there are two mappings: the
-/// sender's and the receiver's.
+/// The two rings of a pair of ranks with their cells, each as two mappings: the sender's and the
+/// receiver's.
 #[cfg(test)]
 pub(crate) fn pair(shape: Shape) -> [(SharedRing, SharedRing); 2] {
     let heap = Heap::new(CELLS_ROOM);

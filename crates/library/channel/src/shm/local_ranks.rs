@@ -1,7 +1,7 @@
 //! The ranks of a job that share the memory of this host, and the *local rank* of each: its index
 //! among them.
 
-/// Entry of a rank on another host.
+/// The entry of a rank that is on another host.
 const ELSEWHERE: u32 = u32::MAX;
 
 /// The ranks of this host: world ranks to local ranks, and back.
@@ -37,12 +37,12 @@ impl LocalRanks {
         places
     }
 
-    /// Number of ranks of the job.
+    /// The number of ranks of the whole job.
     pub(crate) fn job(&self) -> usize {
         self.of.len()
     }
 
-    /// Number of ranks of this host.
+    /// The number of ranks on this host.
     pub(crate) fn count(&self) -> usize {
         self.ranks.len()
     }

@@ -56,7 +56,7 @@ use peer_rings::{Inbound, Outbound, Senders};
 use segment::BoardRef;
 use single_copy::SingleCopy;
 
-/// Number of hot rings: the inbound rings that every poll checks.
+/// The number of hot rings: the inbound rings that every poll checks.
 const HOT: usize = 4;
 /// Longest piece of a message that is sent in several packets, in bytes: each piece fits in a cell.
 const PIECE: usize = cells::LONG;
@@ -68,14 +68,14 @@ const OPEN: &str = "an open ring";
 
 /// The shared-memory transport of one rank.
 pub(crate) struct Shm {
-    /// This rank's local rank: its index in the memory.
+    /// The local rank of this rank: its index in the shared memory.
     place: usize,
     local: LocalRanks,
     segment: Segment,
     board: BoardRef,
     outbound: Box<Senders>,
     inbound: Vec<Inbound>,
-    /// Index of the cold ring to be polled next.
+    /// The index of the cold (rarely used) ring to be polled next.
     next_cold: usize,
     arrivals_seen: u32,
     known_callers: Vec<u64>,
@@ -196,14 +196,14 @@ impl Shm {
         place.is_none_or(|place| self.segment.board(place).has_left.load(Ordering::Acquire) != 0)
     }
 
-    /// Rings the doorbell of a peer.
+    /// Rings the doorbell of `peer`, which may sleep.
     pub(crate) fn ring(&self, peer: usize) {
         if let Some(place) = self.local.of(peer) {
             self.segment.board(place).doorbell.ring();
         }
     }
 
-    /// The ring to a peer, if it is open.
+    /// The ring to `peer`, if it has been opened.
     #[inline(always)]
     pub(crate) fn outbound(&mut self, peer: usize) -> Option<&mut Outbound> {
         self.outbound.get_mut(peer)?.as_deref_mut()

@@ -54,12 +54,12 @@ pub(crate) struct Board {
     /// rest of the memory as well.
     pub(crate) token_address: AtomicU64,
     pub(crate) token: AtomicU64,
-    /// 1 once the rank receives nothing any more.
+    /// 1 once the rank receives nothing any more; 0 before.
     pub(crate) has_left: AtomicU32,
     pub(crate) affinity: Affinity,
 }
 
-/// The shared memory of the ranks of a host.
+/// The shared memory of the ranks of one host.
 pub(crate) struct Segment {
     file: File,
     pub(crate) ranks: usize,
@@ -181,7 +181,7 @@ impl Segment {
         unsafe { CoreWatch::new(&raw const (*header).core_counts, self.header.clone()) }
     }
 
-    /// The words of the host.
+    /// The words that the ranks of the host share.
     pub(crate) fn host_words(&self) -> HostWords {
         let at = words_at(self.ranks) - PAGE;
         // SAFETY: the mapping begins behind the first page and holds the page of words, which are
@@ -241,7 +241,7 @@ impl Segment {
         Mapping::new(&self.file, buffers_at(self.ranks) + index * len, len)
     }
 
-    /// The mapping of all boards.
+    /// The mapping that contains the boards of all ranks.
     pub(super) fn board_mapping(&self) -> Arc<Mapping> {
         self.boards.clone()
     }
@@ -261,7 +261,7 @@ fn is_sealed(file: &File) -> bool {
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) & SEALS == SEALS }
 }
 
-/// A rank's board. It stays mapped as long as this value exists.
+/// A rank's board, whose mapping stays as long as this value exists.
 pub(crate) struct BoardRef {
     board: *const Board,
     _boards: Arc<Mapping>,

@@ -24,7 +24,7 @@ pub(super) const CELLS_ROOM: usize =
 pub(crate) struct Shape {
     /// Number of slots of a ring, a power of two.
     pub(crate) slots: u32,
-    /// Bytes of the two arenas of a ring together.
+    /// Bytes of both arenas of a ring together.
     pub(crate) arena: usize,
 }
 
@@ -83,7 +83,7 @@ impl CellMemory {
 pub(crate) struct SharedRing {
     tail: *const AtomicU64,
     slots: *const Slot,
-    /// The number of slots less one.
+    /// The number of slots less one, for modulo by a bit mask.
     mask: u32,
     /// The addresses of the small arena, the wide arena, the short cells and the long cells.
     bases: [*mut u8; 4],
@@ -104,8 +104,8 @@ pub(crate) struct Slot {
     contents: UnsafeCell<Contents>,
 }
 
-/// The first page of a ring holds the tail; behind it, from these bytes on, the receiver's
-/// preference and the counter of cooperative copies.
+/// The offset of the receiver's preference in the first page of a ring, behind the tail; the
+/// counter of cooperative copies follows.
 const PREFERENCE_AT: usize = PAGE / 4;
 const COUNTER_AT: usize = PAGE / 2;
 
@@ -170,7 +170,7 @@ impl SharedRing {
         unsafe { &*self.tail.byte_add(COUNTER_AT).cast::<PieceCounter>() }
     }
 
-    /// The word by which this ring's receiver informs the sender how messages should come.
+    /// The word by which this ring's receiver informs the sender which path messages should take.
     pub(crate) fn preference(&self) -> &PathPreference {
         // SAFETY: the first page of the mapping holds the word there, which is an atomic and
         // aligned.

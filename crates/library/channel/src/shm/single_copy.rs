@@ -26,24 +26,24 @@ enum Standing {
     Refused,
 }
 
-/// Bytes of a peer's process: the first ones from a copy that the peer has made of them, the others
-/// from where they are.
+/// The source of a single copy: the first bytes from a copy that the peer has made, the others from
+/// the peer's buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
-    /// The memory of all bytes, the copied ones included.
+    /// The memory of all bytes of the message, the copied ones included.
     pub(crate) rest: Memory<'a>,
-    /// The address of the first byte in the copy.
+    /// The address of the first byte in the sender's copy.
     pub(crate) copy: u64,
-    /// Number of bytes to be read from the copy.
+    /// The number of bytes to be read from the sender's copy.
     pub(crate) copied: usize,
 }
 
 /// Memory of a peer's process.
 #[derive(Clone, Copy)]
 pub(crate) enum Memory<'a> {
-    /// The run that begins at this address.
+    /// The contiguous memory that begins at this address.
     Run(u64),
-    /// These runs, without this number of bytes at their beginning.
+    /// These runs of memory, without this number of bytes at their beginning.
     Runs(&'a CheckedRuns, u64),
 }
 
@@ -58,7 +58,7 @@ impl Memory<'_> {
 }
 
 impl Source<'_> {
-    /// One run of bytes, of which the peer has made no copy.
+    /// One run of bytes of which the peer has made no copy.
     pub(crate) fn run(address: u64) -> Self {
         Source {
             rest: Memory::Run(address),
@@ -105,7 +105,7 @@ impl Source<'_> {
     }
 }
 
-/// A part of a peer's memory, for the kernel.
+/// A part of a peer's memory, in the form that the kernel takes.
 fn part(address: u64, len: usize) -> iovec {
     iovec {
         iov_base: address as usize as *mut libc::c_void,
@@ -229,7 +229,7 @@ fn is_of_these_bytes(why: &io::Error) -> bool {
         || why.kind() == io::ErrorKind::UnexpectedEof
 }
 
-/// Sets the process that may access this process's memory: any, or none.
+/// Sets which process may access this process's memory: any process or none.
 fn consent(to: libc::c_ulong) {
     // SAFETY: prctl with integers.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, to, 0, 0, 0) };
@@ -251,7 +251,7 @@ fn is_ending(pid: u32) -> bool {
     ended || flags.is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
-/// True if there is a process with this number, although it may be a zombie.
+/// True if there is a process with this number, which may be a zombie.
 fn exists(pid: u32) -> bool {
     // SAFETY: the signal 0 is not sent.
     let asked = unsafe { libc::kill(pid as libc::pid_t, 0) };

@@ -21,16 +21,16 @@ const LONGEST_REST: u64 = 1_600_000_000;
 /// A thread loses time if it waits for a core for more than one part in this many of its time.
 const MAY_LOSE: u64 = 10;
 
-/// The record of the time that the threads of a rank lose.
+/// The record of the processor time that the threads of a rank lose to other processes.
 #[derive(Debug)]
 pub(super) struct LostTime {
-    /// True if the rank lost time at the last check.
+    /// True if the rank lost processor time at the last check.
     losing: AtomicBool,
-    /// The time of the next check, in nanoseconds.
+    /// The time of the next check for lost processor time, in nanoseconds.
     next: AtomicU64,
-    /// The thread of the last check.
+    /// The thread that made the last check.
     thread: AtomicI32,
-    /// The time of the last check, in nanoseconds.
+    /// The time of the last check for lost processor time, in nanoseconds.
     since: AtomicU64,
     /// The total time that the thread had waited for a core at the last check, in nanoseconds.
     waited: AtomicU64,
@@ -50,7 +50,7 @@ impl LostTime {
         }
     }
 
-    /// True if the rank lost time at the last check.
+    /// True if the rank lost processor time at the last check.
     #[inline]
     pub(super) fn is_losing(&self) -> bool {
         self.losing.load(Relaxed)

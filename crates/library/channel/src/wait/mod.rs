@@ -51,12 +51,12 @@ const POLLS_PER_LOOK: u32 = 64;
 /// Number of fruitless polls of nonblocking calls from one check of lost time to the next: more
 /// polls than this fit into a time slice of the scheduler.
 const POLLS_PER_LOSS: u32 = 256;
-/// Longest sleep between two nonblocking calls, in nanoseconds.
+/// The longest sleep between two nonblocking calls, in nanoseconds.
 const DOZE: u64 = 50_000;
 /// Number of fruitless polls of nonblocking calls from one answer to the launcher to the next.
 const POLLS_PER_ANSWER: u32 = 65_536;
 
-/// The waiter of a rank: the only part in which it waits.
+/// The waiter of a rank: the only place in which the rank waits.
 pub struct Waiter {
     policy: Policy,
     clock: WallClock,
@@ -66,7 +66,7 @@ pub struct Waiter {
     core: OwnCore,
     /// The time that nonblocking calls lose to processes of other jobs.
     lost: LostTime,
-    /// Number of consecutive fruitless polls of nonblocking calls.
+    /// The number of consecutive polls of nonblocking calls that found nothing.
     idle_polls: AtomicU32,
     /// The time of one of the first of these fruitless polls, in nanoseconds.
     idle_since: AtomicU64,
@@ -456,12 +456,12 @@ impl Waiter {
         self.sleepers.get_up(bell);
     }
 
-    /// Ends the rank's progress thread.
+    /// Ends the rank's progress thread and waits for its end.
     pub fn end_thread(&self, thread: ProgressThread) {
         thread.end(self.sleepers.bell.as_ref());
     }
 
-    /// One step of the progress thread: makes progress if nobody else does, and sleeps if there is
+    /// One step of the progress thread: makes progress if no call does, and sleeps if there is
     /// nothing to do.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::clock::WallClock;
 use super::yields::Yields;
 use crate::core_counts::CoreWatch;
 
-/// A rank's knowledge of its core.
+/// What a rank knows of the core on which it runs.
 pub(super) struct OwnCore {
     /// This rank's entry in the counts of this host's cores; `None` where the rank does not yield
     /// to others.
@@ -27,7 +27,7 @@ impl OwnCore {
         self.watch.is_some()
     }
 
-    /// True if another rank was last on this core, too.
+    /// True if another rank ran on this core when it was last counted.
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
         self.watch.as_ref().is_some_and(CoreWatch::core_is_shared)
@@ -42,7 +42,7 @@ impl OwnCore {
         sleeps
     }
 
-    /// Yields the core, and records how long that took.
+    /// Yields the core to other processes, and records how long that took.
     pub(super) fn give_way(&self, clock: &WallClock) {
         let turn = self.watch.as_ref().map(|watch| (watch, watch.begin_turn()));
         let before = clock.now();

@@ -71,7 +71,7 @@ use crate::{Error, Router};
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Party: Copy {
-    /// State that the rank's lock protects.
+    /// The state of the rank that its lock protects.
     type State;
     /// The error of the rank's calls.
     type Error: From<Error>;
@@ -80,15 +80,15 @@ pub trait Party: Copy {
     fn lock(&self) -> Guard<'_, Self::State>;
     /// True if several threads may call the library.
     fn has_threads(&self) -> bool;
-    /// The rank's transports.
+    /// The transports of the rank, in its locked state.
     fn router(state: &mut Self::State) -> &mut Router;
-    /// Makes progress once, without running tasks. True if anything moved.
+    /// Makes progress once, without running tasks. True if something moved.
     fn progress(state: &mut Self::State) -> std::result::Result<bool, Self::Error>;
     /// True if packets of this rank wait for room in a peer's memory.
     fn needs_room(state: &Self::State) -> bool;
     /// True if tasks of this rank (nonblocking collectives and the like) are in progress.
     fn has_tasks(state: &Self::State) -> bool;
-    /// Runs the tasks, without holding the lock. True if the condition of a wait may hold now,
+    /// Runs the tasks, without holding the lock. True if the condition of a wait may be true now,
     /// because a task or progress before it has changed something since the last call. Each change
     /// is reported once, so that a rank whose tasks only wait goes to sleep.
     fn run_tasks(&self) -> bool;
@@ -114,7 +114,7 @@ pub trait Party: Copy {
     fn deadlock(&self, state: &mut Self::State) -> Self::Error;
 }
 
-/// The interface of a rank for its progress thread, which calls [`Party::progress`].
+/// The interface by which the progress thread uses the rank that it helps.
 pub trait Assisted: Party {
     /// Takes the rank's lock. `None`: it is held.
     fn try_lock(&self) -> Option<Guard<'_, Self::State>>;
@@ -125,9 +125,9 @@ pub trait Assisted: Party {
 /// The state of a thread that works for a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Helper {
-    /// There is no thread that works for the rank.
+    /// No thread works for the rank.
     Absent,
-    /// The thread works and has no results for the rank at present.
+    /// The thread works and has no results for the rank now.
     Works,
     /// The thread has results that the rank has not received.
     HasResults,

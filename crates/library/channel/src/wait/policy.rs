@@ -1,4 +1,4 @@
-//! How long a rank polls and yields in a wait before it sleeps.
+//! The time for which a rank polls and yields in a wait before it sleeps.
 //!
 //! A rank learns whether each rank of its host has a core once all of them have published their
 //! cores. It may wait before that; until then it assumes that the cores are oversubscribed.
@@ -17,7 +17,7 @@ const PATIENT_POLLS: u32 = 1024;
 /// Number of polls before the first yield while devices move long messages, when more polls would
 /// delay them.
 const BULK_POLLS: u32 = 8;
-/// Divisor of the spin time while processors move long messages.
+/// The divisor of the spin time while processors move long messages.
 const BULK_HASTE: u64 = 2;
 /// Multiplier of the spin time where processors do the work of devices and no long messages move: a
 /// wake-up takes longer than the normal spin, so without it both ranks of a ping-pong would sleep
@@ -32,12 +32,12 @@ const CROWDED_RECEIVE_POLLS: u32 = 16;
 /// Number of polls of a blocking receive from one call of progress to the next.
 const POLLS_PER_ROUND: u32 = 64;
 
-/// The settings of waiting.
+/// The settings of how a rank waits.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitSettings {
     /// Wait mode of the rank.
     pub mode: Wait,
-    /// Time of polling before the rank sleeps, in nanoseconds.
+    /// The time for which a rank polls before it sleeps, in nanoseconds.
     pub spin_ns: u64,
 }
 
@@ -45,18 +45,18 @@ pub struct WaitSettings {
 /// completes.
 #[derive(Clone, Copy, Debug)]
 pub struct Polls {
-    /// Number of polls before the receive does anything else.
+    /// The number of polls before the receive does anything else.
     pub first: u32,
     /// Number of polls from one call of progress to the next.
     pub per_round: u32,
-    /// Total number of polls of the receive.
+    /// The total number of polls of the receive before it waits.
     pub all: u32,
 }
 
 /// The state of one wait, by which the policy decides on the next step.
 #[derive(Default)]
 pub(super) struct Patience {
-    /// Polls in this wait that found nothing.
+    /// The number of polls in this wait that found nothing.
     pub polls: u32,
     /// The time of the first reading of the clock in this wait, in nanoseconds.
     pub since: Option<u64>,
@@ -70,7 +70,7 @@ pub(super) struct Patience {
 /// began.
 #[derive(Debug)]
 pub(super) struct Policy {
-    /// True until the rank knows whether each rank of its host has a core of its own.
+    /// True until it is known to the rank whether each rank of its host has a core of its own.
     open: AtomicBool,
     /// True if the host has, or may have, more ranks than cores.
     crowded: AtomicBool,
@@ -79,11 +79,11 @@ pub(super) struct Policy {
     eager_polls: AtomicU32,
     /// Time of polling and yielding before the rank sleeps, in nanoseconds.
     spin_time: u64,
-    /// True if the rank sleeps early where its polling would take a core that others need.
+    /// True if the rank sleeps early where its polling would occupy a core that others need.
     gives_way: AtomicBool,
-    /// True if waiting is a call of the rank's node, as in virtual time.
+    /// True if the rank waits by a call of its node, as in virtual time.
     through_node: AtomicBool,
-    /// True if a poll includes devices.
+    /// True if polls of this rank include its devices.
     polls_devices: AtomicBool,
     /// True if devices reach all peers, so that no peer rings this rank's doorbell.
     only_devices: AtomicBool,
@@ -131,7 +131,7 @@ impl Policy {
         self.gives_way.fetch_and(!by_processor, Ordering::Relaxed);
     }
 
-    /// Makes the rank wait through its node from now on.
+    /// Makes the rank wait through its node (the modelled machine) from now on.
     pub(super) fn wait_through_node(&self) {
         self.through_node.store(true, Ordering::Relaxed);
     }

@@ -26,9 +26,9 @@ use crate::doorbell::Bell;
 use crate::lock::Guard;
 
 const STACK: usize = 256 << 10;
-/// First pause while the rank's calls make progress, in nanoseconds.
+/// The first pause of the progress thread while the rank's calls make progress, in nanoseconds.
 const FIRST_PAUSE: u64 = 125_000;
-/// Longest pause while the rank's calls make progress, in nanoseconds.
+/// The longest pause of the progress thread while the rank's calls make progress, in nanoseconds.
 const LONGEST_PAUSE: u64 = 2_000_000;
 
 /// The progress thread of a rank. When this value is dropped the thread ends, but its end is not
@@ -38,19 +38,19 @@ pub struct ProgressThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The request to the thread to end.
+/// The request to the progress thread to end.
 struct End {
     is_ordered: AtomicBool,
     /// An eventfd that is readable once the end is requested.
     file: OwnedFd,
 }
 
-/// State that the progress thread keeps from one step to the next.
+/// The state of the progress thread from one step to the next.
 pub struct Watch {
     end: Arc<End>,
     /// The sum of the rank's progress and fruitless polls at the last step, see `Beside::rounds`.
     pub(super) seen: u64,
-    /// The length of the next pause, in nanoseconds.
+    /// The length of the thread's next pause, in nanoseconds.
     pause: u64,
     /// True if something kept this thread from its last sleep that its progress before had not
     /// moved.
@@ -121,7 +121,7 @@ impl Watch {
         self.end.is_ordered.load(Ordering::SeqCst)
     }
 
-    /// Sleeps for a pause, in which the rank's calls make progress themselves.
+    /// Sleeps for one pause, during which the rank's own calls make progress.
     pub(super) fn pause(&mut self) {
         self.sleep(&[], self.pause);
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
@@ -164,12 +164,13 @@ pub(super) struct Beside<'a, P> {
     pub party: &'a P,
     pub sleepers: &'a Sleepers,
     pub policy: &'a Policy,
-    /// Number of consecutive fruitless polls of nonblocking calls.
+    /// The number of consecutive polls of nonblocking calls that found nothing.
     pub idle_polls: &'a AtomicU32,
 }
 
 impl<P: Assisted> Beside<'_, P> {
-    /// One step: makes progress if no call does, and sleeps if there is nothing to do.
+    /// One step of the thread: makes progress if no call does, and sleeps if there is nothing to
+    /// do.
     pub(super) fn step(&self, watch: &mut Watch) -> std::result::Result<(), P::Error> {
         let Some(mut state) = self.party.try_lock() else {
             watch.pause();

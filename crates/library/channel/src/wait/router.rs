@@ -14,7 +14,7 @@ impl Router {
         each!(&self.transports, transport => transport.ring_own());
     }
 
-    /// True if a transport lets time pass by itself, through the rank's node.
+    /// True if a transport makes time pass by itself, through the rank's node.
     pub(crate) fn passes_time(&self) -> bool {
         each!(&self.transports, transport => {
             if transport.passes_time() {
@@ -116,7 +116,7 @@ impl Router {
         bell
     }
 
-    /// This rank's entry in the counts of this host's cores.
+    /// This rank's entry in the counts of ranks by core.
     pub(super) fn core_watch(&self) -> Option<CoreWatch> {
         let mut watch = None;
         each!(&self.transports, transport => watch = watch.or(transport.core_watch()));

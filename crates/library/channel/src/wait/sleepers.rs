@@ -8,9 +8,9 @@ use super::party::{Helper, Party};
 use crate::doorbell::Bell;
 use crate::{Fault, Result, Router};
 
-/// Longest sleep, in nanoseconds.
+/// The longest sleep of a waiting rank, in nanoseconds.
 pub(super) const NAP: u64 = 50_000_000;
-/// Longest sleep where a wake-up can be missed, in nanoseconds.
+/// The longest sleep during which a wake-up can be missed, in nanoseconds.
 pub(super) const BLIND_NAP: u64 = 500_000;
 
 /// The kind of a sleep: whether a wake-up can be missed.
@@ -26,7 +26,7 @@ pub(super) enum Sleep {
 pub(super) struct Sleepers {
     /// The doorbell that peers ring after a write to this rank. `None` if no memory is shared.
     pub bell: Option<Bell>,
-    /// Number of the threads that sleep, or are about to.
+    /// The number of threads that sleep, or are about to.
     count: AtomicUsize,
     /// The threads that ring the doorbell for devices' events. They start at the rank's first
     /// sleep.
@@ -51,7 +51,7 @@ impl Sleepers {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// Wakes the sleeping threads of this rank.
+    /// Wakes the threads of this rank that sleep.
     pub(super) fn wake(&self) {
         if self.are_any()
             && let Some(bell) = &self.bell
@@ -91,7 +91,7 @@ impl Sleepers {
         Ok(nap)
     }
 
-    /// Lets the devices' events ring this rank's doorbell, for one sleep.
+    /// Makes events of the devices ring this rank's doorbell during one sleep.
     fn watch_events(&self, router: &mut Router) -> Result<()> {
         let Some(bell) = &self.bell else {
             return Ok(());

@@ -23,11 +23,11 @@ const FORGET_AFTER: u32 = 256;
 /// The recent yields of a rank, and the waits in which it sleeps instead.
 #[derive(Debug)]
 pub(super) struct Yields {
-    /// Number of waits that are still to do without a yield.
+    /// The number of waits that must still do without a yield.
     rest: AtomicU32,
-    /// Number of waits without a yield after the next costly yield.
+    /// The number of waits that do without a yield after the next costly yield.
     next_rest: AtomicU32,
-    /// Number of consecutive cheap yields.
+    /// The number of consecutive yields that took little time.
     cheap: AtomicU32,
 }
 

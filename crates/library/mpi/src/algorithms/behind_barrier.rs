@@ -53,8 +53,8 @@ impl Case {
         now
     }
 
-    /// The time that each rank spends in an operation behind a barrier, which itself follows the
-    /// same operation. Ranks do not leave a barrier together: the last to enter leave it first.
+    /// The time that each rank spends in an operation behind a barrier, which follows an equal
+    /// operation. Ranks do not leave a barrier together: the last to enter leave it first.
     pub(super) fn behind_barrier(&self, operation: impl Fn(&[u64]) -> Vec<u64>) -> Ends {
         if self.ranks > MOST_FOLLOWED {
             return Ends::of(&operation(&self.together()));

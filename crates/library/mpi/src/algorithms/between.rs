@@ -19,9 +19,9 @@ const PARTS: usize = 8 << 10;
 /// Within shared memory: the number of bytes from which on a block is sent to each remote member.
 const LONG_BLOCK: usize = 4 << 10;
 
-/// The facts of an operation between two groups. Both groups have the same facts.
+/// The facts of an operation between two groups, which both groups have.
 pub(crate) struct Between {
-    /// The facts for all members together.
+    /// The facts for the members of both groups together.
     pub(crate) joint: Case,
     /// The facts for the members of each group; the first group comes first on all members.
     pub(crate) groups: [Case; 2],

@@ -34,7 +34,7 @@ pub(crate) fn branch(place: usize, size: usize, arity: usize) -> (Range<usize>, 
     (branch, above)
 }
 
-/// The greatest number of steps from the root to a position.
+/// The greatest number of steps from the root of a tree to a position.
 pub(crate) fn depth(size: usize, arity: usize) -> usize {
     let (mut left, mut depth) = (size, 0);
     while left > 1 {

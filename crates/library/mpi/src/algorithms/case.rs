@@ -27,9 +27,9 @@ pub struct Case {
     pub direct: bool,
     /// Bytes of the longest vector that a member would publish in shared memory.
     pub published: usize,
-    /// The distribution of the members over hosts.
+    /// The distribution of the communicator's members over hosts.
     pub spread: Spread,
-    /// The network between the members.
+    /// The network between the communicator's members.
     pub network: Network,
     /// The number of branches of each rank in k-ary trees; `None`: chosen by network, ranks and
     /// size.

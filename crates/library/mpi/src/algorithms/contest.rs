@@ -22,19 +22,19 @@ use std::sync::Arc;
 use super::case::ALWAYS_SHARED;
 use super::names::{Algorithm, Collective};
 
-/// The data path of an operation among members that share memory.
+/// The data path of a collective operation among members that share memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
-    /// Vectors are published in a collective buffer.
+    /// The members publish vectors in a collective buffer.
     Buffer,
-    /// Data are copied directly between the members' memory.
+    /// The members copy data directly between their memories.
     Direct,
     /// Messages carry the data, by the algorithm that the table chooses.
     Messages,
 }
 
 impl Way {
-    /// All variants, in their order.
+    /// All data paths among which contests decide, in their order.
     pub(crate) const ALL: [Way; WAYS] = [Way::Buffer, Way::Direct, Way::Messages];
 
     /// The data path that an algorithm uses.
@@ -48,10 +48,10 @@ impl Way {
     }
 }
 
-/// The number of variants of [`Way`].
+/// The number of data paths among which contests decide.
 pub(crate) const WAYS: usize = 3;
 
-/// The names of the variants of [`Way`], in their order.
+/// The names of the data paths in messages, in their order.
 pub(crate) const WAY_NAMES: [&str; WAYS] = ["buffer", "direct", "messages"];
 
 /// The number of calls before the first contest: about twice those in a contest. Its result is kept
@@ -70,13 +70,13 @@ const FAR: u64 = 4;
 /// A [`Way`] replaces the chosen one only if it is faster by at least 1 / `MARGIN` of its own time.
 const MARGIN: u64 = 16;
 
-/// The next action of a member in a call.
+/// The action of a member in the next call of a contest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Turn {
     /// The members must add up these times by an exchange, and pass the sums to
     /// [`Contests::compared`]; then they ask for the next action of the call again. In nanoseconds.
     Compare([u64; WAYS]),
-    /// The call uses this [`Way`].
+    /// The call uses this data path.
     Take {
         /// The data path of the call.
         way: Way,
@@ -85,11 +85,11 @@ pub(crate) enum Turn {
     },
 }
 
-/// The contests of a communicator.
+/// The contests of one communicator.
 #[derive(Debug, Default)]
 pub(crate) struct Contests {
     all: Vec<(Subject, Contest)>,
-    /// The costs of earlier jobs, if all members know them.
+    /// The costs that earlier jobs have kept, if all members know them.
     kept: Option<KeptWays>,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Contests {
 pub(crate) struct KeptWays(Arc<[[u32; WAYS]]>);
 
 impl KeptWays {
-    /// The costs that `cost` returns for the [`Way`] with an index; 0 stands for an unknown one.
+    /// The costs that `cost` returns for each data path by index; 0 means an unknown cost.
     pub(crate) fn new(cost: impl Fn(Subject, usize) -> u32) -> KeptWays {
         let all = Subject::all().map(|subject| std::array::from_fn(|way| cost(subject, way)));
         KeptWays(all.collect())
@@ -129,7 +129,7 @@ pub(crate) struct Subject {
 /// class of the greatest.
 const SHORTEST: u32 = ALWAYS_SHARED.ilog2();
 const LONGEST: u32 = 24;
-/// The collectives that have contests.
+/// The collective operations that have contests.
 const MOVERS: [Collective; 5] = [
     Collective::Bcast,
     Collective::Gather,
@@ -140,10 +140,10 @@ const MOVERS: [Collective; 5] = [
 const LENGTHS: usize = (LONGEST - SHORTEST + 1) as usize;
 
 impl Subject {
-    /// The number of classes.
+    /// The number of classes of calls.
     pub(crate) const COUNT: usize = MOVERS.len() * LENGTHS;
 
-    /// All classes, by their numbers.
+    /// All classes of calls, by their numbers.
     pub(crate) fn all() -> impl Iterator<Item = Subject> {
         let lengths = || SHORTEST..=LONGEST;
         let of = move |collective| lengths().map(move |length| Subject { collective, length });
@@ -156,7 +156,7 @@ impl Subject {
         mover.unwrap_or(0) * LENGTHS + (self.length - SHORTEST) as usize
     }
 
-    /// The collective, and the least length of the published vector in bytes.
+    /// The collective, and the least length in bytes of the vectors of the class.
     pub(crate) fn situation(self) -> (Collective, usize) {
         (self.collective, 1 << self.length)
     }
@@ -191,17 +191,18 @@ struct Contest {
 enum Phase {
     /// The number of calls until the next contest.
     Pause(u32),
-    /// The number of the set of turns, the [`Way`] whose turn it is, and the calls that it has had.
+    /// The number of the set of turns, the data path that is used now, and the number of its calls
+    /// in the set.
     Turns {
         set: usize,
         way: usize,
         calls: usize,
     },
-    /// The members compare the times of the set with this number.
+    /// The members compare the times of the calls in the set with this number.
     Compare(usize),
 }
 
-/// The times of one [`Way`] in one set of turns, in nanoseconds.
+/// The times of one data path in one set of calls, in nanoseconds.
 #[derive(Clone, Copy, Default, Debug)]
 struct Times {
     kept: [u32; TURNS[1]],
@@ -256,7 +257,7 @@ impl Contests {
         self.all.len() - 1
     }
 
-    /// Begins further classes with these costs, which all members know.
+    /// Begins contests of further classes with these costs, which all members know.
     pub(crate) fn begin_with(&mut self, kept: KeptWays) {
         self.kept = Some(kept);
     }
@@ -272,22 +273,23 @@ impl Contests {
         }
     }
 
-    /// The winner of the last contest, or the choice of the table before the first. `None`: there
-    /// was no call yet.
+    /// The winner of the last contest, or the choice of the table before the first. `None`: no such
+    /// call has been made.
     pub(crate) fn chosen(&self, of: Subject) -> Option<Way> {
         let mut all = self.all.iter();
         let (_, contest) = all.find(|(subject, _)| *subject == of)?;
         Some(contest.chosen)
     }
 
-    /// Takes the sums of the members' times, and decides on the winner or on a second set of turns.
+    /// Processes the sums of the members' times, and decides on the winner or on a second set of
+    /// turns.
     pub(crate) fn compared(&mut self, of: Subject, sums: [u64; WAYS]) {
         if let Some((_, contest)) = self.all.iter_mut().find(|(subject, _)| *subject == of) {
             contest.compared(sums);
         }
     }
 
-    /// Records the time of a call that used this [`Way`], in nanoseconds.
+    /// Records the time of a call that used this data path, in nanoseconds.
     pub(crate) fn record(&mut self, of: Subject, way: Way, ns: u64) {
         if let Some((_, contest)) = self.all.iter_mut().find(|(subject, _)| *subject == of) {
             contest.times[way as usize].record(ns);
@@ -322,7 +324,7 @@ impl Contest {
         self.turn()
     }
 
-    /// Begins a contest, if more than one [`Way`] takes part.
+    /// Begins a contest, if at least two data paths are possible.
     fn enter(&mut self, possible: [bool; WAYS]) {
         let includes_far = self.contests.is_multiple_of(2);
         self.contests = self.contests.wrapping_add(1);
@@ -413,7 +415,7 @@ impl Contest {
         self.rest(is_beaten);
     }
 
-    /// Ends a contest. `changed`: the winner differs from that of the last contest.
+    /// Ends a contest. `changed`: the winner differs from the winner of the last contest.
     fn rest(&mut self, changed: bool) {
         if changed {
             self.pause = PAUSE;

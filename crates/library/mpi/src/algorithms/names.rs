@@ -11,7 +11,7 @@ macro_rules! named {
         }
 
         impl $enum {
-            /// All values, in the order of their declaration.
+            /// All values of the type, in the order of their declaration.
             pub const ALL: &[$enum] = &[$($enum::$variant,)*];
 
             /// The name of the value in the knob `collectives`.
@@ -71,7 +71,7 @@ impl Collective {
 named! {
     /// An algorithm of a collective operation.
     Algorithm {
-        /// Empty messages between ranks at distance 1, 2, 4…
+        /// Empty messages between ranks at the distances 1, 2, 4…
         Dissemination = "dissemination",
         /// Messages along a binomial tree.
         Binomial = "binomial",

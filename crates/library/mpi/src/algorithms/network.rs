@@ -5,7 +5,7 @@
 
 use channel::{MessageCosts, PathCosts};
 
-/// The network between the members of a communicator.
+/// The properties of the network between the members of a communicator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Network {
     /// The path between ranks of different hosts: the worst costs of all members.
@@ -41,7 +41,7 @@ impl Network {
         self.path(across).eager as usize
     }
 
-    /// Time for which `bytes` bytes occupy the link, in nanoseconds.
+    /// The time for which `bytes` bytes occupy a link, in nanoseconds.
     fn on_link(&self, bytes: u64) -> u64 {
         (u128::from(bytes) * 1_000_000_000 / u128::from(self.across.bandwidth.max(1))) as u64
     }

@@ -12,9 +12,9 @@ use super::names::{Algorithm, Collective};
 /// order of ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Order {
-    /// From the last rank down: `a0 + (a1 + (a2 + a3))`.
+    /// The operands are combined from the last rank down: `a0 + (a1 + (a2 + a3))`.
     Descending,
-    /// From the first rank up: `((a0 + a1) + a2) + a3`.
+    /// The operands are combined from the first rank up: `((a0 + a1) + a2) + a3`.
     Ascending,
     /// Neighbours, then pairs of neighbours, and so on: `(a0 + a1) + (a2 + a3)`. If the number of
     /// ranks is no power of two, neighbours among the first ranks count as one rank.
@@ -22,17 +22,18 @@ pub enum Order {
     /// Ranks at half the distance, then at a quarter, and so on: `(a0 + a2) + (a1 + a3)`, with
     /// neighbours as one rank as in [`Neighbours`](Order::Neighbours).
     Distant,
-    /// Each rank combines its operand with those of aligned blocks of 1, 2, 4… ranks before it.
+    /// Each rank combines its operand with the operands of aligned blocks of 1, 2, 4… ranks before
+    /// it.
     Prefixes,
-    /// Up a binomial tree from the root, or from rank 0.
+    /// The operands are combined up a binomial tree from the root, or from rank 0.
     Binomial,
-    /// Up a k-ary tree from the root, or from rank 0.
+    /// The operands are combined up a k-ary tree from the root, or from rank 0.
     Branches,
     /// Each part of the vectors from a rank of its own up, in a circle.
     Ring,
     /// Each part of the vectors from the rank that gets it down, in a circle.
     Owner,
-    /// First the operands of each host.
+    /// The operands of each host are combined first.
     Hosts,
 }
 

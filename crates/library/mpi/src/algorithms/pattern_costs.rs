@@ -12,7 +12,7 @@ use super::pieces::{CACHED_PIECE, CHAIN_PIECE};
 use super::trees::Ends;
 use crate::shape::Spread;
 
-/// The numbers of branches among which the costs choose.
+/// The numbers of branches of a tree among which the costs choose.
 const ARITIES: [usize; 9] = [2, 3, 4, 6, 8, 12, 16, 24, 32];
 
 /// The powers of two below `ranks`, in ascending order.
@@ -227,7 +227,7 @@ impl Case {
         before + fold * represented / self.ranks as u64
     }
 
-    /// This case, reduced to the greatest power of two of its ranks.
+    /// The case with the greatest power of two of ranks that it contains.
     pub(super) fn folded(&self) -> Case {
         Case {
             ranks: 1 << self.ranks.ilog2(),
@@ -235,7 +235,7 @@ impl Case {
         }
     }
 
-    /// The time in which ranks in order exchange halves, the nearest first.
+    /// The time of exchanges of halves between ranks, the nearest partners first.
     pub(super) fn halving(&self, bytes: usize) -> u64 {
         self.folded().doubling(|distance| bytes / (2 * distance))
     }

@@ -12,7 +12,7 @@ use super::names::{Algorithm, Collective};
 /// The greatest number of stored choices. Beyond it all are computed anew.
 const MOST: usize = 1 << 12;
 
-/// Choices by costs. Clones share them.
+/// Choices of algorithms by costs, which clones of the value share.
 #[derive(Clone, Default)]
 pub struct SharedChoices(Arc<Mutex<HashMap<(Collective, Case), Algorithm>>>);
 

@@ -11,14 +11,14 @@ use channel::MessageCosts;
 /// The times at which the ranks of an operation end, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Ends {
-    /// The mean of the times of all ranks.
+    /// The mean of the times at which the ranks end.
     pub mean: u64,
-    /// The time of the last rank.
+    /// The time at which the last rank ends.
     pub last: u64,
 }
 
 impl Ends {
-    /// The times of an operation that all ranks end at the same moment.
+    /// The times of an operation that all ranks end at one moment.
     pub(super) fn all(time: u64) -> Ends {
         Ends {
             mean: time,
@@ -33,7 +33,7 @@ impl Ends {
         }
     }
 
-    /// The end times of this operation followed by `next` on all ranks.
+    /// The times at which ranks end if they execute `next` after this operation.
     pub(super) fn then(self, next: Ends) -> Ends {
         Ends {
             mean: self.mean + next.mean,
@@ -409,7 +409,7 @@ impl Case {
         self.crosses(0, rank) || self.network.inside.by_processor == 0
     }
 
-    /// The start times of ranks that begin together: all 0.
+    /// The start times of ranks that begin at one moment: all are 0.
     pub(super) fn together(&self) -> Vec<u64> {
         vec![0; self.ranks]
     }

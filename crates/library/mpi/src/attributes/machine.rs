@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::handle::{ObjectKind, Slab};
 use crate::{Class, Error, Result};
 
-/// An object that has attributes, by its handle.
+/// A kind of object that has attributes, with the object's handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holder {
     /// A communicator.
@@ -41,28 +41,28 @@ pub type CopyFunction = Arc<dyn Fn(u32, u32, usize) -> Result<Option<usize>> + S
 /// A user's delete function. Its arguments are the handle of the object, the key and the value.
 pub type DeleteFunction = Arc<dyn Fn(u32, u32, usize) -> Result<()> + Send + Sync>;
 
-/// Fate of an attribute when its object is duplicated.
+/// The effect of a duplication of an object on one of its attributes.
 #[derive(Clone)]
 pub enum Copied {
-    /// The new object does not get the attribute.
+    /// The attribute is not copied to the new object.
     Never,
-    /// The new object gets the attribute with the same value.
+    /// The new object gets the attribute with an equal value.
     AsItIs,
     /// A user's function decides if the new object gets the attribute, and with which value.
     By(CopyFunction),
 }
 
-/// A key that a user made.
+/// A key of attributes that a user made.
 pub struct Keyval {
     /// The kind of objects that the key is for.
     pub kind: ObjectKind,
-    /// Fate of this key's attributes when their object is duplicated.
+    /// The effect of the duplication of an object on attributes of this key.
     pub copied: Copied,
-    /// Called when an attribute of this key is deleted.
+    /// The function that is called when an attribute of this key is deleted.
     pub delete: Option<DeleteFunction>,
 }
 
-/// All keys of a rank.
+/// All keys of attributes of a rank, by handle.
 pub struct Keyvals(Slab<KnownKey>);
 
 struct KnownKey {
@@ -78,7 +78,7 @@ impl Default for Keyvals {
 }
 
 impl Keyvals {
-    /// Adds a key, and returns its handle.
+    /// Adds a key of attributes, and returns its handle.
     pub fn create(&mut self, keyval: Keyval) -> Result<u32> {
         let known = KnownKey {
             keyval: Arc::new(keyval),
@@ -155,7 +155,7 @@ impl Attributes {
         self.0.push(attribute);
     }
 
-    /// Removes the attribute that was set last.
+    /// Removes and returns the attribute that was set last.
     pub(crate) fn pop(&mut self) -> Option<Attribute> {
         self.0.pop()
     }

@@ -23,16 +23,16 @@ type Variables = Vec<(&'static str, String)>;
 
 /// The alternatives of one choice: of a protocol, a rail policy or the algorithm of a collective.
 struct Group {
-    /// The procedures whose time depends on the choice.
+    /// The procedures whose time depends on the choice among these alternatives.
     procedures: &'static [&'static str],
-    /// The kind of the choice: `protocol`, `rails` or `algorithm`.
+    /// The kind of the alternatives: `protocol`, `rails` or `algorithm`.
     kind: &'static str,
-    /// True if the rank's own choices depend on its messages so far.
+    /// True if the choices of the rank depend on the messages that it has sent.
     is_learned: bool,
     /// The rank's own choices, each with the least length in bytes at which the rank makes it. For
     /// collectives the length is that of [`Case::bytes`].
     taken: Vec<(usize, String)>,
-    /// The choices that settings can force.
+    /// The alternatives that settings can force, each with the settings.
     forced: Vec<(String, Variables)>,
 }
 
@@ -252,7 +252,7 @@ fn lengths(members: usize) -> Vec<usize> {
     all
 }
 
-/// The first of each run of equal choices.
+/// The first element of each run of equal choices.
 fn changes(choices: impl Iterator<Item = (usize, String)>) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = choices.collect();
     all.dedup_by(|next, last| next.1 == last.1);

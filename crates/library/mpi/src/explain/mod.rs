@@ -33,7 +33,7 @@ const SIZES: [usize; 12] = [
     4 << 20,
 ];
 
-/// The choices for one peer.
+/// The protocols and rails that this rank chooses for one peer.
 #[derive(PartialEq)]
 struct PeerChoices {
     transport: &'static str,
@@ -43,11 +43,11 @@ struct PeerChoices {
     sizes: Vec<SizeChoice>,
 }
 
-/// The choices for messages of one size.
+/// The protocols and rails that are chosen for messages of one size.
 #[derive(PartialEq)]
 struct SizeChoice {
     size: usize,
-    /// Name of the protocol, and its predicted time in nanoseconds.
+    /// The name of the chosen protocol, and its predicted time in nanoseconds.
     taken: (&'static str, u64),
     others: Vec<NotTaken>,
     rails: Option<RailChoice>,
@@ -59,7 +59,7 @@ struct NotTaken {
     protocol: Protocol,
     predicted_ns: u64,
     /// The reason why the rank cannot use this protocol. Given if its predicted time is below that
-    /// of the chosen one.
+    /// of the chosen protocol.
     ruled_out_by: Option<&'static str>,
 }
 
@@ -193,7 +193,7 @@ impl Rank {
         }
     }
 
-    /// The algorithm by which a blocking call uses this data path.
+    /// The algorithm that a blocking call uses on this data path.
     fn algorithm_by(&self, way: Way, collective: Collective, case: &Case) -> Algorithm {
         match way {
             Way::Buffer => Algorithm::Shared,
@@ -364,7 +364,7 @@ fn rail_object(choice: &RailChoice) -> String {
     )
 }
 
-/// A JSON array of choices with their predicted times in nanoseconds.
+/// A JSON array of the choices, each with its predicted time in nanoseconds.
 fn times(choices: impl Iterator<Item = (String, u64)>) -> String {
     array(choices.map(|(choice, time)| {
         let choice = quoted(&choice);
@@ -372,12 +372,12 @@ fn times(choices: impl Iterator<Item = (String, u64)>) -> String {
     }))
 }
 
-/// A JSON array of items that are JSON already.
+/// A JSON array of items that are encoded already.
 pub(crate) fn array(items: impl Iterator<Item = String>) -> String {
     format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
-/// The text as a JSON string.
+/// The text as a quoted JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {

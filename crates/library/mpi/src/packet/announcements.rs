@@ -19,7 +19,7 @@ const RUN: usize = 20;
 /// A flag in the encoded [`Progress`], see [`Progress::amid`].
 const AMID: u64 = 1 << 63;
 
-/// How many of the sender's packets the receiver has processed.
+/// The number of the sender's packets that the receiver has processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// Number of packets of the sender that the receiver has processed.
@@ -51,7 +51,7 @@ impl Shape {
     }
 }
 
-/// Buffers of consecutive posted receives with one envelope.
+/// The buffers of consecutive posted receives that have one envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) key: Key,
@@ -97,7 +97,7 @@ pub(crate) fn decode_runs(key: Key, token: u32, body: &[u8]) -> Option<(Progress
 
 /// A packet of announcements that is being filled.
 pub(crate) struct AnnouncementPacket {
-    /// The greatest length of the body in bytes.
+    /// The greatest length of the packet's body in bytes.
     room: usize,
     body: Vec<u8>,
     /// Key and shape of the first run.

@@ -58,7 +58,7 @@ impl Body for Offer {
 /// Body of a clear to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClearToSend {
-    /// The number of the receiver's request.
+    /// The number of the receiver's request for the message.
     pub(crate) receive: u32,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Target {
     pub(crate) len: u64,
     /// The number of the notice that ends the write.
     pub(crate) notice: u32,
-    /// The number of the receiver's request.
+    /// The number of the receiver's request for the message.
     pub(crate) receive: u32,
     /// The remote key of the receiver's buffer.
     pub(crate) key: RemoteKey,
@@ -128,7 +128,7 @@ impl Body for Started {
 /// Body of an invitation to a cooperative copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Invitation {
-    /// Number of bytes to be copied.
+    /// The number of bytes that both ranks are to copy.
     pub(crate) len: u64,
     /// The number by which the piece counter knows this message.
     pub(crate) generation: u32,

@@ -21,7 +21,7 @@ pub(crate) fn encode(body: &impl Body) -> Vec<u8> {
     bytes
 }
 
-/// Reads the bytes of a body in order. Holds those that have not been read.
+/// A reader of the bytes of a body in order, which contains those that have not been read.
 pub(crate) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         self.0.is_empty()
     }
 
-    /// All bytes that have not been read.
+    /// All bytes of the body that have not been read.
     pub(super) fn rest(self) -> &'a [u8] {
         self.0
     }

@@ -10,8 +10,8 @@ use crate::matching::Key;
 
 /// The code of the kind of a whole eager message, the most frequent packet.
 const WHOLE: u8 = Kind::Eager(Eager::Whole).code();
-/// A flag in a head's first word, beside the kind: the body is best copied out backward, from its
-/// end to its start.
+/// A flag in a head's first word, beside the kind: the body is copied out fastest from its end to
+/// its start.
 pub(super) const BACKWARD: u64 = 1 << 8;
 /// The lowest bit of the class of the message's runs in a head's first word.
 const RUNS: u32 = 9;
@@ -34,7 +34,7 @@ impl Envelope {
         ]
     }
 
-    /// The head of a whole message that asks for no answer: the most frequent one, which is encoded
+    /// The head of a whole message that requests no answer: the most frequent one, which is encoded
     /// without a test of its kind.
     #[inline(always)]
     pub(crate) fn whole(key: &Key) -> Head {
@@ -45,13 +45,13 @@ impl Envelope {
         ]
     }
 
-    /// True if the head is that of a whole message that asks for no answer.
+    /// True if the head is that of a whole message that requests no answer.
     #[inline(always)]
     pub(crate) fn is_whole(head: Head) -> bool {
         head[0] as u8 == WHOLE
     }
 
-    /// The envelope in the head of a message.
+    /// The envelope that the head of a message contains.
     #[inline(always)]
     pub(crate) fn key(head: Head) -> Key {
         Key {
@@ -118,7 +118,7 @@ impl Control {
         ]
     }
 
-    /// The argument in the head of a control packet.
+    /// The argument that the head of a control packet contains.
     #[inline(always)]
     pub(crate) fn argument(head: Head) -> u64 {
         head[1]

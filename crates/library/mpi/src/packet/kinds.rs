@@ -12,12 +12,12 @@ macro_rules! families {
             pub(crate) enum $family { $($(#[$kind_doc])* $kind),+ }
         )+
 
-        /// The kind of a packet.
+        /// The kind of a packet, by family.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Kind { $($(#[$doc])* $family($family)),+ }
 
         impl Kind {
-            /// The code in the lowest byte of a head.
+            /// The number of the kind, which the lowest byte of a head contains.
             pub(crate) const fn code(self) -> u8 {
                 match self {
                     $($(Kind::$family($family::$kind) => $high << 4 | $low,)+)+
@@ -38,7 +38,7 @@ macro_rules! families {
                 None
             }
 
-            /// Every kind.
+            /// All kinds of packets.
             #[cfg(any(test, feature = "fuzzing"))]
             pub(crate) const ALL: &[Kind] = &[$($(Kind::$family($family::$kind)),+),+];
         }

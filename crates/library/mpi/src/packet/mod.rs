@@ -54,7 +54,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Copies the bytes to `position` of a receive's buffer.
+    /// Copies the bytes to `position` in the buffer of a receive.
     #[inline(always)]
     pub(crate) fn unpack(self, buffer: &Buffer, position: usize) {
         buffer.unpack_in(self.copy_out, position, self.bytes);

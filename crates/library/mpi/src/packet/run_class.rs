@@ -43,7 +43,7 @@ impl RunClass {
         usize::from(self.0).checked_sub(2)
     }
 
-    /// The encoded class.
+    /// The number that encodes the class.
     pub(crate) fn code(self) -> u64 {
         self.0.into()
     }
@@ -55,7 +55,7 @@ impl RunClass {
         RunClass(code.min(LAST) as u8)
     }
 
-    /// Every class.
+    /// All classes of runs.
     #[cfg(test)]
     pub(crate) fn all() -> impl Iterator<Item = RunClass> {
         (0..2 + RunClass::LONG as u8).map(RunClass)

@@ -11,13 +11,13 @@ use pmi::{Bootstrap, Standalone};
 use crate::algorithms::SharedChoices;
 use crate::p2p::protocol::{CopyCostSource, Limits, Protocol};
 
-/// A rank's connections to its job.
+/// A rank's connections to its job: launcher, transports and clocks.
 pub struct Wiring {
     /// The rank's identity, and its connection to the launcher.
     pub bootstrap: Arc<dyn Bootstrap>,
     /// The shared memory and devices by which the rank reaches its peers.
     pub peers: Peers,
-    /// The times of work on the rank's own memory.
+    /// The measured times of work on the rank's own memory.
     pub work: WorkTimes,
     /// The choices by costs that the ranks of this process share. `None`: it has this rank alone.
     pub choices: Option<SharedChoices>,

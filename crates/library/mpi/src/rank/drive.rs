@@ -167,7 +167,7 @@ impl Rank {
 
 /// A future that ends when a request completes, with the status of the request.
 pub struct Completion {
-    /// The rank of the request.
+    /// The rank to which the request belongs.
     pub rank: Arc<Rank>,
     /// The request whose completion is awaited.
     pub request: RequestId,

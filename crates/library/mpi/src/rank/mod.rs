@@ -41,7 +41,7 @@ pub struct Rank {
     state: RankLock<State>,
     /// The waiter, in which all waits of this rank happen.
     pub(crate) waiter: Waiter,
-    /// Algorithms of collective operations.
+    /// The table that chooses the algorithms of collective operations.
     pub(crate) algorithms: AlgorithmTable,
     pub(crate) limits: Limits,
     /// The settings of this rank.
@@ -193,7 +193,7 @@ impl Rank {
         self.lock().engine.messages.announces()
     }
 
-    /// The capabilities of the transport to a peer.
+    /// The capabilities of the transport that reaches a peer.
     pub fn capabilities(&self, peer: usize) -> Capabilities {
         self.lock().engine.router.capabilities(peer)
     }
@@ -231,12 +231,12 @@ impl Rank {
         self.learns_costs() && self.algorithms.is_free()
     }
 
-    /// This rank's number in the job.
+    /// The world rank of this rank.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// The host of each rank at this moment.
+    /// The host of each rank of the job at this moment.
     pub fn hosts(&self) -> Hosts {
         self.placement().clone()
     }
@@ -298,19 +298,19 @@ impl Rank {
         &self.bootstrap
     }
 
-    /// The state of the rank, locked.
+    /// Locks the state of the rank.
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_, State> {
         self.state.lock()
     }
 
-    /// The objects that the program has made, locked.
+    /// Locks the rank's state, and gives access to the program's objects.
     #[inline(always)]
     pub fn objects(&self) -> LockedObjects<'_> {
         LockedObjects(self.lock())
     }
 
-    /// Leaves the modelled machine: the other ranks do not wait for this one any more.
+    /// Leaves the modelled machine: the other ranks do not wait for this rank any more.
     pub fn leave_machine(&self) {
         self.lock().engine.router.leave();
     }

@@ -7,8 +7,8 @@ use crate::request::Waiting;
 use crate::{Class, Error, Result};
 
 impl Rank {
-    /// Reports failed rails to the launcher, and what this rank waits for, if the launcher has
-    /// asked.
+    /// Reports failed rails to the launcher, and what this rank waits for, if the launcher requests
+    /// it.
     ///
     /// # Errors
     /// The launcher is gone.

@@ -202,7 +202,8 @@ impl Engine {
         let _ = self.messages.flush(&mut self.router);
     }
 
-    /// Records that a member has left a collective operation: it takes part in none there any more.
+    /// Records that a member has left a collective operation, and takes part in no further one on
+    /// this communicator.
     fn on_left(&mut self, comms: &Comms, context: u64, error: Error) {
         self.messages.watch_losses();
         let is_known = comms.handle_of(context).is_some();

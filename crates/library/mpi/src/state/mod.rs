@@ -40,7 +40,7 @@ use crate::window::Windows;
 
 /// The part of a rank that its lock protects.
 pub struct State {
-    /// Messages and their transports.
+    /// The rank's messages and the transports that carry them.
     pub(crate) engine: Engine,
     /// The objects that the program has made.
     pub(crate) objects: Objects,
@@ -52,9 +52,9 @@ pub(crate) struct Engine {
     pub(crate) router: Router,
     /// Point-to-point messages and requests.
     pub(crate) messages: Messages,
-    /// Unfinished operations with several steps.
+    /// The unfinished operations with several steps.
     pub(crate) tasks: Tasks,
-    /// Collective buffers for operations with several steps.
+    /// The lanes (collective buffers) for operations with several steps.
     pub(crate) lanes: Lanes,
     /// Messages that matched probes have claimed.
     pub(crate) claimed: Slab<Found>,
@@ -68,7 +68,7 @@ pub(crate) struct Engine {
     pub(crate) last_error: Option<Error>,
     /// The budget of blocking receives that need no request.
     pub(crate) fast_path: FastPath,
-    /// Number of passes of progress in which something moved.
+    /// The number of calls of progress in which something moved.
     pub(crate) moved: u64,
 }
 
@@ -78,7 +78,7 @@ pub struct Objects {
     pub(crate) groups: Groups,
     pub(crate) windows: Windows,
     pub(crate) types: Types,
-    /// Keys of attributes.
+    /// The keys of attributes that the program has made.
     pub(crate) keyvals: Keyvals,
     pub(crate) errhandlers: Errhandlers,
     pub(crate) files: Files,
@@ -245,80 +245,80 @@ impl State {
     }
 }
 
-/// The tables, each with its own operations.
+/// The tables of the program's objects, each with its own operations.
 impl Objects {
-    /// The communicators.
+    /// The communicators of the program.
     #[inline(always)]
     pub fn comms(&self) -> &Comms {
         &self.comms
     }
 
-    /// The communicators, to change them.
+    /// The communicators of the program, to change them.
     pub fn comms_mut(&mut self) -> &mut Comms {
         &mut self.comms
     }
 
-    /// The groups.
+    /// The groups of the program.
     #[inline(always)]
     pub fn groups(&self) -> &Groups {
         &self.groups
     }
 
-    /// The groups, to change them.
+    /// The groups of the program, to change them.
     pub fn groups_mut(&mut self) -> &mut Groups {
         &mut self.groups
     }
 
-    /// The windows.
+    /// The windows of the program.
     #[inline(always)]
     pub fn windows(&self) -> &Windows {
         &self.windows
     }
 
-    /// The windows, to change them.
+    /// The windows of the program, to change them.
     pub fn windows_mut(&mut self) -> &mut Windows {
         &mut self.windows
     }
 
-    /// The datatypes.
+    /// The datatypes of the program.
     #[inline(always)]
     pub fn types(&self) -> &Types {
         &self.types
     }
 
-    /// The datatypes, to change them.
+    /// The datatypes of the program, to change them.
     pub fn types_mut(&mut self) -> &mut Types {
         &mut self.types
     }
 
-    /// The keys of attributes, to change them.
+    /// The program's keys of attributes, to change them.
     pub fn keyvals_mut(&mut self) -> &mut Keyvals {
         &mut self.keyvals
     }
 
-    /// The error handlers, to change them.
+    /// The program's error handlers, to change them.
     pub fn errhandlers_mut(&mut self) -> &mut Errhandlers {
         &mut self.errhandlers
     }
 
-    /// The files.
+    /// The open files of the program.
     #[inline(always)]
     pub fn files(&self) -> &Files {
         &self.files
     }
 
-    /// The files, to change them.
+    /// The open files of the program, to change them.
     pub fn files_mut(&mut self) -> &mut Files {
         &mut self.files
     }
 
-    /// The user's reduction operations.
+    /// The reduction operations that the program made.
     #[inline(always)]
     pub fn ops(&self) -> &Ops {
         &self.ops
     }
 
-    /// The user's reduction operations, to change them.
+    /// The reduction operations that the program made, to change them.
     pub fn ops_mut(&mut self) -> &mut Ops {
         &mut self.ops
     }

@@ -75,7 +75,7 @@ impl Notes<'_> {
         self.window(win, |window| Event::Made { window, base, len });
     }
 
-    /// Notes an access that has started.
+    /// Notes the start of an access to a window, for the search for conflicts.
     #[cold]
     pub(crate) fn access(
         &mut self,

@@ -50,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// Completes the request of a task.
+    /// Completes the request of a task with the task's result.
     pub(crate) fn end_task(&mut self, comms: &Comms, request: RequestId, result: Result<Status>) {
         let status = result.unwrap_or_else(|error| {
             let class = error.class;

@@ -17,7 +17,7 @@ pub const NULL: u32 = 0x200;
 /// The first handle of a user's datatype: smaller ones are predefined.
 const FIRST: u32 = 0x1000;
 
-/// All datatypes of a rank.
+/// All datatypes of a rank, by handle.
 pub struct Types {
     users: Slab<Entry>,
     /// Names and attributes of predefined datatypes, of the few that have any.
@@ -45,7 +45,7 @@ struct Extra {
 pub enum DatatypeRef<'a> {
     /// A predefined datatype, made from the handle alone.
     Predefined(Type),
-    /// A user's datatype, in the table.
+    /// A user's datatype, in the table of datatypes.
     Users(&'a Type),
 }
 
@@ -77,7 +77,7 @@ impl Types {
         self.meter.as_ref()
     }
 
-    /// The datatype of a handle, committed or not.
+    /// The datatype that a handle names, committed or not.
     #[inline]
     pub fn get(&self, handle: u32) -> Result<DatatypeRef<'_>> {
         if handle < FIRST {
@@ -106,8 +106,7 @@ impl Types {
         }
     }
 
-    /// The handle of the committed datatype of a Fortran kind: the same one at every call with this
-    /// kind.
+    /// The handle of the committed datatype of a Fortran kind, equal in all calls for this kind.
     pub fn of_kind(&mut self, kind: Kind) -> Result<u32> {
         if let Some(&made) = self.kinds.get(&kind) {
             return Ok(made);
@@ -208,7 +207,7 @@ impl Types {
         ))
     }
 
-    /// Removes a user's datatype.
+    /// Removes a user's datatype from the table.
     pub(crate) fn remove(&mut self, handle: u32) -> Result<()> {
         let removed = self.users.remove(handle);
         removed.map(drop).ok_or_else(|| unknown(handle))

@@ -12,9 +12,9 @@ pub enum Case {
     Named,
     /// A machine whose MPI library is assumed: this project's library is modelled in its stead.
     Assumed,
-    /// A machine whose messages travel by TCP.
+    /// A machine whose ranks exchange messages over TCP.
     Tcp,
-    /// Two machines with equal hosts and libraries.
+    /// Two compared machines whose hosts and libraries are equal.
     RatioEqual,
     /// Two machines whose hosts or libraries differ, if both libraries are named.
     RatioNamed,
@@ -25,7 +25,7 @@ pub enum Case {
 }
 
 impl Case {
-    /// All cases, in the order of tables.
+    /// All cases for which errors are summed up, in the order of tables.
     pub const ALL: [Case; 7] = [
         Case::Named,
         Case::Assumed,
@@ -83,7 +83,7 @@ pub fn names_library(machine: &Sheet) -> bool {
         .any(|one| one.path == "software" && one.standing == "assumed")
 }
 
-/// True if the hosts and the MPI libraries of two machines cost the same.
+/// True if the hosts and the MPI libraries of two machines have equal costs.
 pub fn have_equal_hosts(one: &Sheet, other: &Sheet) -> bool {
     // Neither of these values makes a message slower.
     const FREE: [&str; 2] = ["cores", "price"];

@@ -7,7 +7,7 @@
 use super::case::Case;
 use super::table::FigureKind;
 
-/// The certainty of the order of two machines.
+/// The certainty with which the order of two machines is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
     /// The order may be reversed by the error that nine in ten published ratios do not exceed.
@@ -21,7 +21,7 @@ pub enum Certainty {
 }
 
 impl Certainty {
-    /// The name of the certainty in sentences.
+    /// The name of the certainty in sentences for users.
     pub fn name(self) -> &'static str {
         match self {
             Certainty::Unsure => "unsure",

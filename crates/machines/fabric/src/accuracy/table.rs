@@ -42,7 +42,7 @@ pub struct Accuracy {
 }
 
 impl FigureKind {
-    /// All kinds, in the order of tables.
+    /// All kinds of figures, in the order of tables.
     pub const ALL: [FigureKind; 6] = [
         FigureKind::ShortLatency,
         FigureKind::MiddleLatency,
@@ -119,7 +119,7 @@ pub fn lines(table: &str) -> impl Iterator<Item = Accuracy> {
 }
 
 impl Accuracy {
-    /// These errors as a line of a table.
+    /// The errors as a line of a table.
     pub fn line(&self) -> String {
         let Accuracy {
             kind,

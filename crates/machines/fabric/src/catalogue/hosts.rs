@@ -24,9 +24,9 @@ pub const HOST_KEYS: [&str; 3] = [Host::KIND, Software::KIND, Kernel::KIND];
 /// network path.
 #[derive(Clone, Debug)]
 pub struct HostParts {
-    /// The name of the host in the catalogue.
+    /// The name of the kind of host in the catalogue.
     pub name: String,
-    /// The fields with the keys [`HOST_KEYS`].
+    /// The fields of the host's table, with the keys [`HOST_KEYS`].
     fields: Vec<Field>,
 }
 

@@ -1,4 +1,4 @@
-//! Resolves the lists of parts within a system. A rail of a list inherits all that it does not
+//! The lists of parts within a system, resolved. A rail of a list inherits all that it does not
 //! define itself from its system, once the system has all its values. So a system that changes only
 //! the HCA of its base changes it for all rails that name none.
 

@@ -43,13 +43,13 @@ static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
 
 /// A part of the catalogue, without its values.
 pub struct CatalogueEntry<'a> {
-    /// The kind of the part.
+    /// The kind of the catalogue's part, such as a cable.
     pub kind: &'static str,
     /// The part's name among those of its kind.
     pub name: &'a str,
     /// A description of the part in a few words.
     pub about: &'a str,
-    /// The file that defines the part.
+    /// The file that defines the catalogue's part.
     pub file: &'a str,
 }
 
@@ -86,7 +86,7 @@ impl Catalogue {
         Err(Problems::new(problems))
     }
 
-    /// All parts, in the order of the files.
+    /// All parts of the catalogue, in the order of the files.
     pub fn entries(&self) -> impl Iterator<Item = CatalogueEntry<'_>> {
         self.parts.iter().map(|part| CatalogueEntry {
             kind: part.kind,
@@ -109,8 +109,8 @@ impl Catalogue {
         self.sheet(System::KIND, name)?.build()
     }
 
-    /// The part that `word` names, as `KIND.NAME` or as a name of any kind. Also returns the other
-    /// kinds that have a part of this name.
+    /// The part that the argument `word` names, as `KIND.NAME` or as a name of any kind. Also
+    /// returns the other kinds that have a part of this name.
     pub fn find(&self, word: &str) -> Result<(Sheet, Vec<&'static str>), Problem> {
         if let Some((kind, name)) = word.split_once('.')
             && let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Location {
     /// The name of the file, as the user gave it.
     pub file: Arc<str>,
-    /// The number of the line, counted from 1.
+    /// The number of the line in the file, counted from 1.
     pub line: usize,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Display for Location {
 pub struct Problem {
     /// The line of the error; `None` for a request that names an unknown part.
     pub location: Option<Location>,
-    /// The text of the error, without the line.
+    /// The text of the error, without its location.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! Parses a catalogue file into tables of known keys, each with its line.
+//! Parser of a catalogue file into tables of known keys, each with its line.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -246,7 +246,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A list of tables, or the number of equal parts that stands for a list.
+    /// A list of tables, or the number of equal parts that represents a list.
     fn list(
         &mut self,
         kind: &'static str,

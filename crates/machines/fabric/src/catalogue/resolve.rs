@@ -1,5 +1,5 @@
-//! Resolves inheritance in the catalogue: the values of a part are those of its table, and
-//! otherwise those of the part that it starts from.
+//! Inheritance in the catalogue: the values of a part are those of its table, and otherwise those
+//! of the part that it starts from.
 
 use std::sync::Arc;
 

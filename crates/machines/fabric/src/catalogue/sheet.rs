@@ -15,14 +15,14 @@ use crate::system::System;
 /// A part of the catalogue with every value that it defines or inherits.
 #[derive(Clone, Debug)]
 pub struct Sheet {
-    /// The kind of the part.
+    /// The kind of the part that the table describes.
     pub kind: &'static str,
-    /// The name of the part; if it has none, that of the part from which it starts.
+    /// The name of the part; without one, the name of the part from which it starts.
     pub name: String,
     /// The path of the part in messages: `KIND.NAME`, or the keys that lead to it within another
     /// part.
     pub path: String,
-    /// The line of the part's table.
+    /// The line of the file in which the part's table begins.
     pub location: Location,
     /// The values of the part, in the order of the kind's table.
     pub fields: Vec<Field>,
@@ -43,24 +43,24 @@ pub(super) struct PendingList {
 /// One value of a part, or one part within it.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// The key of the field.
+    /// The key under which the field's value stands.
     pub key: &'static Key,
-    /// The line that defines the field.
+    /// The line of the file that defines the field.
     pub location: Location,
     /// The source of the value: a standing, a colon, and a reference.
     pub source: String,
-    /// The value of the field.
+    /// The value of the field, or the parts under its key.
     pub value: FieldValue,
 }
 
-/// The value of a field.
+/// The value of a field of a part's table.
 #[derive(Clone, Debug)]
 pub enum FieldValue {
-    /// A value as the file writes it.
+    /// A value of a field, as the file writes it.
     Value(Raw),
-    /// A part within this part.
+    /// A part within the part that has the field.
     Part(Sheet),
-    /// Several parts within this part.
+    /// Several parts within the part that has the field.
     List(Vec<Sheet>),
 }
 
@@ -145,7 +145,7 @@ impl Sheet {
         lines.min().unwrap_or(&self.location)
     }
 
-    /// The required keys that have no value.
+    /// The required keys of the part that have no value.
     fn missing(&self) -> Vec<&'static Key> {
         let is_missing = |key: &&Key| match key.holds {
             // A list without a number form has a default.

@@ -1,4 +1,4 @@
-//! Finds probable slips in a catalogue file: values that are valid and most likely not meant.
+//! Probable slips in a catalogue file: values that are valid and most likely not meant.
 
 use super::parts::Catalogue;
 use super::problem::{Location, Problem};
@@ -211,8 +211,8 @@ fn remove(part: &mut WrittenPart, path: &[usize]) -> Option<(Location, String)> 
     Some((location, format!("{}.{name}", entry.key.name)))
 }
 
-/// The words of a system, with one fixed value wherever a value has no effect. Systems on which
-/// everything takes the same time have equal words.
+/// The words of a system, with one fixed value wherever a value has no effect. Systems on which all
+/// operations take equal times have equal words.
 fn effect(system: &System) -> Vec<u64> {
     let rails: Vec<Rail> = (0..system.rails.count())
         .map(|number| plain(system, system.rail(number)))

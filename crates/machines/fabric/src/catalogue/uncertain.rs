@@ -1,4 +1,4 @@
-//! Lists the values of a part of the catalogue that no document states.
+//! The values of a part of the catalogue that no document states.
 
 use super::sheet::{FieldValue, Sheet};
 use crate::components::Part;
@@ -7,7 +7,7 @@ use crate::kernel::Kernel;
 /// The standings of the sources of values that no document states.
 const STANDINGS: [&str; 2] = ["inferred", "assumed"];
 
-/// A value that is inferred from figures, or assumed.
+/// A value of a machine that is inferred from figures, or assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UncertainValue {
     /// The keys that lead to the value from the part, joined by dots, such as `hca.link.rate`.
@@ -16,7 +16,7 @@ pub struct UncertainValue {
     pub value: String,
     /// The meaning of the key, as a sentence.
     pub doc: &'static str,
-    /// The standing of the source: `inferred` or `assumed`.
+    /// The standing of the value's source: `inferred` or `assumed`.
     pub standing: &'static str,
     /// The reason for the value: the source without its standing.
     pub reason: String,

@@ -1,5 +1,5 @@
-//! Lists the values of a part of the catalogue and of the parts within it by path, and changes
-//! them.
+//! The values of a part of the catalogue and of the parts within it by path, to be listed and
+//! changed.
 
 use super::problem::{Location, Problem, instead};
 use super::sheet::{Field, FieldValue, Sheet};

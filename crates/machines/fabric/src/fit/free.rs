@@ -13,7 +13,7 @@ pub struct FreeValue {
     pub standing: &'static str,
     /// The value in the catalogue, as its file writes it.
     pub written: Raw,
-    /// The value at coordinate 0, in the smallest unit of its quantity.
+    /// The value that the fit's coordinate 0 stands for, in the smallest unit of its quantity.
     centre: f64,
     quantity: Kind,
     /// The standard deviation of the prior, in units of the coordinate.
@@ -30,7 +30,7 @@ enum Kind {
 
 /// The greatest factor by which a value may move, up or down.
 const FACTOR: f64 = 3.0;
-/// The lower bound of a share (`upkeep` or `encoding`).
+/// The lower bound of a fitted share (`upkeep` or `encoding`).
 const LEAST_SHARE: f64 = 0.85;
 /// The standard deviation of the logarithm of a value whose source is *inferred*.
 const INFERRED: f64 = 0.25;
@@ -61,7 +61,7 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// True if a value belongs to both movements.
+    /// True if both movements change the same value.
     pub(super) fn shares_with(&self, other: &Movement) -> bool {
         let mut own = self.values.iter();
         own.any(|value| other.values.iter().any(|other| other.paths == value.paths))

@@ -1,4 +1,4 @@
-//! Solves small systems of linear equations.
+//! The solution of small systems of linear equations.
 
 /// Solves a symmetric system of equations by elimination, with the greatest pivot of each column.
 /// An unknown whose column has no pivot is 0.

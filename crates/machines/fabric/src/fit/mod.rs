@@ -1,5 +1,5 @@
-//! Fits a machine to figures that were measured on it: moves a few values of the catalogue that no
-//! document states, so that the predictions approach the figures.
+//! The fit of a machine to figures that were measured on it: a few values of the catalogue that no
+//! document states are moved so that the predictions approach the figures.
 //!
 //! A value moves, alone or together with others of its host, inside stated bounds, through a
 //! transform: the logarithm of a time or rate within a factor, a share within an interval. The
@@ -17,9 +17,9 @@ pub use free::{FreeValue, Movement, movements};
 
 use linear::solve;
 
-/// The greatest number of values that a fit moves.
+/// The greatest number of values that one fit changes.
 pub const MOST: usize = 6;
-/// The greatest number of steps of the search.
+/// The greatest number of steps in the search of a fit.
 const STEPS: usize = 6;
 /// The least reduction of the objective that justifies to move a further value.
 const WORTH: f64 = 0.5;
@@ -44,7 +44,7 @@ pub struct Fitted {
     pub moved: Vec<(usize, f64)>,
     /// The prediction of each figure with the catalogue's values.
     pub before: Vec<f64>,
-    /// The prediction of each figure with the moved values.
+    /// The prediction of each figure with the fitted values.
     pub after: Vec<f64>,
     /// For each figure, its prediction if the values are determined by the other figures alone.
     pub left_out: Vec<f64>,

@@ -1,5 +1,5 @@
-//! Reads figures from the text outputs of benchmarks: OSU's micro-benchmarks, IMB, perftest, and
-//! tables of sizes and figures.
+//! Figures from the text outputs of benchmarks: OSU's micro-benchmarks, IMB, perftest, and tables
+//! of sizes and figures.
 //!
 //! Outputs are read as users have them: several in one file, with lines of launchers and libraries
 //! between them. A line with a figure that cannot be parsed is an error. A benchmark that no
@@ -16,7 +16,7 @@ use sections::{Section, section};
 /// The figures of all benchmark outputs in one text of a user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outputs {
-    /// The figures, in the order of the lines.
+    /// The figures that the outputs contain, in the order of the lines.
     pub readings: Vec<Reading>,
     /// The benchmarks that were left out, each with the number of its line and the reason.
     pub left_out: Vec<(usize, String)>,

@@ -1,6 +1,6 @@
 //! A figure that the output of a benchmark states, and the error of an output that cannot be read.
 
-/// A figure that a benchmark has measured.
+/// A figure that a benchmark has measured, from its output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// The benchmark that measured the figure, by the name of its command, such as `osu_bw`.
@@ -42,9 +42,9 @@ impl ReadingUnit {
 /// The error of a line that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongLine {
-    /// The number of the line, counted from 1; 0 stands for the whole text.
+    /// The number of the line, counted from 1; 0 means the whole text.
     pub line: usize,
-    /// The error, and what is valid.
+    /// The error of the line, and a description of valid lines.
     pub why: String,
 }
 

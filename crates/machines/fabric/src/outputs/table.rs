@@ -1,8 +1,8 @@
-//! Reads tables of sizes and figures, whose first line names the columns.
+//! Tables of sizes and figures, whose first line names the columns.
 
 use super::reading::{Reading, ReadingUnit, WrongLine, bounded, figure};
 
-/// The benchmarks that columns and rows may name.
+/// The names of benchmarks that columns and rows of a table may have.
 const TESTS: [&str; 15] = [
     "osu_latency",
     "osu_bw",

@@ -1,4 +1,4 @@
-//! Computes the price of a machine: the sum over its components.
+//! The price of a machine: the sum over its components.
 
 use super::{Price, PriceGap};
 use crate::system::System;

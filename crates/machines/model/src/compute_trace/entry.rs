@@ -72,7 +72,7 @@ const BETWEEN_TWO: [&str; 16] = [
 ];
 /// The waits and polls that return one of several results: which one depends on time.
 const CHOICES: [&str; 4] = ["Testany", "Testsome", "Waitany", "Waitsome"];
-/// The peer in a key that stands for MPI_ANY_SOURCE (MPI 5.0, appendix A).
+/// The peer in a key that means MPI_ANY_SOURCE (MPI 5.0, appendix A).
 const ANY_SOURCE: i32 = -1 - (1 << 30);
 
 fn is_one_of(names: &[&str], call: &str) -> bool {
@@ -95,8 +95,9 @@ pub(super) fn is_between_two(call: &str) -> bool {
     is_one_of(&BETWEEN_TWO, call.strip_suffix("_c").unwrap_or(call))
 }
 
-/// A line: a sure call, a wait, or equal polls in a row. Polls have their number, as in `MPI_Test
-/// 730 x12`. The key of a call comes last, as in `MPI_Send 12 c257,s4,p-1`.
+/// A line of the trace: a sure call (one that always has a result), a wait, or equal polls in a
+/// row. Polls have their number, as in `MPI_Test 730 x12`. The key of a call comes last, as in
+/// `MPI_Send 12 c257,s4,p-1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     pub(super) name: &'a str,
@@ -144,7 +145,7 @@ impl<'a> Entry<'a> {
         self.is_poll() || is_one_of(&CHOICES, self.name) || !self.key.is_empty() && from_any()
     }
 
-    /// The number of calls in the line.
+    /// The number of calls for which the line stands.
     pub(super) fn calls(&self) -> u64 {
         self.times.max(1)
     }
@@ -154,7 +155,7 @@ impl<'a> Entry<'a> {
         (u128::from(self.nanos) * u128::from(calls) / u128::from(self.calls())) as u64
     }
 
-    /// True if both lines are of the same calls, whatever their times of computing.
+    /// True if both lines have equal calls, whatever their times of computing are.
     pub(super) fn is_of(&self, other: &Entry) -> bool {
         (self.name, self.times, self.key) == (other.name, other.times, other.key)
     }

@@ -4,7 +4,7 @@
 
 use device::CallKey;
 
-/// Writes a key as text.
+/// Writes the key of a call as text.
 pub(super) fn text(key: CallKey) -> String {
     let parts = [
         key.comm.map(|comm| format!("c{comm}")),
@@ -16,7 +16,7 @@ pub(super) fn text(key: CallKey) -> String {
     parts.join(",")
 }
 
-/// The key that a text stands for. `None`: the text is not valid.
+/// The key that a text encodes. `None`: the text is not valid.
 pub(super) fn parse(text: &str) -> Option<CallKey> {
     let mut key = CallKey::default();
     for part in text.split(',').filter(|_| !text.is_empty()) {

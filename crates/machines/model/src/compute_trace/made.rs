@@ -5,7 +5,7 @@ use datatype::local_work::Rates;
 use super::entry::Entry;
 use super::{CallKey, ComputeTrace, key};
 
-/// A call of a compute trace in the making.
+/// A call of a compute trace that is being generated.
 #[derive(Clone, Copy, Debug)]
 pub struct MadeCall<'a> {
     /// The name of the procedure.
@@ -18,7 +18,7 @@ pub struct MadeCall<'a> {
     pub key: CallKey,
 }
 
-/// A trace without ranks.
+/// A compute trace that has no ranks yet.
 pub fn begin(program: String, work: Rates) -> ComputeTrace {
     ComputeTrace {
         program,

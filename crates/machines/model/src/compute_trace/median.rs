@@ -1,4 +1,4 @@
-//! Combines several traces of one program into one.
+//! The combination of several traces of one program into one.
 //!
 //! Sure calls are the same in all of the traces, if the program does not decide by time. Polls,
 //! waits and readings of the clock between two sure calls may differ: the result then has those of
@@ -87,7 +87,7 @@ impl<'a> Gap<'a> {
         Some(Gap { entries })
     }
 
-    /// The name and the key of the sure call.
+    /// The name and the key of the sure call that ends the gap.
     fn end(&self) -> Option<(&str, &str)> {
         let last = self.entries.last().filter(|entry| entry.is_sure())?;
         Some((last.name, last.key))

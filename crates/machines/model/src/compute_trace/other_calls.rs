@@ -36,7 +36,7 @@ pub(super) struct SureCalls {
     /// The calls of each pair of names, where a call of the second name directly follows one of the
     /// first.
     pairs: HashMap<(u32, u32), Kind>,
-    /// The calls of each name, by the number that stands for the name.
+    /// The calls of each name, by the number that encodes the name.
     named: HashMap<u32, Kind>,
     all: Kind,
     /// The positions, among the sure calls, of those that are not of messages between two ranks.
@@ -47,11 +47,11 @@ struct SureCall {
     name: u32,
     /// The offset of the call's line in the text of the trace.
     start: usize,
-    /// The offset of the line after the call's line.
+    /// The offset of the line that follows the call's line.
     end: usize,
 }
 
-/// The recorded calls of one kind.
+/// The recorded calls of one procedure and key.
 #[derive(Default)]
 struct Kind {
     /// The positions of these calls among the sure calls, in ascending order.
@@ -88,7 +88,7 @@ pub(super) enum Other {
 }
 
 impl SureCalls {
-    /// The sure calls in the lines of a rank.
+    /// The calls in the lines of a rank that every run makes (the sure ones).
     pub(super) fn of(lines: &str) -> SureCalls {
         let mut found = SureCalls {
             calls: Vec::new(),

@@ -1,4 +1,4 @@
-//! Replays a compute trace in one rank: determines the time to charge before each of its calls.
+//! The replay of a compute trace in one rank: the time to charge before each of its calls.
 //!
 //! A *sure* call is one that always has a result; a poll may return without one. The replay expects
 //! sure calls in the recorded order. Between two sure calls, the k-th poll of a procedure takes the
@@ -42,7 +42,7 @@ pub enum CallKind {
     Clock,
 }
 
-/// The replay of one rank's part of a trace.
+/// The replay of the computing of one rank, from its part of a trace.
 pub struct Replay {
     lines: String,
     /// True if the program may decide by time, so that its calls may differ from the recorded ones.
@@ -55,7 +55,7 @@ pub struct Replay {
     carried: u64,
     /// The number of sure calls (those that always have a result) so far.
     calls: u64,
-    /// The name of the last sure call.
+    /// The name of the last call that every run makes (the last sure one).
     last: String,
     /// The number of unrecorded readings of the clock since the last other call.
     still: u32,
@@ -126,7 +126,7 @@ impl Replay {
         replay
     }
 
-    /// The differences from the recording so far.
+    /// The differences between this run and the recorded one until now.
     pub fn differences(&self) -> &Differences {
         &self.differences
     }
@@ -171,14 +171,15 @@ impl Replay {
         Ok(std::mem::take(&mut self.carried))
     }
 
-    /// The lines before the next sure call.
+    /// The lines of the recorded trace before the next sure call.
     fn gap(&self) -> impl Iterator<Item = Entry<'_>> {
         let lines = self.lines[self.at..].lines().filter(|line| *line != STEP);
         let entries = lines.map_while(Entry::read);
         entries.take_while(|entry| !entry.is_sure())
     }
 
-    /// Takes the next interval of the poll `call`, unless a wait comes first. False: there is none.
+    /// The next interval of the poll `call`, which is used up, unless a wait comes first. False:
+    /// there is none.
     fn poll(&mut self, call: &str) -> bool {
         let polls = self.gap().take_while(|entry| !is_wait(entry.name));
         let polls = polls.take(AHEAD);
@@ -221,7 +222,7 @@ impl Replay {
         Ok(())
     }
 
-    /// The name of the next recorded sure call.
+    /// The name of the next sure call in the recorded trace.
     fn next_sure(&self) -> Option<&str> {
         let mut at = self.at;
         for line in self.lines[self.at..].lines() {
@@ -234,8 +235,8 @@ impl Replay {
         None
     }
 
-    /// Handles a sure call that is not the next recorded one. True: it is apart, with its own
-    /// computing, and the next recorded call stays the same. False: the next recorded call is now
+    /// Handles a sure call that is not the next recorded one. True: it is separate, with its own
+    /// computing, and the next recorded call does not change. False: the next recorded call is now
     /// this one.
     #[cold]
     fn other(&mut self, call: &str) -> Result<bool, String> {

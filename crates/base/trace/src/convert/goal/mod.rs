@@ -23,7 +23,7 @@ use crate::{Builder, Trace};
 use super::script::{Peer, Script, Source};
 use order::{Act, Ordered};
 
-/// The operation of a schedule.
+/// The kind of an operation of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Calc,
@@ -31,16 +31,16 @@ enum Kind {
     Recv,
 }
 
-/// An operation of a rank.
+/// An operation of a rank in a schedule.
 #[derive(Clone, Debug)]
 struct Op {
     line: usize,
     kind: Kind,
-    /// Bytes, or nanoseconds.
+    /// Bytes of the message, or nanoseconds of the computing.
     size: u64,
-    /// The other end. `None`: any source, or no message.
+    /// The rank at the other end. `None`: any source, or the operation is no message.
     peer: Option<usize>,
-    /// `None`: any tag, or no message.
+    /// The tag of the message. `None`: any tag, or the operation is no message.
     tag: Option<i64>,
     /// The operations of the rank that end before this one begins.
     requires: Vec<u32>,

@@ -1,5 +1,5 @@
 //! The sequence of a rank's operations: the order in which they begin on a machine with one
-//! processor a rank, on which messages take no time but need both ends.
+//! processor for each rank, on which messages take no time but need both ends.
 //!
 //! As all ranks are ordered together, what a rank waits for has already begun at the other end, in
 //! one order of everything. So the calls cannot wait for one another, with any protocol.
@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 use super::{Kind, Op};
 
-/// A part of a rank's sequence.
+/// One step in the sequence of a rank's operations.
 #[derive(Debug, PartialEq)]
 pub(super) enum Act {
-    /// This operation computes.
+    /// The rank executes this operation, which computes.
     Compute(u32),
     /// The message of this operation begins.
     Begin(u32),
@@ -20,10 +20,11 @@ pub(super) enum Act {
     Wait(Vec<u32>),
 }
 
-/// The sequences of all ranks.
+/// The sequences of operations of all ranks.
 pub(super) struct Ordered {
     pub(super) acts: Vec<Vec<Act>>,
-    /// The sources that receives from any source have met, by the receiver and its operation.
+    /// The sources from which receives from any source got their messages, by the receiver and its
+    /// operation.
     pub(super) met: HashMap<(usize, u32), usize>,
 }
 
@@ -67,17 +68,18 @@ pub(super) fn order(ranks: &[Vec<Op>]) -> Result<Ordered, String> {
     })
 }
 
-/// The state of a rank.
+/// The progress of one rank in its sequence.
 struct State {
-    /// For each operation the number of dependencies that it waits for.
+    /// For each operation the number of its dependencies that have not ended or begun.
     waits: Vec<u32>,
-    /// For each operation those that wait for its end, and for its beginning.
+    /// For each operation, the operations that wait for its end, and those that wait for its
+    /// beginning.
     after_end: Vec<Vec<u32>>,
     after_begin: Vec<Vec<u32>>,
     ended: Vec<bool>,
     /// For each operation whether the sequence has waited for its message. Computing needs no wait.
     waited: Vec<bool>,
-    /// The time at which the processor is free.
+    /// The time at which the rank's processor is free.
     free: u64,
     acts: Vec<Act>,
 }
@@ -191,17 +193,17 @@ impl Machine<'_> {
     }
 }
 
-/// An end of a message: a rank and its operation.
+/// One end of a message: a rank and its operation.
 type End = (usize, u32);
 
-/// A receive that leaves its source or its tag open.
+/// A receive that leaves its source or tag open, with its end of the message.
 type Open = (Option<usize>, Option<i64>, End);
 
 /// The ends of messages that have no other end yet, in the order in which they began.
 #[derive(Default)]
 struct Matching {
     count: u64,
-    /// Sends, by receiver.
+    /// The sends that no receive has matched, by receiver.
     sends: HashMap<usize, BTreeMap<u64, (i64, End)>>,
     /// The numbers of sends, by receiver, sender and tag.
     exact_sends: HashMap<(usize, usize, i64), VecDeque<u64>>,
@@ -212,8 +214,8 @@ struct Matching {
 }
 
 impl Matching {
-    /// Adds an end. Returns the ends of the message, if the other one has come before: the sender's
-    /// and the receiver's.
+    /// Adds an end of a message. If the other end was added before, returns both: the sender's and
+    /// the receiver's.
     fn add(&mut self, rank: usize, op: u32, one: &Op) -> Option<(End, End)> {
         self.count += 1;
         let (number, own) = (self.count, (rank, op));

@@ -12,7 +12,7 @@ const MOST: u64 = i32::MAX as u64;
 /// A dependency that has been read: the line, both labels, and whether the second must have ended.
 type Dependency<'a> = (usize, &'a str, &'a str, bool);
 
-/// A rank whose block is being read.
+/// A rank whose block of lines is being read.
 #[derive(Default)]
 struct Block<'a> {
     rank: usize,
@@ -23,7 +23,7 @@ struct Block<'a> {
     cpu: Option<(u64, usize)>,
 }
 
-/// Reads the operations of each rank.
+/// Reads the operations of each rank from the text of a schedule.
 pub(super) fn schedule(text: &str) -> Result<Vec<Vec<Op>>, String> {
     let mut ranks: Option<Vec<Option<Vec<Op>>>> = None;
     let mut block: Option<Block> = None;
@@ -218,7 +218,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The words of a line that are still to be read.
+/// The words of a schedule's line that are still to be read.
 struct Words<'a, 'b> {
     words: &'b [&'a str],
 }
@@ -241,7 +241,7 @@ impl<'a> Words<'a, '_> {
         number(self.word()?, what)
     }
 
-    /// A number of bytes, such as `8b` or `8 b`.
+    /// Reads a number of bytes, such as `8b` or `8 b`.
     fn bytes(&mut self) -> Result<u64, String> {
         let word = self.word()?;
         match word.strip_suffix('b') {

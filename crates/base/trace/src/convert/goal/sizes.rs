@@ -14,7 +14,7 @@ pub(super) struct Sizes(HashMap<i64, u64>);
 pub(super) type Predefined<'a> = dyn Fn(i64) -> Option<u64> + 'a;
 
 impl Sizes {
-    /// The size of a datatype. `None`: it is unknown.
+    /// The size of a datatype in bytes. `None`: it is unknown.
     pub(super) fn get(&self, datatype: i64, predefined: &Predefined) -> Option<u64> {
         match datatype {
             FIRST_MADE.. => self.0.get(&datatype).copied(),
@@ -22,7 +22,7 @@ impl Sizes {
         }
     }
 
-    /// Follows a call that may make a datatype.
+    /// Records the datatype that a call makes, if it makes one.
     pub(super) fn follow(&mut self, trace: &Trace, step: &Step, predefined: &Predefined) {
         let signature = trace.signature(step.call);
         let values = &trace.calls[step.call as usize].values;

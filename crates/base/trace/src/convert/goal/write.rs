@@ -44,17 +44,17 @@ pub fn write(trace: &Trace, predefined: &Predefined) -> Result<String, String> {
     Ok(text)
 }
 
-/// The schedule of a rank so far.
+/// The lines of a rank's schedule that have been written so far.
 #[derive(Default)]
 struct Rank {
     text: String,
-    /// The number of labels.
+    /// The number of labels that the rank's lines have used.
     labels: u64,
-    /// The operations that the next one requires.
+    /// The labels of the operations that end before the next one begins.
     done: Vec<u64>,
-    /// The operation after whose beginning the next one begins.
+    /// The label of the operation after whose beginning the next one begins.
     begun: Option<u64>,
-    /// The operations of open requests.
+    /// The labels of the operations of each open request.
     open: HashMap<i64, Vec<u64>>,
     requests: Requests,
     sizes: Sizes,
@@ -76,7 +76,7 @@ impl Rank {
         label
     }
 
-    /// The rank waits for operations.
+    /// Records that the rank waits for these operations.
     fn wait(&mut self, labels: Vec<u64>) {
         if self.begun.is_some_and(|begun| labels.contains(&begun)) {
             self.begun = None;
@@ -91,7 +91,7 @@ struct Writer<'a> {
     ranks: Vec<Rank>,
     /// The communicators with messages, numbered in the order of their first one.
     comms: HashMap<usize, usize>,
-    /// A receive of any tag.
+    /// A description of a receive of any tag, if the trace has one.
     any_tag: Option<String>,
 }
 
@@ -134,7 +134,7 @@ impl Writer<'_> {
         messages.iter().map(operation).collect()
     }
 
-    /// Refuses what a schedule cannot say.
+    /// Returns an error for a call that a schedule cannot express.
     fn refuse(&self, step: &Step) -> Result<(), String> {
         let signature = self.trace.signature(step.call);
         let name = signature.name.as_str();
@@ -159,7 +159,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The words of a message.
+    /// The message as a schedule writes it.
     fn message(&mut self, step: &Step, message: &Message) -> Result<String, String> {
         let wrong = |why: &str| Err(format!("{}: {why}", step.name(self.trace)));
         let size = self.ranks[step.rank]

@@ -7,35 +7,35 @@ use crate::value::Value;
 /// The tag of messages whose action names none.
 const TAG: i64 = 0;
 
-/// An action.
+/// An action of a rank, as a line of the trace describes it.
 #[derive(Debug)]
 pub(super) enum Action {
     /// The action moves nothing.
     Nothing,
-    /// This many operations.
+    /// Computing of this many operations.
     Compute(f64),
-    /// This many seconds.
+    /// A sleep of this many seconds.
     Sleep(f64),
-    /// A message begins, and the rank waits for it if it blocks.
+    /// A send or receive begins; if it blocks, the rank waits for it.
     Message { peer: Message, blocks: bool },
     /// The rank waits for a message. `None`: the one that began last.
     Wait(Option<Request>),
     /// The rank waits for all its messages.
     WaitAll,
-    /// The rank asks for a message.
+    /// The rank tests whether a message is complete.
     Test(Option<Request>),
     /// A collective procedure, with the amounts of its call.
     Collective(&'static str, Amounts),
 }
 
-/// A message.
+/// A message that an action sends or receives.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) sends: bool,
-    /// `None`: any source.
+    /// The rank at the other end. `None`: any source.
     pub(super) rank: Option<usize>,
     pub(super) tag: i64,
-    /// `None`: as many elements as the sender has.
+    /// The number of elements. `None`: as many as the sender has.
     pub(super) count: Option<i64>,
     pub(super) datatype: i64,
 }
@@ -48,22 +48,23 @@ pub(super) struct Request {
     pub(super) tag: i64,
 }
 
-/// The amounts of a collective call.
+/// The amounts of data of a collective call.
 #[derive(Debug)]
 pub(super) enum Amounts {
     /// MPI_Barrier.
     None,
-    /// MPI_Bcast: elements, datatype, root.
+    /// MPI_Bcast: the number of elements, the datatype, the root.
     Broadcast(i64, i64, i64),
     /// Reductions: elements, datatype, and the root if there is one.
     Reduction(i64, i64, Option<i64>),
-    /// What is sent and what is received: elements and datatype each, and the root if there is one.
+    /// Blocks that are sent and received: elements and datatype of each, and the root if there is
+    /// one.
     Blocks([(Elements, i64); 2], Option<i64>),
-    /// MPI_Reduce_scatter: the elements of each rank, datatype.
+    /// MPI_Reduce_scatter: the number of elements of each rank, the datatype.
     Scattered(Vec<i64>, i64),
 }
 
-/// The elements for or from each rank.
+/// The numbers of elements for or from each rank.
 #[derive(Debug)]
 pub(super) enum Elements {
     Equal(i64),
@@ -72,7 +73,7 @@ pub(super) enum Elements {
 
 impl Action {
     /// Reads the words of an action of a trace with `ranks` ranks. `default`: the datatype of
-    /// actions that name none, which `init` sets.
+    /// actions that name none, which the action `init` sets.
     pub(super) fn read(words: &[&str], ranks: usize, default: &mut i64) -> Result<Action, String> {
         let (name, words) = words.split_first().ok_or("the action is missing")?;
         let name = name.to_ascii_lowercase();
@@ -128,7 +129,7 @@ impl Action {
     }
 }
 
-/// The words of an action behind its name.
+/// The words of an action's line behind its name.
 struct Words<'a> {
     words: &'a [&'a str],
     ranks: usize,
@@ -141,7 +142,7 @@ impl Words<'_> {
         word.ok_or(format!("word {} behind the action is missing", at + 1))
     }
 
-    /// An amount, which may have a fraction or an exponent.
+    /// The word at position `at` as an amount, which may have a fraction or an exponent.
     fn amount(&self, at: usize) -> Result<f64, String> {
         let word = self.word(at)?;
         let parsed = word.parse::<f64>().ok();
@@ -151,7 +152,7 @@ impl Words<'_> {
             .ok_or(format!("`{word}` is no amount"))
     }
 
-    /// A number of elements.
+    /// The word at position `at` as a number of elements.
     fn count(&self, at: usize) -> Result<i64, String> {
         const MOST: f64 = i32::MAX as f64;
         let (amount, word) = (self.amount(at)?, self.word(at)?);
@@ -182,7 +183,8 @@ impl Words<'_> {
         Ok(tag.into())
     }
 
-    /// The datatype that a word names, or the default one if there is no such word.
+    /// The datatype that the word at position `at` names, or the default datatype if there is no
+    /// such word.
     fn datatype(&self, at: usize) -> Result<i64, String> {
         let Some(word) = self.words.get(at) else {
             return Ok(self.default);
@@ -328,7 +330,7 @@ impl Words<'_> {
 }
 
 impl Amounts {
-    /// The values of the call on a rank.
+    /// The values of the MPI call on this rank.
     pub(super) fn values(self, rank: usize, ranks: usize) -> Result<Vec<Value>, String> {
         let number = Value::Number;
         let operation = |datatype: i64| {

@@ -27,10 +27,10 @@ pub(super) fn size_and_rank(state: &State, comm: Comm) -> Result<(usize, usize),
     Ok((core.size(), core.rank))
 }
 
-/// The role of this rank in an operation with a root.
+/// The role of this rank in an operation with a root or between two groups.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// This rank is the root.
+    /// This rank is the root of the operation.
     Root,
     /// This rank is the root of an operation between two groups, without a block or vector of its
     /// own.
@@ -129,7 +129,7 @@ impl<'a> UserBlocks<'a> {
         }
     }
 
-    /// True if all blocks have the same size.
+    /// True if all blocks have one size.
     #[inline(always)]
     pub(super) fn is_even(&self) -> bool {
         matches!(self.shape, BlockShape::Even(..))
@@ -148,7 +148,7 @@ impl<'a> UserBlocks<'a> {
         Ok(self)
     }
 
-    /// The memory of the blocks of `size` ranks.
+    /// The memory of the blocks for a group of `size` ranks.
     #[inline(always)]
     pub(super) fn resolve(&self, state: &State, size: usize) -> Result<Blocks, Error> {
         match self.shape {

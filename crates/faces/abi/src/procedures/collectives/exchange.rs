@@ -6,7 +6,7 @@ use crate::handle::Comm;
 use mpi::State;
 use mpi::coll::Work;
 
-/// MPI_Allgather and MPI_Allgatherv.
+/// The operation that MPI_Allgather or MPI_Allgatherv has described by these arguments.
 #[inline(always)]
 pub(super) fn make_allgather(
     state: &State,
@@ -21,7 +21,8 @@ pub(super) fn make_allgather(
     })
 }
 
-/// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw.
+/// The operation that MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw has described by these
+/// arguments.
 #[inline(always)]
 pub(super) fn make_alltoall(
     state: &State,

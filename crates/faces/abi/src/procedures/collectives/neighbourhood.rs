@@ -6,7 +6,8 @@ use crate::handle::Comm;
 use mpi::State;
 use mpi::coll::Work;
 
-/// MPI_Neighbor_allgather and MPI_Neighbor_allgatherv.
+/// The operation that MPI_Neighbor_allgather or MPI_Neighbor_allgatherv has described by these
+/// arguments.
 pub(super) fn make_neighbour_allgather(
     state: &State,
     comm: Comm,
@@ -21,7 +22,8 @@ pub(super) fn make_neighbour_allgather(
     })
 }
 
-/// MPI_Neighbor_alltoall, MPI_Neighbor_alltoallv and MPI_Neighbor_alltoallw.
+/// The operation that MPI_Neighbor_alltoall, MPI_Neighbor_alltoallv or MPI_Neighbor_alltoallw has
+/// described by these arguments.
 pub(super) fn make_neighbour_alltoall(
     state: &State,
     comm: Comm,

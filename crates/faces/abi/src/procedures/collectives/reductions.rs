@@ -58,7 +58,7 @@ pub(super) fn make_allreduce(
     Ok(Work::Allreduce(to_all(state, send, receive, op)?))
 }
 
-/// MPI_Scan, and MPI_Exscan if `exclusive`.
+/// The operation of MPI_Scan, or of MPI_Exscan if `exclusive`, with these arguments.
 #[inline(always)]
 pub(super) fn make_scan(
     state: &State,

@@ -29,7 +29,7 @@ fn insignificant(state: &State, comm: Comm, root: c_int, error: Error) -> Result
     }
 }
 
-/// MPI_Gather and MPI_Gatherv.
+/// The operation that MPI_Gather or MPI_Gatherv has described by these arguments.
 #[inline(always)]
 pub(super) fn make_gather(
     state: &State,
@@ -59,7 +59,7 @@ pub(super) fn make_gather(
     })
 }
 
-/// MPI_Scatter and MPI_Scatterv.
+/// The operation that MPI_Scatter or MPI_Scatterv has described by these arguments.
 #[inline(always)]
 pub(super) fn make_scatter(
     state: &State,

@@ -153,7 +153,7 @@ fn collective(
     write_status(done, status)
 }
 
-/// Writes the status of an access.
+/// Writes the status of an access to a file.
 pub(super) fn write_status(done: mpi::Status, status: Option<Out<Status>>) -> Done {
     if let Some(status) = status {
         status.fill(Status::from(done));

@@ -33,7 +33,7 @@ macro_rules! split {
                 call.rank.file_begin(fh.id(), $direction, $pointer, memory)
             }
 
-            /// Ends the access. The buffer is the one that its begin got.
+            /// Ends the split access. The buffer is the one that its begin got.
             pub fn $end(call: &Running, fh: File, _buf: $buf, status: Option<Out<Status>>) -> Done {
                 let kind = SplitKind {
                     direction: $direction,

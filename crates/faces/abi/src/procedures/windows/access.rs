@@ -11,7 +11,7 @@ use mpi::State;
 use mpi::window::{Access, NearPlace, Place};
 use std::ffi::{c_int, c_void};
 
-/// The arguments that specify elements at a target.
+/// The arguments of a call that specify elements in a target's window.
 #[derive(Clone, Copy)]
 struct Target {
     rank: c_int,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(super) struct Cover(BTreeMap<u64, (u64, usize)>);
 
 impl Cover {
-    /// The number of the registration that contains a range. `None`: none does.
+    /// The number of the registration that contains a range of memory. `None`: none does.
     pub(super) fn find(&self, address: u64, len: usize) -> Option<usize> {
         let (_, &(end, number)) = self.0.range(..=address).next_back()?;
         (address + len as u64 <= end).then_some(number)
@@ -37,7 +37,7 @@ impl Cover {
         debug_assert!(before.is_none(), "a range at {address:#x} is covered");
     }
 
-    /// Removes the range that begins at `address`.
+    /// Removes the registered range that begins at `address`.
     pub(super) fn remove(&mut self, address: u64) {
         let before = self.0.remove(&address);
         debug_assert!(before.is_some(), "no range at {address:#x}");

@@ -16,7 +16,7 @@ pub(super) struct Domains {
 }
 
 impl Domains {
-    /// The domains of `rails` of a node.
+    /// The protection domains of the rails `rails` of a node.
     pub(super) fn of(node: &mut dyn Node, rails: RailSet) -> Domains {
         let domain = |node: &mut dyn Node, rail| node.rail(rail).attributes().domain;
         let mut registrar = [0; MAX_RAILS];

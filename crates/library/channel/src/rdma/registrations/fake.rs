@@ -12,7 +12,7 @@ use device::{
 
 use super::watch::{Changes, PAGE, Watch, pages};
 
-/// A region that a fake device has registered.
+/// A region that a fake device of tests has registered.
 #[derive(Clone, Debug)]
 pub(super) struct Pinned {
     pub rail: usize,
@@ -24,11 +24,11 @@ pub(super) struct Pinned {
 
 /// The mapped pages, the watched pages and the registered regions of a test.
 pub(super) struct Memory {
-    /// The number of mappings that each page has had.
+    /// For each page, the number of mappings that it has had.
     mappings: HashMap<u64, u64>,
     pub watched: BTreeSet<u64>,
     changes: Changes,
-    /// The registered regions by key.
+    /// The regions that are registered now, by key.
     pub live: HashMap<u32, Pinned>,
     last_key: u32,
     pub registered: usize,
@@ -102,7 +102,7 @@ impl Shared {
     }
 }
 
-/// A watch that reports the changes that a test makes.
+/// The watch of a test, which reports the changes that the test makes.
 pub(super) struct FakeWatch(pub Shared);
 
 impl Watch for FakeWatch {

@@ -33,10 +33,10 @@ pub(super) use domains::ExposedRange;
 use userfault::UserfaultWatch;
 use watch::{Changes, Watch, pages, without};
 
-/// The limits of what the cache keeps.
+/// The limits of what the registration cache keeps.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// The most registrations, in use or not.
+    /// The most registrations that the cache keeps, in use or not.
     count: usize,
     /// The most registered bytes, in all protection domains together.
     bytes: u64,
@@ -60,7 +60,7 @@ impl Bounds {
     }
 }
 
-/// The counts of a registration cache since its start.
+/// The counts of a registration cache's hits and misses since its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegistrationCounts {
     /// The number of exposures that found their memory registered.
@@ -78,16 +78,16 @@ pub struct RegistrationCounts {
     pub off: Option<String>,
 }
 
-/// The watch over the memory of kept registrations.
+/// The state of the watch over the memory of registrations that are kept.
 enum Watching {
     /// The watch has not started: the first registration starts it.
     NotStarted,
     On(Box<dyn Watch>),
-    /// There is no watch, so no registration is kept.
+    /// There is no watch over memory, so no registration is kept.
     Off,
 }
 
-/// Memory that is registered in every protection domain.
+/// A range of memory that is registered in every protection domain.
 struct Registration {
     address: u64,
     len: usize,
@@ -106,7 +106,7 @@ struct Registration {
 
 /// The use of one exposed range: its exposures, and the registrations for them.
 struct RangeUse {
-    /// The number of exposures of the range.
+    /// The number of exposures of the range that have not ended.
     exposures: usize,
     /// The registration for further exposures. `None`: its memory has changed.
     current: Option<usize>,
@@ -200,14 +200,14 @@ impl Registrations {
         Ok(keys)
     }
 
-    /// The keys of exposed memory.
+    /// The keys of a range of exposed memory.
     pub(super) fn keys(&self, range: ExposedRange) -> &RailKeys {
         let used = &self.exposed[&range];
         let number = used.current.or(used.earlier.last().copied());
         &self.at(number.expect("a registration for each range")).keys
     }
 
-    /// Ends one exposure of memory.
+    /// Ends one exposure of a range of memory.
     pub(super) fn retract(&mut self, node: &mut dyn Node, range: ExposedRange) -> Result<()> {
         let used = self.exposed.get_mut(&range);
         let used = used.expect("memory is retracted once for each time it is exposed");
@@ -224,7 +224,7 @@ impl Registrations {
         result
     }
 
-    /// The counts of the cache since its start.
+    /// The counts of hits and misses since the start.
     pub(super) fn counts(&self) -> RegistrationCounts {
         RegistrationCounts {
             present: self.all.len() - self.free.len(),
@@ -342,7 +342,7 @@ impl Registrations {
         Err(first)
     }
 
-    /// Ends the use of a registration by a range.
+    /// Ends the use of a registration by a range of memory.
     fn release(&mut self, node: &mut dyn Node, number: usize) -> Result<()> {
         let clock = self.tick();
         let registration = self.at_mut(number);
@@ -375,13 +375,14 @@ impl Registrations {
             .deregister(node, (gone.address, gone.len), &gone.keys)
     }
 
-    /// Advances the cache's clock. Returns the new time.
+    /// Advances the cache's clock of uses. Returns the new time.
     fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
     }
 
-    /// Makes room within the bounds for `count` registrations of `bytes` bytes together.
+    /// Drops registrations until `count` further ones of `bytes` bytes together are within the
+    /// bounds.
     fn make_room(&mut self, node: &mut dyn Node, count: usize, bytes: u64) {
         let is_full = |all: &Registrations| {
             all.all.len() - all.free.len() + count > all.bounds.count
@@ -486,7 +487,7 @@ fn cover_of(allows: Exposed) -> usize {
     usize::from(allows != Exposed::ToRead)
 }
 
-/// True if the error may go away once other memory is deregistered.
+/// True if the error may disappear once other memory is deregistered.
 fn is_shortage(error: &crate::Error) -> bool {
     matches!(error.fault(), Fault::Device(device::Error::Shortage(_)))
 }

@@ -59,7 +59,7 @@ struct UffdioRegister {
     ioctls: u64,
 }
 
-/// A report of the kernel. The meaning of `words` depends on the event.
+/// A report of the kernel on changed memory. The meaning of `words` depends on the event.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 struct UffdMsg {
@@ -72,7 +72,7 @@ struct UffdMsg {
 const BATCH: usize = 16;
 const STACK: usize = 64 << 10;
 
-/// A watch by `userfaultfd`, with the thread that reads its reports.
+/// A watch by `userfaultfd`, with the thread that reads its reports of changes.
 pub(super) struct UserfaultWatch {
     /// The `userfaultfd`. `None` while the watch ends: then the thread alone holds the descriptor.
     fd: Option<Arc<OwnedFd>>,
@@ -89,7 +89,7 @@ struct Seen {
 }
 
 impl UserfaultWatch {
-    /// Starts the thread. The error says what this system refuses, and what the user can do.
+    /// Starts the thread. The error describes what this system refuses, and what the user can do.
     pub(super) fn start() -> Result<UserfaultWatch, String> {
         let fd = Arc::new(open()?);
         let no = |error| format!("the thread that watches memory cannot start: {error}");
@@ -120,7 +120,7 @@ impl UserfaultWatch {
     }
 }
 
-/// A descriptor that reports changes of mappings.
+/// Opens a descriptor that reports changes of this process's mappings.
 fn open() -> Result<OwnedFd, String> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY;
     // SAFETY: a system call with a number.

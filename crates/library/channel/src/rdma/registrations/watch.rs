@@ -41,19 +41,19 @@ pub(super) fn pages(address: u64, len: usize) -> Range<u64> {
 pub(in crate::rdma) struct Changes {
     ranges: [(u64, u64); MOST_CHANGES],
     count: usize,
-    /// True if more ranges have changed than there is room for: all memory counts as changed.
+    /// True if more ranges have changed than can be stored: all memory counts as changed.
     all: bool,
 }
 
 impl Changes {
-    /// The changes where no memory has changed.
+    /// The empty set of changes: no memory has changed.
     pub(super) const NONE: Changes = Changes {
         ranges: [(0, 0); MOST_CHANGES],
         count: 0,
         all: false,
     };
 
-    /// Adds the range from `start` to `end` to the changes.
+    /// Adds the addresses from `start` to `end` to the changes.
     pub(super) fn add(&mut self, start: u64, end: u64) {
         match self.ranges.get_mut(self.count) {
             Some(place) => {
@@ -64,7 +64,7 @@ impl Changes {
         }
     }
 
-    /// Adds all memory to the changes.
+    /// Adds all memory to the set of changes.
     pub(super) fn add_all(&mut self) {
         self.all = true;
     }

@@ -16,7 +16,7 @@ const SWITCH: u64 = 30;
 /// The gain that another link must offer a packet over the last link and the home link.
 #[derive(Clone, Copy)]
 struct Gain {
-    /// The least gain, in nanoseconds.
+    /// The least gain that justifies another link than the one in use, in nanoseconds.
     switch: u64,
     /// The additional time on the wire of a slower link, divided by this number, is a further
     /// required gain.
@@ -42,12 +42,12 @@ const PROBE_AFTER: u64 = 10_000_000;
 /// The time of the post of a probe is at most the transfer's time divided by this number.
 const PROBE_COST: f64 = 100.0;
 
-/// The state of the policy, apart from that of its links.
+/// The state of the adaptive policy, apart from that of the links.
 pub(super) struct Adaptive {
     queue_pairs: QueuePairs,
-    /// The link of the last packet.
+    /// The link that carried the last packet.
     last: usize,
-    /// The predicted arrival of the last packet, in nanoseconds.
+    /// The predicted time of the last packet's arrival, in nanoseconds.
     arrival: u64,
     /// True if a packet or piece has been posted since the rank waited.
     is_busy: bool,
@@ -100,7 +100,7 @@ impl Adaptive {
         self.backlogged(links, len as u64, now, COALESCED)
     }
 
-    /// The link for a packet that is behind others.
+    /// The link for a packet while earlier packets still wait for a link.
     fn backlogged(&mut self, links: &mut Links, len: u64, now: u64, gain: Gain) -> usize {
         self.account_untimed(links, now);
         let home = links.home();
@@ -175,7 +175,7 @@ impl Adaptive {
         self.pace.rest();
     }
 
-    /// The links of the next bytes of a transfer.
+    /// The links that get the next bytes of a transfer.
     pub(super) fn assign(&mut self, links: &Links, left: u64, now: u64) -> Assignment {
         self.is_busy = true;
         if links.live() < 2 {
@@ -228,9 +228,8 @@ fn next_piece(links: &Links, split: &Split, left: u64, now: u64) -> Assignment {
     }
 }
 
-/// The links of `used`, and those on the same card's slot as one of them that are no slower than
-/// half of it. They cost a long transfer nothing, and only their use shows the total bandwidth of
-/// the slot.
+/// The links of `used`, and those on the slot of one of these that are at least half as fast. They
+/// cost a long transfer nothing, and only their use shows the total bandwidth of the slot.
 fn with_slot_mates(links: &Links, used: RailSet) -> RailSet {
     let bandwidth = |link: usize| links.all[link].estimate.bandwidth();
     used.iter().fold(used, |all, link| {

@@ -13,10 +13,10 @@ pub(in crate::rdma) type Shares = [u64; MAX_RAILS];
 /// The answer of a schedule: the links that carry the next bytes of a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rdma) enum Assignment {
-    /// All bytes that are left, as the share of each link.
+    /// All bytes that are left are assigned: the share of each link.
     Final(Shares),
     /// The next `len` bytes, which go to `link`.
     Piece { link: usize, len: u64 },
-    /// No bytes now: every useful link holds its horizon of work.
+    /// No bytes are assigned now: every useful link has work up to its horizon.
     Wait,
 }

@@ -18,7 +18,7 @@ const CALM: u64 = 16;
 /// number. The weight of a change is one half.
 const CHANGE: u64 = 4;
 
-/// The estimate of one bandwidth, in bytes per second.
+/// An estimate of the bandwidth of a link or slot, in bytes per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimate {
     bandwidth: u64,
@@ -47,7 +47,7 @@ impl Estimate {
         self.bandwidth.min(self.recent)
     }
 
-    /// Learns from a sample of the bandwidth.
+    /// Corrects the estimate by a sample of the bandwidth.
     pub(super) fn sample(&mut self, sample: u64) {
         let sample = sample.clamp(1, MOST);
         self.recent = self.recent.midpoint(sample);
@@ -62,14 +62,14 @@ impl Estimate {
         );
     }
 
-    /// Learns that the bandwidth is `sample` or more.
+    /// Corrects the estimate: the bandwidth is at least `sample`.
     pub(super) fn at_least(&mut self, sample: u64) {
         if sample > self.target {
             self.sample(sample);
         }
     }
 
-    /// Moves the bandwidth towards the target by at most one step.
+    /// Moves the estimate towards the target by at most one step.
     pub(super) fn follow(&mut self) {
         let step = match self.target < self.bandwidth {
             true => self.bandwidth / (STEP + 1),

@@ -6,18 +6,18 @@ use super::split;
 use super::static_policy::equal_shares;
 use crate::rdma::rail_set::{MAX_RAILS, RailSet};
 
-/// A choice of links for one message.
+/// A choice of links for one message, of several possible ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rdma) enum Choice {
     /// The whole message on one link.
     Link(usize),
     /// Equal parts over all links.
     EvenStripe,
-    /// Parts of which the last bytes arrive at the same time.
+    /// Parts of unequal length, which arrive at the same time.
     Split,
 }
 
-/// A choice with the arrival that it leads to.
+/// A choice of links, with the arrival of the message that it leads to.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::rdma) struct Prediction {
     pub choice: Choice,

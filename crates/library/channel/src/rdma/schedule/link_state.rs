@@ -6,7 +6,7 @@ use super::estimate::{Estimate, capacity, duration, rate};
 
 /// The latency of a link whose device states none, in nanoseconds.
 const USUAL_LATENCY: u64 = 1_000;
-/// The longest latency that is believed, in nanoseconds.
+/// The longest latency that a link's measurement is believed, in nanoseconds.
 const MOST_LATENCY: u64 = 1_000_000_000;
 /// The shortest time of back-to-back completions that makes a sample, in nanoseconds: polls find
 /// completions some hundred nanoseconds late.
@@ -17,7 +17,7 @@ const LATE_SHARE: u64 = 5;
 /// would leave it idle between pieces.
 const TRIPS: u64 = 3;
 /// The longest usual time from a post to its completion that is learned where the peer's process
-/// polls, in nanoseconds. Longer times are those of a process that computes.
+/// polls, in nanoseconds. Longer times are caused by computing of the process.
 const MOST_ANSWER: u64 = 30_000_000;
 /// The horizon divided by this number is the longest work whose whole time counts as time of an
 /// answer. Of the time of longer work only the proportional part counts.
@@ -30,7 +30,7 @@ const SHORT: u64 = 1 << 10;
 /// The number of posts that are kept with times of their own. Later ones are merged into the last.
 const POSTS: usize = 16;
 
-/// The attributes of a link from which predictions start.
+/// The properties of a link from which predictions start.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::rdma) struct LinkTraits {
     /// The bandwidth of payload in one direction, in bytes per second. 0: unknown.
@@ -43,7 +43,7 @@ pub(in crate::rdma) struct LinkTraits {
     pub polled: bool,
 }
 
-/// Bulk work posted at about one time.
+/// Bulk work that was posted to a link at about one time.
 #[derive(Clone, Copy, Default)]
 struct Posts {
     first: u64,
@@ -59,10 +59,10 @@ struct Posts {
 pub(super) struct LinkState {
     pub estimate: Estimate,
     pub latency: u64,
-    /// The shortest time from a post to its completion so far, in nanoseconds. If it exceeds the
-    /// horizon, it is a latency that the device does not know.
+    /// The shortest time from a post to its completion that was observed, in nanoseconds. If it
+    /// exceeds the horizon, it is a latency that the device does not report.
     trip: Option<u64>,
-    /// True if work completes only while the peer's process polls.
+    /// True if requests complete only while the peer's process polls.
     polled: bool,
     /// The usual time from a post on the idle link to its completion, in nanoseconds, where the
     /// peer's process polls. It contains the time in which that process has no processor.
@@ -78,9 +78,9 @@ pub(super) struct LinkState {
     pub packets_until: u64,
     /// The predicted time at which the posted bulk work has left, in nanoseconds.
     bulk_until: u64,
-    /// The number of bulk bytes that are posted and not complete.
+    /// The number of bulk bytes that are posted to the link and not complete.
     outstanding: u64,
-    /// The time of the latest bulk post, in nanoseconds.
+    /// The time of the latest bulk post to the link, in nanoseconds.
     pub last_used: u64,
     posts: [Posts; POSTS],
     /// The position of the oldest entry of `posts`.
@@ -93,7 +93,7 @@ pub(super) struct LinkState {
     run: Run,
 }
 
-/// Completions of a link or slot that has not idled since `start`.
+/// Consecutive completions of a link or slot that has not been idle since `start`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Run {
     start: Option<u64>,
@@ -120,7 +120,7 @@ impl Run {
     }
 }
 
-/// The bandwidth that follows from one completion, in bytes per second.
+/// The bandwidth that a completion indicates, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sample {
     Exactly(u64),
@@ -163,7 +163,7 @@ impl LinkState {
         }
     }
 
-    /// The number of bulk bytes that are posted and not complete.
+    /// The number of bulk bytes that are posted to the link and not complete.
     pub(super) fn outstanding(&self) -> u64 {
         self.outstanding
     }
@@ -198,7 +198,7 @@ impl LinkState {
         self.bulk_until.max(now.saturating_add(late))
     }
 
-    /// The time at which everything posted will have left.
+    /// The time at which everything posted to the link will have left.
     pub(super) fn ready(&self, now: u64) -> u64 {
         let packets = self.packets_until.saturating_sub(now);
         self.bulk_ready(now).saturating_add(packets)
@@ -310,7 +310,7 @@ impl LinkState {
         Some(Sample::Exactly(rate(bytes, elapsed - overhead)))
     }
 
-    /// Removes `bytes` from the oldest posts. Returns the times of those posts.
+    /// Removes `bytes` from the oldest posts to the link. Returns the times of those posts.
     fn take(&mut self, bytes: u64) -> Option<Posts> {
         let mut taken: Option<Posts> = None;
         let mut left = bytes;

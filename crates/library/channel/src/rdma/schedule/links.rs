@@ -74,7 +74,7 @@ impl Links {
         links
     }
 
-    /// The number of live links.
+    /// The number of links that are live.
     pub(super) fn live(&self) -> usize {
         self.alive.mask().count_ones() as usize
     }
@@ -111,7 +111,7 @@ impl Links {
         }
     }
 
-    /// Moves the estimates of all links towards what has been learned.
+    /// Moves the estimates of all links towards the measured bandwidths.
     pub(super) fn learn(&mut self) {
         for link in &mut self.all {
             link.estimate.follow();
@@ -129,7 +129,7 @@ impl Links {
         }
     }
 
-    /// The bulk bytes that `link` may be given now.
+    /// The number of bulk bytes that `link` may be given now.
     pub(super) fn room(&self, link: usize) -> u64 {
         let room = self.all[link].room();
         match self.all[link].slot {

@@ -61,7 +61,7 @@ impl Schedules {
         }
     }
 
-    /// The schedule of the transfers of a flow.
+    /// The schedule for the transfers of a flow: writes or reads.
     #[inline]
     pub(super) fn of(&mut self, flow: Flow) -> &mut Schedule {
         match flow {
@@ -183,7 +183,7 @@ impl Schedule {
         }
     }
 
-    /// The link of control messages, which is live.
+    /// The home link, which control messages use and which is live.
     #[inline]
     pub(super) fn home(&self) -> usize {
         self.links.home()
@@ -200,7 +200,7 @@ impl Schedule {
         explain::predictions(&links, taken, len)
     }
 
-    /// The resource that bounds long messages with these shares, where the schedule knows it.
+    /// The resource that bounds long messages with these shares, if the schedule can name it.
     pub(super) fn limit(&self, shares: &Shares) -> Option<&'static str> {
         explain::limit(&self.links, shares)
     }

@@ -3,7 +3,7 @@
 //! A reading costs as much as a twentieth of a short message. Between two readings, the time is the
 //! last reading and the usual time of the packets since.
 
-/// The most packets from one reading of the clock to the next.
+/// The most packets that are sent from one reading of the clock to the next.
 const PACKETS: u64 = 8;
 /// The most bytes of packets from one reading of the clock to the next.
 const BYTES: u64 = 16 << 10;
@@ -11,10 +11,10 @@ const BYTES: u64 = 16 << 10;
 /// class.
 const CLASSES: usize = 20;
 
-/// The pace of the packets of one burst.
+/// The pace of the packets of one burst: their number and times.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// The last reading of the clock. `None`: the rank has waited since.
+    /// The time of the last reading of the clock. `None`: the rank has waited since then.
     read: Option<u64>,
     /// The number of packets since the last reading.
     packets: u64,

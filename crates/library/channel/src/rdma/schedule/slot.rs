@@ -5,7 +5,7 @@ use super::estimate::{Estimate, capacity, duration};
 use super::link_state::{LinkState, LinkTraits, Run};
 use crate::rdma::rail_set::{MAX_RAILS, RailSet};
 
-/// The slot of a card with two links or more.
+/// The slot of a card, shared by at least two links.
 #[derive(Clone)]
 pub(super) struct Slot {
     links: RailSet,
@@ -68,7 +68,7 @@ impl Slot {
         (sharers >= 2).then(|| self.estimate.bandwidth() / sharers)
     }
 
-    /// The links of the slot.
+    /// The links that run through the slot of the card.
     pub(super) fn links(&self) -> RailSet {
         self.links
     }
@@ -100,7 +100,7 @@ impl Slot {
         now.saturating_add(duration(self.outstanding(all), self.estimate.bandwidth()))
     }
 
-    /// Scales the bandwidths of the slot's links down to the slot's total.
+    /// Scales the bandwidths of the slot's links down so that their sum is the slot's.
     pub(super) fn limit(&self, bandwidths: &mut [f64; MAX_RAILS]) {
         let sum: f64 = self.links.iter().map(|link| bandwidths[link]).sum();
         let total = self.estimate.bandwidth() as f64;

@@ -27,7 +27,7 @@ pub(super) struct Split {
 /// part.
 struct Starts([f64; MAX_RAILS]);
 
-/// The split of `len` bytes that ends first.
+/// The split of `len` bytes over the links that ends first.
 pub(super) fn best(links: &Links, len: u64, now: u64) -> Split {
     let starts = Starts(std::array::from_fn(|link| {
         match links.alive.contains(link) {
@@ -107,7 +107,7 @@ fn on(links: &Links, starts: &Starts, used: RailSet, len: u64) -> Option<Split> 
     Some(Split { used, shares, end })
 }
 
-/// Rounds `share` down to whole cache lines.
+/// Rounds `share` (a number of bytes) down to whole cache lines.
 fn round(share: f64) -> u64 {
     share.max(0.0) as u64 / 64 * 64
 }

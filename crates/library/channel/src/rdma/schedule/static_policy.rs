@@ -8,7 +8,7 @@ use crate::rdma::config::RailSettings;
 use crate::rdma::rail_set::MAX_RAILS;
 use knobs::RailPolicy;
 
-/// A policy other than `adaptive`.
+/// A policy that chooses links without predictions.
 #[derive(Clone)]
 pub(super) struct StaticPolicy {
     policy: RailPolicy,
@@ -28,7 +28,7 @@ impl StaticPolicy {
         }
     }
 
-    /// The link of the next packet.
+    /// The link that carries the next packet.
     #[inline]
     pub(super) fn packet(&mut self, links: &Links) -> usize {
         match self.policy {
@@ -38,7 +38,7 @@ impl StaticPolicy {
         }
     }
 
-    /// The shares of a transfer of `len` bytes.
+    /// The bytes that each link gets of a transfer of `len` bytes.
     pub(super) fn shares(&mut self, links: &Links, len: u64) -> Shares {
         let cuts = matches!(self.policy, RailPolicy::Stripe | RailPolicy::RoundRobin);
         if cuts && len > self.stripe_above {

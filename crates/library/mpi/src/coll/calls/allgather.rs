@@ -37,7 +37,7 @@ pub(super) async fn run(call: &Call<'_>, algorithm: Algorithm, all: &Blocks) -> 
     }
 }
 
-/// Each rank sends its block to each of the others.
+/// Each rank sends its block to each other rank.
 pub(super) async fn linear(call: &Call<'_>, all: &Blocks) -> Result<()> {
     let mut pending = Vec::with_capacity(2 * call.size());
     for from in (1..call.size()).map(|steps| call.before(steps)) {

@@ -15,7 +15,7 @@ pub(super) async fn flat(call: &Call<'_>, buffer: &Buffer, root: usize) -> Resul
     run(call, algorithm, buffer, root).await
 }
 
-/// Runs a flat (not two-level) algorithm.
+/// Runs a flat (not two-level) algorithm for a broadcast.
 pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,

@@ -36,7 +36,7 @@ use crate::{Class, Error, Result};
 
 /// The stage number of an operation with a root. Messages of different stages do not match.
 const ROOTED: u64 = 1;
-/// The stage number of operations within each group.
+/// The stage number that separates messages within each group from others.
 const INSIDE: u64 = 2;
 /// The stage numbers of operations that bring the data of a group to the first member of the other:
 /// first for the data of the first group, then for those of the second.
@@ -62,7 +62,7 @@ impl Rank {
         self.run_in_memory(waiting, &begun, work, comm)
     }
 
-    /// Runs an operation that has begun, by messages.
+    /// Runs by messages an operation that has begun on an intercommunicator.
     pub(super) fn run_between(
         &self,
         waiting: &Waiting<'_>,
@@ -179,9 +179,9 @@ pub(super) fn numbered(error: Error, groups: &Core) -> Error {
     Error::new(error.class, detail)
 }
 
-/// One collective operation on an intercommunicator.
+/// A collective operation on an intercommunicator that is in progress.
 struct Between<'a> {
-    /// This operation, with the members of the joint group.
+    /// The operation as a call among the members of the joint group.
     call: &'a Call<'a>,
     groups: &'a Core,
 }
@@ -386,7 +386,7 @@ pub(super) fn around(groups: &Core, root: usize) -> Vec<u32> {
     numbers(others.chain(iter::once(root)))
 }
 
-/// This rank's block; `None` at the root, which has none.
+/// The block of this rank; `None` at the root, which has none.
 fn own<'b>(block: &'b Option<Buffer>, root: usize, call: &Call<'_>) -> Option<&'b Buffer> {
     block.as_ref().filter(|_| call.me() != root)
 }

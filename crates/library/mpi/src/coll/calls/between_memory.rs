@@ -125,9 +125,9 @@ impl InMemory {
 
 /// The next action of the members of a buffer.
 enum Next {
-    /// Agree on a collective buffer.
+    /// The members agree on a collective buffer.
     Agree,
-    /// Compare the members' times of each [`Way`].
+    /// The members compare their times of each data path.
     Compare(Subject, [u64; WAYS]),
     /// Perform the operation by this [`Way`], and record its time for this class of calls, if one
     /// is given.
@@ -184,7 +184,7 @@ impl Rank {
         Ok(())
     }
 
-    /// Chooses the next action for an operation of these members.
+    /// The next action of these members for an operation in shared memory.
     fn next_in_memory(&self, shared: &mut SharedBetween, it: &InMemory) -> Next {
         let facts = &it.facts;
         let (way, subject) = match self.algorithms.takes_buffer(facts.published, it.size) {
@@ -285,7 +285,7 @@ impl Rank {
         self.with_contests(comm, it, |contests| contests.compared(subject, sums))
     }
 
-    /// Calls `then` with the contests of these members, if they have any.
+    /// Calls `then` with the contests of data paths that these members have, if they have any.
     fn with_contests(
         &self,
         comm: u32,

@@ -7,14 +7,14 @@ use super::call::Call;
 /// A block of memory for each member of a communicator.
 #[derive(Clone, Debug)]
 pub enum Blocks {
-    /// Blocks of one size, one after the other.
+    /// Blocks of equal size, one after the other.
     Even {
-        /// The memory of all blocks.
+        /// The memory that holds all blocks.
         whole: Buffer,
-        /// Bytes of a block.
+        /// The length of each block in bytes.
         each: usize,
     },
-    /// Blocks of any size, anywhere in memory.
+    /// Blocks of any sizes, anywhere in memory.
     Each(Box<[Buffer]>),
 }
 
@@ -33,7 +33,7 @@ impl Blocks {
         }
     }
 
-    /// Returns these blocks after copying `own`, this rank's block, into them. `None`: it is there
+    /// Copies this rank's block `own` into these blocks, and returns them. `None`: it is in them
     /// already.
     pub(super) fn with_own(&self, call: &Call<'_>, own: Option<&Buffer>) -> &Blocks {
         if let Some(own) = own {
@@ -42,7 +42,7 @@ impl Blocks {
         self
     }
 
-    /// Bytes of a member's block.
+    /// The length of a member's block in bytes.
     pub fn len(&self, member: usize) -> usize {
         match self {
             Blocks::Even { each, .. } => *each,
@@ -50,7 +50,7 @@ impl Blocks {
         }
     }
 
-    /// Bytes of all blocks together.
+    /// The length of all blocks together, in bytes.
     pub fn total(&self) -> usize {
         match self {
             Blocks::Even { whole, .. } => whole.len(),
@@ -58,7 +58,7 @@ impl Blocks {
         }
     }
 
-    /// Bytes of the longest of `members` blocks.
+    /// The length of the longest of `members` blocks, in bytes.
     pub(super) fn longest(&self, members: usize) -> usize {
         match self {
             Blocks::Even { whole, .. } => whole.len() / members,

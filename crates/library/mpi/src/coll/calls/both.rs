@@ -1,4 +1,4 @@
-//! Runs two futures of one collective operation concurrently.
+//! The concurrent execution of two futures of one collective operation.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;

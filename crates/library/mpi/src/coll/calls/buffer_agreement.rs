@@ -135,7 +135,7 @@ fn copies_directly(rank: &Rank, mut members: impl Iterator<Item = usize>) -> boo
     })
 }
 
-/// Combines `own` of all members, number by number, with the operation `op`.
+/// The numbers `own` of all members, each combined over the members by `op`.
 pub(super) async fn combined<const N: usize>(
     call: &Call<'_>,
     own: [u64; N],

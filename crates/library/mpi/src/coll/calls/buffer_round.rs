@@ -12,8 +12,8 @@ use super::blocks::Blocks;
 use crate::algorithms::Collective;
 use crate::{Class, Error, Result};
 
-/// The bits that hold the length of the vector in a note, the description of a call beside its
-/// vector; the higher bits hold the kind of call.
+/// The number of bits that contain the length of the vector in a note, the description of a call
+/// beside its vector; the higher bits contain the kind of call.
 const LENGTH_BITS: u32 = 18;
 
 /// The bit of a call's note that is set if members publish remote keys of their memory instead of
@@ -22,7 +22,7 @@ const DIRECT: u32 = NOTES >> 1;
 
 const _: () = assert!(MOST_BYTES < 1 << LENGTH_BITS && KINDS <= (DIRECT >> LENGTH_BITS) as usize);
 
-/// The number of kinds of calls that notes tell apart.
+/// The number of kinds of calls that members' notes distinguish.
 const KINDS: usize = Collective::ALL.len() + 2 * ROOTS;
 /// The number of extra kinds for a collective whose root reads the vectors of others. The kind
 /// shows the root's number modulo one more than this; remainder 0 has the collective's usual kind.
@@ -34,7 +34,7 @@ const ROOTS: usize = 3;
 pub(super) struct Kind(u8);
 
 impl Kind {
-    /// The kind of all calls of a collective.
+    /// The kind of calls of a collective, as members note it in a buffer.
     #[inline(always)]
     pub(super) fn of(collective: Collective) -> Kind {
         Kind(collective as u8)
@@ -69,12 +69,12 @@ impl Kind {
     }
 }
 
-/// The description of a call that notes carry. All members must have the same.
+/// The description of a call in notes, which must be equal on all members.
 #[derive(Clone, Copy)]
 pub(super) struct NotedCall {
-    /// The bits of the call's note above those of the vector's length.
+    /// The bits of the call's note above the bits of the vector's length.
     head: u32,
-    /// Bytes of the vector that a member publishes.
+    /// The length of the vector that each member publishes, in bytes.
     pub(super) len: usize,
 }
 
@@ -90,7 +90,7 @@ impl NotedCall {
         }
     }
 
-    /// The call with vectors of another length.
+    /// This call, with vectors of another length.
     #[inline(always)]
     pub(super) fn with_len(self, len: usize) -> NotedCall {
         NotedCall { len, ..self }
@@ -126,15 +126,15 @@ impl NotedCall {
     }
 }
 
-/// This rank's side of one round of a call. It is polled: a step that must wait for another member
-/// reports that, and is repeated.
+/// This rank's side of one round of a call. Its steps are polled: a step that must wait for another
+/// member reports that, and is made again.
 pub(super) struct CallRound<'a> {
     round: Round<'a>,
     noted: NotedCall,
 }
 
 impl CallRound<'_> {
-    /// This rank's number among the members.
+    /// This rank's number among the members of the buffer.
     #[inline(always)]
     pub(super) fn me(&self) -> usize {
         self.round.me()
@@ -145,7 +145,7 @@ impl CallRound<'_> {
         self.round.size()
     }
 
-    /// Bytes of the vector that a member publishes.
+    /// The length of the vector that each member publishes, in bytes.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.noted.len
@@ -265,7 +265,7 @@ fn mismatch(member: usize, theirs: u32, noted: NotedCall) -> Error {
     Error::new(Class::TRUNCATE, detail)
 }
 
-/// The error text for members that made different calls.
+/// The text of the error that members made different calls in one round.
 #[cold]
 pub(super) fn different_calls(
     member: usize,

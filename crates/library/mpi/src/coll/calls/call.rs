@@ -22,7 +22,7 @@ const PIECE: usize = 128 << 10;
 /// one leader of each host.
 const OTHER_PART: u64 = 3;
 
-/// A collective operation in flight, from the view of this rank.
+/// A collective operation that is in progress, with this rank's part in it.
 pub(super) struct Call<'a> {
     pub(super) by: By<'a>,
     pub(super) core: &'a Core,
@@ -30,19 +30,19 @@ pub(super) struct Call<'a> {
     context: u64,
     /// The tag that separates this operation from others in flight on the communicator.
     tag: i32,
-    /// The members that take part, and their hosts; `None`: all members.
+    /// The members that take part, with their hosts; `None`: all members of the communicator.
     among: Option<(&'a [u32], Spread)>,
     /// Bytes of a piece of a vector that is combined while it travels.
     piece: usize,
     /// True if the choice of an algorithm for these members is cached for later calls.
     keeps_choices: bool,
-    /// This rank's number among the members that take part.
+    /// This rank's number among the members that take part in the operation.
     me: usize,
     size: usize,
 }
 
 impl<'a> Call<'a> {
-    /// The operation with the tag `tag`.
+    /// The collective operation whose messages have the tag `tag`.
     #[inline(always)]
     pub(super) fn new(rank: &'a Rank, core: &'a Core, tag: i32) -> Call<'a> {
         Call::carried(By::Rank(rank), core, tag)
@@ -96,8 +96,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// This operation among members that other calls do not repeat: the choice of algorithm is not
-    /// cached.
+    /// This operation for members that no other calls have: the choice of algorithm is not cached.
     pub(super) fn unremembered(&self) -> Call<'a> {
         Call {
             keeps_choices: false,
@@ -105,7 +104,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// This operation with all its members, on stage `stage`.
+    /// This operation with all its members, and with the messages of stage `stage`.
     pub(super) fn on_stage(&self, stage: u64) -> Call<'a> {
         Call {
             context: self.context | comm::stage(stage),
@@ -122,13 +121,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// This rank's number among the members that take part.
+    /// This rank's number among the members that take part in the operation.
     #[inline(always)]
     pub(super) fn me(&self) -> usize {
         self.me
     }
 
-    /// The number of members that take part.
+    /// The number of members that take part in the operation.
     #[inline(always)]
     pub(super) fn size(&self) -> usize {
         self.size
@@ -143,7 +142,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The world ranks of the members that take part.
+    /// The world ranks of the members that take part in the operation.
     pub(super) fn worlds(&self) -> Vec<usize> {
         let members = (0..self.size()).map(|number| self.member(number));
         members
@@ -157,7 +156,7 @@ impl<'a> Call<'a> {
         (self.me() + steps) % self.size()
     }
 
-    /// The member `steps` before this one; `steps` is at most the size.
+    /// The member `steps` before this one, in a circle; `steps` is at most the size.
     #[inline(always)]
     pub(super) fn before(&self, steps: usize) -> usize {
         (self.me() + self.size() - steps) % self.size()
@@ -348,12 +347,12 @@ impl<'a> Call<'a> {
             .ok_or_else(|| self.core.no_such_rank(member as i32))
     }
 
-    /// Temporary memory for `count` bytes.
+    /// Temporary memory of the operation for `count` bytes.
     pub(super) fn bytes(&self, count: usize) -> Result<Buffer> {
         Ok(self.elements(count, &Predefined::BYTE.into())?.buffer())
     }
 
-    /// Temporary memory for `count` elements.
+    /// Temporary memory of the operation for `count` elements.
     pub(super) fn elements(&self, count: usize, ty: &Type) -> Result<Elements> {
         match self.by {
             By::Rank(rank) => Ok(rank.lock().engine.scratch.elements(count, ty)?),

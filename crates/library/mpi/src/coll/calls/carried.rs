@@ -44,12 +44,12 @@ impl<'a> Call<'a> {
 #[derive(Debug)]
 pub struct Member {
     core: Arc<Core>,
-    /// The tag of the last operation.
+    /// The tag of the last operation on the communicator.
     tag: i32,
 }
 
 impl Member {
-    /// The part of the member that `core` describes.
+    /// The state of the member that `core` describes, before its first operation.
     pub fn new(core: Core) -> Member {
         Member {
             core: Arc::new(core),
@@ -57,12 +57,12 @@ impl Member {
         }
     }
 
-    /// The data of the communicator.
+    /// The communicator's data for this member.
     pub fn core(&self) -> &Core {
         &self.core
     }
 
-    /// The part in a communicator that the members of this one make together.
+    /// The part of this rank in a communicator that the members of this one make together.
     pub fn making(&self, core: Core) -> Member {
         Member::new(core.made_from(&self.core))
     }
@@ -78,11 +78,11 @@ impl Member {
     }
 }
 
-/// A rank's part in a collective operation.
+/// One rank's part in a collective operation.
 pub struct Operation {
     core: Arc<Core>,
     tag: i32,
-    /// True if the members agree on their network in this operation.
+    /// True if the members agree on their network's properties in this operation.
     begins: bool,
 }
 

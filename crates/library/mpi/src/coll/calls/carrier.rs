@@ -1,5 +1,5 @@
-//! What carries the messages of a collective operation: a rank of the job, or (feature `carriers`)
-//! an engine that computes only when messages move (`carried`).
+//! The carriers of the messages of a collective operation: a rank of the job, or (feature
+//! `carriers`) an engine that computes only when messages move (`carried`).
 
 #[cfg(feature = "carriers")]
 use datatype::local_work::LocalWork;
@@ -13,18 +13,18 @@ use crate::algorithms::{AlgorithmTable, Network};
 pub use crate::matching::Key;
 use crate::rank::Rank;
 
-/// What carries the messages of a call.
+/// The means by which the messages of a call are carried: a rank or an engine.
 #[derive(Clone, Copy)]
 pub(super) enum By<'a> {
-    /// A rank of the job.
+    /// A rank of the job, with its transports.
     Rank(&'a Rank),
-    /// A carrier.
+    /// An engine in the place of a rank, which computes only when messages move.
     #[cfg(feature = "carriers")]
     Carrier(&'a dyn Carrier),
 }
 
 impl<'a> By<'a> {
-    /// The number of the host of a world rank.
+    /// The number of the host on which a world rank runs.
     pub(super) fn host_of(self, world: usize) -> u32 {
         match self {
             By::Rank(rank) => rank.host_of(world),
@@ -42,7 +42,7 @@ impl<'a> By<'a> {
         }
     }
 
-    /// The network according to this rank's own devices.
+    /// The network between ranks, according to this rank's own devices.
     pub(super) fn own_network(self) -> Network {
         match self {
             By::Rank(rank) => rank.own_network(),
@@ -61,7 +61,7 @@ impl<'a> By<'a> {
         }
     }
 
-    /// Lets operations go on that wait for what this one has found.
+    /// Lets operations continue that wait for what this operation has found.
     pub(super) fn notify(self) {
         match self {
             // Operations that wait are polled when this count changes.
@@ -81,7 +81,7 @@ pub trait Carrier: Sync {
     /// Starts a receive of `bytes` bytes; returns the number of the message.
     fn receive(&self, key: Key, bytes: usize) -> u64;
 
-    /// True once a message is complete; its number is then forgotten.
+    /// True once a message is complete; its number is then free again.
     fn is_done(&self, message: u64) -> bool;
 
     /// Memory for `count` elements that is only named, and never read for its contents.
@@ -93,12 +93,12 @@ pub trait Carrier: Sync {
     /// Counts work on `amount` bytes of the rank's memory, a part of a vector of `of` bytes.
     fn worked(&self, work: LocalWork, amount: usize, of: usize);
 
-    /// The network between the ranks.
+    /// The network between the ranks whose messages are carried.
     fn network(&self) -> Network;
 
-    /// The number of the host of a world rank.
+    /// The number of the host on which a world rank runs.
     fn host_of(&self, world: usize) -> u32;
 
-    /// The table that chooses algorithms.
+    /// The table by which algorithms are chosen.
     fn algorithms(&self) -> &AlgorithmTable;
 }

@@ -68,8 +68,8 @@ impl Signature<'_> {
         }
     }
 
-    /// True if this rank gives and gets the same memory. `is_root`: this rank has the blocks of all
-    /// members.
+    /// True if this rank gives and gets data in one memory. `is_root`: this rank has the blocks of
+    /// all members.
     #[inline(always)]
     fn is_aliased(&self, is_root: bool, me: usize) -> bool {
         match (self.gives, self.gets) {
@@ -96,7 +96,7 @@ fn begins_with(all: &Blocks, me: usize, one: &Buffer) -> bool {
 /// The root of an operation between two groups, from the view of one rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RootBetween {
-    /// This rank is the root: it passed `MPI_ROOT`.
+    /// This rank is the root of the operation: it passed `MPI_ROOT`.
     Here,
     /// Another rank of this group is the root: this rank passed `MPI_PROC_NULL` and does not take
     /// part.
@@ -106,7 +106,8 @@ pub(super) enum RootBetween {
 }
 
 impl RootBetween {
-    /// An error if the root does not exist.
+    /// Decodes the root argument of a call on an intercommunicator; an error if the root does not
+    /// exist.
     pub(super) fn of(core: &Core, root: i32) -> Result<RootBetween> {
         match root {
             ROOT => Ok(RootBetween::Here),

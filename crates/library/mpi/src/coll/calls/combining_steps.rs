@@ -158,7 +158,7 @@ pub(super) struct CombineParts<'a> {
     /// other members.
     piece: Option<&'a Piece<'a>>,
     counts: &'a Counts,
-    /// Bytes of an element of the vectors.
+    /// The length of an element of the vectors, in bytes.
     element: usize,
     /// A copy of this rank's own part of its contribution, if the result may overwrite the original
     /// and the part is not published.
@@ -184,7 +184,7 @@ impl<'a> CombineParts<'a> {
         }
     }
 
-    /// The parts of this rank's contribution, if they are published as blocks.
+    /// The parts of this rank's contribution, if it publishes them as blocks.
     #[inline(always)]
     fn blocks(&self) -> Option<&'a Blocks> {
         self.piece.and_then(|piece| piece.parts.as_ref())
@@ -278,8 +278,8 @@ impl Step for CombineParts<'_> {
 }
 
 /// A prefix reduction: all publish their vectors, and each member combines those of the members
-/// before it. Nobody else reads the last member's vector, but in place its step needs the published
-/// copy, since it may be repeated after the result has overwritten the original.
+/// before it. No member reads the last one's vector, but in place its step needs the published
+/// copy, since it may be made again after the result has overwritten the original.
 pub(super) struct CombineBefore {
     vectors: Vectors,
     /// True if the result leaves out this rank's contribution.
@@ -340,7 +340,7 @@ impl Step for CombineBefore {
 
 /// The vectors that a reduction reads and writes.
 struct Vectors {
-    /// This rank's contribution.
+    /// The contribution of this rank to the reduction.
     ours: Buffer,
     /// True if the contribution stays unchanged, because the result has memory of its own.
     stays: bool,

@@ -41,7 +41,7 @@ pub(super) struct Memory {
     pub(super) target: RemoteKey,
 }
 
-/// One collective operation by direct copies, from the view of this rank.
+/// A collective operation by direct copies, as this rank executes it.
 pub(super) struct Direct<'a> {
     pub(super) call: &'a Call<'a>,
     turn: LaneTurn<'a>,
@@ -49,7 +49,7 @@ pub(super) struct Direct<'a> {
     /// in the records of others: equal, unless members of two groups exchange blocks.
     bytes: usize,
     expected: usize,
-    /// The buffers that others may use until the round ends.
+    /// The buffers that other members may access until the round ends.
     exposed: Mutex<Vec<Exposure>>,
     /// True if a member turned out to have ended its part before this rank has.
     is_left: AtomicBool,
@@ -67,7 +67,7 @@ impl<'a> Direct<'a> {
         }
     }
 
-    /// Runs the operation.
+    /// Runs the operation by direct copies between the members' memories.
     pub(super) async fn run(&self, signature: &Signature<'_>) -> Result<()> {
         let done = match signature.combines {
             Some((op, part)) => self.combine(signature, op, part).await,
@@ -206,7 +206,7 @@ impl<'a> Direct<'a> {
         Ok(memory)
     }
 
-    /// The remote keys of all members.
+    /// The remote keys of all members' memories.
     pub(super) async fn memories(&self) -> Result<Vec<Memory>> {
         let mut all = Vec::with_capacity(self.call.size());
         for member in 0..self.call.size() {
@@ -229,7 +229,7 @@ impl<'a> Direct<'a> {
         self.retract()
     }
 
-    /// Ends the access of others to the buffers of this rank.
+    /// Ends the access of other members to the buffers of this rank.
     fn retract(&self) -> Result<()> {
         let exposed = std::mem::take(&mut *self.exposed());
         if exposed.is_empty() {
@@ -244,7 +244,7 @@ impl<'a> Direct<'a> {
         self.exposed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the other members use a buffer until the round ends.
+    /// Gives the other members access to a buffer until the round ends.
     fn expose(&self, buffer: &Buffer, exposed: Exposed) -> Result<RemoteKey> {
         let Some(other) = self.others().next() else {
             return Ok(RemoteKey::NONE);

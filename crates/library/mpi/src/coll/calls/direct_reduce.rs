@@ -106,7 +106,7 @@ impl Direct<'_> {
         Ok(())
     }
 
-    /// The range of elements that a member reduces.
+    /// The range of elements that one member reduces.
     fn part_of(&self, member: usize, count: usize) -> Range<usize> {
         let size = self.call.size();
         count * member / size..count * (member + 1) / size
@@ -142,7 +142,7 @@ impl Direct<'_> {
     }
 }
 
-/// Memory for the elements of a vector from index `first` on.
+/// Memory for the elements of a vector from the index `first` on.
 struct Place {
     elements: Elements,
     first: usize,
@@ -152,7 +152,7 @@ struct Place {
 struct Operands<'a> {
     direct: &'a Direct<'a>,
     memories: &'a [Memory],
-    /// This rank's contribution.
+    /// The contribution of this rank to the reduction.
     ours: Elements,
     /// The position of the piece in the vector, in bytes.
     at: usize,

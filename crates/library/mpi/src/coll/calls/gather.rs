@@ -42,7 +42,7 @@ pub(super) async fn run_gather(
     }
 }
 
-/// Bytes of one block; all blocks have one size.
+/// The length of one block in bytes; all blocks are equally long.
 pub(super) fn block_bytes(
     call: &Call<'_>,
     ours: Option<&Buffer>,

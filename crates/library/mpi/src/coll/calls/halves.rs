@@ -33,7 +33,7 @@ impl Halves {
         Halves { pairs, size, me }
     }
 
-    /// The rank of the participant with the number `place`.
+    /// The rank of the participant that has the number `place`.
     pub(super) fn rank(&self, place: usize) -> usize {
         if place < self.pairs {
             2 * place + 1
@@ -42,7 +42,7 @@ impl Halves {
         }
     }
 
-    /// The ranks that the participants with the numbers `places` represent, themselves included.
+    /// The ranks that these participants represent, the participants included.
     pub(super) fn ranks(&self, places: Range<usize>) -> Range<usize> {
         let first = |place: usize| {
             if place < self.pairs {
@@ -54,12 +54,12 @@ impl Halves {
         first(places.start)..first(places.end)
     }
 
-    /// The rank that represents this one; `None` if this rank participates.
+    /// The participant that represents this rank; `None` if this rank participates.
     fn delegate(&self, call: &Call<'_>) -> Option<usize> {
         self.me.is_none().then(|| call.me() + 1)
     }
 
-    /// The rank that this one represents beside itself, if any.
+    /// The rank that this rank represents beside itself, if there is one.
     pub(super) fn client(&self, call: &Call<'_>) -> Option<usize> {
         (self.me.is_some() && call.me() < 2 * self.pairs).then(|| call.me() - 1)
     }

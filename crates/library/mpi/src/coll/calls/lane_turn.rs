@@ -11,14 +11,14 @@ use crate::Result;
 use crate::coll::lanes::{Lane, Lanes};
 use crate::rank::Rank;
 
-/// The turn of one operation in a lane, a collective buffer for one operation after another.
-/// Dropping it ends the turn.
+/// The turn (the time of exclusive use) of one operation in a lane, a collective buffer for one
+/// operation after another. Dropping it ends the turn.
 pub(super) struct LaneTurn<'a> {
     pub(super) rank: &'a Rank,
     lane: Lane,
     number: u64,
     pub(super) noted: NotedCall,
-    /// True while a round has begun and not ended.
+    /// True while the lane's round has begun and not ended.
     is_open: AtomicBool,
 }
 
@@ -85,7 +85,7 @@ impl<'a> LaneTurn<'a> {
         self.repeat(|buffer| noted.step(buffer, &mut step)).await
     }
 
-    /// Records that the last step has ended the round.
+    /// Records that the last step of the operation has ended the round.
     pub(super) fn has_ended(&self) {
         self.is_open.store(false, Relaxed);
     }

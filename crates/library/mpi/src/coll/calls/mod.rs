@@ -111,7 +111,7 @@ pub enum Work {
     Bcast {
         /// The message: sent by the root, received by the others.
         buffer: Buffer,
-        /// The root's rank, as [`Work`] describes it.
+        /// The rank of the root, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Gather`: every member sends an equal number of bytes.
@@ -120,7 +120,7 @@ pub enum Work {
         send: Option<Buffer>,
         /// The memory for the blocks of all members; present only at the root.
         receive: Option<Blocks>,
-        /// The root's rank, as [`Work`] describes it.
+        /// The rank of the root, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Gatherv`: only the root knows the sizes of all blocks.
@@ -129,7 +129,7 @@ pub enum Work {
         send: Option<Buffer>,
         /// The memory for the blocks of all members; present only at the root.
         receive: Option<Blocks>,
-        /// The root's rank, as [`Work`] describes it.
+        /// The rank of the root, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Scatter`: every member gets an equal number of bytes.
@@ -138,7 +138,7 @@ pub enum Work {
         send: Option<Blocks>,
         /// The memory for the block that this rank receives.
         receive: Option<Buffer>,
-        /// The root's rank, as [`Work`] describes it.
+        /// The rank of the root, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Scatterv`: only the root knows the sizes of all blocks.
@@ -147,7 +147,7 @@ pub enum Work {
         send: Option<Blocks>,
         /// The memory for the block that this rank receives.
         receive: Option<Buffer>,
-        /// The root's rank, as [`Work`] describes it.
+        /// The rank of the root, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Allgather` and `MPI_Allgatherv`.
@@ -159,7 +159,7 @@ pub enum Work {
     },
     /// `MPI_Alltoall`, `MPI_Alltoallv` and `MPI_Alltoallw`.
     Alltoall {
-        /// A block for each member.
+        /// The block that this rank sends to each member.
         send: Option<Blocks>,
         /// The memory for a block from each member.
         receive: Blocks,
@@ -175,7 +175,7 @@ pub enum Work {
     },
     /// `MPI_Neighbor_alltoall`, `MPI_Neighbor_alltoallv` and `MPI_Neighbor_alltoallw`.
     NeighbourAlltoall {
-        /// A block for each destination.
+        /// The block that this rank sends to each destination.
         send: Blocks,
         /// The memory for a block from each source.
         receive: Blocks,
@@ -184,23 +184,23 @@ pub enum Work {
     },
     /// `MPI_Reduce`.
     Reduce {
-        /// The vectors and the operation.
+        /// The vectors and the operation of the reduction.
         reduction: Reduction,
-        /// The root's rank, as [`Work`] describes it.
+        /// The rank of the root, as [`Work`] describes it.
         root: i32,
     },
     /// `MPI_Allreduce`.
     Allreduce(Reduction),
     /// `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
     ReduceScatter {
-        /// The vectors and the operation.
+        /// The vectors and the operation of the reduction.
         reduction: Reduction,
         /// The elements of the result that each member gets.
         counts: Counts,
     },
     /// `MPI_Scan` and `MPI_Exscan`.
     Scan {
-        /// The vectors and the operation.
+        /// The vectors and the operation of the scan.
         reduction: Reduction,
         /// `MPI_Exscan`: the result leaves out this rank's own contribution.
         exclusive: bool,
@@ -252,7 +252,7 @@ impl Work {
         }
     }
 
-    /// Runs the operation by messages.
+    /// Runs the operation by messages between the members.
     async fn by_messages(&self, call: &Call<'_>) -> Result<()> {
         match self.algorithm(call) {
             Some(algorithm) => self.run(call, algorithm).await,
@@ -283,7 +283,7 @@ macro_rules! operations {
                 }
             }
 
-            /// Runs the operation by messages with this algorithm.
+            /// Runs the operation by messages, with the given algorithm.
             async fn run(&self, $call: &Call<'_>, $algorithm: Algorithm) -> Result<()> {
                 match self {
                     $($kind => match $algorithm {

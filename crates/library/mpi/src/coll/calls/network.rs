@@ -77,10 +77,10 @@ async fn find(call: &Call<'_>, begins: bool) -> Result<()> {
     Ok(())
 }
 
-/// The number of values on which the members agree.
+/// The number of values of a network on which the members agree.
 const NUMBERS: usize = 2 * PathCosts::COUNT + 1;
 
-/// The worst values of all members.
+/// The network with the worst values of all members.
 async fn agree(call: &Call<'_>) -> Result<Network> {
     let own = call.by.own_network();
     let alone = call.shape().beside(call.core.rank).len() == 1;

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::comm::Core;
 use crate::rank::Rank;
 
-/// The messages of one collective access to a file.
+/// The messages of ranks in one collective access to a file.
 pub(crate) struct Parcels<'a>(Call<'a>);
 
 /// A message in flight. A receive that is dropped before its end is cancelled.

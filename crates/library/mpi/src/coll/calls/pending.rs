@@ -12,7 +12,7 @@ use crate::{Class, Error, Result};
 
 /// A send or receive in progress. A receive that is dropped before its end is cancelled.
 pub(crate) enum Pending<'a> {
-    /// The message of a rank.
+    /// The message of a rank of the job.
     Rank(OfRank<'a>),
     /// The message with this number of a carrier.
     #[cfg(feature = "carriers")]
@@ -43,7 +43,7 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// The message of a rank.
+/// A message of a rank of the job that is in flight.
 pub(crate) struct OfRank<'a> {
     rank: &'a Rank,
     /// The request of the message; `None` once it is complete.
@@ -130,7 +130,7 @@ impl Drop for OfRank<'_> {
 }
 
 impl OfRank<'_> {
-    /// Gives up the request of an operation that failed: nobody will wait for it.
+    /// Removes the request of an operation that has failed, and for which no call will wait.
     #[cold]
     fn abandon(&self, id: RequestId) {
         let state = &mut *self.rank.lock();

@@ -27,7 +27,7 @@ use crate::{Class, Error, Result};
 /// time, or another agreement may be in progress.
 const TRIALS: u32 = 4;
 
-/// A persistent collective operation of a rank.
+/// A persistent collective operation of one rank.
 struct Collective {
     /// The request belongs to the rank, so it must not keep the rank alive.
     rank: Weak<Rank>,
@@ -39,7 +39,7 @@ struct Plan {
     work: Arc<Work>,
     core: Arc<Core>,
     tag: i32,
-    /// The number of attempts left to agree on a buffer.
+    /// The number of attempts to agree on a buffer that are left.
     trials: AtomicU32,
     /// The lane that only this operation uses, with the facts and the algorithm that it uses there.
     /// Empty: the members have agreed on none.
@@ -125,7 +125,7 @@ impl PersistentCollective for Collective {
 }
 
 impl Plan {
-    /// Tries to agree on a buffer for later instances.
+    /// Tries to agree with the other members on a buffer for later instances.
     async fn settle(&self, rank: &Rank, call: &Call<'_>) -> Result<()> {
         let agreed = agree_on_buffers(rank, call, 1).await?;
         let planned = planned(rank, &self.core, &self.work, agreed.direct);

@@ -45,24 +45,25 @@ impl Cut {
     }
 }
 
-/// The parts of a piece that the members have reduced.
+/// The parts of a piece's result that the members have reduced.
 #[derive(Clone)]
 pub(super) struct Parts {
-    /// This rank's part.
+    /// The part that this rank has reduced.
     pub(super) own: Buffer,
     /// The memory for the parts of all members; `None` if this rank gets none.
     pub(super) all: Option<Blocks>,
 }
 
-/// A piece of an operation.
+/// One of the pieces into which an operation is divided.
 pub(super) struct Piece<'a> {
     /// The signature of the whole operation; the other fields override it.
     whole: Signature<'a>,
     gives: Cut,
     gets: Cut,
-    /// The parts of a combined vector that the members get, if they differ from those of the whole.
+    /// The parts of a combined vector that the members get, if they differ from the parts of the
+    /// whole.
     counts: Option<Counts>,
-    /// Bytes of the vector that a member publishes.
+    /// The length of the vector that a member publishes, in bytes.
     pub(super) len: usize,
     /// The parts of the contribution that a member publishes, if they are not adjacent.
     pub(super) parts: Option<Blocks>,
@@ -92,22 +93,22 @@ impl Piece<'_> {
     }
 }
 
-/// The pieces of an operation, in order.
+/// The division of an operation into pieces, in order.
 pub(super) struct Pieces<'a> {
     whole: &'a Signature<'a>,
     me: usize,
     size: usize,
-    /// Memory for this rank's part of a piece of a reduction, if the user's memory cannot hold it.
+    /// Memory for this rank's part of a reduction's piece, if the user's memory is too small.
     room: Option<Elements>,
     /// The number of elements of a reduction, or bytes of a vector or block, that are done.
     done: usize,
-    /// The number of elements or bytes of a piece.
+    /// The number of elements or bytes of each piece.
     each: usize,
-    /// The number of all elements or bytes.
+    /// The number of elements or bytes of the whole operation.
     all: usize,
-    /// The parts of the last piece that are still to be collected.
+    /// The parts of the last piece's result that are still to be collected.
     uncollected: Option<Parts>,
-    /// True if each member has a core.
+    /// True if each member of the communicator has a core of its own.
     core_each: bool,
 }
 
@@ -164,7 +165,7 @@ impl<'a> Pieces<'a> {
         })
     }
 
-    /// The piece with the elements or bytes `at`.
+    /// The piece of the operation with the elements or bytes `at`.
     fn cut(&mut self, at: Range<usize>) -> Piece<'a> {
         let whole = self.whole;
         match whole.combines {
@@ -249,7 +250,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// The round in which the root or all members collect parts.
+    /// The piece's round in which the root or all members collect the reduced parts.
     fn collection(&self, Parts { own, all }: Parts) -> Piece<'a> {
         Piece {
             whole: Signature {

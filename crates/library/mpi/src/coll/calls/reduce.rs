@@ -149,7 +149,7 @@ pub(super) async fn recursive_doubling(call: &Call<'_>, work: &Reduction) -> Res
     halves.unfold(call, &sum).await
 }
 
-/// The range of elements that participant `me` has after `steps` halvings.
+/// The range of elements that participant `me` still has after `steps` halvings.
 fn half(me: usize, steps: u32, count: usize) -> Range<usize> {
     let mut range = 0..count;
     for step in 0..steps {

@@ -21,7 +21,7 @@ pub(super) async fn flat(call: &Call<'_>, work: &Reduction, counts: &Counts) -> 
     run(call, algorithm, work, counts).await
 }
 
-/// Runs a flat (not two-level) algorithm.
+/// Runs a flat (not two-level) algorithm for a reduction whose result is scattered.
 pub(super) async fn run(
     call: &Call<'_>,
     algorithm: Algorithm,
@@ -133,7 +133,7 @@ async fn cached_ring(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Resu
     Ok(())
 }
 
-/// Each rank receives its part from one of the others after another.
+/// Each rank receives its part of the result from one other rank after another.
 async fn pairwise(call: &Call<'_>, work: &Reduction, counts: &Counts) -> Result<()> {
     let Some(ours) = work.ours() else {
         return Ok(());

@@ -15,7 +15,7 @@ use crate::algorithms::{CHAIN_PIECE, branches};
 struct Part<'a> {
     call: &'a Call<'a>,
     ours: Elements,
-    /// The number of elements of a piece.
+    /// The number of elements of each piece of the vector.
     each: usize,
     /// The ranks at the roots of the branches below.
     below: Vec<usize>,

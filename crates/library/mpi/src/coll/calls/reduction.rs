@@ -12,7 +12,7 @@ use crate::op::Operation;
 /// The vectors and the operation of a reduction.
 #[derive(Clone, Debug)]
 pub struct Reduction {
-    /// This rank's contribution; `None`: `receive` holds it (`MPI_IN_PLACE`).
+    /// The contribution of this rank; `None`: `receive` holds it (`MPI_IN_PLACE`).
     pub send: Option<Elements>,
     /// The memory for the result; `None` on ranks that get none.
     pub receive: Option<Elements>,
@@ -21,7 +21,7 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// This rank's contribution, from `send` or `receive`.
+    /// The contribution of this rank, from `send` or `receive`.
     pub(super) fn ours(&self) -> Option<&Elements> {
         self.send.as_ref().or(self.receive.as_ref())
     }
@@ -41,7 +41,7 @@ impl Reduction {
         call.choose(collective, case)
     }
 
-    /// Memory that has this rank's contribution and may be changed.
+    /// Memory that contains this rank's contribution and may be changed.
     pub(super) fn accumulator(&self, call: &Call<'_>) -> Result<Elements> {
         let into = match (&self.receive, &self.send) {
             (Some(receive), _) => receive.clone(),
@@ -67,14 +67,14 @@ impl Reduction {
 /// The number of elements of the result that each rank gets.
 #[derive(Clone, Debug)]
 pub enum Counts {
-    /// The number of elements of every rank.
+    /// Every rank gets this number of elements.
     Even(usize),
-    /// A number of elements for each rank.
+    /// Each rank gets a number of elements of its own.
     Each(Box<[usize]>),
 }
 
 impl Counts {
-    /// The number of elements of a rank.
+    /// The number of elements that a rank gets.
     pub fn of(&self, rank: usize) -> usize {
         match self {
             Counts::Even(count) => *count,

@@ -27,12 +27,12 @@ use crate::{Class, Error, Result};
 /// reads all vectors, and the others read its result.
 const FLAT: usize = 16;
 
-/// Selects a collective buffer of a communicator.
+/// The choice of one of the collective buffers of a communicator.
 pub(super) trait BufferPlace: Copy {
     fn of(self, comm: &mut Comm) -> &mut CommBuffer;
 }
 
-/// The buffer of all members of a communicator with one group.
+/// The choice of the buffer of all members of a communicator with one group.
 #[derive(Clone, Copy)]
 pub(super) struct OfAll;
 
@@ -49,7 +49,7 @@ pub(super) struct BlockingCall<'a, B> {
     pub(super) rank: &'a Rank,
     pub(super) waiting: &'a Waiting<'a>,
     pub(super) comm: u32,
-    /// This rank's number among the members.
+    /// This rank's number among the members of the buffer.
     pub(super) me: usize,
     pub(super) size: usize,
     pub(super) noted: NotedCall,
@@ -191,7 +191,7 @@ impl<B: BufferPlace> BlockingCall<'_, B> {
         ended
     }
 
-    /// Gives up the round after an error.
+    /// Ends the round after an error without its result.
     #[cold]
     fn abandon(&self) {
         let mut state = self.rank.lock();

@@ -25,7 +25,7 @@ pub(super) enum Data<'a> {
     Nothing,
     /// One block of this rank.
     One(Option<&'a Buffer>),
-    /// A block for each member.
+    /// A block of this rank for each member.
     Each(Option<&'a Blocks>),
     /// A vector whose elements are combined with those of the other members.
     Vector(Option<&'a Elements>),
@@ -42,7 +42,7 @@ impl Data<'_> {
     }
 }
 
-/// The root of an operation: the member whose part differs from that of the others.
+/// The root of an operation: the member whose part differs from those of the others.
 #[derive(Clone, Copy)]
 pub(super) enum Root {
     /// The operation has no root.
@@ -53,10 +53,10 @@ pub(super) enum Root {
     Gets(i32),
 }
 
-/// The elements of the combined vectors that a member gets.
+/// The elements of the combined vectors that one member gets.
 #[derive(Clone, Copy)]
 pub(super) enum Part<'a> {
-    /// All elements of the vectors of all members, combined.
+    /// The result is all elements, combined over all members.
     Whole,
     /// The member's part of the elements, combined from the vectors of all members.
     OfCounts(&'a Counts),
@@ -78,7 +78,7 @@ pub(super) struct Signature<'a> {
     /// The operation that combines the data, and the part of the result for this rank; `None` if
     /// the data are only moved.
     pub(super) combines: Option<(&'a Operation, Part<'a>)>,
-    /// True if only the root and the owner of a block know the size of that block.
+    /// True if the size of a block is known only to the root and to the block's owner.
     pub(super) private_sizes: bool,
 }
 
@@ -86,9 +86,9 @@ pub(super) struct Signature<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedFacts {
     pub(super) collective: Collective,
-    /// The kind of call in notes.
+    /// The kind of call that members note in the buffer.
     pub(super) kind: Kind,
-    /// The number of bytes by which the table of algorithms chooses.
+    /// The number of bytes by which the table chooses an algorithm.
     pub(super) bytes: usize,
     /// Bytes of the longest vector that a member would publish; `usize::MAX` if a member cannot
     /// publish it.
@@ -147,7 +147,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// This operation with a root that gives the data.
+    /// This operation with a root that alone gives data.
     #[inline(always)]
     pub(super) fn from(self, root: i32) -> Signature<'a> {
         Signature {
@@ -156,7 +156,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// This operation with a root that gets the data.
+    /// This operation with a root that alone gets data.
     #[inline(always)]
     pub(super) fn to(self, root: i32) -> Signature<'a> {
         Signature {
@@ -196,7 +196,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// This rank's contribution to a reduction.
+    /// The contribution of this rank to a reduction.
     #[inline(always)]
     pub(super) fn ours(&self) -> Option<&'a Elements> {
         match (self.gives, self.gets) {
@@ -357,7 +357,7 @@ impl<'a> Signature<'a> {
         }
     }
 
-    /// Copies the block that this rank gives to itself into its receive buffer, unless it is there
+    /// Copies the block that this rank gives to itself into its receive buffer, unless it is in it
     /// already.
     #[inline(always)]
     pub(super) fn keep_own(&self, me: usize) {

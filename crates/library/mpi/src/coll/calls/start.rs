@@ -20,7 +20,7 @@ use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 use crate::state::State;
 
-/// The method that executes a collective call.
+/// The method by which a collective call is executed.
 enum RunBy {
     /// One round of the communicator's collective buffer for blocking calls.
     Round(SharedFacts),
@@ -292,7 +292,7 @@ impl Rank {
     }
 }
 
-/// The method that corresponds to a [`Way`].
+/// The method that corresponds to a data path.
 #[inline(always)]
 fn engine_of(way: Way, comm: &mut Comm, facts: SharedFacts, blocking: bool) -> RunBy {
     let direct = match way {

@@ -13,13 +13,13 @@ use super::signature::{Data, Root, Signature};
 use crate::Result;
 use crate::algorithms::Collective;
 
-/// This rank's part of a round. A step that must wait for another member returns false, and is
-/// repeated.
+/// This rank's part of a round. A step that must wait for another member returns false, and is made
+/// again.
 pub(super) trait Step {
     fn step(&mut self, round: CallRound<'_>) -> Result<bool>;
 }
 
-/// A barrier: each member sees that all others take part.
+/// The step of a barrier: each member sees that all others take part.
 pub(super) struct Meet {
     left: usize,
 }
@@ -98,7 +98,7 @@ pub(super) struct Move<'a, const GIVES: bool, const GETS: bool, const ROOT: bool
 }
 
 impl<'a, const GIVES: bool, const GETS: bool, const ROOT: bool> Move<'a, GIVES, GETS, ROOT> {
-    /// The step of an operation with this shape.
+    /// The data movement of an operation for this rank.
     #[inline(always)]
     pub(super) fn new(signature: Signature<'a>, me: usize, size: usize) -> Self {
         let blocks = |data: Data<'a>| match data {
@@ -199,7 +199,7 @@ impl<const GIVES: bool, const GETS: bool, const ROOT: bool> Step for Move<'_, GI
     }
 }
 
-/// An exchange of blocks with the members of the remote group.
+/// The step of an exchange of blocks with the members of the remote group.
 pub(super) struct MoveOf {
     /// The blocks that this rank publishes, and (`take`) the memory for the block from each of the
     /// members `of`.

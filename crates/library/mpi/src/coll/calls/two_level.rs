@@ -8,22 +8,22 @@
 use super::call::Call;
 use crate::shape::{Shape, Spread};
 
-/// The stage number of messages within a host.
+/// The stage number that separates messages within a host from others.
 const INSIDE: u64 = 1;
-/// The stage number of messages among leaders.
+/// The stage number that separates messages among leaders from others.
 const LEADERS: u64 = 2;
 
-/// The levels of a call, with one leader for each host.
+/// The levels of a two-level operation: within hosts, and among their leaders.
 pub(super) struct Levels<'a> {
     pub(super) shape: &'a Shape,
-    /// The leader of each host.
+    /// The leaders of all hosts, in the order of hosts.
     leaders: Vec<u32>,
     /// The index of this rank's host.
     pub(super) host: usize,
 }
 
 impl<'a> Levels<'a> {
-    /// The levels with the first member of each host as its leader.
+    /// The levels in which the first member of each host is its leader.
     pub(super) fn new(call: &Call<'a>) -> Levels<'a> {
         Levels::with(call, call.shape().at_place(0))
     }
@@ -34,7 +34,7 @@ impl<'a> Levels<'a> {
         Levels::with(call, call.shape().leaders(root))
     }
 
-    /// The levels with the last member of each host as its leader.
+    /// The levels in which the last member of each host is its leader.
     pub(super) fn of_last(call: &Call<'a>) -> Levels<'a> {
         let last = |host: &Vec<u32>| host.last().copied();
         let leaders = call.shape().hosts().iter().filter_map(last);
@@ -69,12 +69,12 @@ impl<'a> Levels<'a> {
         self.shape.place(self.leaders[self.host] as usize)
     }
 
-    /// The members of each host.
+    /// The members on each host.
     pub(super) fn hosts(&self) -> &'a [Vec<u32>] {
         self.shape.hosts()
     }
 
-    /// The members of this rank's host.
+    /// The members on this rank's host.
     pub(super) fn members(&self) -> &'a [u32] {
         &self.shape.hosts()[self.host]
     }

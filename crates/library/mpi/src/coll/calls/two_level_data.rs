@@ -110,7 +110,7 @@ impl Packed {
         self.room.slice(at, len)
     }
 
-    /// The blocks of each host.
+    /// The blocks of each host as one block.
     fn of_hosts(&self, levels: &Levels<'_>) -> Blocks {
         let of_host = |host: &Vec<u32>| {
             let (start, _) = self.places[host[0] as usize];

@@ -22,7 +22,7 @@ use crate::Result;
 
 /// The least bytes of a rank's part of a piece, unless the vector is one piece.
 const PART: usize = 64 << 10;
-/// The greatest number of pieces of a vector.
+/// The greatest number of pieces into which a vector is divided.
 const PIECES: usize = 4;
 
 /// Reduces to the leader of each host, then among the leaders to all, then broadcasts within each

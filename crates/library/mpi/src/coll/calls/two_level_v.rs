@@ -87,7 +87,7 @@ impl Bundle {
         self.room.slice(start, end - start)
     }
 
-    /// The block in a record; `None` if the block is long.
+    /// The block in a rank's record; `None` if the block is long.
     fn block(&self, place: usize) -> Option<Buffer> {
         let whole = || self.record(place).slice(LENGTH, usize::MAX);
         self.short[place].then(whole)

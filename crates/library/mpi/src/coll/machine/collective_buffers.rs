@@ -9,7 +9,7 @@ const TRIALS: u32 = 2;
 
 /// The collective buffer of a communicator.
 pub(crate) enum CommBuffer {
-    /// The communicator has no collective buffer.
+    /// The communicator has no collective buffer yet.
     Absent {
         /// The number of calls since the last attempt that could have used a buffer.
         calls: u32,

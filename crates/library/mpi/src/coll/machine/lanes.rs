@@ -17,7 +17,7 @@ pub(crate) struct Lane {
     place: Arc<usize>,
     /// True if each member can read and write the memory of all members.
     pub(crate) is_direct: bool,
-    /// True if each member has a core.
+    /// True if each member has a core of its own.
     pub(crate) core_each: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) type Step = dyn Fn(&mut CollectiveBuffer) -> Result<bool> + Send + Sy
 /// the round.
 #[derive(Clone)]
 pub struct Round {
-    /// The lane whose buffer is used.
+    /// The lane in which the operation takes its turn.
     pub(crate) lane: Lane,
     /// The step. A repeated step begins from the start, on the state that the previous attempt has
     /// left.
@@ -39,7 +39,7 @@ pub struct Round {
     pub(crate) context: u64,
 }
 
-/// The lanes of a rank.
+/// The lanes (collective buffers whose operations take turns) of a rank.
 #[derive(Default)]
 pub(crate) struct Lanes {
     entries: Vec<Option<Entry>>,
@@ -48,13 +48,13 @@ pub(crate) struct Lanes {
 struct Entry {
     handle: Lane,
     buffer: CollectiveBuffer,
-    /// The number of turns that have been assigned.
+    /// The number of turns that operations of the lane have got.
     issued: u64,
     /// The number of the turn that may use the lane now.
     current: u64,
-    /// Turns whose operations ended before it was their turn.
+    /// Turns whose operations ended before the lane reached them.
     skipped: Vec<u64>,
-    /// True if the operation of the current turn waits for another member.
+    /// True if the operation of the current turn waits for other members.
     waits: bool,
 }
 
@@ -102,8 +102,8 @@ impl Lanes {
         entry.issued - 1
     }
 
-    /// Executes a step of the operation with this turn. Returns false if an earlier turn still has
-    /// the lane, or if the step must wait for another member.
+    /// Executes a step of the operation with this turn. Returns false if an earlier turn has the
+    /// lane, or if the step must wait for another member.
     #[inline]
     pub(crate) fn step(
         &mut self,
@@ -139,7 +139,7 @@ impl Lanes {
         }
     }
 
-    /// True if an operation that waited for another member can continue.
+    /// True if an operation that waited for other members can continue.
     #[inline]
     pub(crate) fn may_go_on(&self) -> bool {
         let mut entries = self.entries.iter().flatten();

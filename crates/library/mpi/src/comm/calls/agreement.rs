@@ -28,13 +28,13 @@ const HEAD: usize = 8;
 /// The longest text of an error that is sent, in bytes. With its head it fits a packet.
 const TEXT: usize = 500;
 
-/// An agreement, as one of its ranks takes part in it.
+/// An agreement among ranks, with the part of one of them.
 pub(crate) struct Agreement {
     rank: Arc<Rank>,
     core: Arc<Core>,
-    /// For each position, the rank in `core`. `None`: all ranks, in order.
+    /// For each position, the number of the rank in `core`. `None`: all ranks, in order.
     ranks: Option<Vec<u32>>,
-    /// This rank's position among the ranks of the agreement.
+    /// This rank's position among the ranks that agree.
     place: usize,
     context: u64,
     tag: i32,
@@ -69,7 +69,7 @@ impl Agreement {
         }
     }
 
-    /// This agreement with a tag of the user's, in a context apart from collective operations.
+    /// This agreement with a tag of the user, in a context separate from collective operations.
     pub(crate) fn with_users_tag(self, tag: i32) -> Agreement {
         Agreement {
             context: self.core.context | AGREEMENT,
@@ -78,7 +78,7 @@ impl Agreement {
         }
     }
 
-    /// This agreement as one between the leaders of two groups: with a tag of the user's, in a
+    /// This agreement as one between the leaders of two groups: with a tag of the user, in a
     /// context of its own.
     pub(crate) fn between_leaders(self, tag: i32) -> Agreement {
         Agreement {
@@ -93,7 +93,7 @@ impl Agreement {
         self.ranks.is_none().then_some(self.core.context)
     }
 
-    /// This rank's position among the ranks of the agreement.
+    /// This rank's position among the ranks that agree.
     pub(crate) fn place(&self) -> usize {
         self.place
     }

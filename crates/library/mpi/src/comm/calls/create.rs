@@ -15,13 +15,13 @@ use crate::request::{RequestId, Waiting};
 use crate::state::Objects;
 use crate::{Class, Error, Result};
 
-/// Length in bytes of a context in an agreement.
+/// The length of a context in the message of an agreement, in bytes.
 const CONTEXT_BYTES: usize = 8;
 
-/// A group of a new communicator, as a part of the parent.
+/// A group of a new communicator, whose members are also members of the parent.
 struct Part {
     members: Members,
-    /// The numbers of the group's members in the parent.
+    /// The numbers of the new group's members in the parent.
     ranks: Vec<u32>,
     /// This rank's number in the group. `None`: it is no member.
     place: Option<usize>,
@@ -217,7 +217,7 @@ impl Rank {
         Ok(all.chunks_exact(making.bytes()).map(word).collect())
     }
 
-    /// Finds the members of a group in the parent.
+    /// Finds the members of a group in the parent communicator.
     fn part_of(&self, parent: &Parent, group: u32) -> Result<Part> {
         let (members, place) = {
             let state = self.lock();
@@ -286,7 +286,7 @@ impl Rank {
         Ok(handle)
     }
 
-    /// Makes the handle invalid; operations in flight go on.
+    /// Makes the handle of a communicator invalid; operations in flight continue.
     fn remove_comm(&self, handle: u32) -> Result<()> {
         let mut state = self.lock();
         let removed = state.objects.comms.remove(handle);

@@ -15,10 +15,10 @@ use crate::rank::Rank;
 use crate::request::Waiting;
 use crate::{Class, Error, Result};
 
-/// The remote leader, as the local leader names it.
+/// The remote leader of the new intercommunicator, as the local leader names it.
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteLeader {
-    /// A communicator with both leaders.
+    /// A communicator that contains both leaders.
     pub peer_comm: u32,
     /// The remote leader's rank in `peer_comm`.
     pub rank: i32,

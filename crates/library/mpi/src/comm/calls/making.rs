@@ -22,7 +22,7 @@ pub(crate) struct Parent {
 }
 
 impl Parent {
-    /// All members of the parent as a communicator of one group.
+    /// All members of the parent communicator as a communicator of one group.
     pub(crate) fn joint(&self) -> &Arc<Core> {
         self.core.joined().unwrap_or(&self.core)
     }

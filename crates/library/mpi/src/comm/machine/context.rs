@@ -16,7 +16,7 @@ pub(crate) const WINDOW: u64 = 1 << 60;
 /// match.
 pub(crate) const STAGES: u64 = 16;
 
-/// The bits of a context that hold the number of a stage of a collective operation.
+/// The bits of a context that contain the stage number of a collective operation.
 pub(crate) fn stage(number: u64) -> u64 {
     debug_assert!(number < STAGES);
     number << 56

@@ -30,9 +30,9 @@ pub struct Core {
     joint: Option<Arc<Core>>,
     /// The members by host, once a collective operation has needed them.
     shape: OnceLock<Arc<Shape>>,
-    /// The network between the members.
+    /// The network between the members, once they have agreed on it.
     pub(crate) network: Arc<AgreedNetwork>,
-    /// A cache of the algorithms that costs have chosen recently.
+    /// A cache of the algorithms that have been chosen recently by their costs.
     recent: OnceLock<RecentChoices>,
 }
 
@@ -41,7 +41,7 @@ pub struct Core {
 #[derive(Debug, Default)]
 pub(crate) struct AgreedNetwork {
     is_begun: AtomicBool,
-    /// Empty until the members have agreed.
+    /// The network on which the members have agreed; empty until then.
     pub(crate) agreed: OnceLock<Network>,
 }
 
@@ -149,7 +149,7 @@ impl Core {
         }
     }
 
-    /// All members as a communicator of one group, with the same context.
+    /// All members of both groups as one group, in a communicator with this context.
     pub(crate) fn joint(&self) -> &Core {
         self.joint.as_deref().unwrap_or(self)
     }
@@ -170,7 +170,7 @@ impl Core {
         first..first + self.members.len()
     }
 
-    /// The [`peers`](Core::peers), by their numbers in the joint group.
+    /// The numbers of the [`peers`](Core::peers) in the joint group.
     pub(crate) fn theirs(&self) -> Range<usize> {
         match self.is_inter() && self.is_first() {
             true => self.members.len()..self.joint().size(),
@@ -183,13 +183,13 @@ impl Core {
         self.recent.get_or_init(RecentChoices::default)
     }
 
-    /// The members by host; `host_of` returns the host of a world rank.
+    /// The members by host; the function `host_of` returns the host of a world rank.
     pub(crate) fn shape(&self, host_of: impl Fn(usize) -> u32) -> &Shape {
         self.shape
             .get_or_init(|| Arc::new(Shape::of(self.members.iter().map(&host_of))))
     }
 
-    /// This core with this shape, which another member has computed.
+    /// This core with the shape that another member has computed.
     #[cfg(feature = "carriers")]
     pub fn shaped(self, shape: Arc<Shape>) -> Core {
         let _ = self.shape.set(shape);

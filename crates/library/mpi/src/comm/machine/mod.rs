@@ -35,17 +35,17 @@ pub(crate) type Around = Option<usize>;
 /// The memory that some members of an intercommunicator share, and the results of their contests.
 #[derive(Default)]
 pub(crate) struct SharedBetween {
-    /// The collective buffer of the members that share the memory.
+    /// The collective buffer of the members that share memory.
     pub(crate) buffer: CommBuffer,
     /// The lane in which the members copy straight between their buffers.
     pub(crate) lane: Option<Lane>,
-    /// The contests of the members. `None`: they do not choose by measurement.
+    /// The contests of the members' data paths. `None`: the members do not measure.
     pub(crate) contests: Option<Box<Contests>>,
 }
 
 /// A communicator.
 pub struct Comm {
-    /// The data that messages and collective operations use.
+    /// The part of the communicator that messages and collective operations use.
     pub core: Arc<Core>,
     /// The name of the communicator; empty if the user has not named it.
     pub name: String,
@@ -54,12 +54,12 @@ pub struct Comm {
     pub(crate) collectives: u32,
     /// Number of persistent collective operations initialized.
     pub(crate) persistent: u32,
-    /// The collective buffer, for small collective operations.
+    /// The collective buffer for operations on short vectors.
     pub(crate) buffer: CommBuffer,
     /// The shared memory of an intercommunicator: that of all members, and that of each root with
     /// the members of the other group.
     pub(crate) between: Vec<(Around, SharedBetween)>,
-    /// The lane for long and for nonblocking collective operations.
+    /// The lane (a collective buffer) for long and for nonblocking operations.
     pub(crate) lane: Option<Lane>,
     /// The contests of the communicator. `None`: its members do not choose by measurement.
     pub(crate) contests: Option<Box<Contests>>,
@@ -69,7 +69,7 @@ pub struct Comm {
     pub topology: Option<Arc<Topology>>,
     /// The handle of the communicator's error handler.
     pub errhandler: u32,
-    /// The hints that are set.
+    /// The hints that the user has set on the communicator.
     pub hints: Hints,
 }
 
@@ -123,7 +123,7 @@ impl Comm {
     }
 }
 
-/// The longest beginning of a name that fits [`MAX_NAME`].
+/// The beginning of a name that is not longer than [`MAX_NAME`].
 pub(crate) fn cut(name: &str) -> &str {
     let mut end = name.len().min(MAX_NAME);
     while !name.is_char_boundary(end) {

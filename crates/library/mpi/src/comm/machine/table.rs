@@ -13,7 +13,7 @@ const PREDEFINED: [u32; 2] = [WORLD, SELF];
 pub struct Comms {
     /// The communicators with the handles of [`PREDEFINED`], in the same order.
     predefined: [Comm; PREDEFINED.len()],
-    /// The communicators that the program made.
+    /// The communicators that the program has made.
     made: Slab<Comm>,
     /// The number of the next context that this rank assigns.
     next_context: u32,

@@ -177,12 +177,12 @@ impl SharedFile {
         Err(Error::new(Class::UNSUPPORTED_OPERATION, detail))
     }
 
-    /// Advances the shared file pointer, and returns its old value, in etypes.
+    /// Advances the shared file pointer, and returns the value before, in etypes.
     pub(super) fn advance_pointer(&self, etypes: i64) -> Result<i64> {
         self.with_pointer(|pointer| pointer.fetch_add(&*self.storage, etypes))
     }
 
-    /// Calls `then` with the shared file pointer.
+    /// Calls `then` with the counter that is the shared file pointer.
     pub(super) fn with_pointer<T>(
         &self,
         then: impl FnOnce(&::file_io::Counter) -> std::io::Result<T>,
@@ -204,13 +204,13 @@ fn beyond(start: i64) -> Error {
 }
 
 impl FileAccess {
-    /// Makes the access on this thread.
+    /// Makes the access to the file on this thread.
     pub(super) fn run(mut self, rank: &Rank) -> Result<Status> {
         self.prepare(rank)?;
         self.run_prepared()
     }
 
-    /// Makes the access on the worker.
+    /// Makes the access to the file on the worker thread.
     async fn run_apart(mut self, rank: &Arc<Rank>) -> Result<Status> {
         self.prepare(rank)?;
         self.run_prepared_apart(rank).await

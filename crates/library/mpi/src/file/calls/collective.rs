@@ -14,11 +14,11 @@ use crate::rank::Rank;
 use crate::request::{RequestId, Waiting};
 use crate::{Class, Error, Result, Status};
 
-/// A collective access that this rank has begun.
+/// A collective access to a file that this rank has begun.
 struct CollectiveAccess {
     round: FileRound,
     kind: SplitKind,
-    /// The form of the call. Calls of different forms do not match.
+    /// The form of the call: calls of different forms cannot match.
     form: Form,
     access: Result<FileAccess>,
 }
@@ -295,7 +295,7 @@ fn extent(access: &FileAccess) -> Result<Extent> {
     Ok(Extent { run, ..extent })
 }
 
-/// Makes a collective access in which each rank moves its own data.
+/// Makes a collective access in which each rank moves its own data, without aggregators.
 async fn alone(access: FileAccess, round: &FileRound, form: Form) -> Result<Status> {
     let result = match form {
         Form::Blocking => access.run_prepared_here(&round.rank),

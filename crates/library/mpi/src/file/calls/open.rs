@@ -16,7 +16,7 @@ use crate::request::Waiting;
 use crate::state::Objects;
 use crate::{Class, Error, Result};
 
-/// A file that is about to be opened.
+/// A file that the ranks are about to open.
 struct Opening {
     storage: Arc<dyn Storage>,
     path: PathBuf,
@@ -25,7 +25,7 @@ struct Opening {
     agreement: Agreement,
     is_first: bool,
     size: usize,
-    /// True if all ranks are on one host.
+    /// True if all ranks of the file are on one host.
     has_one_host: bool,
 }
 
@@ -262,7 +262,7 @@ impl Opening {
         opened
     }
 
-    /// Opens the file on the first rank, which may create it, and then on the others.
+    /// Opens the file on the first rank, which may create it, and afterwards on the other ranks.
     async fn open_in_turn(
         &self,
         beside: Option<&Path>,

@@ -26,16 +26,17 @@ const LARGEST_WINDOW: u64 = 1 << 30;
 /// gaps. An agreement on the next round costs a small part of a round with data.
 const SPARSE: u64 = 4;
 
-/// The part of a rank in a collective access, as far as all ranks know it.
+/// The part of the file that a rank accesses, as all ranks know it.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
     /// The range of file offsets, `start..end`, that contains the rank's bytes; empty if it has
     /// none.
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Bytes of the rank's first run. [`Extent::ALONE`]: the rank must access the file by itself.
+    /// The length of the rank's first run in bytes. [`Extent::ALONE`]: the rank must access the
+    /// file on its own.
     pub(super) run: u64,
-    /// Bytes of the rank's data.
+    /// The number of bytes of data that the rank accesses.
     pub(super) bytes: u64,
     /// The distance of the rank's runs in bytes, if all have one length and one distance; else 0.
     pub(super) stride: u64,
@@ -46,7 +47,7 @@ pub(super) struct Extent {
 impl Extent {
     /// The value of `run` for a rank that cannot take part in two phases.
     pub(super) const ALONE: u64 = u64::MAX;
-    /// The extent of a rank without data.
+    /// The extent of a rank that accesses no data.
     pub(super) const NOTHING: Extent = Extent {
         start: 0,
         end: 0,
@@ -96,7 +97,7 @@ impl Extent {
     }
 }
 
-/// The plan of a two-phase access.
+/// The plan of a two-phase access, on which all ranks agree.
 pub(super) struct Plan {
     pub(super) extents: Vec<Extent>,
     pub(super) domains: Domains,
@@ -107,7 +108,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Plans an access. `None`: every rank accesses the file by itself.
+    /// Plans an access. `None`: every rank accesses the file on its own.
     pub(super) fn new(extents: Vec<Extent>, access: &FileAccess, hosts: usize) -> Option<Plan> {
         let hints = &access.hints;
         let switch = match access.direction {

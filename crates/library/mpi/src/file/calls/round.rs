@@ -19,12 +19,12 @@ pub(super) struct FileRound {
     pub(super) rank: Arc<Rank>,
     pub(super) file: Arc<SharedFile>,
     agreement: Agreement,
-    /// The tag of the messages of this call.
+    /// The tag of the messages of this collective call.
     pub(super) tag: i32,
 }
 
 /// The procedure and the arguments of a collective call that a rank sends to the others, so that
-/// they notice a different call.
+/// they detect a different call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Said {
     pub(super) procedure: Procedure,
@@ -73,19 +73,19 @@ pub(super) enum Procedure {
     SeekShared,
 }
 
-/// Pads numbers for all ranks with zeros.
+/// Numbers for all other ranks, padded with zeros.
 pub(super) fn told(numbers: &[u64]) -> [u64; OTHERS] {
     std::array::from_fn(|at| numbers.get(at).copied().unwrap_or(0))
 }
 
-/// The first `COUNT` numbers that each rank has sent.
+/// The first `COUNT` of the numbers that each rank has sent.
 pub(super) fn heard<const COUNT: usize>(all: &[[u64; OTHERS]]) -> Vec<[u64; COUNT]> {
     let first = |numbers: &[u64; OTHERS]| std::array::from_fn(|at| numbers[at]);
     all.iter().map(first).collect()
 }
 
 impl Rank {
-    /// Begins a collective call on a file.
+    /// Begins a collective call on a file that is open.
     pub(super) fn begin_round(self: &Arc<Rank>, file: u32) -> Result<FileRound> {
         let mut state = self.lock();
         let shared = state.objects.files.get(file)?.shared.clone();
@@ -131,12 +131,12 @@ impl FileRound {
         agree(&self.agreement, mine).await
     }
 
-    /// Synchronises all ranks of the file.
+    /// Waits until all ranks of the file have made this call.
     pub(super) async fn synchronise(&self) -> Result<()> {
         exchange(&self.agreement, Ok(Vec::new()), 0).await.map(drop)
     }
 
-    /// Exchanges a number. Returns those of all ranks, in order.
+    /// Exchanges one number of each rank. Returns those of all ranks, in order.
     pub(super) async fn words(&self, mine: u64) -> Result<Vec<u64>> {
         let all = exchange(&self.agreement, Ok(vec![mine]), 1).await?;
         Ok(all.into_iter().flatten().collect())
@@ -160,7 +160,7 @@ impl FileRound {
         word_of_first(&self.agreement, mine).await
     }
 
-    /// True if this rank is the first of the file's ranks.
+    /// True if this rank is the first of the ranks that opened the file.
     pub(super) fn is_first(&self) -> bool {
         self.file.core.rank == 0
     }
@@ -196,7 +196,7 @@ pub(super) async fn exchange(
     Ok(rows.into_iter().map(|row| row[1..].to_vec()).collect())
 }
 
-/// Returns an error of one rank on all.
+/// Returns on all ranks the error of one of them, if there is any.
 pub(super) async fn agree<T>(agreement: &Agreement, mine: Result<T>) -> Result<T> {
     let (value, words) = match mine {
         Ok(value) => (Some(value), Ok(Vec::new())),

@@ -35,18 +35,18 @@ const LARGEST_WINDOW: u64 = 1 << 20;
 /// The number of windows of an aggregator that are in the stage at once: the aggregator reads or
 /// writes one while the others use another.
 const SLOTS: u64 = 4;
-/// The greatest number of bytes of a stage.
+/// The greatest number of bytes of a stage (memory that ranks of a host share).
 const LARGEST_STAGE: u64 = 16 << 20;
 /// The number of aggregators, unless a hint sets another. The system serializes writes to one file.
 const AGGREGATORS: usize = 8;
-/// Bytes of a run from which on no stage is used.
+/// The length of a run in bytes from which on no stage is used.
 const LONG_RUN: u64 = 16 << 10;
-/// Bytes of a message about a window: a number.
+/// The length of a message about a window in bytes: a number.
 const WORD: usize = 8;
-/// The message of an aggregator whose read has failed.
+/// The message that an aggregator's read of a window has failed.
 const FAILED: u64 = u64::MAX;
 
-/// The plan of an access through the stage. All ranks make the same plan.
+/// The plan of an access through the stage, which is equal on all ranks.
 pub(super) struct StagePlan {
     extents: Vec<Extent>,
     range: Range<u64>,
@@ -55,7 +55,7 @@ pub(super) struct StagePlan {
     aggregators: usize,
 }
 
-/// Bytes of a stage for `ranks` ranks.
+/// The length of a stage for `ranks` ranks, in bytes.
 pub(super) fn stage_len(ranks: usize) -> usize {
     let window = window_len(ranks) as usize;
     (window * SLOTS as usize * ranks.min(AGGREGATORS)).min(LARGEST_STAGE as usize)
@@ -118,7 +118,7 @@ impl StagePlan {
         (self.range.end - self.base()).div_ceil(self.window)
     }
 
-    /// The range of file offsets of a window.
+    /// The range of file offsets that a window covers.
     fn window(&self, number: u64) -> Range<u64> {
         let start = self.base() + number * self.window;
         let end = start.saturating_add(self.window).min(self.range.end);
@@ -146,7 +146,7 @@ fn are_apart(extents: &[Extent]) -> bool {
         && Strided::are_apart(stride, &mut runs)
 }
 
-/// A collective access through the stage, from the view of one rank.
+/// A collective access through the stage, as one rank executes it.
 pub(super) struct Staged<'a> {
     pub(super) round: &'a FileRound,
     pub(super) access: &'a FileAccess,
@@ -209,7 +209,7 @@ impl Staged<'_> {
             .buffer())
     }
 
-    /// The slot of a window in the stage.
+    /// The memory in the stage that a window uses.
     fn slot(&self, number: u64) -> Buffer {
         let slots = self.plan.slots(self.stage.len() as u64);
         let at = number % slots * self.plan.window;

@@ -78,7 +78,7 @@ impl Rank {
         })
     }
 
-    /// Waits in virtual time for the requests that a task has made.
+    /// Waits in virtual time for the storage requests of a task.
     pub(super) async fn await_storage(&self) {
         let Some(end) = self.lock().hand_over_requests() else {
             return;

@@ -34,20 +34,20 @@ const HEAD: usize = 24;
 /// Bytes of data from which on they are a separate message.
 const LONG_DATA: usize = 16 << 10;
 
-/// A two-phase collective access, from the view of one rank.
+/// A two-phase collective access, as one rank executes it.
 pub(super) struct TwoPhase<'a> {
     pub(super) round: &'a FileRound,
     pub(super) access: &'a Arc<FileAccess>,
     pub(super) plan: &'a Plan,
     /// The position of the access in the view, in bytes.
     pub(super) position: u64,
-    /// The bytes of the access, as the file has them.
+    /// The bytes of the access in the representation of the file.
     pub(super) memory: &'a Buffer,
-    /// True if the worker accesses the file.
+    /// True if the worker thread accesses the file.
     pub(super) is_apart: bool,
 }
 
-/// This rank's bytes in a window of an aggregator.
+/// This rank's bytes in one window of an aggregator.
 struct Share {
     aggregator: usize,
     /// The position of this rank's bytes in its own memory.
@@ -92,7 +92,7 @@ impl TwoPhase<'_> {
         self.access.file.core.rank
     }
 
-    /// The next round, from round `from` on; equal on all ranks.
+    /// The next round of the access, from round `from` on; equal on all ranks.
     async fn next_round(&self, from: u64) -> Result<Option<u64>> {
         let next = match self.plan.is_sparse {
             true => {
@@ -117,7 +117,7 @@ impl TwoPhase<'_> {
         rounds.min().unwrap_or(u64::MAX)
     }
 
-    /// Temporary memory of `len` bytes.
+    /// Temporary memory of the access, `len` bytes.
     fn bytes(&self, len: usize) -> Result<Buffer> {
         let byte = Predefined::BYTE.into();
         Ok(self
@@ -331,7 +331,7 @@ impl TwoPhase<'_> {
         }))
     }
 
-    /// Posts the receives of answers.
+    /// Posts the receives of the aggregators' answers.
     #[allow(clippy::type_complexity, reason = "a message and its memory")]
     fn receives<'b>(
         &self,

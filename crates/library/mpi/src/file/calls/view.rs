@@ -15,25 +15,25 @@ use crate::{Class, Error, Result};
 
 /// The arguments of `MPI_File_set_view`.
 pub struct ViewArguments<'a> {
-    /// The displacement in bytes.
+    /// The displacement of the view in bytes.
     pub displacement: i64,
-    /// The handle of the etype.
+    /// The handle of the view's etype.
     pub etype: u32,
-    /// The handle of the filetype.
+    /// The handle of the view's filetype.
     pub filetype: u32,
     /// The name of the data representation.
     pub representation: &'a str,
-    /// The pairs of the info object.
+    /// The keys and values of the info object.
     pub info: Result<Vec<(String, String)>>,
 }
 
 /// The result of `MPI_File_get_view`. The user must free the handles.
 pub struct ViewFacts {
-    /// The displacement in bytes.
+    /// The displacement of the view in bytes.
     pub displacement: i64,
-    /// The handle of the etype.
+    /// The handle of the view's etype.
     pub etype: u32,
-    /// The handle of the filetype.
+    /// The handle of the view's filetype.
     pub filetype: u32,
     /// The name of the data representation.
     pub representation: String,
@@ -191,7 +191,7 @@ fn unsupported(name: &str) -> Error {
     Error::new(Class::UNSUPPORTED_DATAREP, detail)
 }
 
-/// A number by which ranks compare a name (FNV-1a).
+/// A hash of a name, by which ranks compare it (FNV-1a).
 fn hashed(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -12,7 +12,7 @@ use crate::file::calls::access::{FileAccess, SHORT_GAP};
 /// Bytes of the number that precedes the data of an answer.
 pub(super) const VALID: usize = 8;
 
-/// The request of a rank to an aggregator in one round.
+/// The request of a rank to an aggregator in one round of an access.
 pub(super) struct Request {
     pub(super) from: usize,
     /// The runs of the request: offsets in the file and lengths, in bytes.
@@ -22,7 +22,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Bytes of all runs of the request.
+    /// The number of bytes of all runs that the request names.
     pub(super) fn len(&self) -> usize {
         self.runs.iter().map(|run| run.1 as usize).sum()
     }
@@ -32,17 +32,17 @@ impl Request {
 /// allocated.
 pub(super) struct WindowAccess {
     pub(super) access: Arc<FileAccess>,
-    /// The runs of all requests, joined.
+    /// The runs of all ranks' requests, joined.
     pub(super) runs: Vec<(u64, u64)>,
     /// The file offset at which the memory of the window begins.
     pub(super) start: u64,
     pub(super) stage: Buffer,
-    /// Answers to reads, in the order of the requests.
+    /// The data for the ranks that read, in the order of their requests.
     pub(super) answers: Vec<Buffer>,
 }
 
 impl WindowAccess {
-    /// Accesses the file, and fills the answers to reads.
+    /// Accesses the file for all requests, and fills the answers to reads.
     pub(super) fn make(&self, requests: &[Request]) -> Result<()> {
         match self.access.direction {
             Direction::Write => self.write(requests),
@@ -50,7 +50,7 @@ impl WindowAccess {
         }
     }
 
-    /// The part of the window's memory that belongs to a run.
+    /// The part of the window's memory that a run occupies.
     fn memory(&self, offset: u64, len: u64) -> Buffer {
         let at = (offset - self.start) as usize;
         self.stage.slice(at, len as usize)

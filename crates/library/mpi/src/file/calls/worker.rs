@@ -65,7 +65,7 @@ impl Rank {
         .await
     }
 
-    /// The worker, which the first call starts. `None`: the rank has none.
+    /// The worker thread, which the first call starts. `None`: the rank has none.
     fn file_worker(self: &Arc<Rank>, file: &SharedFile) -> Option<Arc<Worker>> {
         let mut state = self.lock();
         if !state.engine.router.machine().abilities().runs_threads {

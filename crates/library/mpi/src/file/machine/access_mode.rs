@@ -2,7 +2,7 @@
 
 use crate::{Class, Error, Result};
 
-/// The mode in which a file is open.
+/// The access mode (`MPI_MODE_...`) in which a file is open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AccessMode(i32);
 
@@ -19,7 +19,7 @@ const ALL: i32 =
     APPEND | CREATE | DELETE_ON_CLOSE | EXCL | RDONLY | RDWR | SEQUENTIAL | UNIQUE_OPEN | WRONLY;
 
 impl AccessMode {
-    /// Checks the ABI's value of a mode.
+    /// Checks an access mode that has the ABI's value.
     pub(crate) fn new(value: i32) -> Result<AccessMode> {
         let mode = AccessMode(value);
         let wrong = |why: &str| {
@@ -41,7 +41,7 @@ impl AccessMode {
         Ok(mode)
     }
 
-    /// The mode as a value of the ABI.
+    /// The access mode as a value of the ABI.
     pub(crate) fn value(self) -> i32 {
         self.0
     }

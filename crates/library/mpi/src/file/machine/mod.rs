@@ -40,16 +40,16 @@ pub const SEEK_END: i32 = 402;
 /// `MPI_SEEK_SET`, with the ABI's value.
 pub const SEEK_SET: i32 = 403;
 
-/// All files of a rank.
+/// All open files of a rank, by handle.
 pub struct Files {
     open: Slab<OpenFile>,
     /// The error handler of `MPI_FILE_NULL`, which new files inherit.
     pub(crate) errhandler: u32,
-    /// The storage that is used instead of the real one.
+    /// The storage that takes the place of the real one, if there is one.
     storage: Option<Arc<dyn Storage>>,
-    /// Data representations that the program has registered.
+    /// The data representations that the program has registered.
     pub(crate) registered: Vec<(String, Arc<dyn RepresentationFunctions>)>,
-    /// The thread that makes nonblocking accesses. The first such access starts it.
+    /// The worker thread, which makes nonblocking accesses. The first of them starts it.
     pub(crate) worker: Option<Arc<Worker>>,
     /// The counted requests that are not yet reported to the modelled machine's storage.
     pub(crate) requests: Option<Arc<Requests>>,
@@ -76,22 +76,22 @@ impl Default for Files {
 
 /// A file that is open.
 pub(crate) struct OpenFile {
-    /// The part that does not change while the file is open.
+    /// The part of the file's data that does not change while it is open.
     pub(crate) shared: Arc<SharedFile>,
     pub(crate) view: Arc<FileView>,
-    /// The individual file pointer, in etypes.
+    /// The rank's individual file pointer, in etypes.
     pub(crate) position: i64,
     pub(crate) is_atomic: bool,
     pub(crate) hints: FileHints,
-    /// The handle of the error handler.
+    /// The handle of the file's error handler.
     pub(crate) errhandler: u32,
-    /// The split collective operation in progress.
+    /// The split collective access that has begun, if there is one.
     pub(crate) split: Option<Split>,
 }
 
 /// The part of an open file that does not change.
 pub(crate) struct SharedFile {
-    /// The file's own communicator, and (`comm`) its handle.
+    /// The file's own communicator, and (`comm`) the handle of that communicator.
     pub(crate) core: Arc<Core>,
     pub(crate) comm: u32,
     pub(crate) path: PathBuf,
@@ -101,7 +101,7 @@ pub(crate) struct SharedFile {
     /// The shared file pointer, in etypes. `None`: there is no storage for it that all ranks can
     /// reach.
     pub(crate) pointer: Option<Counter>,
-    /// Serializes the threads of this rank that lock parts of the file.
+    /// The lock of the threads of this rank that lock parts of the file.
     pub(crate) turn: Mutex<()>,
     /// True if this rank is the first of the file's ranks on its host.
     pub(crate) is_first_of_host: bool,
@@ -119,17 +119,17 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Records that an access begins.
+    /// Records that an access to the file begins.
     pub(crate) fn begin(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records that an access has ended.
+    /// Records that an access to the file has ended.
     pub(crate) fn end(&self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// True if some access is in progress.
+    /// True if some access to the file is in progress.
     pub(crate) fn is_any(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
@@ -140,18 +140,18 @@ impl Unfinished {
     }
 }
 
-/// A split collective operation (MPI 5.0 §14.4.5).
+/// A split collective access that has begun (MPI 5.0 §14.4.5).
 pub(crate) struct Split {
     pub(crate) kind: SplitKind,
     pub(crate) request: RequestId,
 }
 
-/// The procedures that begin and end a split collective operation.
+/// The kind of a split collective access: its begin and end procedures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SplitKind {
-    /// The direction of the operation.
+    /// The direction of the access: read or write.
     pub direction: Direction,
-    /// The kind of pointer that the operation uses.
+    /// The kind of file pointer that the access uses.
     pub pointer: PointerKind,
 }
 
@@ -164,7 +164,7 @@ pub enum Direction {
     Write,
 }
 
-/// The kind of a [`Pointer`], without an offset.
+/// The kind of file pointer that an access uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PointerKind {
     /// An explicit offset.
@@ -175,7 +175,7 @@ pub enum PointerKind {
     Shared,
 }
 
-/// The start of an access in the file.
+/// The position in the file at which an access starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pointer {
     /// An explicit offset, in etypes.
@@ -217,7 +217,7 @@ impl Files {
         self.open.remove(handle)
     }
 
-    /// True if no nonblocking access is in progress.
+    /// True if no nonblocking access to any file of the rank is in progress.
     pub(crate) fn are_quiet(&self) -> bool {
         let mut files = self.open.iter();
         files.all(|(_, file)| !file.shared.unfinished.is_any())

@@ -23,11 +23,11 @@ pub(crate) enum Representation {
 /// The user's memory of an access to a file, and the datatype by which it is described.
 #[derive(Clone)]
 pub struct FileMemory {
-    /// The memory of the access.
+    /// The user's memory for the access.
     pub buffer: Buffer,
     /// The datatype of the elements in memory.
     pub ty: Type,
-    /// The number of elements of the access.
+    /// The number of elements that are accessed.
     pub count: usize,
     /// The address of the memory, which functions of the user get.
     pub address: usize,
@@ -37,7 +37,7 @@ pub struct FileMemory {
 
 /// A conversion of elements between memory and the bytes of a file.
 pub struct Conversion<'a> {
-    /// The user's memory.
+    /// The user's memory of the elements.
     pub memory: &'a FileMemory,
     /// The number of elements that are converted.
     pub count: usize,

@@ -6,7 +6,7 @@ use file_io::View;
 use super::Representation;
 use crate::{Class, Error, Result};
 
-/// The view of a file.
+/// The view of a file: which of its bytes a rank accesses.
 #[derive(Clone)]
 pub(crate) struct FileView {
     /// The bytes of the file that the rank accesses through the view.

@@ -53,7 +53,7 @@ impl Rank {
         then(self.receive_later(state, operation, &buffer, key)?)
     }
 
-    /// The rest of [`Rank::receive_then`] if the message has not arrived.
+    /// The continuation of [`Rank::receive_then`] for a message that has not arrived.
     #[inline(never)]
     fn receive_later(
         &self,

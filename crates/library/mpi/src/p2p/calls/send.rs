@@ -34,7 +34,7 @@ impl Rank {
         self.wait_sent(operation, id)
     }
 
-    /// Waits for the send of a blocking call.
+    /// Waits until the send of a blocking call is complete.
     #[inline(never)]
     fn wait_sent(&self, operation: &'static str, id: RequestId) -> Result<()> {
         let status = self.wait(operation, id)?;

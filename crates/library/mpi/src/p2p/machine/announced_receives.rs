@@ -27,16 +27,16 @@ const POLLS: [u32; 2] = [8, 64];
 /// The greatest number of messages with one envelope that the peer has not reported as processed.
 const UNSEEN: usize = 1024;
 
-/// The announced receives of all peers.
+/// The receives that peers have announced to this rank, by peer and envelope.
 #[derive(Default)]
 pub(super) struct AnnouncedReceives {
     peers: HashMap<usize, HashMap<Key, Track>>,
 }
 
-/// The state of this rank's packets to a peer.
+/// The state of this rank's packets to one peer, for its announcements.
 #[derive(Clone, Copy)]
 pub(super) struct Departures {
-    /// Number of packets that have left for the peer.
+    /// The number of packets that have left for the peer.
     pub(super) sent: u64,
     /// True if further packets for the peer are queued.
     pub(super) waits: bool,
@@ -44,9 +44,9 @@ pub(super) struct Departures {
 
 /// The count of sent messages, and the announced buffers, for one peer and one envelope.
 struct Track {
-    /// Number of packets that had left when the count of messages began.
+    /// The number of packets that had left when the counting of these messages began.
     from: u64,
-    /// Number of messages that have been sent since the count began.
+    /// The number of messages with this envelope that have been sent since then.
     count: u64,
     /// The latest sent messages, which the peer has not reported as processed. For each, the number
     /// of packets that had left when the message had. `None`: the message is queued.

@@ -20,12 +20,12 @@ use crate::request::RequestId;
 /// less than the shortest chunk.
 const MOST: usize = 16;
 
-/// The announcements that have not left.
+/// The announcements of receives that have not left, by peer.
 #[derive(Default)]
 pub(super) struct Batches {
     /// The batches by peer, in an order that is equal in every run.
     peers: BTreeMap<usize, Batch>,
-    /// Number of announcements in all batches.
+    /// The number of announcements in the batches of all peers.
     gathered: usize,
 }
 
@@ -41,11 +41,11 @@ pub(super) struct Announced {
 #[derive(Default)]
 struct Batch {
     gathered: Vec<Announced>,
-    /// Number of receives of this burst so far.
+    /// The number of receives in the present burst until now.
     burst: usize,
-    /// Number of receives of the last burst.
+    /// The number of receives in the last complete burst.
     last_burst: usize,
-    /// Number of operations that had completed when the burst began.
+    /// The number of operations that had completed when the burst of receives began.
     completed: u64,
 }
 
@@ -63,7 +63,7 @@ impl Batch {
 }
 
 impl Batches {
-    /// True if an announcement has not left.
+    /// True if an announcement has not left yet.
     #[inline(always)]
     pub(super) fn is_gathering(&self) -> bool {
         self.gathered > 0
@@ -84,7 +84,7 @@ impl Batches {
         batch.is_full()
     }
 
-    /// Removes the batch of a peer, and returns it.
+    /// Removes and returns the announcements gathered for a peer.
     pub(super) fn take(&mut self, peer: usize) -> Vec<Announced> {
         let batch = self.peers.get_mut(&peer);
         let taken = batch.map_or(Vec::new(), |batch| std::mem::take(&mut batch.gathered));

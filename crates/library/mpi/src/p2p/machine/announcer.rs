@@ -26,7 +26,7 @@ const FIRST_PAUSE: u32 = 16;
 /// their envelope before them count.
 const LONGEST_PAUSE: u32 = 1024;
 
-/// The receiver's experience with the use of its announcements, by topic.
+/// What a receiver has learned about the use of announcements, by topic.
 pub(super) struct Announcer {
     habits: HashMap<Topic, Habit>,
     /// Number of announced receives whose messages have not arrived.
@@ -52,9 +52,9 @@ pub(super) struct Topic {
 struct Habit {
     peer: usize,
     score: i8,
-    /// Number of receives between two trial announcements.
+    /// The number of receives between two trial announcements of their kind.
     pause: u32,
-    /// Number of receives since the last trial announcement.
+    /// The number of receives of the kind since the last trial announcement.
     paused: u32,
     was_tried: bool,
 }
@@ -94,7 +94,7 @@ impl Habit {
 
 impl Announcer {
     /// The announcer of a rank. `tries_short`: short receives may be announced. `always`: every
-    /// receive is announced, whatever the experience.
+    /// receive is announced, whatever the experience is.
     pub(super) fn new(tries_short: bool, always: bool) -> Announcer {
         Announcer {
             habits: HashMap::new(),
@@ -189,7 +189,7 @@ impl Announcer {
         }
     }
 
-    /// Records that a message was written to an announced receive.
+    /// Records that a message was written to a receive that was announced.
     pub(super) fn confirm(&mut self, topic: &Topic) {
         if let Some(habit) = self.habits.get_mut(topic) {
             habit.score = (habit.score + 1).min(SURE);
@@ -197,7 +197,7 @@ impl Announcer {
         }
     }
 
-    /// Records that a receive was announced in vain.
+    /// Records that the announcement of a receive was of no use.
     pub(super) fn disappoint(&mut self, topic: &Topic) {
         if let Some(habit) = self.habits.get_mut(topic) {
             habit.score = (habit.score - IN_VAIN).max(-SURE);

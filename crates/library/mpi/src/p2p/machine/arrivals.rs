@@ -10,14 +10,14 @@ use super::path_times::Begun;
 use crate::matching::Key;
 use crate::request::RequestId;
 
-/// The state of arrivals from every peer.
+/// The messages that are arriving from each peer.
 pub(super) struct Arrivals {
     peers: PeerTable<Arrival>,
 }
 
 #[derive(Default)]
 struct Arrival {
-    /// The message that is arriving in eager pieces, if there is one.
+    /// The message of the peer that is arriving in eager pieces, if there is one.
     coming: Option<Coming>,
     /// Number of unexpected bytes from the peer that this rank holds.
     held: usize,
@@ -28,7 +28,7 @@ struct Arrival {
 /// A message that is arriving in eager pieces.
 pub(super) struct Coming {
     pub(super) key: Key,
-    /// Number of bytes that have not arrived.
+    /// The number of bytes of the message that have not arrived.
     pub(super) left: usize,
     /// The receive that the message has matched; or, if it has matched none, the bytes that have
     /// arrived.
@@ -72,14 +72,15 @@ impl Arrivals {
         self.of(peer).coming.take()
     }
 
-    /// Drops the message that was arriving in pieces from a lost peer.
+    /// Drops the incomplete message of a lost peer.
     pub(super) fn forget_peer(&mut self, peer: usize) {
         if let Some(arrival) = self.peers.get_mut(peer) {
             arrival.coming = None;
         }
     }
 
-    /// Sets the message that is arriving in pieces from this peer. False: there was another one.
+    /// Sets the message that is arriving in pieces from this peer. False: another one is arriving
+    /// already.
     pub(super) fn set_coming(&mut self, peer: usize, coming: Coming) -> bool {
         self.of(peer).coming.replace(coming).is_none()
     }

@@ -18,7 +18,7 @@ pub const AUTOMATIC: usize = 2;
 /// The owner of an attached buffer: a communicator, or the process (`None`).
 pub type Owner = Option<u32>;
 
-/// The attached buffers of a rank.
+/// The buffers that a rank has attached for buffered sends, by owner.
 #[derive(Default)]
 pub(crate) struct AttachedBuffers(BTreeMap<Owner, AttachedBuffer>);
 

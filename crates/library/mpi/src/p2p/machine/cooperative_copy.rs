@@ -35,14 +35,14 @@ pub(super) const PUSHED_AT_ONCE: u32 = 8;
 /// of microseconds.
 const PATIENCE: u32 = 512;
 
-/// The receiver's end of a cooperative copy.
+/// The receiver's end of a cooperative copy, which both ranks of a message make.
 pub(super) struct CooperativeCopy {
     exposure: Exposure,
     wanted: usize,
     generation: u32,
     pieces: u32,
     piece: usize,
-    /// Number of pieces that the receiver claims at once.
+    /// The number of pieces that the receiver claims at once.
     at_once: u32,
     /// Number of pieces that have been copied, if the sender pushes, so that only the receiver
     /// counts them. `None`: both ranks count them in the shared counter.
@@ -56,12 +56,12 @@ pub(super) struct CooperativeCopy {
     given_up: u32,
 }
 
-/// The state of a cooperative copy.
+/// The progress of a cooperative copy after a step.
 pub(super) enum Copied {
     All,
     Some,
-    /// The system has refused a copy, and the sender copies no further piece. The message must come
-    /// in packets.
+    /// The system has refused a copy, and the sender copies no further piece. The message must be
+    /// sent in packets.
     Refused,
 }
 
@@ -200,8 +200,8 @@ impl CooperativeCopy {
         Ok(Copied::Some)
     }
 
-    /// Takes back a piece that the sender has claimed and could not copy. The error says what is
-    /// wrong with the piece.
+    /// Takes back a piece that the sender has claimed and could not copy. The error describes the
+    /// fault of the piece.
     pub(super) fn take_back(&mut self, piece: u64) -> std::result::Result<(), &'static str> {
         let is_possible = self.here.is_none() && self.returned.is_none();
         match u32::try_from(piece) {
@@ -211,7 +211,7 @@ impl CooperativeCopy {
         Ok(())
     }
 
-    /// Receives the pushed piece with number `at`. The error says what is wrong with the piece.
+    /// Receives the pushed piece with number `at`. The error describes the fault of the piece.
     pub(super) fn take(
         &mut self,
         at: usize,

@@ -5,32 +5,33 @@
 
 use datatype::{Buffer, Elements, Pool, Predefined};
 
-/// Number of steps that only poll for the claim. A receiver that is there claims within the time of
-/// a packet there and a cache line back, and what was copied before is copied twice.
+/// The number of steps that only poll for the claim. A receiver that has arrived claims within the
+/// time of a packet and a cache line back, and what was copied before is copied twice.
 const FIRST_POLLS: u32 = 2;
-/// Length of the first copied piece in bytes: short, for the same reason.
+/// The length of the first copied piece in bytes: short, because a receiver that claims early
+/// copies these bytes again.
 const FIRST_PIECE: usize = 4 << 10;
 /// Length of the longest copied piece in bytes. Each piece takes a pass of progress.
 const LONGEST_PIECE: usize = 16 << 10;
 
-/// The copy of a message.
+/// A sender's copy of a shared message, made in steps.
 pub(super) struct CopyOut {
     len: usize,
-    /// Number of steps that only poll.
+    /// The number of steps that only poll, before the copy begins.
     polls: u32,
     /// Number of bytes that have been copied.
     copied: usize,
-    /// The memory of the copy, once something is copied.
+    /// The memory of the copy; `None` until something is copied.
     memory: Option<Elements>,
 }
 
-/// The progress of a copy after a step.
+/// The state of a sender's copy after a step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Goes,
     /// The receiver has claimed the rest, or there is no memory for a copy.
     Ends,
-    /// Every byte is copied.
+    /// Every byte of the message is copied.
     Copied,
 }
 
@@ -45,18 +46,18 @@ impl CopyOut {
         }
     }
 
-    /// Length of the message in bytes.
+    /// The length of the message in bytes.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The copied bytes. `None`: nothing is copied.
+    /// The memory of the copied bytes. `None`: nothing is copied.
     pub(super) fn buffer(&self) -> Option<Buffer> {
         self.memory.as_ref().map(Elements::buffer)
     }
 
     /// Copies the next piece of `message`. `record` gets the address of the copy and the number of
-    /// bytes in it; false: the receiver has claimed what was not recorded before.
+    /// bytes in it; false: the receiver has claimed the bytes that were not recorded before.
     pub(super) fn step(
         &mut self,
         pool: &mut Pool,

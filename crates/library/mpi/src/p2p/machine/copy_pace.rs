@@ -17,7 +17,7 @@ const GREATEST: usize = 8 << 20;
 
 /// The longest piece of a copy from the memory of a peer, by the times of earlier copies.
 pub(super) struct CopyPace {
-    /// The length of the next piece in bytes, a power of two.
+    /// The length of the next copied piece in bytes, a power of two.
     step: usize,
 }
 

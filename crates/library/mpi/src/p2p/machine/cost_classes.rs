@@ -19,11 +19,11 @@ const SECOND_CLASS: u32 = 18;
 const LENGTHS: usize = 7;
 /// Number of classes of fetched messages that are contiguous at their sender: the first ones.
 pub(super) const OF_ONE_RUN: usize = LENGTHS * 4;
-/// Number of classes of fetched messages.
+/// The number of classes of messages that receivers fetch.
 pub(super) const LONG_CLASSES: usize = OF_ONE_RUN * (1 + RunClass::LONG);
-/// Number of classes of messages of medium length.
+/// The number of classes of messages of medium length.
 pub(super) const CLASSES: usize = PREFERENCE_CLASSES;
-/// Number of such classes of contiguous messages, by length: the first ones.
+/// The number of length classes of contiguous messages of medium length.
 pub(super) const MEDIUM_LENGTHS: usize = 8;
 /// Number of classes of lengths of messages in runs, for each class of runs.
 const LENGTHS_IN_RUNS: usize = 3;
@@ -44,7 +44,7 @@ impl Class {
         Class((length * 2 + usize::from(is_near)) * 2 + usize::from(is_followed))
     }
 
-    /// The class of the same fetch of a message whose send buffer has runs of this class.
+    /// The class of such a fetch if the send buffer has runs of the class `runs`.
     pub(super) fn in_runs(self, runs: RunClass) -> Class {
         let first = runs.long().map_or(0, |long| (1 + long) * OF_ONE_RUN);
         Class(first + self.0)

@@ -13,11 +13,11 @@ use crate::matching::Key;
 use crate::packet::{Progress, Run};
 use crate::request::RequestId;
 
-/// An action that the next progress performs.
+/// An action that the next call of progress performs.
 pub(super) enum Action {
     /// Copies pieces of a message that this rank sends, in a cooperative copy.
     Help(Help),
-    /// Writes a message that this rank sends to its receiver's buffer.
+    /// Writes a message of this rank into its receiver's buffer.
     Write(WriteBack),
     /// Acts on an announcement of the peer with this world rank, or on its revocation.
     Rtr(usize, RtrMessage),
@@ -32,7 +32,7 @@ pub(super) enum Action {
     Retract(Exposure),
     /// Completes a send whose last packet leaves in this pass of progress.
     Complete(RequestId),
-    /// Copies a piece of a message that its receiver may read meanwhile.
+    /// Copies a piece of a shared message, which the receiver may read meanwhile.
     CopyOut,
     /// Informs a sender of a preference of this receiver.
     Prefer(Preference),
@@ -40,13 +40,13 @@ pub(super) enum Action {
     Raise(Error),
 }
 
-/// A message of the receiver about its announcements.
+/// A message of a receiver about its announced receives.
 pub(super) enum RtrMessage {
     Announced { progress: Progress, runs: Vec<Run> },
     Revoked { key: Key, receive: u32 },
 }
 
-/// The deferred actions, in order.
+/// The actions that the next call of progress performs, in order.
 #[derive(Default)]
 pub(super) struct Deferred {
     actions: VecDeque<Action>,
@@ -62,7 +62,7 @@ impl Deferred {
         self.actions.push_back(action);
     }
 
-    /// Puts an action that is not finished back to the front.
+    /// Puts an unfinished action back to the front of the queue.
     pub(super) fn put_back(&mut self, action: Action) {
         self.actions.push_front(action);
     }

@@ -17,11 +17,11 @@ use crate::request::RequestId;
 #[derive(Default)]
 pub(super) struct Fetches {
     pub(super) queue: VecDeque<Fetch>,
-    /// The pace of the copies that this rank makes alone.
+    /// The pace of copies that this rank makes without the peer.
     pub(super) pace: CopyPace,
 }
 
-/// An announced message that has matched a receive.
+/// The fetch of an announced message that has matched a receive.
 pub(super) struct Fetch {
     pub(super) peer: usize,
     pub(super) receive: RequestId,
@@ -35,17 +35,17 @@ pub(super) struct Fetch {
     pub(super) begun: Option<Begun>,
 }
 
-/// The method by which a fetch moves the message, and its progress.
+/// The method by which a fetch moves a message, with its progress.
 pub(super) enum Method {
     Undecided,
-    /// This rank copies, step by step, into the exposed buffer.
+    /// This rank copies the message in steps into the exposed buffer.
     Steps(Exposure),
     /// Both ranks copy, in a cooperative copy.
     Together(CooperativeCopy),
 }
 
 impl Fetch {
-    /// Ends the access to the receive's buffer, before the receive completes.
+    /// Ends other ranks' access to the receive's buffer, before the receive completes.
     pub(super) fn end_access(&mut self, router: &mut Router) -> Result<()> {
         let exposure = match std::mem::replace(&mut self.method, Method::Undecided) {
             Method::Undecided => return Ok(()),

@@ -15,7 +15,7 @@ use crate::packet::{
 use crate::request::RequestId;
 use crate::{Class, Error, Status};
 
-/// The result of handling a packet. The error says what is wrong with the packet.
+/// The result of handling a packet. The error describes the fault of the packet.
 type Handled = std::result::Result<(), &'static str>;
 
 impl Messages {

@@ -20,7 +20,7 @@ use crate::algorithms::contest::{KeptWays, Subject, WAY_NAMES, WAYS};
 
 /// The bits of a word that hold a cost of earlier jobs. The others hold one of this job.
 const KEPT: u64 = u32::MAX as u64;
-/// Number of the bits of [`KEPT`].
+/// The number of bits in a word of [`KEPT`].
 const KEPT_BITS: u32 = 32;
 /// The word that is 1 once the costs of earlier jobs are complete.
 const COMPLETE: usize = HOST_WORDS - 1;
@@ -28,7 +28,7 @@ const COMPLETE: usize = HOST_WORDS - 1;
 /// A cost that ranks share: the time of a byte by one path, for one class of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// Of an announced message, by the path with this index in [`PATHS`].
+    /// The cost of fetching an announced message on the path with this index in [`PATHS`].
     Fetch(Class, usize),
     /// Of a contiguous message of this class of medium length, between cores that share a cache
     /// (true) or do not, by a read (true) or in packets.
@@ -43,7 +43,7 @@ const MESSAGES: usize = FETCHES + 4 * MEDIUM_LENGTHS;
 const _: () = assert!(MESSAGES + 2 * Subject::COUNT * WAYS <= COMPLETE);
 
 impl Cost {
-    /// All costs, in the order of their words.
+    /// All costs that a host's ranks share, in the order of their words.
     fn all() -> impl Iterator<Item = Cost> {
         let fetches = Class::of_one_run()
             .flat_map(|class| (0..PATHS.len()).map(move |path| Cost::Fetch(class, path)));
@@ -77,7 +77,7 @@ impl Cost {
         format!("{}.{}.{least}.{}", label.of, label.path, label.situation)
     }
 
-    /// The parts of the name.
+    /// The parts of the cost's name in reports.
     fn label(self) -> CostLabel {
         let path = |protocol| match protocol {
             Protocol::CooperativeCopy => "together",
@@ -120,7 +120,7 @@ impl Cost {
     }
 }
 
-/// The class and the path of a cost, for names and reports.
+/// The class and the path that a cost is for, for names and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CostLabel {
     /// `fetch` for announced messages, `medium` for those that do not wait for their receive, or
@@ -142,7 +142,7 @@ pub(crate) struct KnownCost {
     pub(crate) is_kept: bool,
 }
 
-/// The shared costs of a host.
+/// The costs that the ranks of a host share.
 #[derive(Clone)]
 pub(super) struct HostCosts {
     words: HostWords,
@@ -169,8 +169,8 @@ impl HostCosts {
         self.words.set(cost.word(), !KEPT, measured);
     }
 
-    /// Takes costs of earlier jobs for what no rank has measured yet. One rank of a host does this,
-    /// once.
+    /// Stores costs of earlier jobs where no rank has measured one yet. One rank of a host does
+    /// this, once.
     pub(super) fn begin_with(&self, kept: &CostLines) {
         for cost in Cost::all() {
             if let Some(ps) = kept.get(&cost.name()) {
@@ -180,13 +180,13 @@ impl HostCosts {
         self.words.set(COMPLETE, u64::MAX, 1);
     }
 
-    /// True if the costs of earlier jobs are complete.
+    /// True if the costs that earlier jobs measured are complete.
     pub(super) fn is_complete(&self) -> bool {
         self.words.get(COMPLETE) == 1
     }
 
     /// The costs of collective calls of a pair of members (true), or of more, that earlier jobs
-    /// have kept. All members that know that they are complete get the same ones.
+    /// have kept. They are equal on all members that find them complete.
     pub(super) fn kept_ways(&self, is_pair: bool) -> KeptWays {
         KeptWays::new(|subject, way| {
             self.words.get(Cost::Call(subject, is_pair, way).word()) as u32

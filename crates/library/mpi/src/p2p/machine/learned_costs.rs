@@ -29,9 +29,10 @@ use super::host_costs::{Cost, HostCosts};
 use super::path_cost::{MARGIN, PathCost, TRIED, pause_by_loss};
 use super::protocol::Protocol;
 
-/// The index of [`Protocol::Packets`] in [`PATHS`].
+/// The index of the path [`Protocol::Packets`] in [`PATHS`].
 const PACKETS: usize = 2;
-/// One of so many runs of [`TRIED`] fetches settles the ring of its sender, where that is useful.
+/// Of this number of runs of [`TRIED`] fetches, one settles the ring of its sender, where that is
+/// useful.
 const SETTLING_EACH: u32 = 4;
 /// Number of messages of a class by the expected path before the first trial of another one. It
 /// doubles with each trial: a class of few messages tries little.
@@ -45,17 +46,17 @@ const WINS: u8 = 2;
 /// The greatest number of fetches by packets that are measured at a time.
 const MOST_OPEN: usize = 64;
 
-/// The state of the ring from the sender of a fetched message.
+/// The state of the ring through which a fetched message's sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ring {
-    /// It is as fast as it will become; or packets will not win however fast it becomes, because
-    /// shorter messages come faster by reads.
+    /// The ring is as fast as it will become; or packets will not win however fast it becomes,
+    /// because shorter messages arrive faster by reads.
     Settled,
-    /// It becomes faster with its traffic.
+    /// The ring becomes faster with its traffic.
     Grows,
 }
 
-/// The learned costs of a rank.
+/// The costs of fetches that a rank has learned from their times.
 pub(super) struct LearnedCosts {
     /// The costs that the ranks of this host share.
     shared: HostCosts,
@@ -68,7 +69,7 @@ pub(super) struct LearnedCosts {
     clock: Clock,
 }
 
-/// The rank's clock; tests set the time.
+/// The clock by which fetches are timed; tests set its time.
 #[derive(Default)]
 struct Clock {
     #[cfg(test)]
@@ -85,7 +86,7 @@ impl Clock {
     }
 }
 
-/// A fetch that is being measured.
+/// A fetch of a message whose time is being measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measured {
     class: Class,
@@ -111,18 +112,18 @@ struct ClassCosts {
     /// The index of the path that is on trial, and the number of messages that are still to take
     /// it.
     on_trial: (usize, u32),
-    /// Number of fetches whose sender's ring was not settled.
+    /// The number of fetches that began before the sender's ring was settled.
     unsettled: u32,
-    /// Number of messages since the last trial.
+    /// The number of messages since the last trial of another path.
     since_trial: u32,
     /// Least number of messages between two trials. It doubles with each.
     pause: u32,
-    /// True once the class has begun with the shared costs.
+    /// True once the class has taken over the shared costs.
     has_begun: bool,
 }
 
 impl ClassCosts {
-    /// True if the next fetch takes packets to settle its sender's ring.
+    /// True if the next fetch uses packets so that its sender's ring settles.
     fn settles(&mut self) -> bool {
         let run = self.unsettled / TRIED;
         self.unsettled = self.unsettled.wrapping_add(1);
@@ -287,7 +288,7 @@ impl LearnedCosts {
         }
     }
 
-    /// Ends a step that is not the last one of a read.
+    /// Ends the measurement of a step of a read that is not the last one.
     pub(super) fn step_ends(&mut self, measured: &mut Option<Measured>) {
         // Without other fetches there is nothing to do between the steps.
         if let Some(measured) = measured.as_mut().filter(|it| it.class.is_queued()) {
@@ -324,7 +325,7 @@ impl LearnedCosts {
         self.open.clear();
     }
 
-    /// Records the time of a fetch that has ended.
+    /// Records the time of a measured fetch that has ended.
     pub(super) fn ended(&mut self, measured: Measured) {
         let now = self.clock.now();
         let Measured {

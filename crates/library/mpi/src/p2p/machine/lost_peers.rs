@@ -14,7 +14,7 @@ pub(crate) struct Losses {
     /// Contexts of communicators, each with the reason why a member has left a collective
     /// operation, after which none works.
     left: Vec<(u64, Error)>,
-    /// Contexts of communicators that this rank does not know yet, each with the reason why a
+    /// Contexts of communicators that this rank does not have yet, each with the reason why a
     /// member has left a collective operation.
     early: Vec<(u64, Error)>,
     /// Contexts of communicators, each with the number of lost peers that waits for receives from
@@ -73,7 +73,7 @@ impl Losses {
     }
 
     /// Records that waits for receives from any source on this communicator have reported all
-    /// losses so far.
+    /// present losses.
     pub(crate) fn mark_reported(&mut self, context: u64) {
         let count = self.peers.len();
         match self.told.iter_mut().find(|(of, _)| *of == context) {
@@ -102,7 +102,8 @@ impl Losses {
     }
 
     /// Records that a member has left a collective operation. The first reason is kept. `is_known`:
-    /// this rank knows the communicator. About others a limited number of reports is kept.
+    /// this rank has the communicator. About other communicators a limited number of reports is
+    /// kept.
     pub(crate) fn leave(&mut self, context: u64, error: Error, is_known: bool) {
         match is_known {
             true if self.left(context).is_none() => self.left.push((context, error)),
@@ -111,7 +112,7 @@ impl Losses {
         }
     }
 
-    /// Records that this rank knows the communicator with this context from now on.
+    /// Records that this rank has a communicator with this context from now on.
     pub(crate) fn begin(&mut self, context: u64) {
         if let Some(at) = self.early.iter().position(|(of, _)| *of == context) {
             let (context, error) = self.early.swap_remove(at);

@@ -10,7 +10,7 @@ use crate::{Class, Status};
 pub(crate) struct Message {
     /// World rank of the sender.
     pub peer: usize,
-    /// The message, or its announcement.
+    /// The bytes of the message, or its announcement.
     pub body: Body,
 }
 
@@ -57,7 +57,7 @@ impl Body {
 pub enum Bytes {
     /// At most [`SHORT`] bytes.
     Short {
-        /// Number of bytes of the message.
+        /// The number of bytes of the message.
         len: u8,
         /// The bytes of the message, and unused ones behind them.
         bytes: [u8; SHORT],

@@ -83,7 +83,7 @@ use crate::request::{RequestId, Requests, Send};
 use crate::{Result, Status};
 use lost_peers::Losses;
 
-/// All messages of this rank, whatever their communicator.
+/// The point-to-point messages of a rank on all communicators.
 pub(crate) struct Messages {
     /// The requests of this rank.
     pub requests: Requests,
@@ -104,7 +104,7 @@ pub(crate) struct Messages {
     limits: Limits,
     /// Counts of the messages whose protocol the table has chosen.
     pub(crate) tally: Tally,
-    /// Envelopes of the messages for which calls without a request wait.
+    /// The envelopes of messages for which calls without a request wait.
     pub(crate) awaited: Vec<Key>,
     /// The peers that cannot be reached any more.
     pub(crate) losses: Losses,
@@ -129,13 +129,13 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// True if most messages were written to announced buffers.
+    /// True if most of the counted messages were written to announced buffers.
     pub(crate) fn is_mostly_announced(self) -> bool {
         2 * self.announced > self.all
     }
 }
 
-/// The parts of [`Messages`] that the send queue needs while it sends.
+/// The parts of [`Messages`] that the send queue uses while it sends.
 struct Sources<'a> {
     requests: &'a mut Requests,
     shared: &'a mut ShareQueue,
@@ -152,7 +152,7 @@ fn has_rails(router: &mut Router, peers: Range<usize>) -> bool {
     peers.any(|peer| router.capabilities(peer).rails > 1)
 }
 
-/// The token of the transfer for a request.
+/// The token by which the transfer of a request is completed.
 fn token_of(id: RequestId) -> Token {
     Token::new(Family::Messages, id.0.into())
 }
@@ -195,7 +195,7 @@ impl Messages {
         }
     }
 
-    /// Adds these peers, which follow those that are known. The router has them already.
+    /// Adds these peers, which follow those that exist. The router has them already.
     pub(crate) fn add_peers(&mut self, router: &mut Router, peers: Range<usize>) {
         let limits = self.limits;
         self.arrivals.grow(peers.end);
@@ -235,7 +235,7 @@ impl Messages {
         self.send_queue.hide_one_puts();
     }
 
-    /// The settings that bound protocols.
+    /// The settings that limit which protocols a message may use.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -18,12 +18,13 @@ pub(super) struct OwnSends {
     /// True if the last event was a send.
     is_sending: bool,
     turns: u32,
-    /// Bytes of this turn, and of earlier ones, for which no message has arrived.
+    /// Bytes of this turn (consecutive sends), and of earlier ones, for which no message has
+    /// arrived.
     bytes: usize,
     /// The time of a copy in picoseconds per byte; 0 until one is timed.
     copy_ps: u64,
-    /// The end of the last send of a turn that is timed, in nanoseconds, and the length of its
-    /// pieces.
+    /// The end of the last send of a timed turn (consecutive sends), in nanoseconds, and the length
+    /// of its pieces.
     ended: Option<(u64, usize)>,
     /// True if messages were there after the last timed turn.
     is_both: bool,
@@ -56,7 +57,7 @@ impl OwnSends {
         }
     }
 
-    /// The price of these bytes in nanoseconds.
+    /// The estimated time of a copy of `bytes` bytes, in nanoseconds.
     fn price(&self, bytes: usize) -> u64 {
         (bytes as u64).saturating_mul(self.copy_ps) / 1000
     }

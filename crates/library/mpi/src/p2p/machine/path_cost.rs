@@ -21,11 +21,12 @@ pub(super) fn pause_by_loss(known: u64, other: u64) -> u32 {
     u32::try_from(pause).unwrap_or(u32::MAX)
 }
 
-/// One of so many messages by the preferred path is recorded, because two readings of the clock
-/// cost some hundredths of the time of a short message. The last one before a trial is among them.
+/// Of this number of messages by the preferred path one is recorded, because two readings of the
+/// clock cost some hundredths of the time of a short message. The last one before a trial is among
+/// them.
 pub(super) const TIMED_EACH: u32 = 8;
 
-/// The kept times of one path, in picoseconds per byte.
+/// The recent times of one path, in picoseconds per byte.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PathCost {
     times: [u32; KEPT],
@@ -44,7 +45,7 @@ impl PathCost {
         (self.stored, self.is_queued) = (ps_per_byte, is_queued);
     }
 
-    /// Number of recorded times.
+    /// The number of times that have been recorded for the path.
     pub(super) fn recorded(&self) -> u32 {
         self.recorded
     }
@@ -56,7 +57,7 @@ impl PathCost {
         self.recorded = self.recorded.saturating_add(1);
     }
 
-    /// The estimate, now and then, so that other ranks learn it.
+    /// The estimate for other ranks of the host, which is due only from time to time.
     pub(super) fn shared_estimate(&self) -> Option<u32> {
         let recorded = self.recorded as usize;
         let is_due = match self.stored {
@@ -68,7 +69,7 @@ impl PathCost {
         Some(u32::try_from(ps).unwrap_or(u32::MAX))
     }
 
-    /// The typical one of the last times. If there are few, it is the less of that and the stored
+    /// The typical one of the last times. If there are few, it is the less of it and the stored
     /// cost, because half of them may have been interrupted. `None`: there are less than two, and
     /// no stored cost.
     pub(super) fn estimate(&self) -> Option<u64> {

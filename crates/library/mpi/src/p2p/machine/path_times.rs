@@ -1,5 +1,5 @@
-//! Times of messages of medium length, by which a receiver learns whether a sender's messages come
-//! faster by reads or in packets.
+//! Times of messages of medium length, by which a receiver learns whether a sender's messages
+//! arrive faster by reads or in packets.
 //!
 //! A time goes from the receiver's first sign of the message, or from the end of the message before
 //! it, to the last byte. The first packet of a message took its sender a copy before that sign, for
@@ -18,15 +18,16 @@ use super::host_costs::{Cost, HostCosts};
 use super::own_sends::OwnSends;
 use super::path_cost::{MARGIN, PathCost, TIMED_EACH, pause_by_loss};
 
-/// Least number of messages by the preferred path between two trials of the other one.
+/// The least number of messages by the preferred path between two trials of the other path.
 const BETWEEN_TRIALS: u32 = 256;
-/// Number of such messages in runs: a trial of reads may cost eight times as much as packets.
+/// The least number of messages in runs between two trials: a trial of reads may cost eight times
+/// as much as packets.
 const BETWEEN_TRIALS_IN_RUNS: u32 = 1024;
 const _: () = assert!(BETWEEN_TRIALS.is_multiple_of(TIMED_EACH));
 const _: () = assert!(BETWEEN_TRIALS_IN_RUNS.is_multiple_of(TIMED_EACH));
 
-/// True if the costs that the host's ranks have stored say that messages of a class come faster by
-/// reads. `None`: they do not say. `is_near`: the two cores share a cache.
+/// True if the costs that the host's ranks have stored show that messages of a class arrive faster
+/// by reads. `None`: they do not show it. `is_near`: the two cores share a cache.
 pub(super) fn stored_preference(shared: &HostCosts, class: usize, is_near: bool) -> Option<bool> {
     let cost = |reads| stored(shared, class, is_near, reads);
     Some(cost(true)? < cost(false)?)
@@ -50,7 +51,7 @@ pub(super) fn between_trials(shared: &HostCosts, class: usize, is_near: bool) ->
     by_loss.max(least_between_trials(class))
 }
 
-/// The least of [`between_trials`].
+/// The least number of messages between two trials of a class.
 pub(super) fn least_between_trials(class: usize) -> u32 {
     match class < MEDIUM_LENGTHS {
         true => BETWEEN_TRIALS,
@@ -58,7 +59,7 @@ pub(super) fn least_between_trials(class: usize) -> u32 {
     }
 }
 
-/// The times of messages from all senders.
+/// The times of the messages that arrive from all senders.
 pub(super) struct PathTimes {
     /// The costs that the ranks of this host share.
     shared: HostCosts,
@@ -69,7 +70,7 @@ pub(super) struct PathTimes {
     pub(super) own: OwnSends,
 }
 
-/// The times of the messages of one sender.
+/// The times of the messages that arrive from one sender, by class.
 #[derive(Default)]
 struct SenderTimes {
     /// True if its core and this rank's share a cache. `None`: not known yet.
@@ -99,10 +100,10 @@ impl ClassTimes {
     }
 }
 
-/// A message that is timed.
+/// A message whose arrival is being timed.
 #[derive(Clone, Copy)]
 pub(super) struct Begun {
-    /// The time of the first sign of the message in nanoseconds.
+    /// The time at which the message was first noticed, in nanoseconds.
     at: u64,
     class: usize,
     /// The price of the copy of a message in the other direction, in nanoseconds.
@@ -111,7 +112,7 @@ pub(super) struct Begun {
     counts: bool,
 }
 
-/// A new preference of this receiver.
+/// A preference of this receiver for a sender's messages of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Preference {
     pub(super) sender: usize,
@@ -163,8 +164,8 @@ impl PathTimes {
         new.into_iter()
     }
 
-    /// False if the longest contiguous messages of a sender for which this rank has a preference
-    /// come faster by reads.
+    /// False if a sender's longest contiguous messages, for which there is a preference, arrive
+    /// faster by reads.
     pub(super) fn packets_may_win(&self, sender: usize) -> bool {
         let Some(times) = self.senders.get(sender) else {
             return true;
@@ -176,8 +177,7 @@ impl PathTimes {
         !known.next().unwrap_or(false)
     }
 
-    /// Begins the time of a message of a class, if it should be timed. `is_read`: it comes by a
-    /// read.
+    /// Begins to time a message of a class, if it should be timed. `is_read`: it arrives by a read.
     pub(super) fn begin(
         &mut self,
         sender: usize,

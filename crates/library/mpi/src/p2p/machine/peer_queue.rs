@@ -15,11 +15,11 @@ use crate::matching::Key;
 use crate::packet::{Eager, Envelope, Kind, ReadyToReceive, Rendezvous, copied_out, in_runs};
 use crate::request::RequestId;
 
-/// The queue to one peer.
+/// The packets that wait for one peer.
 pub(super) struct PeerQueue {
     /// The length in bytes below which a message is sent eagerly in one packet.
     pub(super) one_put: u32,
-    /// Packets in the order in which they must leave.
+    /// The packets of the queue in the order in which they must leave.
     pub(super) queue: VecDeque<Outgoing>,
     /// Announced messages that leave in pieces, behind the queue.
     pub(super) streams: Streams,
@@ -58,7 +58,7 @@ impl PeerStates {
     }
 }
 
-/// A packet, or a message on its way in packets.
+/// A packet, or a message of which packets still have to leave.
 pub(super) enum Outgoing {
     /// A packet with a body of its own, and the request that is complete when the packet has left.
     Packet {
@@ -70,10 +70,10 @@ pub(super) enum Outgoing {
     Message { request: RequestId, position: usize },
 }
 
-/// The reason why the sending of a queue has stopped.
+/// The reason why no more of a queue was sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flushed {
-    /// The peer has no more room.
+    /// The peer has no room for another packet.
     Full,
     /// This rank should poll before it sends more.
     PollNow,

@@ -4,7 +4,7 @@
 use channel::{Capabilities, End, MessageCosts, PathCosts};
 use knobs::{ProtocolChoice, Rendezvous};
 
-/// A protocol: the method by which one message is moved.
+/// The protocol by which a message is moved: the method and its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// The sender writes to a buffer that the receiver has announced.
@@ -63,10 +63,10 @@ impl Protocol {
     }
 }
 
-/// Source of the costs of copies by processors.
+/// The source of the estimated costs of copies by processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CopyCostSource {
-    /// The estimates of the transports.
+    /// Estimates that the transports make.
     Estimated,
     /// Times of messages, which receivers measure.
     Learned,
@@ -85,7 +85,7 @@ impl CopyCostSource {
 /// The use of shared sends for the messages of one length to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// All messages leave in pieces.
+    /// No message is shared: all leave in pieces.
     Never,
     /// All messages are shared, by a setting.
     Forced,
@@ -93,7 +93,7 @@ pub(crate) enum Sharing {
     Preferred(Option<bool>),
 }
 
-/// The settings that bound protocols.
+/// The settings that limit which protocols a message may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The longest message that is sent eagerly by the user's setting, in bytes. `None`: the limit
@@ -106,7 +106,7 @@ pub(crate) struct Limits {
     pub blocking_pieces: usize,
     /// Shortest message that is copied straight from another process's memory, in bytes.
     pub single_copy: usize,
-    /// Shortest message that both ranks copy, in bytes.
+    /// The shortest message that both ranks copy together, in bytes.
     pub cooperative: usize,
     /// Unexpected bytes from one peer beyond which the peer must announce every message.
     pub unexpected: usize,
@@ -139,10 +139,10 @@ impl Limits {
     }
 }
 
-/// One message to one peer, as far as the deciding rank knows it.
+/// One message to one peer, as far as the rank that chooses its protocol knows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case<'a> {
-    /// The role of the rank that chooses the protocol.
+    /// The role of the rank that chooses: sender or receiver.
     pub end: End,
     /// Length of the message in bytes.
     pub len: usize,
@@ -167,7 +167,7 @@ pub(crate) struct Case<'a> {
     pub exposable: bool,
     /// The capabilities of the transport to the peer.
     pub peer: &'a Capabilities,
-    /// The settings that bound protocols.
+    /// The settings that limit which protocols a message may use.
     pub limits: &'a Limits,
 }
 
@@ -232,12 +232,12 @@ impl Case<'_> {
         !self.is_sender() || self.announced || !(self.is_eager() || self.is_in_pieces())
     }
 
-    /// True if a device can move the message between the two buffers.
+    /// True if a device can move the message between the two buffers without a copy.
     pub(crate) fn is_direct(&self) -> bool {
         self.one_run == [true; 2] && self.exposable
     }
 
-    /// The time until both ranks can go on, in nanoseconds, if `steps` gives the costs of the
+    /// The time until both ranks can continue, in nanoseconds, if `steps` gives the costs of the
     /// protocol.
     pub(crate) fn time(&self, steps: fn(&PathCosts, u64) -> MessageCosts) -> u64 {
         steps(&self.peer.cost, self.len as u64).both()

@@ -27,7 +27,7 @@ pub(crate) fn explain(peer: &Capabilities, limits: &Limits) -> Vec<(usize, Proto
     choices
 }
 
-/// The lengths in bytes from which on the name of a sender's choice for a peer is another one.
+/// The lengths in bytes at which the name of a sender's choice for a peer changes.
 pub(crate) fn starts(
     peer: &Capabilities,
     limits: &Limits,
@@ -86,8 +86,8 @@ pub(crate) fn compare(len: usize, peer: &Capabilities, limits: &Limits) -> Choic
 
 /// Name of shared sends in reports.
 pub(crate) const SHARED: &str = "shared send";
-/// Name in reports of messages that are shared by turns, because their receiver does not know yet
-/// whether reads or packets are faster.
+/// The name in reports of messages that are shared alternately, because their receiver does not
+/// know yet whether reads or packets are faster.
 const BY_TURNS: &str = "shared send or eager pieces";
 
 /// Name of a sender's choice for messages of one length, of which the table has chosen `protocol`.

@@ -18,13 +18,13 @@ use super::protocol::{Case, CopyCostSource, Protocol};
 /// Shortest message, in bytes, that is written to an announced buffer over several rails.
 const SHORTEST_RTR: usize = 2 << 10;
 
-/// A row of the protocol table.
+/// A row of the protocol table: a protocol, its conditions and costs.
 pub(crate) struct Row {
-    /// The protocol of the row.
+    /// The protocol to which the row belongs.
     pub protocol: Protocol,
     /// The condition under which the protocol can move the message.
     pub applies: fn(&Case) -> bool,
-    /// The time until both ranks can go on, in nanoseconds.
+    /// The time until both ranks can continue, in nanoseconds.
     pub cost: fn(&Case) -> u64,
 }
 

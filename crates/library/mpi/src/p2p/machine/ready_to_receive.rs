@@ -46,13 +46,13 @@ impl Messages {
         self.announcer.is_active() && self.announcer.expects(key)
     }
 
-    /// True if some receives may have to be announced.
+    /// True if receives may have to be announced before their messages.
     #[inline(always)]
     pub(crate) fn announces(&self) -> bool {
         self.announcer.is_active()
     }
 
-    /// True if short receives may have to be announced.
+    /// True if receives of short messages may have to be announced.
     pub(crate) fn announces_short(&self) -> bool {
         self.announcer.tries_short()
     }
@@ -236,8 +236,8 @@ impl Messages {
         })
     }
 
-    /// Handles the packet by which a sender reports a write to an announced receive. The error says
-    /// what is wrong with the packet.
+    /// Handles the packet by which a sender reports a write to an announced receive. The error
+    /// describes the fault of the packet.
     pub(super) fn started(
         &mut self,
         peer: usize,
@@ -289,8 +289,8 @@ impl Messages {
         }
     }
 
-    /// Handles the sender's answer to a revocation: it holds no RTR for this receive. If no message
-    /// has matched the receive, it is cancelled.
+    /// Handles the sender's answer to a revocation: it has no RTR for this receive any more. If no
+    /// message has matched the receive, it is cancelled.
     pub(super) fn revoked(&mut self, peer: usize, id: RequestId) {
         match self.transfers.stage_mut(peer, id) {
             Some(Stage::Announced { revoking: true, .. }) => {}

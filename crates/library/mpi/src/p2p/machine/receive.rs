@@ -186,8 +186,8 @@ impl Messages {
         }
     }
 
-    /// Handles the next piece of a message that arrives in packets. The error says what is wrong
-    /// with the piece.
+    /// Handles the next piece of a message that arrives in packets. The error describes the fault
+    /// of the piece.
     pub(super) fn take_piece(
         &mut self,
         id: RequestId,
@@ -235,7 +235,7 @@ impl Messages {
         self.unexpected.add(key, Message { peer, body });
     }
 
-    /// Subtracts a received message from the unexpected bytes of its sender.
+    /// Subtracts a received message from the count of its sender's unexpected bytes.
     pub(super) fn let_go(&mut self, peer: usize, bytes: usize) {
         let room = self.arrivals.let_go(peer, bytes, self.limits.unexpected);
         self.report_room(peer, room);

@@ -9,8 +9,8 @@ use crate::Result;
 use crate::request::Operation;
 
 impl Messages {
-    /// Moves the bytes of a buffer to the memory that a remote key of a peer names, or from there.
-    /// The key names as many bytes as the buffer has.
+    /// Moves the bytes of a buffer to or from the memory that a remote key of a peer names. The key
+    /// names as many bytes as the buffer has.
     ///
     /// # Errors
     /// The peer does not expose what the key names, or a transport failed.

@@ -274,8 +274,8 @@ impl Messages {
         false
     }
 
-    /// Asks the sender to write to the exposed buffer. False: this rank cannot await a further
-    /// write now.
+    /// Requests that the sender writes to the exposed buffer. False: this rank cannot await a
+    /// further write now.
     fn ask_for_write(
         &mut self,
         router: &mut Router,

@@ -71,7 +71,7 @@ impl Messages {
         Ok(Some(self.requests.done()))
     }
 
-    /// Puts a whole message that needs no answer.
+    /// Puts a whole eager message, which needs no answer.
     #[inline(always)]
     pub(super) fn put_eager(
         &self,
@@ -169,7 +169,7 @@ impl Messages {
         sent
     }
 
-    /// Starts a send by the protocol that the table chooses.
+    /// Starts a send by the protocol that the protocol table chooses.
     fn send_by_table(
         &mut self,
         router: &mut Router,
@@ -330,7 +330,7 @@ impl Messages {
     }
 }
 
-/// Puts a whole message of at least [`NOT_SHORT`] bytes.
+/// Puts a whole eager message of at least [`NOT_SHORT`] bytes.
 #[inline(never)]
 fn put_long(router: &mut Router, key: &Key, buffer: &Buffer, peer: usize) -> Result<Put> {
     match buffer.len() > ALIKE_UP_TO {

@@ -17,7 +17,7 @@ pub(super) struct SendQueue {
     short_paths: ShortPaths,
     /// The queues of peers for which something was queued or set.
     queues: PeerTable<Box<PeerQueue>>,
-    /// Peers with queued packets or gathered announcements.
+    /// Peers for which packets are queued or announcements gathered.
     waiting: VecDeque<usize>,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Step {
     Fail,
     /// Announcements that were gathered for the peer must leave before the message.
     SendGathered,
-    /// The protocol table chooses a protocol for the message.
+    /// The protocol table must choose a protocol for the message.
     Choose,
 }
 
@@ -112,7 +112,7 @@ impl SendQueue {
         self.changed(peer);
     }
 
-    /// Removes the peer from the list of those for which something waits.
+    /// Removes the peer from the list of peers for which something is queued.
     fn waits_no_more(&mut self, peer: usize) {
         self.waiting.retain(|other| *other != peer);
     }

@@ -20,15 +20,15 @@ const PATIENCE: u32 = 128;
 
 /// The shared sends of this rank that their receivers do not have yet.
 pub(super) struct ShareQueue {
-    /// Sends to be copied now.
+    /// The requests of shared sends to be copied now.
     at_once: VecDeque<RequestId>,
-    /// Sends to be copied after the patience.
+    /// The requests of shared sends to be copied after some calls of progress.
     later: VecDeque<RequestId>,
     /// Number of passes that the first of `later` still waits.
     patience: u32,
     /// True while an [`Action::CopyOut`] is deferred.
     is_scheduled: bool,
-    /// The memory of copies.
+    /// The pool of memory for copies of shared messages.
     pub(super) pool: Pool,
     /// Bytes of all shared messages, for each of which a copy may be needed.
     held: usize,
@@ -55,8 +55,8 @@ impl ShareQueue {
     }
 
     /// True if the next message of a class to `peer` should be shared, by the preference of the
-    /// peer. From time to time some messages take the other path, so that the peer goes on
-    /// comparing. `between`: the number of messages between two such trials.
+    /// peer. From time to time some messages take the other path, so that the peer can compare both
+    /// again. `between`: the number of messages between two such trials.
     pub(super) fn is_next(
         &mut self,
         peer: usize,
@@ -80,7 +80,7 @@ impl ShareQueue {
         reads ^ tried.is_some()
     }
 
-    /// Records that a message is shared no more.
+    /// Records that a message is not shared any more.
     pub(super) fn ended(&mut self, copy: &CopyOut) {
         self.held -= copy.len();
         self.is_claimed();
@@ -99,7 +99,7 @@ impl ShareQueue {
         }
     }
 
-    /// Records that a receiver has claimed a message.
+    /// Records that a receiver has claimed a shared message.
     pub(super) fn is_claimed(&mut self) {
         self.patience = PATIENCE;
     }

@@ -66,8 +66,8 @@ impl Messages {
         Ok(Some(users))
     }
 
-    /// Adds the two requests of a shared message: the user's, and that of the library, with the
-    /// envelope of the announcement.
+    /// Adds the two requests of a shared message: the user's, and the library's, with the envelope
+    /// of the announcement.
     fn add_shared(
         &mut self,
         (buffer, runs): (&Buffer, RunClass),
@@ -214,7 +214,7 @@ impl Messages {
     }
 
     /// True if nothing of a shared message is to be copied any more: its receiver has claimed it,
-    /// or has asked for packets.
+    /// or has requested packets.
     fn is_settled(&mut self, router: &Router, id: RequestId) -> bool {
         let send = self.requests.send_mut(id);
         let Some(send) = send.filter(|send| !send.streaming) else {
@@ -260,7 +260,7 @@ impl Messages {
 // The receiver's end.
 impl Messages {
     /// Claims a shared message, and begins to read it into a receive's buffer, at most `wanted`
-    /// bytes. True: the caller goes on by the method of the fetch.
+    /// bytes. True: the caller continues with the method of the fetch.
     pub(super) fn claim_shared(
         &mut self,
         router: &mut Router,

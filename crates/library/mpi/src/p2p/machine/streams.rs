@@ -10,7 +10,7 @@ use crate::Result;
 use crate::packet::{Control, Rendezvous};
 use crate::request::RequestId;
 
-/// The streams to one peer, in their order.
+/// The announced messages that leave in pieces for one peer, in order.
 #[derive(Default)]
 pub(super) struct Streams {
     messages: VecDeque<Stream>,
@@ -18,7 +18,7 @@ pub(super) struct Streams {
 
 struct Stream {
     request: RequestId,
-    /// The number of the receiver's request.
+    /// The number of the receiver's request for the message.
     receive: u32,
     position: usize,
 }

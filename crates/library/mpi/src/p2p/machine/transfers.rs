@@ -18,7 +18,8 @@ pub(super) struct Transfers {
     by_request: HashMap<u32, ExposedBuffer, BuildHasherDefault<Spread>>,
 }
 
-/// The hash of a request's number: handles come from this rank, so nobody chooses them to collide.
+/// A hash of a request's number. Handles come from this rank, so no other rank can make them
+/// collide.
 #[derive(Default)]
 pub(super) struct Spread(u64);
 
@@ -46,7 +47,7 @@ pub(super) struct ExposedBuffer {
     pub(super) peer: usize,
     pub(super) exposure: Exposure,
     pub(super) stage: Stage,
-    /// The copy of a message that is shared.
+    /// The sender's copy of the message, if it is a shared send.
     pub(super) copy: Option<CopyOut>,
 }
 
@@ -76,7 +77,7 @@ pub(super) enum Stage {
 
 /// The outcome of starting an access to memory of a peer.
 pub(crate) enum Accessed {
-    /// The bytes have been moved.
+    /// The bytes have been moved already.
     Done,
     /// A device moves the bytes, and completes this request.
     Started(RequestId),
@@ -119,13 +120,13 @@ impl Transfers {
         self.by_request.insert(id.0, transfer);
     }
 
-    /// The exposed buffer of a message that is shared.
+    /// The exposure and the copy of a request's shared message.
     pub(super) fn shared_mut(&mut self, id: RequestId) -> Option<(&Exposure, &mut CopyOut)> {
         let transfer = self.by_request.get_mut(&id.0)?;
         Some((&transfer.exposure, transfer.copy.as_mut()?))
     }
 
-    /// The requests of the messages that are shared.
+    /// The requests of all shared sends.
     pub(super) fn shared(&self) -> impl Iterator<Item = RequestId> {
         let all = self.by_request.iter();
         let shared = all.filter(|(_, transfer)| transfer.copy.is_some());

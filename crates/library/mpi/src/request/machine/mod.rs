@@ -16,7 +16,7 @@ use crate::packet::{Envelope, RunClass};
 use crate::request::generalized::Functions;
 use crate::{Class, Error, Result, Status};
 
-/// The handle of a request.
+/// The handle of a request, as the program gets it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct RequestId(pub u32);
 
@@ -38,7 +38,7 @@ pub enum Mode {
 /// A call and the requests that it waits for, for reports of ranks that hang.
 #[derive(Clone, Copy)]
 pub struct Waiting<'a> {
-    /// The procedure, such as `MPI_Recv`.
+    /// The procedure that waits, such as `MPI_Recv`.
     pub operation: &'static str,
     /// The requests that the procedure waits for.
     pub requests: &'a [RequestId],
@@ -56,9 +56,9 @@ impl Waiting<'static> {
 
 /// A request: a started operation, and its status once it is complete.
 pub struct Request {
-    /// The operation of the request.
+    /// The operation to which the request belongs.
     pub operation: Operation,
-    /// The status of the operation, once it is complete.
+    /// The status of the operation; `None` until it is complete.
     pub status: Option<Status>,
     /// True if the user has freed the handle: completion then removes the request.
     detached: bool,
@@ -71,7 +71,7 @@ impl Request {
     }
 }
 
-/// The operation of a request.
+/// The operation to which a request belongs.
 pub enum Operation {
     /// A send. It is boxed, because most sends are complete at once and need no request.
     Send(Box<Send>),
@@ -84,7 +84,7 @@ pub enum Operation {
     },
     /// An access to exposed memory of a peer, in which the peer's process has no part.
     Access {
-        /// World rank of the peer.
+        /// World rank of the peer whose memory is accessed.
         peer: usize,
     },
     /// A send or receive that can be started again.
@@ -100,7 +100,7 @@ impl Operation {
     pub const NOBODYS: Operation = Operation::Collective { context: None };
 }
 
-/// A send in progress.
+/// A send of a message that is in progress.
 pub struct Send {
     /// The send buffer.
     pub buffer: Buffer,
@@ -129,14 +129,14 @@ pub struct Receive {
     pub key: Key,
     /// Length of the message in bytes, known once the receive is matched.
     pub announced: usize,
-    /// Number of bytes that have arrived.
+    /// The number of bytes of the message that have arrived.
     pub arrived: usize,
 }
 
 /// A persistent operation (MPI 5.0 §3.9).
 #[derive(Clone)]
 pub struct Persistent {
-    /// The arguments with which the operation is started.
+    /// The arguments with which each instance of the operation is started.
     pub template: Template,
     /// The current instance, or `None` while the request is inactive.
     pub active: Option<RequestId>,
@@ -145,7 +145,7 @@ pub struct Persistent {
 /// The arguments of a persistent operation.
 #[derive(Clone)]
 pub enum Template {
-    /// A send.
+    /// The arguments of a send.
     Send {
         /// The mode of the send.
         mode: Mode,
@@ -158,7 +158,7 @@ pub enum Template {
         /// Handle of the communicator.
         comm: u32,
     },
-    /// A receive.
+    /// The arguments of a receive.
     Receive {
         /// The receive buffer.
         buffer: Buffer,
@@ -186,7 +186,7 @@ pub trait PersistentCollective: std::marker::Send + Sync {
     fn start(&self) -> Result<RequestId>;
 }
 
-/// The result of a wait for a request.
+/// The result of a completed wait for one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
     /// The status of the operation. For a generalised request it is a placeholder: the true status

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 
-/// All requests of a rank.
+/// All requests of a rank, by handle.
 pub struct Requests {
     slab: Slab<Request>,
     /// Count of completions, and of arrivals of messages that the library takes without a receive.
@@ -135,7 +135,7 @@ impl Requests {
         }
     }
 
-    /// Completes an operation.
+    /// Completes the operation of a request with this status.
     #[inline]
     pub fn complete(&mut self, id: RequestId, status: Status) {
         self.completions += 1;

@@ -11,7 +11,7 @@ use crate::coll::lanes::Round;
 use crate::request::RequestId;
 use crate::{Result, Status};
 
-/// The form of a task's work.
+/// The work of a task: a future, or a round on a lane.
 pub(crate) enum Work {
     /// A future, whose result is the status of the request.
     Future(Pin<Box<dyn Future<Output = Result<Status>> + Send>>),
@@ -19,7 +19,7 @@ pub(crate) enum Work {
     Round(Round),
 }
 
-/// The unfinished tasks of a rank.
+/// The unfinished operations of a rank that progress drives.
 #[derive(Default)]
 pub(crate) struct Tasks {
     /// The tasks. An entry is empty while a thread drives its task.
@@ -28,7 +28,7 @@ pub(crate) struct Tasks {
     driving: usize,
     /// Number of tasks that serve other ranks, so that no operation of the program waits for them.
     background: usize,
-    /// The count of completions at the last drive.
+    /// The number of completions at the last drive of the tasks.
     seen: u64,
     /// The count of completions at the last call of `have_news`.
     reported: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Task {
 }
 
 impl Tasks {
-    /// True if no task is unfinished.
+    /// True if no operation is unfinished.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -93,7 +93,7 @@ impl Tasks {
         }
     }
 
-    /// Makes the next progress drive all tasks.
+    /// Makes the next call of progress drive all tasks.
     pub(crate) fn make_due(&mut self) {
         self.seen = u64::MAX;
     }

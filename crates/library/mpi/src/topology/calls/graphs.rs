@@ -14,7 +14,7 @@ use crate::{Class, Error, Result, UNDEFINED};
 const EDGE: usize = 12;
 
 impl Objects {
-    /// The graph of a communicator.
+    /// The graph topology of a communicator.
     pub fn graph(&self, comm: u32) -> Result<&Graph> {
         match self.shape(comm)? {
             Some(Shape::Graph(graph)) => Ok(graph),

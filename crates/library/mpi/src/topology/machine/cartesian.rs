@@ -37,12 +37,12 @@ impl Cartesian {
         })
     }
 
-    /// The size of each dimension.
+    /// The number of ranks in each dimension of the grid.
     pub fn dims(&self) -> &[i32] {
         &self.dims
     }
 
-    /// For each dimension: true if its ends are neighbours.
+    /// For each dimension of the grid: true if its ends are neighbours.
     pub fn periodic(&self) -> &[bool] {
         &self.periodic
     }
@@ -73,7 +73,7 @@ impl Cartesian {
         Ok(rank)
     }
 
-    /// The coordinates of a rank.
+    /// The coordinates of a rank in the grid.
     pub fn coords(&self, rank: i32) -> Result<Vec<i32>> {
         if rank < 0 || rank as usize >= self.size() {
             let detail = format!(

@@ -14,7 +14,7 @@ pub struct DistGraph {
 /// The edges of a rank in one direction.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Edges {
-    /// The ranks at the other ends.
+    /// The ranks at the other ends of the edges.
     pub ranks: Vec<i32>,
     /// The weight of each edge; 1 for edges without a weight.
     pub weights: Vec<i32>,
@@ -27,12 +27,12 @@ impl Edges {
         self.weights.push(weight);
     }
 
-    /// The number of edges.
+    /// The number of edges in this direction.
     pub fn len(&self) -> usize {
         self.ranks.len()
     }
 
-    /// True if there is no edge.
+    /// True if there is no edge in this direction.
     pub fn is_empty(&self) -> bool {
         self.ranks.is_empty()
     }

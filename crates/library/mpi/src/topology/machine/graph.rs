@@ -7,7 +7,7 @@ use crate::{Class, Error, Result};
 pub struct Graph {
     /// For each node, the number of edges of this node and all nodes before it.
     index: Vec<i32>,
-    /// The neighbours of all nodes, node after node.
+    /// The neighbours of all nodes of the graph, node after node.
     edges: Vec<i32>,
 }
 
@@ -40,7 +40,7 @@ impl Graph {
         })
     }
 
-    /// The number of nodes.
+    /// The number of nodes of the graph.
     pub fn nodes(&self) -> usize {
         self.index.len()
     }
@@ -50,7 +50,7 @@ impl Graph {
         &self.index
     }
 
-    /// The neighbours of all nodes.
+    /// The neighbours of all nodes of the graph, node after node.
     pub fn edges(&self) -> &[i32] {
         &self.edges
     }

@@ -26,16 +26,16 @@ pub const DIST_GRAPH: i32 = 213;
 /// The topology of a communicator, from the view of one of its ranks.
 #[derive(Clone, Debug)]
 pub struct Topology {
-    /// The grid or graph.
+    /// The grid or graph that connects the ranks.
     pub shape: Shape,
     /// The neighbours of this rank.
     pub neighbours: Neighbours,
 }
 
-/// A grid or graph.
+/// The grid or graph that connects the ranks of a communicator.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// A grid.
+    /// The ranks form a Cartesian grid.
     Cartesian(Cartesian),
     /// A graph of which every rank has all edges.
     Graph(Graph),
@@ -44,7 +44,7 @@ pub enum Shape {
 }
 
 impl Topology {
-    /// A grid, from the view of `rank`.
+    /// The topology of a grid, as `rank` sees it.
     pub fn cartesian(grid: Cartesian, rank: usize) -> Result<Topology> {
         Ok(Topology {
             neighbours: Neighbours::of_grid(&grid, rank as i32)?,
@@ -52,7 +52,7 @@ impl Topology {
         })
     }
 
-    /// A graph, from the view of `rank`.
+    /// The topology of a graph, as `rank` sees it.
     pub fn graph(graph: Graph, rank: usize) -> Topology {
         Topology {
             neighbours: Neighbours::both_ways(graph.neighbours(rank)),

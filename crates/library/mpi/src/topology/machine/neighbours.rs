@@ -28,7 +28,7 @@ impl Neighbours {
         })
     }
 
-    /// Neighbours all of which are both sources and destinations.
+    /// Neighbours that are all both sources and destinations.
     pub(super) fn both_ways(all: &[i32]) -> Neighbours {
         Neighbours::directed(all.to_vec(), all.to_vec())
     }
@@ -42,12 +42,12 @@ impl Neighbours {
         }
     }
 
-    /// The sources of messages to this rank, by block.
+    /// The sources of this rank's neighbourhood messages, in the order of blocks.
     pub fn sources(&self) -> &[i32] {
         &self.sources
     }
 
-    /// The destinations of messages of this rank, by block.
+    /// The destinations of this rank's neighbourhood messages, in the order of blocks.
     pub fn destinations(&self) -> &[i32] {
         &self.destinations
     }

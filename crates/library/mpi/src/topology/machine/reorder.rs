@@ -78,7 +78,7 @@ fn divided(grid: &Cartesian, block: &[i32]) -> usize {
     pairs.sum()
 }
 
-/// The number of pairs of neighbours on different hosts.
+/// The number of pairs of grid neighbours that are on different hosts.
 fn cut(grid: &Cartesian, host_of: impl Fn(usize) -> u32) -> usize {
     let mut pairs = 0;
     for point in 0..grid.size() {

@@ -24,11 +24,11 @@ use crate::{Class, Error, Result};
 
 /// The memory that this rank gives to a window, and its hints.
 pub struct WindowSpec<'a> {
-    /// The memory, which is contiguous.
+    /// The memory that the rank gives to the window, which is contiguous.
     pub memory: Buffer,
-    /// Bytes of a unit of displacements.
+    /// The number of bytes in a unit of displacements.
     pub disp_unit: i64,
-    /// The pairs of the info object.
+    /// The keys and values of the info object.
     pub info: &'a [(String, String)],
 }
 
@@ -46,15 +46,15 @@ struct AllFacts {
 
 /// The methods to access the memory of the other members without messages.
 struct Access {
-    /// Loads and stores in mapped memory.
+    /// The state for loads and stores in mapped memory, if members share it.
     direct: Option<Box<Direct>>,
-    /// Transfers by a device or the kernel.
+    /// The state for transfers by a device or the kernel, if they are possible.
     remote: Option<Box<Remote>>,
 }
 
 /// A window whose members have agreed on making it.
 struct Begun {
-    /// The communicator for the window's own collective operations.
+    /// The handle of the communicator for the window's own collective operations.
     own: u32,
     facts: AllFacts,
     hints: WindowHints,

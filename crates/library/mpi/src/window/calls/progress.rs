@@ -121,14 +121,14 @@ impl Rank {
         }
     }
 
-    /// Ends the progress thread, unless a window needs it.
+    /// Ends the progress thread, unless another window needs it.
     pub(super) fn end_window_progress(&self) {
         if !self.lock().objects.windows.need_thread() {
             self.end_progress_thread();
         }
     }
 
-    /// Ends the progress thread, if it runs.
+    /// Ends the progress thread of the rank, if it runs.
     pub(crate) fn end_progress_thread(&self) {
         let thread = std::mem::take(&mut self.lock().objects.windows.thread);
         if let Assistance::Thread(thread) = thread {

@@ -10,13 +10,13 @@ use crate::window::{Ports, Window};
 /// The event that a wait for members of a window still needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// Nothing is missing: the wait ends.
+    /// The wait is over: nothing is missing.
     Nothing,
-    /// A message from this member has not arrived.
+    /// The wait continues: a message from this member has not arrived.
     Member(u32),
-    /// A change of shared memory, which any member can make.
+    /// The wait continues until any member has changed shared memory.
     Anyone,
-    /// The completion of requests, which progress brings about.
+    /// The wait continues until progress has completed requests.
     Progress,
 }
 

@@ -25,7 +25,7 @@ impl Window {
 }
 
 impl Windows {
-    /// True if a window needs the progress thread.
+    /// True if one of the rank's windows needs the progress thread.
     pub(crate) fn need_thread(&self) -> bool {
         self.with_thread > 0
     }
@@ -65,7 +65,7 @@ impl Windows {
         Ok(info)
     }
 
-    /// Counts a new window for [`Windows::made`].
+    /// Counts a new window in [`Windows::made`].
     pub(crate) fn count_made(&mut self, handle: u32) {
         let Some(window) = self.all.get(handle) else {
             return;
@@ -78,7 +78,7 @@ impl Windows {
         }
     }
 
-    /// The windows that this rank has made: flavour, who makes progress, and the number of such
+    /// The windows that this rank has made: flavour, means of progress, and the number of such
     /// windows.
     pub fn made(&self) -> &[(Flavor, Progressors, u64)] {
         &self.made

@@ -23,7 +23,7 @@ use super::locks::LockKind;
 use super::operation::{Access, Place, compares, operand};
 use crate::{Class, Error, Result};
 
-/// Bytes of a word, the unit of atomic accumulates.
+/// The length in bytes of a word, the unit of atomic accumulates.
 const WORD: usize = 8;
 /// Bytes that one step of an accumulate changes if the data are not contiguous.
 const PIECE: usize = 4096;
@@ -37,8 +37,8 @@ pub(crate) struct Direct {
     pub(crate) memory: WindowMemory,
     /// True if accumulates are only of 8-byte words, by atomic instructions of the processor.
     pub(crate) words: bool,
-    /// True if the program loads from memory of others itself, so that a flush must order its loads
-    /// too.
+    /// True if the program itself loads from other members' memory, so that a flush must order its
+    /// loads as well.
     is_loaded: bool,
     /// True if stores have been made that no flush has followed.
     has_stored: bool,
@@ -306,7 +306,7 @@ impl Direct {
         (self.has_stored, self.owes_fence) = (true, false);
     }
 
-    /// Records that the program has queried the memory of others, and may load from it.
+    /// Records that the program has queried other members' memory, and may load from it.
     pub(crate) fn is_loaded(&mut self) {
         self.is_loaded = true;
     }
@@ -329,14 +329,14 @@ fn unpromised() -> Error {
     )
 }
 
-/// The position of a compare-and-swap in the target's part.
+/// The value in the target's part that a compare-and-swap may replace.
 struct Swapped<'a> {
     part: &'a Buffer,
     offset: usize,
 }
 
 impl Swapped<'_> {
-    /// Compares and swaps, under the lock of the stripe.
+    /// Compares and swaps a value while the lock of its stripe is held.
     #[inline]
     fn swap(&self, bytes: usize, [compare, origin, result]: [&Buffer; 3]) -> Result<()> {
         const LONGEST: usize = 32;

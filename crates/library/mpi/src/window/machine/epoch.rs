@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::locks::LockKind;
 use crate::{Class, Error, Result};
 
-/// The epochs of one window at one rank.
+/// The access and exposure epochs of one window at one rank.
 #[derive(Debug, Default)]
 pub(crate) struct Epochs {
     access: Access,
@@ -17,7 +17,7 @@ pub(crate) struct Epochs {
     exposure: Option<Vec<u32>>,
 }
 
-/// The access epoch of a rank.
+/// The access epoch of a window in which a rank is.
 #[derive(Debug, Default)]
 enum Access {
     #[default]
@@ -270,7 +270,7 @@ impl Epochs {
         }
     }
 
-    /// Checks that an access epoch other than that of a fence may begin.
+    /// Checks that an access epoch other than one of a fence may begin.
     fn begin(&self, call: &str) -> Result<()> {
         match &self.access {
             Access::Fence { used: true } => Err(wrong(format!(
@@ -280,7 +280,7 @@ impl Epochs {
         }
     }
 
-    /// Checks that no access epoch other than that of a fence is open.
+    /// Checks that no access epoch other than one of a fence is open.
     fn outside(&self, call: &str) -> Result<()> {
         match &self.access {
             Access::None | Access::Fence { .. } => Ok(()),

@@ -87,7 +87,7 @@ impl WindowHints {
         Ok(())
     }
 
-    /// True if the window is never locked.
+    /// True if the user promises that the window is never locked.
     pub(crate) fn no_locks(&self) -> bool {
         self.no_locks
     }
@@ -97,7 +97,7 @@ impl WindowHints {
         self.granularity
     }
 
-    /// True if accumulates are only of 8-byte words.
+    /// True if the user promises that accumulates are only of 8-byte words.
     pub(crate) fn words(&self) -> bool {
         self.words
     }
@@ -112,7 +112,7 @@ impl WindowHints {
         (self.words, self.is_settled) = (words, true);
     }
 
-    /// All keys with their values.
+    /// All hints of the window, as keys and values.
     pub fn info(&self) -> Vec<(String, String)> {
         let rows = [
             ("no_locks", self.no_locks.to_string()),

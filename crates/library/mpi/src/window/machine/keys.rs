@@ -55,7 +55,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// True if the memory is exposed to devices.
+    /// True if the window's memory is exposed to devices.
     pub(crate) fn opens_to_devices(&self) -> bool {
         self.exposures[1].is_some()
     }

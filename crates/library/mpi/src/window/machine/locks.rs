@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-/// The kind of a lock.
+/// The kind of a window lock: shared or exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockKind {
     /// `MPI_LOCK_SHARED`.
@@ -35,7 +35,7 @@ impl Locks {
         self.holds(origin) || self.queue.iter().any(|(other, _)| *other == origin)
     }
 
-    /// True if the origin holds the lock.
+    /// True if the origin holds the window's lock.
     pub(crate) fn holds(&self, origin: u32) -> bool {
         self.holders.contains(&origin)
     }

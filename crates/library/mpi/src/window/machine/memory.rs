@@ -45,7 +45,7 @@ impl Memory {
         found.ok_or_else(|| self.outside(at, count, ty))
     }
 
-    /// Adds a region, for `MPI_Win_attach`.
+    /// Adds a region to the window, for `MPI_Win_attach`.
     pub(crate) fn attach(&mut self, region: Buffer) -> Result<()> {
         let Memory::Attached(regions) = self else {
             return Err(not_dynamic("MPI_Win_attach"));
@@ -67,7 +67,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Removes the region that begins at `start`, for `MPI_Win_detach`.
+    /// Removes the region that begins at `start` from the window, for `MPI_Win_detach`.
     pub(crate) fn detach(&mut self, start: usize) -> Result<()> {
         let Memory::Attached(regions) = self else {
             return Err(not_dynamic("MPI_Win_detach"));

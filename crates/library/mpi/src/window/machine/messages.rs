@@ -57,15 +57,15 @@ macro_rules! codes {
 codes! {
     /// The kind of a message from an origin to a target.
     Kind {
-        /// Data for the window, in this message.
+        /// The message contains data for the window.
         Put = 1,
         /// A put whose data are sent as a separate message behind this one.
         LongPut = 2,
-        /// A request for data of the window.
+        /// The message requests data of the window.
         Get = 3,
-        /// Operands of an accumulate.
+        /// The message contains operands of an accumulate.
         Accumulate = 4,
-        /// Operands of an accumulate that returns the old contents.
+        /// The message contains operands of an accumulate that returns the old contents.
         GetAccumulate = 5,
         /// A value to compare with and a new value. The old contents are returned.
         CompareAndSwap = 6,
@@ -75,16 +75,16 @@ codes! {
         Lock = 16,
         /// A release of the lock, and a request for the answer `Synced`.
         Unlock = 17,
-        /// A request for the answer `Synced`.
+        /// The message requests the answer `Synced`.
         Flush = 18,
-        /// The end of the origin's access epoch of `MPI_Win_start`.
+        /// The message ends the origin's access epoch of `MPI_Win_start`.
         Complete = 19,
     }
 }
 
 /// Flag: the operation has the type of the previous operation in the stream.
 pub(super) const SAME_TYPE: u8 = 1;
-/// Flag: the requested lock is exclusive.
+/// The flag of a request for an exclusive lock.
 pub(super) const EXCLUSIVE: u8 = 2;
 /// Flag: the origin waits for the lock, so the target must report the grant.
 pub(super) const WAITS: u8 = 4;
@@ -94,7 +94,7 @@ pub(super) const WAITS: u8 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: Kind,
-    /// The handle of a predefined operation, in accumulates.
+    /// The handle of the predefined operation of an accumulate.
     pub(super) op: u16,
     pub(super) flags: u8,
     /// Bytes of the description of the type; 0 with [`SAME_TYPE`].
@@ -109,7 +109,7 @@ pub(super) struct Head {
     pub(super) len: u64,
 }
 
-/// Bytes of an encoded head.
+/// The length of an encoded head in bytes.
 pub(super) const HEAD: usize = 40;
 
 impl Head {
@@ -199,7 +199,7 @@ pub(super) enum Answer {
     Synced(u64),
     /// The target has granted the lock.
     Granted,
-    /// An operation has failed at the target.
+    /// An operation has failed at the target for this reason.
     Failed(Error),
 }
 

@@ -107,11 +107,11 @@ const UNIFIED: i32 = 321;
 /// exists.
 #[derive(Debug)]
 pub struct Facts {
-    /// `MPI_WIN_BASE`: an address.
+    /// `MPI_WIN_BASE`: the address of the rank's part.
     pub base: usize,
-    /// `MPI_WIN_SIZE` in bytes.
+    /// `MPI_WIN_SIZE`: the size of the rank's part in bytes.
     pub size: isize,
-    /// `MPI_WIN_DISP_UNIT` in bytes.
+    /// `MPI_WIN_DISP_UNIT`: the unit of displacements in bytes.
     pub disp_unit: i32,
     /// `MPI_WIN_CREATE_FLAVOR`.
     pub flavor: i32,
@@ -131,7 +131,7 @@ impl Facts {
     }
 }
 
-/// The part of a window that one member gives.
+/// The part of a window that one member contributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) size: u64,
@@ -141,7 +141,7 @@ pub(crate) struct Part {
     pub(crate) address: u64,
 }
 
-/// A window.
+/// A window at one of its members.
 pub struct Window {
     /// The window's own communicator: its members, and (`comm`) its handle for collective
     /// operations.
@@ -153,9 +153,9 @@ pub struct Window {
     pub attributes: Attributes,
     /// The handle of the window's error handler.
     pub errhandler: u32,
-    /// The info keys.
+    /// The hints that the user gave as info keys.
     pub hints: WindowHints,
-    /// The values of the predefined attributes.
+    /// The values of the window's predefined attributes.
     pub facts: Arc<Facts>,
     pub(crate) flavor: Flavor,
     /// The parts of all members; only one if all are equal; empty in a dynamic window.
@@ -163,9 +163,10 @@ pub struct Window {
     pub(crate) memory: Memory,
     /// The memory of all parts, if operations are loads and stores.
     pub(crate) direct: Option<Box<Direct>>,
-    /// This rank's memory that others access without its process, and the remote keys of theirs.
+    /// This rank's memory that origins access without its process, and the remote keys of the
+    /// others' memory.
     pub(crate) remote: Option<Box<Remote>>,
-    /// Counts this rank's operations, by the path of their data.
+    /// The numbers of this rank's operations, by the path of their data.
     pub counts: WayCounts,
     pub(crate) epochs: Epochs,
     locks: Locks,
@@ -175,7 +176,7 @@ pub struct Window {
     posts: BTreeMap<u32, u64>,
     /// The number of ended epochs of each origin that `MPI_Win_wait` has not counted.
     completes: BTreeMap<u32, u64>,
-    /// The first failure that no call has reported.
+    /// The first failure of an operation that no call has reported.
     failure: Option<Error>,
     /// The meter for the processor work of accumulates, on a modelled machine.
     pub(crate) meter: Option<Arc<Meter>>,
@@ -191,7 +192,7 @@ pub struct WayCounts {
     /// The number of puts and gets without the target's process, to memory that this rank does not
     /// map.
     pub straight: u64,
-    /// The number of operations by messages.
+    /// The number of operations that messages have carried out.
     pub messages: u64,
 }
 
@@ -307,7 +308,7 @@ impl Window {
         world.ok_or_else(|| self.core.no_such_rank(member as i32))
     }
 
-    /// The member that sent a message.
+    /// The number of the member that sent a message of the window.
     fn sender(&self, peer: usize, source: i32) -> Result<u32> {
         match u32::try_from(source) {
             Ok(member) if self.core.members.world(member as usize) == Some(peer) => Ok(member),

@@ -14,7 +14,7 @@ pub enum Access {
     Get(Buffer),
     /// `MPI_Accumulate`.
     Accumulate {
-        /// The operands at the origin.
+        /// The operands in the memory of the origin.
         origin: Elements,
         /// The operation that combines operands and target.
         op: Op,
@@ -39,16 +39,16 @@ pub enum Access {
     },
 }
 
-/// The elements of a target that an operation accesses.
+/// The elements of a target's part that an operation accesses.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The target's rank in the window, or `MPI_PROC_NULL`.
     pub rank: i32,
     /// Displacement in the target's units, or an address in a dynamic window.
     pub disp: i64,
-    /// The number of elements.
+    /// The number of elements that are accessed.
     pub count: usize,
-    /// The type of the elements.
+    /// The datatype of the elements.
     pub ty: Type,
 }
 

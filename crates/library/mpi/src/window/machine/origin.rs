@@ -124,7 +124,7 @@ impl Window {
         self.targets.get_mut(&target)?.locals.back_mut()
     }
 
-    /// Queues a message that only synchronises.
+    /// Queues a message for a target that only synchronises.
     fn signal(&mut self, ports: &mut Ports, target: u32, head: Head) -> Result<()> {
         let bytes = Carried::Short(head.encode().into());
         self.push(target, bytes, None);
@@ -213,7 +213,7 @@ impl Window {
         known.is_none_or(|known| known.asked == known.synced)
     }
 
-    /// True if the target has acknowledged all messages.
+    /// True if the target has acknowledged all messages of this rank.
     pub(super) fn is_acknowledged(&self, target: u32) -> bool {
         let known = self.targets.get(&target);
         known.is_none_or(|known| known.queue.is_empty() && known.sent == known.acknowledged)
@@ -226,7 +226,7 @@ impl Window {
         }
     }
 
-    /// True if messages for a target wait for credit.
+    /// True if messages for a target wait for a credit.
     pub(crate) fn has_queued(&self, target: i32) -> bool {
         let known = self.targets.get(&(target as u32));
         known.is_some_and(|known| !known.queue.is_empty())
@@ -315,7 +315,7 @@ impl Window {
         true
     }
 
-    /// Processes an answer of a target.
+    /// Processes the answer of a target to an operation.
     pub(super) fn on_answer(&mut self, ports: &mut Ports, from: u32, answer: Answer) -> Result<()> {
         let known = self.targets.entry(from).or_default();
         match answer {

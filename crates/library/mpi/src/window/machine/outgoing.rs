@@ -13,7 +13,7 @@ use crate::request::{Mode, RequestId};
 use crate::{Class, Error, Result};
 
 impl Window {
-    /// Queues the messages of an operation.
+    /// Queues the messages of an operation on a window.
     pub(super) fn send_access(
         &mut self,
         ports: &mut Ports,
@@ -61,7 +61,7 @@ impl Window {
         Ok(())
     }
 
-    /// Queues an accumulate in pieces of whole elements.
+    /// Queues the messages of an accumulate, in pieces of whole elements.
     fn pieces(
         &mut self,
         ports: &mut Ports,
@@ -203,7 +203,7 @@ fn is_same(one: &Type, other: &Type) -> bool {
 }
 
 impl Ports<'_> {
-    /// Memory of the library for `bytes` bytes.
+    /// Memory of the library for `bytes` bytes of an operation.
     pub(super) fn room(&mut self, bytes: usize) -> Result<Buffer> {
         let byte = Predefined::BYTE.into();
         Ok(self.scratch.elements(bytes, &byte)?.buffer())
@@ -216,7 +216,7 @@ impl Ports<'_> {
         Ok(id)
     }
 
-    /// Starts a send. `None`: the send is complete.
+    /// Starts a send of a message of the window. `None`: the send is complete.
     pub(super) fn send(
         &mut self,
         from: &Buffer,

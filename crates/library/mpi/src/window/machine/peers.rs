@@ -8,10 +8,10 @@ use super::keys::Shortest;
 use crate::request::RequestId;
 use crate::{Class, Error};
 
-/// A target of this rank's operations.
+/// The state of one target of this rank's operations.
 #[derive(Default)]
 pub(super) struct Target {
-    /// Messages that wait for a credit of the target.
+    /// The messages that wait for a credit of the target.
     pub(super) queue: VecDeque<Outgoing>,
     pub(super) sent: u64,
     pub(super) acknowledged: u64,
@@ -28,11 +28,11 @@ pub(super) struct Target {
     pub(super) has_messages: bool,
     /// True if this rank has requested a lock of the target, granted or not.
     pub(super) is_locked: bool,
-    /// True if the target has granted the lock.
+    /// True if the target has granted the requested lock.
     pub(super) is_granted: bool,
     /// Operations that are not complete at this origin, in order.
     pub(super) locals: VecDeque<Local>,
-    /// The number of the first operation in `locals`.
+    /// The number of the first operation whose entry is in `locals`.
     pub(super) first_local: u64,
     /// The type of the last operation, to which the next may refer.
     pub(super) last_type: Option<Type>,
@@ -116,15 +116,15 @@ impl Local {
     }
 }
 
-/// An origin of operations on this rank.
+/// The state of one origin of operations on this rank.
 #[derive(Default)]
 pub(super) struct Origin {
     pub(super) queue: VecDeque<Incoming>,
     pub(super) processed: u64,
     pub(super) acknowledged: u64,
-    /// The type of the last operation.
+    /// The datatype of the origin's last operation.
     pub(super) last_type: LastType,
-    /// The receives of long puts.
+    /// The requests of receives for long puts of the origin.
     pub(super) arriving: Vec<RequestId>,
     /// The sends of data that operations return from the window's memory.
     pub(super) returning: Vec<RequestId>,
@@ -149,13 +149,13 @@ impl Origin {
 /// type.
 #[derive(Default)]
 pub(super) enum LastType {
-    /// The origin has sent no operation yet.
+    /// The origin has described no datatype yet.
     #[default]
     None,
     Known(Type),
     /// The description of the type is being received into this memory.
     Coming(RequestId, Buffer),
-    /// This rank cannot make the type, for this reason.
+    /// This rank cannot make the described datatype, for this reason.
     Refused(Error),
     /// The received bytes are no valid description of a type.
     Unreadable,
@@ -166,6 +166,6 @@ pub(super) enum LastType {
 /// A message of an origin in the stream of operations.
 pub(super) enum Incoming {
     Whole(Box<[u8]>),
-    /// A long message that is being received.
+    /// A long message of the origin that is being received.
     Coming(RequestId, Buffer),
 }

@@ -2,7 +2,7 @@
 
 use channel::ProgressThread;
 
-/// A kind of operations on a window.
+/// A kind of operations on windows, in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// `MPI_Put` and its relatives.
@@ -24,7 +24,7 @@ impl AccessKind {
         AccessKind::Lock,
     ];
 
-    /// The name of the kind in texts.
+    /// The name of the kind of operations in reports.
     pub fn name(self) -> &'static str {
         match self {
             AccessKind::Put => "put",
@@ -47,7 +47,7 @@ pub enum Progressor {
 }
 
 impl Progressor {
-    /// The name of this part in texts for users.
+    /// The name of this means of progress in reports.
     pub fn name(self) -> &'static str {
         match self {
             Progressor::Memory => "memory",
@@ -57,7 +57,7 @@ impl Progressor {
     }
 }
 
-/// The state of a rank's progress thread.
+/// The state of the progress thread of a rank.
 #[derive(Default)]
 pub(crate) enum Assistance {
     /// No progress thread runs.

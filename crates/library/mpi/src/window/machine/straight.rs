@@ -28,7 +28,7 @@ const MOST_RUNS: usize = 16;
 pub(super) enum Way {
     /// The operation cannot be straight, or messages are faster: send it as messages.
     Messages,
-    /// The operation is complete already.
+    /// The put or get is complete already.
     Done,
     /// Devices move the bytes of the operation, and complete these requests.
     Started(Vec<(RequestId, u64)>),
@@ -91,7 +91,7 @@ impl Window {
         moved.map(|_| Way::Messages)
     }
 
-    /// A put or get in this rank's own part.
+    /// Carries out a put or get on this rank's own part of the window.
     fn copy_here(&mut self, access: &Access, place: &Place, at: i64) -> Result<Way> {
         if !self.may_start(self.core.rank as u32) {
             return Ok(Way::Messages);

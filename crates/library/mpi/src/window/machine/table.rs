@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// All windows of a rank.
+/// All windows of a rank, by handle.
 pub struct Windows {
     pub(super) all: Slab<Window>,
     /// The number of windows that need the progress thread.
@@ -93,7 +93,7 @@ impl Windows {
             && !direct.synchronise()
     }
 
-    /// True if `is_it` returns true for some window.
+    /// True if `is_it` is true for some window of the rank.
     pub(crate) fn any(&self, mut is_it: impl FnMut(&Window) -> bool) -> bool {
         self.all.iter().any(|(_, window)| is_it(window))
     }

@@ -154,7 +154,7 @@ impl Window {
         }
     }
 
-    /// Applies a message. Returns false if it must wait.
+    /// Applies an origin's message to the window. Returns false if it must wait.
     pub(super) fn apply(&mut self, ports: &mut Ports, from: u32, bytes: &[u8]) -> Result<bool> {
         let unreadable = || nonsense(from, "an operation that cannot be read");
         let (head, description, data) = Head::decode(bytes).ok_or_else(unreadable)?;
@@ -211,7 +211,7 @@ impl Window {
         Ok(true)
     }
 
-    /// Applies an operation. Returns false if it must wait.
+    /// Applies an origin's operation to the window. Returns false if it must wait.
     fn operate(
         &mut self,
         ports: &mut Ports,
@@ -294,7 +294,7 @@ impl Window {
         self.refuse(ports, from, head, error)
     }
 
-    /// Reports to an origin why an operation is impossible.
+    /// Reports to an origin that its operation is impossible, and why.
     fn refuse(&mut self, ports: &mut Ports, from: u32, head: &Head, error: Error) -> Result<()> {
         if error.class == Class::INTERN || error.is_loss() {
             return Err(error);
@@ -362,7 +362,7 @@ impl Window {
         Ok(())
     }
 
-    /// Sends data of an operation back to its origin.
+    /// Sends the data of an operation back to the origin.
     fn give_back(&mut self, ports: &mut Ports, from: u32, data: &Buffer) -> Result<()> {
         let key = self.data_key(self.core.rank as u32, RETURNED);
         match ports.send(data, self.world(from)?, key) {
@@ -404,7 +404,7 @@ impl Origin {
         }
     }
 
-    /// Makes the type whose description has arrived.
+    /// Makes the datatype whose description has arrived completely.
     #[cold]
     fn end_description(&mut self, ports: &mut Ports) {
         let LastType::Coming(id, memory) = &self.last_type else {
@@ -448,7 +448,7 @@ fn part(whole: &Buffer, head: &Head) -> Result<Buffer> {
     }
 }
 
-/// A copy of `place` in memory of the library.
+/// A copy of the data at `place` in memory of the library.
 fn copy_of(ports: &mut Ports, place: &Buffer) -> Result<Buffer> {
     let copy = ports.room(place.len())?;
     place.copy_to(&copy);
