@@ -57,7 +57,7 @@ impl Assumption {
 }
 
 /// The assumptions of both machines that can be varied.
-pub fn assumptions(best: &Machine, rival: &Machine) -> Vec<Assumption> {
+pub(crate) fn assumptions(best: &Machine, rival: &Machine) -> Vec<Assumption> {
     let mut places: Vec<NamedValue> = Vec::new();
     let mut found: Vec<Assumption> = Vec::new();
     for (machine, values) in [best.sheet.values(), rival.sheet.values()]
@@ -192,4 +192,3 @@ fn larger_is_slower(value: &NamedValue) -> bool {
         || value.key == PRICE
         || OVERHEADS.contains(&value.key)
 }
-

@@ -1,7 +1,7 @@
 //! The replays of two machines with changed values, for the search of assumptions that decide.
 //!
 //! With `--fast` they are estimated: the exact time of a machine, plus the difference that the
-//! changed values make to the fast way. An error of the fast way is then one of a small difference,
+//! changed values make to the fast way. The shares of a time are estimated like that, too. An error of the fast way is then one of a small difference,
 //! and the part of it that both replays have cancels out.
 
 use anyhow::{Context, Result};
@@ -31,6 +31,22 @@ pub(crate) struct Changed<'a> {
     marks: Option<Marks>,
     /// The times of both machines by the fast way, without changed values.
     usual: Option<[f64; 2]>,
+}
+
+impl Request {
+    /// A replay that explains a time or says how sure it is: the fast way, if the user wants that.
+    pub(crate) fn estimated(&self, task: Task) -> Task {
+        match self.is_fast {
+            true => task.the_fast_way(),
+            false => task,
+        }
+    }
+
+    /// The replay with a free start beside which estimates are made; `None`: there are none.
+    pub(crate) fn estimated_free(&self, machine: usize, ranks: usize) -> Option<Task> {
+        let free = Task::plain(machine, ranks).with_free_start();
+        self.is_fast.then(|| free.the_fast_way())
+    }
 }
 
 impl<'a> Changed<'a> {

@@ -58,16 +58,20 @@ impl Ideal {
         single.filter(move |ideal| *ideal != Ideal::Storage || has_storage)
     }
 
-    /// The time of a replay on this ideal machine, in seconds. An error says which machine failed,
-    /// and why.
-    pub(crate) fn seconds(self, outcome: &Result<Summary, String>) -> anyhow::Result<f64> {
-        let name = match self {
-            Ideal::Latency => "the machine without latency",
-            Ideal::Bandwidth => "the machine with endless bandwidth",
-            Ideal::MessageRate => "the machine with an endless message rate",
-            Ideal::Storage => "the machine with an endless storage",
-            Ideal::Everything => "the ideal machine",
-            Ideal::Distributed => "the ideal machine with evenly distributed work",
+    /// The time of a replay on an ideal machine, or on the machine as it is (`None`), in seconds. An
+    /// error says which machine failed, and why.
+    pub(crate) fn seconds(
+        ideal: Option<Ideal>,
+        outcome: &Result<Summary, String>,
+    ) -> anyhow::Result<f64> {
+        let name = match ideal {
+            None => "the machine with a free start",
+            Some(Ideal::Latency) => "the machine without latency",
+            Some(Ideal::Bandwidth) => "the machine with endless bandwidth",
+            Some(Ideal::MessageRate) => "the machine with an endless message rate",
+            Some(Ideal::Storage) => "the machine with an endless storage",
+            Some(Ideal::Everything) => "the ideal machine",
+            Some(Ideal::Distributed) => "the ideal machine with evenly distributed work",
         };
         match outcome {
             Ok(summary) => summary

@@ -105,7 +105,7 @@ pub struct Request {
     /// True if one recording is enough and the certainty is not computed: the user wants only the
     /// times.
     pub quick: bool,
-    /// True if replays of a trace with changed values are estimated the fast way.
+    /// True if replays on ideal machines and with changed values are estimated the fast way.
     pub is_fast: bool,
     /// The rows whose time is divided into its shares; none if `quick`.
     pub divided: Divided,
@@ -294,25 +294,26 @@ fn find_bounds(
     let mut tasks = Vec::new();
     for row in rows.iter().filter(|row| is_wanted(row)) {
         for ideal in [Ideal::Everything, Ideal::Distributed] {
-            let whole = Task::ideal(request, 0, row.ranks, ideal);
+            let whole = request.estimated(Task::ideal(request, 0, row.ranks, ideal));
             if !tasks.contains(&whole) {
                 tasks.push(whole);
             }
         }
         for ideal in Ideal::of(&request.machines[row.machine]) {
-            tasks.push(Task::ideal(request, row.machine, row.ranks, ideal));
+            let single = Task::ideal(request, row.machine, row.ranks, ideal);
+            tasks.push(request.estimated(single));
         }
+        tasks.extend(request.estimated_free(row.machine, row.ranks));
     }
     if tasks.is_empty() {
         return Ok(());
     }
     runner.phase("replaying on ideal machines", Some(tasks.len()));
     let outcomes = runner.replay(request, record, &tasks)?;
-    let time = |machine: usize, ranks: usize, ideal: Ideal| {
-        let is_it =
-            |task: &Task| (task.machine, task.ranks, task.ideal) == (machine, ranks, Some(ideal));
+    let time = |machine: usize, ranks: usize, ideal: Option<Ideal>| {
+        let is_it = |task: &Task| (task.machine, task.ranks, task.ideal) == (machine, ranks, ideal);
         let outcome = tasks.iter().position(is_it).map(|at| &outcomes[at]);
-        ideal.seconds(outcome.context("it has not run")?)
+        Ideal::seconds(ideal, outcome.context("it has not run")?)
     };
     for row in rows.iter_mut().filter(|row| is_wanted(row)) {
         let Outcome::Ran(summary) = &row.outcome else {
@@ -335,16 +336,21 @@ fn find_bounds(
 fn replays(
     request: &Request,
     row: &Row,
-    time: impl Fn(usize, usize, Ideal) -> Result<f64>,
+    time: impl Fn(usize, usize, Option<Ideal>) -> Result<f64>,
 ) -> Result<Replays> {
     let free = row.time().zip(row.start).map(|(time, start)| time - start);
     let free = free.context("the replay with a free start has failed")?;
-    let everything = time(0, row.ranks, Ideal::Everything)?;
-    let distributed = time(0, row.ranks, Ideal::Distributed)?;
+    let everything = time(0, row.ranks, Some(Ideal::Everything))?;
+    let distributed = time(0, row.ranks, Some(Ideal::Distributed))?;
+    // Of an estimate, the difference to the fast way counts.
+    let beside = match request.is_fast {
+        true => free - time(row.machine, row.ranks, None)?,
+        false => 0.0,
+    };
     let mut single = [free; 4];
     for (seconds, ideal) in single.iter_mut().zip(Ideal::SINGLE) {
         if Ideal::of(&request.machines[row.machine]).any(|other| other == ideal) {
-            *seconds = time(row.machine, row.ranks, ideal)?;
+            *seconds = beside + time(row.machine, row.ranks, Some(ideal))?;
         }
     }
     Ok(Replays {

@@ -48,7 +48,9 @@ impl Request {
         let several = numbers.iter().filter(|number| **number > 1 && !self.quick);
         let ideal = |machine| Ideal::of(machine).count();
         // Two kinds of replays without any cost, which are made on the first machine only.
-        let all_ideal = 2 + self.machines.iter().map(ideal).sum::<usize>();
+        let all_ideal = 2
+            + self.machines.iter().map(ideal).sum::<usize>()
+            + usize::from(self.is_fast) * machines;
         // The replays with a free start, and those on ideal machines.
         let divided = match self.divided() {
             None => 0,

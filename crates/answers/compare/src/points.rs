@@ -130,11 +130,13 @@ fn independent(request: &Request, record: &Record) -> Vec<Task> {
         }
         if is_divided {
             for one in [Ideal::Everything, Ideal::Distributed] {
-                ideal.push(Task::ideal(request, 0, ranks, one));
+                ideal.push(request.estimated(Task::ideal(request, 0, ranks, one)));
             }
             for machine in machines.clone() {
                 let kinds = Ideal::of(&request.machines[machine]);
-                ideal.extend(kinds.map(|one| Task::ideal(request, machine, ranks, one)));
+                let single = kinds.map(|one| Task::ideal(request, machine, ranks, one));
+                ideal.extend(single.map(|task| request.estimated(task)));
+                ideal.extend(request.estimated_free(machine, ranks));
             }
         }
     }

@@ -18,13 +18,17 @@ pub(crate) fn of_trace(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// The sentence about the replays with changed values that were estimated; `None`: there are none.
+/// The sentence about what was estimated; `None`: nothing was.
 pub(crate) fn estimated(comparison: &Comparison) -> Option<String> {
     let found = comparison.advice.sensitivity.as_ref()?;
     let (all, left_open) = found.estimated;
     (all > 0).then(|| {
+        let exact = match left_open {
+            0 => "",
+            _ => ", of which those near the answer were replayed exactly",
+        };
         format!(
-            "How sure the answer is was found the fast way (--fast): {all} pairs of times with changed values are estimates, {left_open} of which were near the answer and replayed exactly."
+            "Estimated the fast way (--fast): the shares of the time, and {all} pairs of times with changed values{exact}."
         )
     })
 }

@@ -162,7 +162,9 @@ impl Duel<'_> {
             .collect::<Vec<Pair>>();
         let Some(estimates) = times.estimates(&of_times)? else {
             let exact = times.exact(&of_times)?.into_iter().zip(pairs);
-            return Ok(exact.map(|(times, pair)| self.is_lost(times, pair)).collect());
+            return Ok(exact
+                .map(|(times, pair)| self.is_lost(times, pair))
+                .collect());
         };
         let bounds = estimates.iter().zip(pairs).map(|(estimate, pair)| {
             let [(best, of_best), (rival, of_rival)] =
@@ -184,12 +186,15 @@ impl Duel<'_> {
             }
         };
         let mut exact = open.iter().zip(exact);
-        let decided = bounds.into_iter().enumerate().map(|(at, known)| match known {
-            Some(lost) => lost,
-            None => exact
-                .next()
-                .is_some_and(|(_, times)| self.is_lost(times, &pairs[at])),
-        });
+        let decided = bounds
+            .into_iter()
+            .enumerate()
+            .map(|(at, known)| match known {
+                Some(lost) => lost,
+                None => exact
+                    .next()
+                    .is_some_and(|(_, times)| self.is_lost(times, &pairs[at])),
+            });
         Ok(decided.collect())
     }
 

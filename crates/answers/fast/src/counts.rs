@@ -30,7 +30,11 @@ impl Counts {
 
     /// The classes that have messages, by size.
     pub(crate) fn sizes(&self) -> Vec<SizeClass> {
-        let classes = self.0.iter().enumerate().filter(|(_, (count, _))| *count > 0);
+        let classes = self
+            .0
+            .iter()
+            .enumerate()
+            .filter(|(_, (count, _))| *count > 0);
         let class = |(class, (count, bytes)): (usize, &(u64, u64))| SizeClass {
             up_to: match class {
                 0 => 0,

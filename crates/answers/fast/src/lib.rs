@@ -104,7 +104,7 @@ pub fn replay(
     let striped = knobs.stripe_threshold.0 as u64;
     let resources = Resources::new(&scene.system, striped);
     let shape = Arc::new(Shape::of(scene.hosts.iter().copied()));
-    let memories = Memories::new(&scene.system);
+    let memories = Memories::new(&scene.system, &scene.hosts);
     let engine = Engine::new(lines, resources, memories, scene.hosts.clone());
     let algorithms = AlgorithmTable::new(&knobs.collectives, knobs.tree_arity);
     let algorithms = algorithms.map_err(|why| why.to_string())?;
@@ -158,7 +158,7 @@ fn run(world: &Arc<World>) -> Result<Outcome, String> {
             }
         }
     }
-    let engine = world.engine();
+    let mut engine = world.engine();
     let ends = (0..world.size as u32).map(|rank| engine.clock(rank));
     let ends: Vec<u64> = ends.collect();
     let sizes = engine.counts.sizes();
@@ -167,7 +167,7 @@ fn run(world: &Arc<World>) -> Result<Outcome, String> {
         ends,
         messages: sizes.iter().map(|class| class.count).sum(),
         sizes,
-        steps: world.steps(),
+        steps: std::mem::take(&mut engine.steps),
     })
 }
 
@@ -179,14 +179,14 @@ fn turn(
     context: &mut Context<'_>,
 ) -> Poll<Result<(), String>> {
     loop {
+        if !world.engine().advance(rank) {
+            return Poll::Pending;
+        }
         if let Poll::Ready(done) = future.as_mut().poll(context) {
             return Poll::Ready(done);
         }
-        if let Some(until) = world.asleep(rank) {
-            world.engine().compute_until(rank, until);
-            return Poll::Pending;
-        }
-        if !world.engine().wait(rank) {
+        let mut engine = world.engine();
+        if engine.is_idle(rank) && !engine.wait(rank) {
             return Poll::Pending;
         }
     }

@@ -1,71 +1,79 @@
 //! The memory of each host, which the copies of its ranks and its HCAs share.
 //!
-//! A copy moves each byte several times. While the copies of a host, and the bytes that its HCAs
-//! read and write, need more than the memory gives, copies take longer; transfers of HCAs do not.
+//! A copy moves each byte several times. A piece of it takes as long as the memory needs for the
+//! piece itself and for all that others begin to move meanwhile, as on the modelled machine; the
+//! transfers of HCAs do not wait.
 
 use fabric::{Bytes, Costs, System};
 
 /// The greatest length of a copy that other users of the memory do not slow down, in bytes, as on
 /// the modelled machine.
-const SHORT: u64 = 1 << 10;
+pub(crate) const SHORT: u64 = 1 << 10;
+/// The length of the pieces of a long copy, in bytes, as on the modelled machine.
+pub(crate) const PIECE: u64 = 16 << 10;
+/// The bytes of a packet beside its body.
+pub(crate) const TRAILER: u64 = 40;
+
+/// A length by whose time the rate of copies is known, in bytes.
+const MANY: u64 = 1 << 20;
 
 /// The memories of all hosts.
 pub(crate) struct Memories {
     costs: Costs,
-    /// For each host, the time at which its memory has moved all that was begun, in picoseconds.
-    free: Vec<u64>,
+    /// For each host, the time that its memory needs for all that was ever begun, in picoseconds.
+    moved: Vec<u64>,
+    /// For each host, true if several ranks copy there.
+    is_shared: Vec<bool>,
 }
 
 impl Memories {
-    pub(crate) fn new(system: &System) -> Memories {
+    /// The memories of the hosts of ranks.
+    pub(crate) fn new(system: &System, hosts: &[u32]) -> Memories {
+        let count = system.nodes as usize;
+        let mut ranks = vec![0; count];
+        for host in hosts {
+            if let Some(ranks) = ranks.get_mut(*host as usize) {
+                *ranks += 1;
+            }
+        }
         Memories {
             costs: Costs::of(system, 0),
-            free: vec![0; system.nodes as usize],
+            moved: vec![0; count],
+            is_shared: ranks.into_iter().map(|ranks: u32| ranks > 1).collect(),
         }
     }
 
-    /// The end of a copy of `bytes` bytes, which takes `time` on an idle host and begins at `at`.
-    pub(crate) fn copy(&mut self, host: u32, at: u64, time: u64, bytes: u64) -> u64 {
+    /// True if several ranks copy in the memory of a host.
+    pub(crate) fn is_shared(&self, host: u32) -> bool {
+        self.is_shared.get(host as usize).copied().unwrap_or(false)
+    }
+
+    /// The time that the memory of a host needs for all that was ever begun, in picoseconds.
+    pub(crate) fn moved(&self, host: u32) -> u64 {
+        self.moved.get(host as usize).copied().unwrap_or(0)
+    }
+
+    /// The bytes that a processor copies in this time on an idle host, in which nothing else is done.
+    pub(crate) fn copied_in(&self, time: u64) -> u64 {
+        let each = self.costs.copy(Bytes(MANY)).picos();
+        (u128::from(time) * u128::from(MANY) / u128::from(each.max(1))) as u64
+    }
+
+    /// Counts bytes that a processor of a host begins to copy.
+    pub(crate) fn copies(&mut self, host: u32, bytes: u64) {
         let traffic = self.costs.memory_of_copy(Bytes(bytes)).picos();
-        let moved = self.moves(host, at, traffic);
-        match bytes <= SHORT {
-            true => at + time,
-            false => moved.max(at + time),
-        }
+        self.begin(host, traffic);
     }
 
-    /// Counts bytes that an HCA of a host reads or writes from the time `at` on.
-    pub(crate) fn transfer(&mut self, host: u32, at: u64, bytes: u64) {
+    /// Counts bytes that an HCA of a host begins to read or to write.
+    pub(crate) fn transfers(&mut self, host: u32, bytes: u64) {
         let traffic = self.costs.memory(Bytes(bytes)).picos();
-        self.moves(host, at, traffic);
+        self.begin(host, traffic);
     }
 
-    fn moves(&mut self, host: u32, at: u64, traffic: u64) -> u64 {
-        match self.free.get_mut(host as usize) {
-            Some(free) => {
-                *free = at.max(*free) + traffic;
-                *free
-            }
-            None => at,
+    fn begin(&mut self, host: u32, traffic: u64) {
+        if let Some(moved) = self.moved.get_mut(host as usize) {
+            *moved += traffic;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use fabric::catalogue::Catalogue;
-
-    #[test]
-    fn copies_take_longer_where_many_need_the_memory() {
-        let system = Catalogue::builtin().system("edr").unwrap();
-        let mut memories = Memories::new(&system.with_nodes(2).unwrap());
-        let bytes = 1 << 20;
-        let alone = memories.costs.copy(Bytes(bytes)).picos();
-        assert_eq!(memories.copy(1, 0, alone, bytes), alone);
-        let ends = [0; 8].map(|at| memories.copy(0, at, alone, bytes));
-        assert_eq!(ends[0], alone);
-        assert!(ends[7] > alone, "{ends:?}");
-        assert_eq!(memories.copy(0, 0, 7, 8), 7);
     }
 }

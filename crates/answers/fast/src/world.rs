@@ -48,10 +48,6 @@ pub(crate) struct World {
     owed: Arc<AtomicU64>,
     votes: Mutex<HashMap<Made, Votes>>,
     contexts: AtomicU64,
-    /// For each rank the time until which it computes; 0: it does not.
-    asleep: Mutex<Vec<u64>>,
-    /// The times at which the steps of each rank began, in picoseconds.
-    steps: Mutex<Vec<Vec<u64>>>,
 }
 
 /// The parts of a world.
@@ -81,8 +77,6 @@ impl World {
             owed: parts.owed,
             votes: Mutex::default(),
             contexts: AtomicU64::new(1),
-            asleep: Mutex::new(vec![0; size]),
-            steps: Mutex::new(vec![Vec::new(); size]),
         }
     }
 
@@ -98,27 +92,6 @@ impl World {
     pub(crate) fn work(&self, work: LocalWork, amount: usize, of: usize) -> u64 {
         self.meter.add(work, amount, of);
         self.owed.swap(0, Ordering::Relaxed)
-    }
-
-    /// Lets a rank compute until a time, once its future has returned.
-    pub(crate) fn sleep(&self, rank: u32, until: u64) {
-        lock(&self.asleep)[rank as usize] = until;
-    }
-
-    /// The time until which a rank computes; `None`: it waits in MPI.
-    pub(crate) fn asleep(&self, rank: u32) -> Option<u64> {
-        let until = std::mem::take(&mut lock(&self.asleep)[rank as usize]);
-        (until > 0).then_some(until)
-    }
-
-    pub(crate) fn begin_step(&self, rank: u32) {
-        let now = self.engine().clock(rank);
-        lock(&self.steps)[rank as usize].push(now);
-    }
-
-    /// The times at which the steps of each rank began.
-    pub(crate) fn steps(&self) -> Vec<Vec<u64>> {
-        std::mem::take(&mut lock(&self.steps))
     }
 
     /// Takes the vote of member `me` of `size` members.

@@ -1,6 +1,8 @@
 //! The arrivals at a rank, and their handling.
 
+use crate::engine::work::{Command, Then};
 use crate::engine::{Connection, Doing, Engine, Kind, Message, News};
+use crate::shared_memory::TRAILER;
 
 impl Engine {
     /// Puts a message, which is visible at `at`, into the inbox of its receiver.
@@ -58,7 +60,7 @@ impl Engine {
                         opening + joining
                     }
                 };
-                self.spend(rank, own);
+                self.charge(rank, own);
                 self.post_letter(rank, peer, News::Welcome(rank));
             }
             News::Welcome(peer) => {
@@ -67,11 +69,9 @@ impl Engine {
                 let before = peers.insert(peer, Connection::Exists(0));
                 if let Some(Connection::Asked { waiting, joined }) = before {
                     if !joined {
-                        self.spend(rank, joining);
+                        self.charge(rank, joining);
                     }
-                    for message in waiting {
-                        self.start_message(message);
-                    }
+                    self.command_first(rank, waiting.into_iter().map(Command::Start));
                 }
             }
             News::Bye => self.ranks[rank as usize].ended += 1,
@@ -84,8 +84,8 @@ impl Engine {
         self.tell(to, at, letter);
     }
 
-    /// Begins the end of a rank: it takes leave of the ranks that it has connected with.
-    pub(crate) fn begin_end(&mut self, rank: u32) {
+    /// Takes leave of the ranks that a rank has connected with.
+    pub(super) fn say_goodbye(&mut self, rank: u32) {
         let peers: Vec<u32> = self.ranks[rank as usize].peers.keys().copied().collect();
         for peer in peers {
             self.post_letter(rank, peer, News::Bye);
@@ -101,11 +101,7 @@ impl Engine {
     /// Handles a message or an announcement.
     pub(super) fn take(&mut self, rank: u32, at: u64, message: u32) {
         let Message {
-            key,
-            from,
-            bytes,
-            kind,
-            ..
+            from, bytes, kind, ..
         } = self.messages[message];
         let line = match kind {
             _ if from == rank => self.lines.alone.of(bytes),
@@ -113,18 +109,35 @@ impl Engine {
             _ => self.line(from, rank, 0),
         };
         let own = &mut self.ranks[rank as usize];
-        let handling = match at <= own.polled {
+        let is_further = at <= own.polled;
+        let handling = match is_further {
             true => line.further,
             false => {
                 own.polled = own.clock;
                 line.taken
             }
         };
-        let copied = match kind {
-            Kind::Eager => bytes,
+        let copying = match kind {
+            Kind::Eager if from != rank => {
+                let short = self.line(from, rank, 0);
+                handling.saturating_sub(match is_further {
+                    true => short.further,
+                    false => short.taken,
+                })
+            }
             _ => 0,
         };
-        self.copy(rank, handling, copied);
+        self.work(
+            rank,
+            handling,
+            (copying, bytes + TRAILER),
+            Then::Match(message),
+        );
+    }
+
+    /// Gives a message that has been handled to its receive, if there is one.
+    pub(super) fn match_message(&mut self, rank: u32, message: u32) {
+        let key = self.messages[message].key;
         let own = &mut self.ranks[rank as usize];
         let found = own.posted.iter().position(|posted| posted.key.takes(&key));
         match found {
@@ -151,14 +164,29 @@ impl Engine {
         let release = line.released.saturating_sub(line.taken);
         if self.are_beside(from, rank) {
             // The receiver's processor copies the body.
-            self.copy(rank, moving, bytes);
-            self.operations[receive] = true;
-            let send = self.messages[message].send;
-            self.messages.remove(message);
-            let done = self.clock(rank);
-            return self.tell(from, done + release, News::Sent(send));
+            self.messages[message].release = release;
+            return self.work(
+                rank,
+                moving,
+                (moving, bytes),
+                Then::Copied(message, receive),
+            );
         }
         let from_now = self.clock(rank);
         self.move_body(message, from_now, moving, release);
+    }
+
+    /// Ends a message within a host, whose body has been copied.
+    pub(super) fn body_copied(&mut self, rank: u32, message: u32, receive: u32) {
+        let Message {
+            from,
+            send,
+            release,
+            ..
+        } = self.messages[message];
+        self.operations[receive] = true;
+        self.messages.remove(message);
+        let done = self.clock(rank);
+        self.tell(from, done + release, News::Sent(send));
     }
 }

@@ -2,7 +2,9 @@
 
 use mpi::coll::carried::Key;
 
+use crate::engine::work::{Command, Then};
 use crate::engine::{Connection, Engine, Kind, Message, NONE, News, Posted};
+use crate::shared_memory::TRAILER;
 
 impl Engine {
     /// Starts a send; returns its operation. `waits`: the sender
@@ -10,7 +12,6 @@ impl Engine {
     pub(crate) fn send(&mut self, from: u32, to: u32, key: Key, bytes: u64, waits: bool) -> u32 {
         self.counts.add(bytes);
         let is_eager = bytes <= self.lines(from, to).eager && !waits;
-        let begun = self.clock(from);
         let send = self.operations.insert(false);
         let message = self.messages.insert(Message {
             key,
@@ -29,11 +30,18 @@ impl Engine {
                 false => Kind::Announced,
             },
         });
+        self.command(from, Command::Send(message));
+        send
+    }
+
+    /// Sends a message, over a connection that is made now if there is none.
+    pub(super) fn send_now(&mut self, message: u32) {
+        let Message { from, to, send, .. } = self.messages[message];
         if from == to {
             self.messages[message].kind = Kind::Eager;
             self.operations[send] = true;
-            self.lands(message, begun);
-            return send;
+            let now = self.clock(from);
+            return self.lands(message, now);
         }
         match self.ranks[from as usize].peers.get_mut(&to) {
             Some(Connection::Exists(_)) => self.start_message(message),
@@ -45,11 +53,10 @@ impl Engine {
                 };
                 self.ranks[from as usize].peers.insert(to, asked);
                 let opening = self.lines(from, to).opening;
-                self.spend(from, opening);
+                self.charge(from, opening);
                 self.post_letter(from, to, News::Hello(from));
             }
         }
-        send
     }
 
     /// Starts a message to a rank with which a connection exists.
@@ -59,23 +66,18 @@ impl Engine {
             from,
             to,
             bytes,
-            send,
             kind,
             waits,
             ..
         } = self.messages[message];
         let (line, begun) = (self.line(from, to, bytes), self.clock(from));
         if kind == Kind::Eager {
-            self.copy(from, line.sent, bytes);
-            let sent = self.clock(from);
-            let late = sent - (begun + line.sent);
-            // The receiver's own work comes after.
-            let visible = begun + line.received.saturating_sub(line.taken) + late;
-            self.messages[message].visible = visible.max(sent);
-            self.operations[send] = true;
-            return self.launch(message, sent);
+            let then = Then::Leave(message, begun);
+            // What grows with the length is copying.
+            let copying = line.sent.saturating_sub(self.line(from, to, 0).sent);
+            return self.work(from, line.sent, (copying, bytes + TRAILER), then);
         }
-        self.spend(from, line.started);
+        self.charge(from, line.started);
         if !waits
             && !self.are_beside(from, to)
             && let Some(receive) = self.known_receive(from, to, &key, begun)
@@ -87,6 +89,24 @@ impl Engine {
         let short = self.line(from, to, 0);
         self.messages[message].visible = begun + short.received.saturating_sub(short.taken);
         self.launch(message, begun + short.sent);
+    }
+
+    /// Lets a message leave whose bytes were copied from the time `begun` on.
+    pub(super) fn leave_copied(&mut self, message: u32, begun: u64) {
+        let Message {
+            from,
+            to,
+            bytes,
+            send,
+            ..
+        } = self.messages[message];
+        let (line, sent) = (self.line(from, to, bytes), self.clock(from));
+        let late = sent.saturating_sub(begun + line.sent);
+        // The receiver's own work comes after.
+        let visible = begun + line.received.saturating_sub(line.taken) + late;
+        self.messages[message].visible = visible.max(sent);
+        self.operations[send] = true;
+        self.launch(message, sent);
     }
 
     /// The receive that a sender knows of at the time `at`, because it was announced before.
@@ -102,6 +122,12 @@ impl Engine {
     /// Posts a receive; returns its operation.
     pub(crate) fn receive(&mut self, rank: u32, key: Key) -> u32 {
         let receive = self.operations.insert(false);
+        self.command(rank, Command::Receive(receive, key));
+        receive
+    }
+
+    /// Posts a receive, unless its message is there.
+    pub(super) fn receive_now(&mut self, rank: u32, receive: u32, key: Key) {
         let own = &self.ranks[rank as usize];
         let takes = |message: &u32| key.takes(&self.messages[*message].key);
         let found = own.unexpected.iter().position(takes);
@@ -114,6 +140,5 @@ impl Engine {
                 since: own.clock,
             }),
         }
-        receive
     }
 }

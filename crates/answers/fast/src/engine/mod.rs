@@ -11,6 +11,7 @@
 mod arrivals;
 mod calls;
 mod transit;
+mod work;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -22,6 +23,7 @@ use crate::lines::{Line, Lines, MeasuredLines};
 use crate::resources::{Left, Resources};
 use crate::shared_memory::Memories;
 use crate::slab::Slab;
+use work::{Busy, Command};
 
 /// A number that names no message and no operation.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -133,6 +135,10 @@ struct Rank {
     peers: BTreeMap<u32, Connection>,
     /// The number of connected ranks that have ended.
     ended: usize,
+    /// The work that occupies it until a later event.
+    busy: Option<Busy>,
+    /// Its calls that wait for that.
+    commands: VecDeque<Command>,
 }
 
 /// A connection, as one end sees it.
@@ -159,6 +165,8 @@ pub(crate) struct Engine {
     resources: Resources,
     memories: Memories,
     hosts: Vec<u32>,
+    /// For each rank, the times at which its marked steps began, in picoseconds.
+    pub steps: Vec<Vec<u64>>,
     pub counts: Counts,
 }
 
@@ -180,6 +188,8 @@ impl Engine {
             unexpected: VecDeque::new(),
             peers: BTreeMap::new(),
             ended: 0,
+            busy: None,
+            commands: VecDeque::new(),
         };
         let ranks = hosts.iter().map(|_| rank()).collect();
         let mut engine = Engine {
@@ -193,11 +203,12 @@ impl Engine {
             lines,
             resources,
             memories,
+            steps: vec![Vec::new(); hosts.len()],
             hosts,
             counts: Counts::default(),
         };
         for rank in 0..engine.ranks.len() as u32 {
-            engine.compute_until(rank, 0);
+            engine.turn_at(rank, 0);
         }
         engine
     }
@@ -207,16 +218,9 @@ impl Engine {
         self.ranks[rank as usize].clock
     }
 
-    /// Occupies the processor of a rank for `time`.
-    pub(crate) fn spend(&mut self, rank: u32, time: u64) {
+    /// Adds time to the clock of a rank.
+    fn charge(&mut self, rank: u32, time: u64) {
         self.ranks[rank as usize].clock += time;
-    }
-
-    /// Occupies the processor of a rank for `time`, in which it copies `bytes` bytes.
-    pub(crate) fn copy(&mut self, rank: u32, time: u64, bytes: u64) {
-        let host = self.hosts[rank as usize];
-        let own = &mut self.ranks[rank as usize];
-        own.clock = self.memories.copy(host, own.clock, time, bytes);
     }
 
     /// True if two ranks are on one host.
@@ -289,12 +293,6 @@ impl Engine {
         self.schedule.push(Reverse((at, self.scheduled, event)));
     }
 
-    /// Lets a rank compute until the time `at`.
-    pub(crate) fn compute_until(&mut self, rank: u32, at: u64) {
-        self.ranks[rank as usize].doing = Doing::Computing;
-        self.turn_at(rank, at);
-    }
-
     /// Schedules the next turn of a rank.
     fn turn_at(&mut self, rank: u32, at: u64) {
         let own = &mut self.ranks[rank as usize];
@@ -328,21 +326,7 @@ impl Engine {
         if let Some((at, news)) = own.inbox.pop_front() {
             self.handle(rank, at, news);
         }
-        true
-    }
-
-    /// Handles what has reached a rank by its time, without waiting.
-    pub(crate) fn poll(&mut self, rank: u32) {
-        loop {
-            let own = &mut self.ranks[rank as usize];
-            match own.inbox.front() {
-                Some(&(at, news)) if at <= own.clock => {
-                    own.inbox.pop_front();
-                    self.handle(rank, at, news);
-                }
-                _ => return,
-            }
-        }
+        self.advance(rank)
     }
 
     /// True if an operation is complete; it is then forgotten.

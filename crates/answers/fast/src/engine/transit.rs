@@ -15,7 +15,7 @@ impl Engine {
         self.pieces.remove(piece);
         let path = self.path(message, bytes);
         let waited = self.resources.arrive(path, left);
-        self.memories.transfer(path.to, left.reaches, bytes);
+        self.memories.transfers(path.to, bytes);
         if is_last {
             let visible = self.messages[message].visible;
             self.lands(message, visible + left.waited + waited);
@@ -77,7 +77,7 @@ impl Engine {
         let bytes = (all - gone).min(Resources::piece(all));
         let path = self.path(message, bytes);
         let mut left = self.resources.leave(path, at);
-        self.memories.transfer(path.from, at, bytes);
+        self.memories.transfers(path.from, bytes);
         left.waited += at.saturating_sub(due);
         let is_last = gone + bytes >= all;
         let piece = self.pieces.insert(Piece {

@@ -116,13 +116,10 @@ impl Player {
 
     /// Computes for this time.
     async fn compute(&self, nanos: u64) {
-        let rank = self.own.rank;
-        let until = self.engine().clock(rank).saturating_add(nanos * 1000);
-        self.own.world.sleep(rank, until);
-        let mut woken = false;
-        poll_fn(|_| match std::mem::replace(&mut woken, true) {
-            false => Poll::Pending,
+        let operation = self.engine().compute(self.own.rank, nanos.saturating_mul(1000));
+        poll_fn(|_| match self.engine().is_done(operation) {
             true => Poll::Ready(()),
+            false => Poll::Pending,
         })
         .await;
     }
@@ -130,7 +127,7 @@ impl Player {
     async fn act(&mut self, action: &Action) -> Result<()> {
         match action {
             Action::Nothing | Action::End => (),
-            Action::Step => self.own.world.begin_step(self.own.rank),
+            Action::Step => self.engine().begin_step(self.own.rank),
             Action::Poll => {
                 let mut engine = self.engine();
                 engine.spend(self.own.rank, CALL);
