@@ -234,6 +234,7 @@ fn worst(group: &[&Assumption]) -> Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::is_uncertain;
     use fabric::System;
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;

@@ -116,7 +116,9 @@ impl Player {
 
     /// Computes for this time.
     async fn compute(&self, nanos: u64) {
-        let operation = self.engine().compute(self.own.rank, nanos.saturating_mul(1000));
+        let operation = self
+            .engine()
+            .compute(self.own.rank, nanos.saturating_mul(1000));
         poll_fn(|_| match self.engine().is_done(operation) {
             true => Poll::Ready(()),
             false => Poll::Pending,

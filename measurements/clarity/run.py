@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws documented items and heads of files, to be judged by a reader who does not know the code.
 
-    tests/clarity/draw.py [--count 60] [--seed N] [FILE...]
+    measurements/clarity/run.py [--count 60] [--seed N] [FILE...]
 
 From the sources of the crates, tests left out, or from FILE, this many items with a comment (functions, types, fields, variants, constants, macros)
 and this many files with a head are drawn, each with file, line and text, an item with its first line of code. The question is the same for each: does
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Iterator, List, NamedTuple
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parents[1] / "tests"))
 import harness  # noqa: E402
 
 # Folders and files of tests.
