@@ -1,8 +1,8 @@
 //! The replays of two machines with changed values, for the search of assumptions that decide.
 //!
 //! With `--fast` they are estimated: the exact time of a machine, plus the difference that the
-//! changed values make to the fast way. The shares of a time are estimated like that, too. An error of the fast way is then one of a small difference,
-//! and the part of it that both replays have cancels out.
+//! changed values make to the fast way. The shares of a time are estimated like that, too. An error
+//! of the fast way is then one of a small difference, and what both replays have of it cancels out.
 
 use anyhow::{Context, Result};
 use profile::Summary;

@@ -58,8 +58,8 @@ impl Ideal {
         single.filter(move |ideal| *ideal != Ideal::Storage || has_storage)
     }
 
-    /// The time of a replay on an ideal machine, or on the machine as it is (`None`), in seconds. An
-    /// error says which machine failed, and why.
+    /// The time of a replay on an ideal machine, or on the machine as it is (`None`), in seconds.
+    /// An error says which machine failed, and why.
     pub(crate) fn seconds(
         ideal: Option<Ideal>,
         outcome: &Result<Summary, String>,

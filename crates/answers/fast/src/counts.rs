@@ -2,8 +2,8 @@
 
 use profile::SizeClass;
 
-/// The number of classes: 0 bytes, and each power of two.
-const CLASSES: usize = 65;
+/// The number of classes: 0 bytes, each power of two, and what is beyond the last.
+const CLASSES: usize = 66;
 
 /// The messages of a replay by size.
 #[derive(Clone, Copy, Debug)]

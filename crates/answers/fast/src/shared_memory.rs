@@ -53,7 +53,7 @@ impl Memories {
         self.moved.get(host as usize).copied().unwrap_or(0)
     }
 
-    /// The bytes that a processor copies in this time on an idle host, in which nothing else is done.
+    /// The bytes that a processor copies in a time on an idle host.
     pub(crate) fn copied_in(&self, time: u64) -> u64 {
         let each = self.costs.copy(Bytes(MANY)).picos();
         (u128::from(time) * u128::from(MANY) / u128::from(each.max(1))) as u64

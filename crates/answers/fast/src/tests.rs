@@ -39,7 +39,7 @@ fn made(pattern: Pattern, ranks: usize, bytes: u64, nanos: u64) -> Trace {
     let recipe = Recipe {
         pattern,
         ranks,
-        steps: 60,
+        steps: 120,
         bytes,
         nanos,
         sums: nanos > 0,

@@ -66,8 +66,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, conflicts_with = "recordings")]
     quick: bool,
 
-    /// Estimate the times with changed values, which show how sure the answer is, the fast way: each
-    /// message of a trace by its cost line. Where such a time is near the answer, it is exact
+    /// Estimate the fast way (each message of a trace by its cost line) what explains the times and
+    /// how sure the answer is. The times of the machines stay exact
     #[arg(long, conflicts_with = "quick")]
     fast: bool,
 

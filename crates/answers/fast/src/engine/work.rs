@@ -163,8 +163,8 @@ impl Engine {
         self.continue_at_own_time(rank);
     }
 
-    /// Work on a rank's processor that takes `time` on an idle host, of which it copies for the time
-    /// `copying`, in pieces of up to `piece` bytes.
+    /// Work on a rank's processor that takes `time` on an idle host, of which `copying` is the time
+    /// of copies, in pieces of up to `piece` bytes.
     pub(super) fn work(&mut self, rank: u32, time: u64, (copying, piece): (u64, u64), then: Then) {
         let copying = copying.min(time);
         let host = self.hosts[rank as usize];
