@@ -7,7 +7,7 @@ use datatype::{Elements, Type};
 use mpi::algorithms::{AlgorithmTable, Network};
 use mpi::coll::carried::{Carrier, Key};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Sending};
 use crate::world::World;
 
 /// The carrier of one rank's messages.
@@ -26,7 +26,7 @@ impl Carrier for Own {
     fn send(&self, to: usize, key: Key, bytes: usize) -> u64 {
         let mut engine = self.engine();
         engine
-            .send(self.rank, to as u32, key, bytes as u64, false)
+            .send(self.rank, to as u32, key, bytes as u64, Sending::Part)
             .into()
     }
 

@@ -134,6 +134,17 @@ impl Resources {
         self.rails[0].costs.engine().picos()
     }
 
+    /// The processor time in which a rank registers a buffer with its HCAs.
+    pub(crate) fn registration(&self, bytes: u64) -> u64 {
+        let cards = self
+            .rails
+            .iter()
+            .enumerate()
+            .filter(|(at, rail)| rail.card == *at);
+        let each = self.rails[0].costs.register(Bytes(bytes)).picos();
+        each * cards.count() as u64
+    }
+
     /// The time by which a message between two hosts flies longer than one between hosts 0 and 1.
     pub(crate) fn farther(&self, from: u32, to: u32) -> i64 {
         let rail = &self.rails[0];

@@ -172,6 +172,7 @@ impl Engine {
                 Then::Copied(message, receive),
             );
         }
+        self.register(rank, (from, false), message);
         let from_now = self.clock(rank);
         self.move_body(message, from_now, moving, release);
     }

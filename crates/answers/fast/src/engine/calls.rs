@@ -3,13 +3,13 @@
 use mpi::coll::carried::Key;
 
 use crate::engine::work::{Command, Then};
-use crate::engine::{Connection, Engine, Kind, Message, NONE, News, Posted};
+use crate::engine::{Connection, Engine, Kind, Message, NONE, News, Posted, Sending};
 use crate::shared_memory::TRAILER;
 
 impl Engine {
-    /// Starts a send; returns its operation. `waits`: the sender
-    /// waits for the match, however short the message is.
-    pub(crate) fn send(&mut self, from: u32, to: u32, key: Key, bytes: u64, waits: bool) -> u32 {
+    /// Starts a send; returns its operation.
+    pub(crate) fn send(&mut self, from: u32, to: u32, key: Key, bytes: u64, kind: Sending) -> u32 {
+        let waits = kind == Sending::Synchronous;
         self.counts.add(bytes);
         let is_eager = bytes <= self.lines(from, to).eager && !waits;
         let send = self.operations.insert(false);
@@ -25,6 +25,7 @@ impl Engine {
             visible: 0,
             release: 0,
             waits,
+            is_part: kind == Sending::Part,
             kind: match is_eager {
                 true => Kind::Eager,
                 false => Kind::Announced,
@@ -77,6 +78,7 @@ impl Engine {
             let copying = line.sent.saturating_sub(self.line(from, to, 0).sent);
             return self.work(from, line.sent, (copying, bytes + TRAILER), then);
         }
+        self.register(from, (to, true), message);
         self.charge(from, line.started);
         if !waits
             && !self.are_beside(from, to)
@@ -89,6 +91,28 @@ impl Engine {
         let short = self.line(from, to, 0);
         self.messages[message].visible = begun + short.received.saturating_sub(short.taken);
         self.launch(message, begun + short.sent);
+    }
+
+    /// Registers the buffer of a long message to or from a peer on another host. Later messages of
+    /// up to its length are taken to have the same buffer, and the blocks of a collective operation
+    /// to be parts of one.
+    pub(super) fn register(&mut self, rank: u32, (peer, is_send): (u32, bool), message: u32) {
+        let Message { bytes, is_part, .. } = self.messages[message];
+        if self.are_beside(rank, peer) {
+            return;
+        }
+        let own = &mut self.ranks[rank as usize];
+        let is_first = own.registered.is_empty();
+        let known = own.registered.entry((peer, is_send)).or_default();
+        if *known < bytes {
+            *known = bytes;
+            let whole = self.resources.registration(bytes);
+            let time = match is_part && !is_first {
+                true => whole - self.resources.registration(0),
+                false => whole,
+            };
+            self.charge(rank, time);
+        }
     }
 
     /// Lets a message leave whose bytes were copied from the time `begun` on.

@@ -71,7 +71,20 @@ struct Message {
     release: u64,
     /// True if the sender waits for the match, however short the message is.
     waits: bool,
+    /// True for a message of a collective operation.
+    is_part: bool,
     kind: Kind,
+}
+
+/// The kind of a send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sending {
+    /// A message of a collective operation.
+    Part,
+    /// A message of the program.
+    Standard,
+    /// A message of the program whose sender waits for the match.
+    Synchronous,
 }
 
 /// A piece of a message on its way.
@@ -135,6 +148,8 @@ struct Rank {
     peers: BTreeMap<u32, Connection>,
     /// The number of connected ranks that have ended.
     ended: usize,
+    /// The longest message to and from each peer whose buffer is registered.
+    registered: BTreeMap<(u32, bool), u64>,
     /// The work that occupies it until a later event.
     busy: Option<Busy>,
     /// Its calls that wait for that.
@@ -188,6 +203,7 @@ impl Engine {
             unexpected: VecDeque::new(),
             peers: BTreeMap::new(),
             ended: 0,
+            registered: BTreeMap::new(),
             busy: None,
             commands: VecDeque::new(),
         };

@@ -14,7 +14,7 @@ use mpi::coll::carried::{Key, Member, Operation};
 use mpi::comm::Core;
 use mpi::group::Members;
 
-use crate::engine::{CALL, Engine};
+use crate::engine::{CALL, Engine, Sending};
 use crate::own::Own;
 use crate::program::{Action, Amount, Collective, Handle, Message, Peer};
 use crate::world::World;
@@ -269,7 +269,11 @@ impl Player {
                     source: core.rank as i32,
                     tag,
                 };
-                self.engine().send(rank, to, key, bytes, synchronous)
+                let sending = match synchronous {
+                    true => Sending::Synchronous,
+                    false => Sending::Standard,
+                };
+                self.engine().send(rank, to, key, bytes, sending)
             }
             Kind::Receive => {
                 let key = Key {
