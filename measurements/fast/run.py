@@ -72,12 +72,13 @@ def main() -> None:
                 for per_host in [one for one in PER_HOST if one < count]:
                     exact, messages, slow = replay(fishplate, file, machine, per_host, [])
                     fast, same, quick = replay(fishplate, file, machine, per_host, ["--fast"])
-                    if messages != same:
-                        raise SystemExit(f"{name} on {machine}: {same} messages, and {messages} by the exact way")
+                    # Members agree on a new communicator by other messages than in the library.
+                    other = f" ({same - messages:+} messages)" if messages != same else ""
                     change = fast / exact - 1
                     differences[per_host > 1].append(abs(change))
                     used, all_messages = [used[0] + slow, used[1] + quick], all_messages + messages
-                    rows.append(f"| {name} | {count} | {machine} | {per_host} | {exact * 1e3:.3f} ms | {change * 100:+.1f} % |")
+                    rows.append(f"| {name} | {count} | {machine} | {per_host} | {exact * 1e3:.3f} ms | "
+                                f"{change * 100:+.1f} %{other} |")
                     print(rows[-1], flush=True)
     sums = [f"| {'several ranks' if several else 'one rank'} on a host | {len(all_of)} | {median(all_of) * 100:.1f} % | {max(all_of) * 100:.1f} % |"
             for several, all_of in differences.items() if all_of]

@@ -349,8 +349,8 @@ impl Reader<'_> {
         let word = word.strip_suffix("_c").unwrap_or(word);
         // A nonblocking collective operation has the arguments of the blocking one.
         let collective = match (word.strip_prefix('I'), self.has("request")) {
-            (Some(rest), true) => rest,
-            _ => word,
+            (Some(rest), true) => capitalised(rest),
+            _ => word.to_owned(),
         };
         let product = |names: &str| self.numbers(names).iter().product::<i64>();
         Ok(match word {
@@ -417,7 +417,7 @@ impl Reader<'_> {
             },
             "Finalize" => Action::End,
             "Wtime" | "Iprobe" => Action::Poll,
-            _ => match collective {
+            _ => match collective.as_str() {
                 "Barrier" => self.collective(Collective::Barrier),
                 "Bcast" => self.collective(Collective::Bcast {
                     amount: self.amount("count", "datatype"),
@@ -448,4 +448,11 @@ impl Reader<'_> {
             },
         })
     }
+}
+
+/// A word with a capital letter at its beginning.
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }

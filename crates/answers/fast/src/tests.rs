@@ -112,6 +112,26 @@ const RECEIVE: &str = "MPI_Recv buf:out count:count datatype:datatype source:sou
 const WINDOW: &str = "MPI_Win_create base:out size:extent disp_unit:n info:info comm:comm win:>win";
 
 #[test]
+fn nonblocking_collective_operations_move_what_blocking_ones_do() {
+    let (comm, request) = (Value::Number(0x101), Value::Number(0x1000));
+    let begin = (
+        "MPI_Ibarrier comm:comm request:>request",
+        vec![comm.clone(), request.clone()],
+    );
+    let end = ("MPI_Wait request:<>request", vec![request]);
+    let blocking = of_calls(4, &[("MPI_Barrier comm:comm", vec![comm])]);
+    let split = of_calls(4, &[begin, end]);
+    let messages = |trace| {
+        crate::replay(trace, &scene("edr", 4, 1), &[])
+            .unwrap()
+            .messages
+    };
+    let counts = [blocking, split].map(messages);
+    assert_eq!(counts[0], counts[1]);
+    assert!(counts[0] >= 8, "{counts:?}");
+}
+
+#[test]
 fn a_message_that_nobody_sends_is_an_error() {
     let from = Value::Relative(0);
     let number = Value::Number;
