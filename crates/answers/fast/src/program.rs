@@ -438,7 +438,7 @@ impl Reader<'_> {
                 "Reduce_scatter_block" => self.reduces(Reduces::ReduceScatterBlock),
                 "Scan" => self.reduces(Reduces::Scan),
                 "Exscan" => self.reduces(Reduces::Exscan),
-                _ if moves_nothing(word) => Action::Nothing,
+                _ if moves_nothing(name) => Action::Nothing,
                 _ => {
                     return Err(format!(
                         "{name} is not part of the fast way, which has messages and collective operations only; the exact \

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mpi_abi::hosted::RECORDED;
-use trace::{Fact, Signature, Trace};
+use trace::{Fact, Signature, Trace, is_query};
 
 /// The method by which a procedure is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,91 +20,6 @@ pub(crate) enum Method {
     /// The rank leaves MPI.
     Finished,
 }
-
-/// Procedures that query or label, by the beginnings of their names. What they return is not
-/// needed: the program's decisions are in the trace.
-const PASSED: [&str; 80] = [
-    "Alloc_mem",
-    "Attr_",
-    "Cart_coords",
-    "Cart_get",
-    "Cart_map",
-    "Cart_rank",
-    "Cart_shift",
-    "Cartdim_get",
-    "Comm_compare",
-    "Comm_create_errhandler",
-    "Comm_create_keyval",
-    "Comm_delete_attr",
-    "Comm_free_keyval",
-    "Comm_get_attr",
-    "Comm_get_errhandler",
-    "Comm_get_info",
-    "Comm_get_name",
-    "Comm_get_parent",
-    "Comm_rank",
-    "Comm_remote_size",
-    "Comm_set_attr",
-    "Comm_set_errhandler",
-    "Comm_set_name",
-    "Comm_size",
-    "Comm_test_inter",
-    "Dims_create",
-    "Dist_graph_neighbors",
-    "File_create_errhandler",
-    "File_get_errhandler",
-    "File_get_info",
-    "File_set_errhandler",
-    "Free_mem",
-    "Get_address",
-    "Get_count",
-    "Get_elements",
-    "Get_hw_resource_info",
-    "Get_processor_name",
-    "Graph_get",
-    "Graph_map",
-    "Graph_neighbors",
-    "Graphdims_get",
-    "Group_compare",
-    "Group_rank",
-    "Group_size",
-    "Group_translate_ranks",
-    "Is_thread_main",
-    "Keyval_",
-    "Op_commutative",
-    "Pack_external_size",
-    "Pack_size",
-    "Query_thread",
-    "Status_",
-    "Test_cancelled",
-    "Topo_test",
-    "Type_create_keyval",
-    "Type_delete_attr",
-    "Type_extent",
-    "Type_free_keyval",
-    "Type_get_attr",
-    "Type_get_envelope",
-    "Type_get_extent",
-    "Type_get_name",
-    "Type_get_true_extent",
-    "Type_lb",
-    "Type_set_attr",
-    "Type_set_name",
-    "Type_size",
-    "Type_ub",
-    "Win_create_errhandler",
-    "Win_create_keyval",
-    "Win_delete_attr",
-    "Win_free_keyval",
-    "Win_get_attr",
-    "Win_get_errhandler",
-    "Win_get_info",
-    "Win_get_name",
-    "Win_set_attr",
-    "Win_set_errhandler",
-    "Win_set_name",
-    "Win_shared_query",
-];
 
 /// Procedures that cannot be replayed, by the beginnings of their names, each with the reason.
 const REFUSED: [(&str, &str); 5] = [
@@ -157,7 +72,7 @@ fn method(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Metho
     if name == "MPI_Finalize" {
         return Ok(Method::Finished);
     }
-    Ok(match PASSED.iter().any(|word| begins(word)) {
+    Ok(match is_query(name) {
         true => Method::Passed(RECORDED[number].name, true),
         false => Method::Called(number),
     })

@@ -125,8 +125,10 @@ impl Engine {
             }
             Command::Poll => {
                 let own = &mut self.ranks[rank as usize];
-                let is_due = |(at, _): &mut (u64, _)| *at <= own.clock;
-                if let Some((at, news)) = own.inbox.pop_front_if(is_due) {
+                if let Some(&(at, news)) = own.inbox.front()
+                    && at <= own.clock
+                {
+                    own.inbox.pop_front();
                     own.commands.push_front(Command::Poll);
                     self.handle(rank, at, news);
                 }

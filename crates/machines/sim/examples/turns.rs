@@ -1,6 +1,6 @@
 //! The rate of turns: letters that two coroutines send back and forth.
 //!
-//!     cargo run --release -p sim --example ping_pong
+//!     cargo run --release -p sim --example turns
 
 use std::time::Instant;
 
