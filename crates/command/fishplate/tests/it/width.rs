@@ -81,7 +81,7 @@ fn results_are_shown_on_any_terminal() {
     let (program, heat) = staged_heat(&folder);
     let compare = |options: &str| {
         let heat = heat.display();
-        format!("compare {options} --fabrics qdr,2xqdr,edr -n 2 {heat} 32 3")
+        format!("compare{options} --fabrics qdr,2xqdr,edr -n 2 {heat} 32 3")
     };
     let bench = "bench latency --fabric sdr,qdr,fdr,edr,ndr -m 8:64 -i 2 -x 0";
     let info = format!("info {}", heat.display());
@@ -90,7 +90,7 @@ fn results_are_shown_on_any_terminal() {
     };
     // A whole comparison takes many runs: one, where it is hardest to show.
     fits(&compare(""), WIDTHS[0]);
-    for words in [&compare("--quick"), bench, &info, "info sh"] {
+    for words in [&compare(" --quick"), bench, &info, "info sh"] {
         for columns in WIDTHS {
             fits(words, columns);
         }
