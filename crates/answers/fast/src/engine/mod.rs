@@ -1,8 +1,8 @@
 //! The messages of all ranks in virtual time: what was sent, what was received, and when.
 //!
-//! A rank runs until it waits. What reaches it lies in its inbox, and is handled when the rank is
-//! in MPI: it costs the rank's processor its time, and completes a send or a receive. So a rank
-//! that computes answers nobody.
+//! A rank runs until it waits, or until long work occupies it (`work`). What reaches it lies in its
+//! inbox, and is handled when the rank is in MPI: it costs the rank's processor its time, and
+//! completes a send or a receive. So a rank that computes answers nobody.
 //!
 //! A message that its sender may send at once costs one event. A longer one is announced: it moves
 //! once the receiver has handled the announcement and has a receive for it. If the receive was
