@@ -4,8 +4,9 @@
 //! The exact way (crate `replay`) runs the library for each rank, some thousand instructions a
 //! message. Here a message is an event: its times come from lines that are measured at the start
 //! (`lines`), and it waits for the engines, buses and links that other messages occupy
-//! (`resources`). Copies of one host share its memory (`shared_memory`). A collective operation is the algorithm of the library itself, whose messages
-//! are carried here (`mpi::coll::Carrier`): there are as many as in the exact way.
+//! (`resources`). Copies of one host share its memory (`shared_memory`). A collective operation is
+//! the algorithm of the library itself, whose messages are carried here (`mpi::coll::Carrier`):
+//! there are as many as in the exact way.
 //!
 //! Each rank is a future; nothing has a stack. Buffers have a length and no memory.
 //!
