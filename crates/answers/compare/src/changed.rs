@@ -14,9 +14,10 @@ use crate::row::Row;
 use crate::sensitivity::{Estimate, Pair, Times};
 use crate::work::{Marks, Measure};
 
-/// The greatest error of a difference of two times of the fast way, as a share of it: three times
-/// the greatest error of a time in the tests beside the exact way.
-const ERROR: f64 = 0.25;
+/// The greatest error of a difference of two times of the fast way, as a share of it. Assumed: three
+/// times the greatest error of a time in the tests beside the exact way, with one rank on a host
+/// and with several.
+const ERRORS: [f64; 2] = [0.25, 1.0];
 
 /// The replays of two machines with one number of ranks.
 pub(crate) struct Changed<'a> {
@@ -116,11 +117,12 @@ impl Times for Changed<'_> {
         let [Some(best), Some(rival)] = exact else {
             return Ok(None);
         };
+        let error = ERRORS[usize::from(self.request.per_host > 1)];
         let estimate = |times: [f64; 2]| {
             let changes = [0, 1].map(|of| times[of] - usual[of]);
             Estimate {
                 times: [best + changes[0], rival + changes[1]],
-                errors: changes.map(|change| change.abs() * ERROR),
+                errors: changes.map(|change| change.abs() * error),
             }
         };
         let times = self.times(pairs, true)?;

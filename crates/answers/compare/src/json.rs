@@ -35,6 +35,7 @@ pub fn json(comparison: &Comparison) -> Value {
     json!({
         "program": comparison.program,
         "trace_of": comparison.trace,
+        "fast": comparison.is_estimated,
         "ranks_per_host": comparison.per_host,
         "machines": comparison.machines.iter().map(|machine| json!({
             "name": machine.name,

@@ -158,6 +158,7 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,
         measure,
+        is_estimated: request.is_fast,
         iterations: request.wanted.iterations,
         recorded: record.counts.iter().map(recorded).collect(),
         advice,

@@ -20,17 +20,16 @@ pub(crate) fn of_trace(comparison: &Comparison) -> &'static str {
 
 /// The sentence about what was estimated; `None`: nothing was.
 pub(crate) fn estimated(comparison: &Comparison) -> Option<String> {
-    let found = comparison.advice.sensitivity.as_ref()?;
-    let (all, left_open) = found.estimated;
-    (all > 0).then(|| {
-        let exact = match left_open {
-            0 => "",
-            _ => ", of which those near the answer were replayed exactly",
-        };
-        format!(
-            "Estimated the fast way (--fast): the shares of the time, and {all} pairs of times with changed values{exact}."
-        )
-    })
+    let found = comparison.advice.sensitivity.as_ref();
+    let times = match found.map_or((0, 0), |found| found.estimated) {
+        (0, _) => String::new(),
+        (all, 0) => format!(", and {all} pairs of times with changed values"),
+        (all, _) => format!(
+            ", and {all} pairs of times with changed values, of which those near the answer were replayed exactly"
+        ),
+    };
+    let what = "Estimated the fast way (--fast): the shares of the time";
+    comparison.is_estimated.then(|| format!("{what}{times}."))
 }
 
 /// A sentence about each part that is left out, with its greatest amount in any row.

@@ -23,6 +23,8 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// The part of a run whose time is compared between machines.
     pub measure: Measure,
+    /// True if shares of times and times with changed values are estimates of the fast way.
+    pub is_estimated: bool,
     /// The number of iterations for which the user wants a prediction, if any.
     pub iterations: Option<usize>,
     /// The recordings, by number of ranks.

@@ -14,6 +14,18 @@ fn using(names: &[&str]) -> Summary {
 }
 
 #[test]
+fn what_is_estimated_is_said() {
+    let mut comparison = sweep(0.5, 1.0);
+    assert!(!remarks(&comparison).join(" ").contains("--fast"));
+    comparison.is_estimated = true;
+    let shown = remarks(&comparison).join(" ");
+    assert!(
+        shown.contains("(--fast): the shares of the time."),
+        "{shown}"
+    );
+}
+
+#[test]
 fn the_busiest_resource_is_one_of_the_network_if_any_is_known() {
     let computing = "processor of rank 3 (computing)";
     let shown = busiest(&using(&[computing, "link out", "memory"]));
@@ -55,6 +67,7 @@ fn sweep(seconds: f64, computing: f64) -> Comparison {
     Comparison {
         program: "./a".into(),
         trace: None,
+        is_estimated: false,
         per_host: 1,
         machines: Vec::new(),
         advice: crate::advice::Advice::of(&rows, &[]),

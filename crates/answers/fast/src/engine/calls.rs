@@ -74,7 +74,7 @@ impl Engine {
         let (line, begun) = (self.line(from, to, bytes), self.clock(from));
         if kind == Kind::Eager {
             let then = Then::Leave(message, begun);
-            // What grows with the length is copying.
+            // The part of the time that grows with the length is copying.
             let copying = line.sent.saturating_sub(self.line(from, to, 0).sent);
             return self.work(from, line.sent, (copying, bytes + TRAILER), then);
         }

@@ -93,7 +93,7 @@ fn fast_way(trace: &Arc<Trace>, stage: &Stage, summary: WantedSummary) -> ExitCo
     }
 }
 
-/// What the ranks of a fast replay would have recorded. The messages of all are those of the first.
+/// The records of the ranks of a fast replay. The first has the messages of all.
 fn records(trace: &Trace, outcome: &fast::Outcome) -> Vec<RankRecord> {
     let record = |(rank, end): (usize, &u64)| {
         let computed: u64 = trace.calls_of(rank).map(|(_, nanos)| nanos * 1000).sum();
