@@ -251,7 +251,7 @@ fn release_all(
     }
 }
 
-/// What is needed to post pieces of transfers to one peer: its links and schedules.
+/// The links and schedules of one peer, by which pieces of transfers are posted.
 struct Posting<'a> {
     node: &'a mut dyn Node,
     rails: &'a [Rail],

@@ -6,7 +6,7 @@ use super::clock::WallClock;
 use super::yields::Yields;
 use crate::core_counts::CoreWatch;
 
-/// What a rank knows of the core on which it runs.
+/// The core on which a rank runs, as far as the rank knows it.
 pub(super) struct OwnCore {
     /// This rank's entry in the counts of this host's cores; `None` where the rank does not yield
     /// to others.

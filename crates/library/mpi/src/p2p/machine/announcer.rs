@@ -26,7 +26,7 @@ const FIRST_PAUSE: u32 = 16;
 /// their envelope before them count.
 const LONGEST_PAUSE: u32 = 1024;
 
-/// What a receiver has learned about the use of announcements, by topic.
+/// The experience of a receiver with the use of announcements, by topic.
 pub(super) struct Announcer {
     habits: HashMap<Topic, Habit>,
     /// Number of announced receives whose messages have not arrived.
