@@ -14,9 +14,9 @@ use crate::row::Row;
 use crate::sensitivity::{Estimate, Pair, Times};
 use crate::work::{Marks, Measure};
 
-/// The greatest error of a difference of two times of the fast way, as a share of it. Assumed: three
-/// times the greatest error of a time in the tests beside the exact way, with one rank on a host
-/// and with several.
+/// The greatest error of a difference of two times of the fast way, as a share of it, with one rank
+/// on a host and with several. Assumed: three times the greatest error of a time in the tests
+/// beside the exact way.
 const ERRORS: [f64; 2] = [0.25, 1.0];
 
 /// The replays of two machines with one number of ranks.
