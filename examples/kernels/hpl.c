@@ -5,8 +5,8 @@
    rest and updates it. The next panel is updated, factored and sent first (look-ahead of depth 1), so that it travels
    while the rest is updated.
 
-   With --skeleton nothing is computed and no matrix is kept, while all messages have their sizes and partners. The time
-   of computing comes from a compute trace, which --write-trace makes from the rates of --gflops. */
+   With --skeleton nothing is computed and no matrix is kept, while all messages have their sizes and partners. On a
+   modelled machine the computing takes the time that follows from the rates of --gflops. */
 #define _GNU_SOURCE
 #include "hpl_folded.h"
 #include "hpl_panel.h"
@@ -21,12 +21,12 @@ static const double THRESHOLD = 16, EPSILON = 0x1p-53;
 /* Begins to send the panel along the rows of ranks. */
 static void begin_send(Panel *panel) {
   int size = panel->width + panel->width * panel->width + panel->width * panel->rows;
-  TRACED(MPI_Ibcast, panel->message, size, MPI_DOUBLE, col_owner(panel->first), row_comm, &panel->arrival);
+  TIMED(MPI_Ibcast, panel->message, size, MPI_DOUBLE, col_owner(panel->first), row_comm, &panel->arrival);
 }
 
 static void end_send(Panel *panel) {
-  TRACED(MPI_Wait, &panel->arrival, MPI_STATUS_IGNORE);
-  if (!skeleton || trace.on) return;
+  TIMED(MPI_Wait, &panel->arrival, MPI_STATUS_IGNORE);
+  if (!skeleton) return;
   uint64_t state = random_skip(RANDOM_SEED, (uint64_t)panel->first);
   for (int j = 0; j < panel->width; j++) {
     int row = panel->first + j;
@@ -34,11 +34,10 @@ static void end_send(Panel *panel) {
   }
 }
 
-/* Gives the library a turn to forward the next panel. The probe never finds a message: a call that may or may not have
-   a result would come at another place on another machine, and the compute trace would not fit. */
+/* Gives the library a turn to forward the next panel. The probe never finds a message. */
 static void poll(void) {
   int found;
-  if (!noted_poll("MPI_Iprobe")) MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, idle_comm, &found, MPI_STATUS_IGNORE);
+  TIMED(MPI_Iprobe, MPI_ANY_SOURCE, MPI_ANY_TAG, idle_comm, &found, MPI_STATUS_IGNORE);
 }
 
 /* ---- Update ---- */
@@ -95,7 +94,7 @@ static void substitute_back(double *x, double *sums, double *piece) {
     if (in_row) {
       for (int i = 0; i < width && !skeleton; i++)
         piece[i] = (col_owner(order) == grid_col ? *element(row + i, local_cols - 1) : 0) - sums[row + i];
-      TRACED(MPI_Reduce, in_col ? MPI_IN_PLACE : piece, piece, width, MPI_DOUBLE, MPI_SUM, col_owner(first), row_comm);
+      TIMED(MPI_Reduce, in_col ? MPI_IN_PLACE : piece, piece, width, MPI_DOUBLE, MPI_SUM, col_owner(first), row_comm);
     }
     if (in_row && in_col) {
       charge(TRIANGLE, (double)width * width);
@@ -105,7 +104,7 @@ static void substitute_back(double *x, double *sums, double *piece) {
       }
     }
     if (!in_col) continue;
-    TRACED(MPI_Bcast, piece, width, MPI_DOUBLE, row_owner(first), col_comm);
+    TIMED(MPI_Bcast, piece, width, MPI_DOUBLE, row_owner(first), col_comm);
     charge(TRIANGLE, 2.0 * width * row);
     for (int k = 0; k < width && !skeleton; k++) {
       const double *column = element(0, col + k);
@@ -165,13 +164,12 @@ static void set_place(int own) {
 }
 
 static void set_up(Panel panels[2]) {
-  TRACED(MPI_Comm_split, MPI_COMM_WORLD, grid_row, grid_col, &row_comm);
-  TRACED(MPI_Comm_split, MPI_COMM_WORLD, grid_col, grid_row, &col_comm);
-  TRACED(MPI_Comm_dup, MPI_COMM_WORLD, &idle_comm);
-  TRACED(MPI_Type_contiguous, HEAD + 2 * block, MPI_DOUBLE, &search_type);
-  TRACED(MPI_Type_commit, &search_type);
-  TRACED(MPI_Op_create, keep_larger, 1, &search_op);
-  if (trace.on) return;
+  TIMED(MPI_Comm_split, MPI_COMM_WORLD, grid_row, grid_col, &row_comm);
+  TIMED(MPI_Comm_split, MPI_COMM_WORLD, grid_col, grid_row, &col_comm);
+  TIMED(MPI_Comm_dup, MPI_COMM_WORLD, &idle_comm);
+  TIMED(MPI_Type_contiguous, HEAD + 2 * block, MPI_DOUBLE, &search_type);
+  TIMED(MPI_Type_commit, &search_type);
+  TIMED(MPI_Op_create, keep_larger, 1, &search_op);
   size_t width = (size_t)block, rows = (size_t)local_rows, cols = (size_t)local_cols;
   void *(*buffer)(size_t, size_t) = skeleton ? allocate_folded : allocate;
   for (int i = 0; i < 2; i++) panels[i].message = buffer(width + width * width + width * rows, sizeof(double));
@@ -191,87 +189,53 @@ static void set_up(Panel panels[2]) {
 
 /* Factors and solves. Returns the seconds of the slowest rank, on rank 0. */
 static double solve(Panel panels[2], double *x) {
-  double *sums = trace.on ? NULL : allocate((size_t)local_rows, sizeof *sums);
-  double *piece = trace.on ? NULL : allocate((size_t)block, sizeof *piece);
-  TRACED(MPI_Barrier, MPI_COMM_WORLD);
-  double began = noted_poll("MPI_Wtime") ? 0 : MPI_Wtime(), longest = 0;
+  double *sums = allocate((size_t)local_rows, sizeof *sums);
+  double *piece = allocate((size_t)block, sizeof *piece);
+  TIMED(MPI_Barrier, MPI_COMM_WORLD);
+  double began = MPI_Wtime(), longest = 0;
   factor_matrix(panels);
   substitute_back(x, sums, piece);
-  double seconds = noted_poll("MPI_Wtime") ? 0 : MPI_Wtime() - began;
-  TRACED(MPI_Reduce, &seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  pass_time();
+  double seconds = MPI_Wtime() - began;
+  TIMED(MPI_Reduce, &seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
   free(sums);
   free(piece);
   return longest;
 }
 
-/* Walks through the steps of every rank and writes their compute trace. */
-static int write_trace(const char *file, const char *program) {
-  Panel panels[2];
-  bool written = begin_trace(file, program, grid_rows * grid_cols);
-  for (int own = 0; written && own < grid_rows * grid_cols; own++) {
-    set_place(own);
-    noted("MPI_Comm_rank");
-    noted("MPI_Comm_size");
-    set_up(panels);
-    solve(panels, NULL);
-    noted("MPI_Finalize");
-    write_rank(own);
-  }
-  written = written && end_trace();
-  if (!written) perror(file);
-  MPI_Finalize();
-  return written ? 0 : EXIT_WRONG_USE;
-}
-
 static const char USAGE[] =
-    "usage: hpl N NB P Q                                                 factor, solve and verify on P x Q ranks\n"
-    "       hpl N NB P Q --skeleton                                      only the messages\n"
-    "       hpl N NB P Q --skeleton --gflops X[,Y[,Z]] --write-trace FILE\n"
-    "                                  write the skeleton's compute trace; runs on one rank. X, Y and Z are each rank's\n"
-    "                                  rates in products, triangular solutions and panels (default: as X)";
+    "usage: hpl N NB P Q                                 factor, solve and verify on P x Q ranks\n"
+    "       hpl N NB P Q --skeleton [--gflops X[,Y[,Z]]] only the messages, and on a modelled machine the time of computing.\n"
+    "                                                    X, Y and Z are each rank's rates in products, triangular\n"
+    "                                                    solutions and panels (default: as X)";
 
-/* Reads the arguments. `program` gets those of the run that a trace is for. Returns the trace's file, if there is one. */
-static const char *read_arguments(int argc, char **argv, char *program, size_t room) {
+static void read_arguments(int argc, char **argv) {
   int *numbers[] = {&order, &block, &grid_rows, &grid_cols}, found = 0;
-  const char *file = NULL;
-  snprintf(program, room, "%s", argv[0]);
   for (int i = 1; i < argc; i++) {
-    bool for_trace = false;
     char rest;
     if (strcmp(argv[i], "--skeleton") == 0) {
       skeleton = true;
     } else if (strcmp(argv[i], "--gflops") == 0 && i + 1 < argc) {
-      for_trace = true;
       int given = sscanf(argv[++i], "%lf,%lf,%lf%c", &rates[PRODUCT], &rates[TRIANGLE], &rates[PANEL], &rest);
       for (int kind = TRIANGLE; kind >= 0; kind--)
         if (given < KINDS - kind) rates[kind] = rates[PRODUCT];
       for (int kind = 0; kind < KINDS; kind++)
         if (given < 1 || given > KINDS || !(rates[kind] > 0)) refuse("--gflops %s: rates are numbers above 0\n%s", argv[i], USAGE);
-    } else if (strcmp(argv[i], "--write-trace") == 0 && i + 1 < argc) {
-      for_trace = true;
-      file = argv[++i];
     } else if (found == 4 || sscanf(argv[i], "%d%c", numbers[found], &rest) != 1 || *numbers[found] < 1) {
       refuse("%s: not an argument here\n%s", argv[i], USAGE);
     } else {
       found++;
     }
-    size_t length = strlen(program);
-    if (!for_trace) snprintf(program + length, room - length, " %s", argv[i]);
   }
   if (found < 4) refuse("%s", USAGE);
-  if (file && !(skeleton && rates[PRODUCT] > 0)) refuse("--write-trace needs --skeleton and --gflops\n%s", USAGE);
-  if (!file && rates[PRODUCT] > 0) refuse("--gflops is for --write-trace\n%s", USAGE);
-  if (!file && (long)grid_rows * grid_cols != ranks)
+  if (!skeleton && rates[PRODUCT] > 0) refuse("--gflops is for --skeleton\n%s", USAGE);
+  if ((long)grid_rows * grid_cols != ranks)
     refuse("hpl: a grid of %d x %d needs as many ranks, and this job has %d\n%s", grid_rows, grid_cols, ranks, USAGE);
-  return file;
 }
 
 int main(int argc, char **argv) {
   start(&argc, &argv);
-  char program[4096];
-  const char *file = read_arguments(argc, argv, program, sizeof program);
-  if (file) return write_trace(file, program);
-
+  read_arguments(argc, argv);
   Panel panels[2];
   set_place(rank);
   set_up(panels);

@@ -4,7 +4,7 @@
 #define HPL_LAYOUT_H
 
 #include "hpl_blas.h"
-#include "hpl_trace.h"
+#include "hpl_time.h"
 #include "kernel.h"
 
 static int order, block, grid_rows, grid_cols, grid_row, grid_col;
@@ -44,7 +44,6 @@ static void place_panel(Panel *panel, int first) {
   panel->first = first;
   panel->width = smaller(block, order - first);
   panel->rows = local_rows - rows_before(first + panel->width);
-  if (trace.on) return;
   panel->pivots = panel->message;
   panel->square = panel->pivots + panel->width;
   panel->below = panel->square + (size_t)panel->width * (size_t)panel->width;

@@ -77,7 +77,7 @@ static void factor_column(const Panel *panel, int j, int end) {
   int after = rows_before(panel->first + j + 1);
   charge(PANEL, local_rows - start);
   if (!skeleton) begin_search(panel, j, start, col);
-  TRACED(MPI_Allreduce, MPI_IN_PLACE, search, 1, search_type, search_op, col_comm);
+  TIMED(MPI_Allreduce, MPI_IN_PLACE, search, 1, search_type, search_op, col_comm);
   charge(PANEL, (local_rows - after) * (1 + 2.0 * (end - j - 1)));
   if (!skeleton) eliminate(panel, j, end, after, col);
 }

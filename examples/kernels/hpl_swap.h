@@ -66,18 +66,15 @@ static void pack_swap(const Panel *panel, int col, int cols) {
 
 static void swap_rows(const Panel *panel, int col, int cols) {
   int root = row_owner(panel->first);
-  double *own_down = going_down;
-  if (!trace.on) {
-    plan_swap(panel);
-    count_swap(panel, cols);
-    if (!skeleton) pack_swap(panel, col, cols);
-    /* The root's own rows are already in place. */
-    own_down += grid_row == root ? places[root] : 0;
-  }
-  TRACED(MPI_Scatterv, going_down, counts, places, MPI_DOUBLE, grid_row == root ? MPI_IN_PLACE : going_down,
-         trace.on ? 0 : counts[grid_row], MPI_DOUBLE, root, col_comm);
-  TRACED(MPI_Allgatherv, leaving, trace.on ? 0 : gather_counts[grid_row], MPI_DOUBLE, arriving, gather_counts,
-         gather_places, MPI_DOUBLE, col_comm);
+  plan_swap(panel);
+  count_swap(panel, cols);
+  if (!skeleton) pack_swap(panel, col, cols);
+  /* The root's own rows are already in place. */
+  double *own_down = going_down + (grid_row == root ? places[root] : 0);
+  TIMED(MPI_Scatterv, going_down, counts, places, MPI_DOUBLE, grid_row == root ? MPI_IN_PLACE : going_down,
+        counts[grid_row], MPI_DOUBLE, root, col_comm);
+  TIMED(MPI_Allgatherv, leaving, gather_counts[grid_row], MPI_DOUBLE, arriving, gather_counts, gather_places, MPI_DOUBLE,
+        col_comm);
   if (skeleton) return;
   for (int i = 0; i < downs; i++)
     if (row_owner(down_to[i]) == grid_row) {

@@ -51,7 +51,6 @@ PARSERS = {
     "allocations": [f"crates/job/launch/src/allocation/{name}.rs" for name in ("flux", "hostlist", "lists", "mod", "operator", "slurm")],
     "calls": ["crates/devices/tcp/src/calls.rs", "crates/devices/tcp/src/pair.rs"],
     "cards": ["crates/devices/host_node/src/card.rs"],
-    "computing": ["crates/machines/model/src/compute_trace.rs", "crates/machines/model/src/compute_trace/replay.rs"],
     "control": ["crates/job/pmi/src/protocol.rs", "crates/job/pmi/src/status.rs", "crates/job/pmi/src/hosts.rs"],
     "costs": ["crates/base/cost_cache/src/lines.rs"],
     "datagrams": ["crates/devices/host_node/src/datagram.rs", "crates/devices/host_node/src/reliable_datagram.rs", "crates/devices/host_node/src/serials.rs",

@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use profile::Summary;
 
 use crate::task::Task;
-use crate::too_different::too_different;
 
 /// The summary of a replay, or the reason why there is none.
 pub(crate) type Outcome = Result<Summary, String>;
@@ -21,7 +20,7 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    /// The outcome, which is a reason, too, if the replay differs too much from its recording.
+    /// The outcome of the replay.
     pub(crate) fn outcome(&self) -> Result<Outcome> {
         let text = match self {
             Ended::Ran(text) => text,
@@ -29,10 +28,7 @@ impl Ended {
         };
         let summary: Summary =
             serde_json::from_str(text).context("the summary of a replay is damaged")?;
-        Ok(match summary.differences.as_ref().and_then(too_different) {
-            Some(why) => Err(why),
-            None => Ok(summary),
-        })
+        Ok(Ok(summary))
     }
 }
 

@@ -1,35 +1,8 @@
-//! An estimate of the time that a comparison takes, from its first recording.
+//! An estimate of the time that a comparison takes, from its first runs.
 
 use std::time::Duration;
 
-/// The cost of one run of the program.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct RunCost {
-    /// The wall-clock time of the run.
-    pub(crate) wall: Duration,
-    /// The processor time of all processes of the run.
-    pub(crate) processor: Duration,
-    /// The sum of the computing of all ranks, which every run repeats.
-    pub(crate) computing: Duration,
-    /// The number of MPI calls of all ranks, which execute one after the other in every run.
-    pub(crate) calls: u64,
-}
-
-impl RunCost {
-    /// A text about the parts of a run: computing, and the number of MPI calls.
-    fn parts(&self) -> String {
-        let calls = self.wall.saturating_sub(self.computing);
-        let each = calls.as_secs_f64() * 1e6 / self.calls.max(1) as f64;
-        format!(
-            "{} of computing, and {} MPI calls of all ranks in turn, {} µs each",
-            rounded(self.computing.min(self.wall)),
-            rounded_number(self.calls),
-            results::table::significant(each)
-        )
-    }
-}
-
-/// The numbers of runs that a comparison still makes, as far as they are known.
+/// The numbers of runs that a comparison makes, as far as they are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Runs {
     /// The number of recordings, which run one at a time.
@@ -40,54 +13,32 @@ pub(crate) struct Runs {
 
 /// The usual number of replays that show how sure an answer is; there are 2 to 40.
 pub(crate) const USUAL_SEARCH: usize = 8;
-/// The index of the user time of children among the fields of /proc/self/stat after the program's
-/// name. The system time of children follows it.
-const USER_OF_CHILDREN: usize = 13;
-/// If a comparison takes at least this time, its line also has the reason and a shorter
-/// alternative.
+/// If what follows takes at least this time, its line also has the reason.
 const LONG: Duration = Duration::from_secs(120);
 
-/// The line about the estimate for the user. `at_once` replays share `cores` cores. `shorter` is
-/// the number of runs of the shorter alternative, if there is one.
-pub(crate) fn line(
-    cost: RunCost,
-    left: Runs,
-    at_once: usize,
-    cores: usize,
-    shorter: Option<usize>,
-) -> String {
-    let replay = (cost.wall / at_once as u32).max(cost.processor / cores.max(1) as u32);
-    let time = cost.wall * left.recordings as u32 + replay * left.replays as u32;
-    let mut line = format!("this takes about {}", rounded(time));
-    if time < LONG {
-        return line;
+/// The line about the replays that still follow. Each takes `each`, with several at once.
+pub(crate) fn of_replays(each: Duration, left: usize) -> String {
+    let time = each * left as u32;
+    let line = format!("this takes about {}", rounded(time));
+    match time < LONG {
+        true => line,
+        false => format!(
+            "{line}: a replay takes {}, and some {left} follow; --quick leaves them out, and does not know how sure the answer is",
+            rounded(each)
+        ),
     }
-    let runs = left.recordings + left.replays;
-    line += &format!(
-        ": the first run took {} ({}), and some {runs} follow",
-        rounded(cost.wall),
-        cost.parts()
-    );
-    if let Some(shorter) = shorter {
-        let time = rounded(replay * shorter as u32);
-        line += &format!("; --quick takes about {time}, with no word on how sure the answer is");
-    }
-    line
 }
 
-/// The processor time of all descendants of this process that have ended and been waited for.
-pub(crate) fn processor_time_of_children() -> Duration {
-    let ticks = || {
-        let line = std::fs::read_to_string("/proc/self/stat").ok()?;
-        // The name of the program, in parentheses, may contain blanks.
-        let (_, fields) = line.rsplit_once(')')?;
-        let numbers = fields.split_whitespace().skip(USER_OF_CHILDREN).take(2);
-        numbers
-            .map(|word| word.parse::<u64>().ok())
-            .sum::<Option<u64>>()
-    };
-    let second = rustix::param::clock_ticks_per_second().max(1);
-    Duration::from_millis(ticks().unwrap_or(0) * 1000 / second)
+/// The line about the recordings that still follow. Each takes `each`. `None`: they are soon over.
+pub(crate) fn of_recordings(each: Duration, left: usize) -> Option<String> {
+    let time = each * left as u32;
+    (time >= LONG).then(|| {
+        format!(
+            "the recordings take about {}: each takes {}, and {left} or more follow (--recordings)",
+            rounded(time),
+            rounded(each)
+        )
+    })
 }
 
 /// A time with one significant digit, or two where the first is 1.
@@ -110,31 +61,12 @@ fn rounded(time: Duration) -> String {
     }
 }
 
-/// A number with two significant digits, and a comma before each group of three digits.
-fn rounded_number(number: u64) -> String {
-    let step = 10u64.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(1));
-    let digits = ((number + step / 2) / step * step).to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cost(wall: f64, processor: f64) -> RunCost {
-        RunCost {
-            wall: Duration::from_secs_f64(wall),
-            processor: Duration::from_secs_f64(processor),
-            computing: Duration::from_millis(1500),
-            calls: 701_234,
-        }
+    const fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
     }
 
     #[test]
@@ -158,28 +90,17 @@ mod tests {
     }
 
     #[test]
-    fn a_short_comparison_has_its_time_alone() {
-        let left = Runs {
-            recordings: 5,
-            replays: 60,
-        };
-        let line = line(cost(0.1, 0.1), left, 2, 2, Some(12));
-        assert_eq!(line, "this takes about 4 seconds");
-    }
-
-    #[test]
     fn a_long_comparison_has_the_reason_and_a_shorter_way() {
-        let left = Runs {
-            recordings: 5,
-            replays: 60,
-        };
-        // Two replays at once need the two processors for as long as if one ran after the other.
-        let line = line(cost(4.0, 8.0), left, 2, 2, Some(12));
+        assert_eq!(of_replays(seconds(1), 4), "this takes about 4 seconds");
         assert_eq!(
-            line,
-            "this takes about 4 minutes: the first run took 4 seconds (2 seconds of computing, and 700,000 MPI calls of all \
-             ranks in turn, 3.57 µs each), and some 65 follow; --quick takes about 50 seconds, with no word on how sure the \
-             answer is"
+            of_replays(seconds(4), 65),
+            "this takes about 4 minutes: a replay takes 4 seconds, and some 65 follow; --quick leaves them out, and does \
+             not know how sure the answer is"
+        );
+        assert_eq!(of_recordings(seconds(40), 2), None);
+        assert_eq!(
+            of_recordings(seconds(300), 2).unwrap(),
+            "the recordings take about 10 minutes: each takes 5 minutes, and 2 or more follow (--recordings)"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! Receives from any source in a trace: the difference between the sources of the recorded run,
-//! which a comparison takes, and those whose messages come first on each machine.
+//! Receives from any source: the difference between the sources of the recorded run, which a
+//! comparison takes, and those whose messages come first on each machine.
 
 use anyhow::Result;
 
@@ -67,7 +67,7 @@ pub(crate) fn find(
     rows: &mut [Row],
     measure: Measure,
 ) -> Result<()> {
-    if !request.has_free_sources() {
+    if request.quick || !record.has_wildcards() {
         return Ok(());
     }
     let rows: Vec<&mut Row> = rows.iter_mut().filter(|row| row.value.is_some()).collect();
@@ -99,12 +99,4 @@ pub(crate) fn find(
         }
     }
     Ok(())
-}
-
-impl Request {
-    /// True if the sources of receives from any source matter.
-    pub(crate) fn has_free_sources(&self) -> bool {
-        let trace = self.trace.as_ref().filter(|_| !self.quick);
-        trace.is_some_and(|trace| trace.has_wildcards())
-    }
 }

@@ -1,11 +1,12 @@
-//! Jobs of `fishplate run`: recordings one at a time, replays up to two at a time.
+//! Jobs of `fishplate run`: recordings of the program one at a time, replays two at a time.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -14,19 +15,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
 use model::THREADS_VARIABLE;
-use model::compute_trace::ComputeTrace;
 use profile::Summary;
+use replay::Computing;
 use results::MemoryFile;
 use results::console::Console;
+use trace::Trace;
 
 pub(crate) use crate::elsewhere::Outcome;
 use crate::elsewhere::{Elsewhere, Ended, Missing};
-use crate::estimate::{self, RunCost};
 use crate::machine::{Change, Machine};
 use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
 pub(crate) use crate::task::{Played, Task};
-use crate::{Request, RunFolder, work};
+use crate::{AT_ONCE, Request, RunFolder, work};
 
 /// The most lines of the program's output that are shown whole.
 const WHOLE_OUTPUT: usize = 6;
@@ -46,6 +47,8 @@ pub struct Runner {
     elsewhere: Elsewhere,
     /// The replays that this command has made.
     made: Vec<(Task, Ended)>,
+    /// The time that they have taken, several at once.
+    replaying: Duration,
     /// True if replays that are not known yet are an error, which names them.
     stops: bool,
     /// The time of the last line about a phase, or of the start.
@@ -69,6 +72,7 @@ impl Runner {
             known: HashMap::new(),
             elsewhere: Elsewhere::default(),
             made: Vec::new(),
+            replaying: Duration::ZERO,
             stops: false,
             last_line: Instant::now(),
             has_recorded: false,
@@ -143,8 +147,17 @@ impl Runner {
         }
     }
 
-    /// Runs the program on a machine and records its computing. The first run's output goes to
-    /// standard error, and a line says how long the comparison will take.
+    /// Says how long the replays take that are still to be made, if some have been made here.
+    pub(crate) fn estimate(&mut self, request: &Request, record: &Record) {
+        let made = self.made.len();
+        if made > 0 {
+            let each = self.replaying / made as u32;
+            let line = request.estimate_of_replays(record, each, made);
+            line.iter().for_each(|line| self.announce(line));
+        }
+    }
+
+    /// Runs the program on a machine and records it. The first run's output goes to standard error.
     pub(crate) fn record(
         &mut self,
         request: &Request,
@@ -160,20 +173,16 @@ impl Runner {
         };
         let activity = format!("recording {ranks} ranks on {}", machine.name);
         let (start, moment) = (Instant::now(), Moment::now());
-        let used = estimate::processor_time_of_children();
-        let mut run = jobs.command([machine, machine], ranks, &[])?;
+        let mut run = jobs.of_program(machine, ranks)?;
         run.arg("--summary").arg(word("json=", &summary.path()));
-        run.arg("--compute");
-        run.arg(word("record:", &file.path()))
-            .arg("--")
-            .args(&request.program);
+        run.args(["--compute", "recorded", "--record"]);
+        run.arg(file.path()).arg("--").args(&request.program);
         let ended = run.output().context("cannot start the recording run")?;
         if !ended.status.success() {
             bail!("{activity} failed: {}", last_words(&ended));
         }
         let disturbances = Moment::now().since(&moment);
         let wall = start.elapsed();
-        let processor = estimate::processor_time_of_children().saturating_sub(used);
         let summary: Summary = serde_json::from_str(&summary.text()?)
             .with_context(|| format!("{activity}: its summary is damaged"))?;
         if summary.is_empty() {
@@ -182,17 +191,13 @@ impl Runner {
                 record::words(&request.program[..1])
             );
         }
-        let trace = ComputeTrace::parse(&file.text()?)
-            .map_err(|why| anyhow!("{activity}: the compute trace is damaged: {why}"))?;
-        let cost = RunCost {
-            wall,
-            processor,
-            computing: Duration::from_nanos(trace.total()),
-            calls: trace.number_of_calls(),
-        };
+        let bytes = std::fs::read(file.path()).with_context(|| activity.clone())?;
+        let computing = Trace::read(&bytes).and_then(|trace| Computing::of(Arc::new(trace)));
+        let computing = computing.map_err(|why| anyhow!("{activity}: its trace: {why}"))?;
         if !std::mem::replace(&mut self.has_recorded, true) && !self.is_quiet {
             self.show_output(&String::from_utf8_lossy(&ended.stdout));
-            self.console.say(&request.estimate(cost));
+            let line = request.estimate_of_recordings(wall);
+            line.iter().for_each(|line| self.console.say(line));
         }
         let remarks = String::from_utf8_lossy(&ended.stderr);
         for remark in remarks
@@ -204,11 +209,9 @@ impl Runner {
             }
         }
         self.console.step();
-        let threads = summary.computed.iter().map(|rank| rank.threads as usize);
         Ok(Recording {
-            trace,
+            computing,
             disturbed: is_disturbed(disturbances.stolen, &summary.computed),
-            threads: threads.max().unwrap_or(1),
         })
     }
 
@@ -264,15 +267,18 @@ impl Runner {
             if let Entry::Vacant(place) = self.replayed.entry(played) {
                 let of = record.of(played.ranks);
                 let of = of.context("there is no record of so many ranks")?;
-                let trace = of.middle(played.without);
-                let trace = trace.context("there is no record of so many ranks")?;
-                let trace = work::played(trace, played.is_distributed, &request.wanted);
+                let middle = of.middle(played.without);
+                let middle = middle.context("there is no record of so many ranks")?;
+                let computing = work::played(middle, played.is_distributed, &request.wanted);
                 let marks = of.marks(played.without, &request.wanted);
                 let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
-                let computing = trace.scaled(played.scale).with_steps(&marks);
-                let bytes = request.played(&computing, played.scale, played.has_free_sources);
+                let trace = computing.scaled(played.scale).trace(&marks);
+                let trace = match played.has_free_sources {
+                    true => trace,
+                    false => trace.frozen(),
+                };
                 let file = MemoryFile::new()?;
-                let written = (&file.0).write_all(&bytes);
+                let written = (&file.0).write_all(&trace.write());
                 written.context("cannot write a record for the replays")?;
                 place.insert(file);
             }
@@ -285,10 +291,10 @@ impl Runner {
             input: &self.input,
             request,
         };
-        let at_once = request.at_once();
+        let start = Instant::now();
         let (new, next, jobs) = (&new, &next, &jobs);
         thread::scope(|scope| -> Result<()> {
-            for _ in 0..at_once {
+            for _ in 0..AT_ONCE {
                 let done = done.clone();
                 let replays = move || {
                     while let Some(task) = new.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -310,6 +316,7 @@ impl Runner {
             }
             Ok(())
         })?;
+        self.replaying += start.elapsed();
         Ok(tasks.iter().map(|task| self.known[task].clone()).collect())
     }
 }
@@ -336,17 +343,23 @@ impl Jobs<'_> {
         if task.is_fast {
             run.arg("--fast");
         }
-        if self.request.trace.is_some() {
-            run.arg("--").arg(trace.path());
-        } else {
-            run.arg("--compute").arg(word("replay:", &trace.path()));
-            run.arg("--").args(&self.request.program);
-        }
+        run.stdin(Stdio::null()).arg("--").arg(trace.path());
         let ended = run.output().context("cannot start a replay")?;
         if !ended.status.success() {
             return Ok(Ended::Failed(last_words(&ended)));
         }
         Ok(Ended::Ran(summary.text()?))
+    }
+
+    /// The command of a run of the program on a machine.
+    fn of_program(&self, machine: &Machine, ranks: usize) -> Result<Command> {
+        let mut run = self.command([machine, machine], ranks, &[])?;
+        run.stdin(self.input.stdio()?);
+        match &self.request.folder {
+            RunFolder::Scratch => run.arg("--scratch"),
+            RunFolder::Here(folder) => run.arg("--wdir").arg(folder),
+        };
+        Ok(run)
     }
 
     /// The command of a run on the network of the first machine with the hosts of the second.
@@ -358,7 +371,6 @@ impl Jobs<'_> {
     ) -> Result<Command> {
         let request = self.request;
         let mut run = child_guard::command(self.command);
-        run.stdin(self.input.stdio()?);
         if let Some(threads) = request.threads_of_rank(ranks)
             && std::env::var_os(THREADS_VARIABLE).is_none()
         {
@@ -376,11 +388,6 @@ impl Jobs<'_> {
         for change in of_network.chain(of_hosts).chain(changes) {
             run.args(["--set", &change.to_string()]);
         }
-        match (&request.trace, &request.folder) {
-            (Some(_), _) => &mut run,
-            (None, RunFolder::Scratch) => run.arg("--scratch"),
-            (None, RunFolder::Here(folder)) => run.arg("--wdir").arg(folder),
-        };
         Ok(run)
     }
 }

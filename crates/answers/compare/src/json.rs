@@ -125,7 +125,7 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
             "mpi_share": summary.mpi_share,
             "bound": row.bounds.map(|bounds| bounds.name()),
             "no_bound": row.no_bounds,
-            "differences": summary.differences,
+            "other_choices": summary.other_choices,
             "shares": row.bounds.map(|bounds| {
                 let pairs = Bounds::NAMES.iter().zip(bounds.shares);
                 pairs.map(|(name, share)| (name.to_string(), json!(share))).collect::<serde_json::Map<_, _>>()

@@ -1,12 +1,12 @@
 //! A comparison of modelled machines for one program. The program runs for each number of ranks,
-//! and its computing is recorded; then it runs again on each machine with the recorded times. A
-//! trace may stand in place of the program: it is a recording, and it is replayed.
+//! and its calls are recorded as traces; then the traces are replayed on each machine. Traces may
+//! stand in place of the program: they are its recordings.
 //!
-//! All runs are jobs of `fishplate run`. Further runs with idealised machines show the bound of the
-//! program ([`bounds`]), and runs with changed assumptions show how sure the answer is
-//! ([`sensitivity`]).
+//! All runs and replays are jobs of `fishplate run`. Further replays with idealised machines show
+//! the bound of the program ([`bounds`]), and replays with changed assumptions show how sure the
+//! answer is ([`sensitivity`]).
 //!
-//! Invariant: the same records and machines give the same bytes.
+//! Invariant: the same recordings and machines give the same bytes.
 //!
 //! Never here: protocols, physics.
 
@@ -46,7 +46,6 @@ mod show;
 mod spread;
 mod surroundings;
 mod task;
-mod too_different;
 pub mod work;
 
 use std::ffi::OsString;
@@ -89,15 +88,12 @@ pub struct Request {
     pub per_host: usize,
     /// Further arguments for `fishplate run`, such as `-x NAME=VALUE`.
     pub options: Vec<OsString>,
-    /// The program and its arguments, or the file of a trace.
+    /// The program and its arguments, or the file of the traces.
     pub program: Vec<OsString>,
-    /// The trace that is replayed in place of a program, if one is.
-    pub trace: Option<Arc<Trace>>,
-    /// The file to which the record is written; `None`: it is not kept.
+    /// The traces that are replayed in place of a program. Without any the program is recorded.
+    pub traces: Vec<Arc<Trace>>,
+    /// The file to which the recordings are written; `None`: they are not kept.
     pub keep: Option<PathBuf>,
-    /// The file from which a record of an earlier comparison is read. `None`: the program is
-    /// recorded.
-    pub reuse: Option<PathBuf>,
     /// The part of the program that is compared.
     pub wanted: Wanted,
     /// The number of recordings with each number of ranks. `None`: as many as are needed.
@@ -111,6 +107,13 @@ pub struct Request {
     pub divided: Divided,
     /// The folder in which the program runs.
     pub folder: RunFolder,
+}
+
+impl Request {
+    /// True if the program runs, because no trace stands in its place.
+    pub(crate) fn runs_program(&self) -> bool {
+        self.traces.is_empty()
+    }
 }
 
 /// The choice of the folder in which the compared program runs.
@@ -132,12 +135,12 @@ pub const MOST_RECORDINGS: usize = 9;
 /// Runs a comparison. `runner` starts the jobs.
 pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
     let before = FolderState::of(Path::new("."));
-    if request.trace.is_none() {
+    if request.runs_program() {
         runner.read_input()?;
     }
     let record = record(request, runner)?;
     let comparison = compared(request, record, runner)?;
-    if request.folder == RunFolder::Scratch && request.trace.is_none() {
+    if request.folder == RunFolder::Scratch && request.runs_program() {
         say_changed(request, &before, runner);
     }
     Ok(comparison)
@@ -146,6 +149,7 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
 /// Compares the machines by replays of a record.
 fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Result<Comparison> {
     let mut rows = replay(request, &record, runner)?;
+    runner.estimate(request, &record);
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
@@ -153,7 +157,7 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
     let advice = advise(request, &record, runner, &rows, measure)?;
     Ok(Comparison {
         program: record::words(&request.program),
-        trace: request.trace.as_ref().map(|trace| trace.program.clone()),
+        trace: request.traces.first().map(|trace| trace.program.clone()),
         per_host: request.per_host,
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,
@@ -178,7 +182,7 @@ fn say_changed(request: &Request, before: &FolderState, runner: &mut Runner) {
 }
 
 fn recorded(of: &Recordings) -> Recorded {
-    let total = of.middle(None).map_or(0, |trace| trace.total());
+    let total = of.middle(None).map_or(0, |middle| middle.total());
     let few = NoLoop::FewCalls { most: 0 };
     let work = of.work.as_ref();
     let found = work.map_or(Err(few), |work| {
@@ -189,7 +193,7 @@ fn recorded(of: &Recordings) -> Recorded {
     });
     Recorded {
         ranks: of.ranks,
-        recordings: of.traces.len(),
+        recordings: of.recordings.len(),
         aligned: of.are_aligned(),
         computing: total as f64 * 1e-9,
         found,
@@ -197,7 +201,7 @@ fn recorded(of: &Recordings) -> Recorded {
     }
 }
 
-/// Replays the recorded computing on every machine, with each number of ranks.
+/// Replays the recordings on every machine, with each number of ranks.
 fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec<Row>> {
     let mut tasks = Vec::new();
     for Recordings { ranks, .. } in &record.counts {

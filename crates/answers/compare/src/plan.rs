@@ -1,11 +1,14 @@
-//! Counts the runs that a comparison makes, and informs the user of their number and time.
+//! Counts the runs and replays that a comparison makes, and informs the user of their number and
+//! time.
+
+use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::estimate::{self, RunCost, Runs, USUAL_SEARCH};
+use crate::estimate::{self, Runs, USUAL_SEARCH};
 use crate::ideal::Ideal;
 use crate::record::{self, Record};
-use crate::{AT_ONCE, FIRST, MOST_RECORDINGS, Request, RunFolder, hosts};
+use crate::{FIRST, MOST_RECORDINGS, Request, RunFolder, hosts};
 
 /// The choice of rows whose time is divided into its shares, by replays on ideal machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +43,10 @@ impl Request {
     fn runs(&self, recorded: Option<&Record>) -> Runs {
         let (first, _) = self.recordings();
         let (made, numbers): (usize, Vec<usize>) = match recorded {
-            Some(record) => (0, record.counts.iter().map(|of| of.traces.len()).collect()),
+            Some(record) => (
+                0,
+                record.counts.iter().map(|of| of.recordings.len()).collect(),
+            ),
             None => (first * self.ranks.len(), vec![first; self.ranks.len()]),
         };
         let machines = self.machines.len();
@@ -57,11 +63,10 @@ impl Request {
             Some(Divided::BestRanks) => numbers.len() - 1 + machines + all_ideal,
             Some(Divided::All) => numbers.len() * (machines + all_ideal),
         };
+        let has_wildcards = !self.quick && recorded.is_some_and(Record::has_wildcards);
         Runs {
             recordings: made,
-            replays: plain * (1 + usize::from(self.has_free_sources()))
-                + several.sum::<usize>()
-                + divided,
+            replays: plain * (1 + usize::from(has_wildcards)) + several.sum::<usize>() + divided,
         }
     }
 
@@ -82,9 +87,9 @@ impl Request {
             more += ", and 4 times with the networks of two machines in each other's hosts";
         }
         if record.is_none() && first < most {
-            // Two recordings, a replay with each of them left out, and again the earlier replays on
-            // the first machine.
-            let each = 2 * 2 + 1 + first;
+            // A replay with each of two recordings left out, and again the earlier replays on the
+            // first machine.
+            let each = 2 + 1 + first;
             more += &format!(
                 ", and {each} times more for each pair of recordings beyond {first} of a number of ranks, where they differ; a disturbed recording is made again, with at most {most} in all"
             );
@@ -99,10 +104,12 @@ impl Request {
 
     fn runs_line(&self, recorded: Option<&Record>, more: &str) -> String {
         let program = record::words(&self.program[..1]);
-        let runs = self.runs(recorded);
-        let runs = runs.recordings + runs.replays;
-        if self.trace.is_some() {
-            return format!("{program} is replayed {runs} times{more}");
+        let Runs {
+            recordings,
+            replays,
+        } = self.runs(recorded);
+        if !self.runs_program() {
+            return format!("{program} is replayed {replays} times{more}");
         }
         let files = match &self.folder {
             RunFolder::Scratch => {
@@ -112,7 +119,13 @@ impl Request {
                 format!("each run writes its files to {} again", folder.display())
             }
         };
-        format!("{program} runs {runs} times{more}; {files}")
+        let or_more = match self.recordings() {
+            (least, most) if least < most => " or more",
+            _ => "",
+        };
+        format!(
+            "{program} runs {recordings} times{or_more}, and what it recorded is replayed {replays} times{more}; {files}"
+        )
     }
 
     /// True if replays are made to show how sure the answer is.
@@ -120,28 +133,23 @@ impl Request {
         self.machines.len() > 1 && !self.quick
     }
 
-    /// The line about how long the comparison takes, after the first recording.
-    pub(crate) fn estimate(&self, cost: RunCost) -> String {
-        let mut left = self.runs(None);
-        left.recordings = left.recordings.saturating_sub(1);
-        left.replays += if self.has_search() { USUAL_SEARCH } else { 0 };
-        let quick = Request {
-            quick: true,
-            recordings: None,
-            ..self.clone()
-        };
-        let quick = quick.runs(None);
-        let shorter = (!self.quick).then_some(quick.recordings + quick.replays);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        estimate::line(cost, left, self.at_once(), cores, shorter)
+    /// The line about how long the recordings take that follow the first one. `None`: there is
+    /// none.
+    pub(crate) fn estimate_of_recordings(&self, each: Duration) -> Option<String> {
+        let left = self.runs(None).recordings.saturating_sub(1);
+        estimate::of_recordings(each, left)
     }
 
-    /// The number of replays that run at once.
-    pub(crate) fn at_once(&self) -> usize {
-        match self.folder {
-            RunFolder::Scratch => AT_ONCE,
-            RunFolder::Here(_) => 1,
-        }
+    /// The line about how long the replays take that follow `made` ones. `None`: none follows.
+    pub(crate) fn estimate_of_replays(
+        &self,
+        record: &Record,
+        each: Duration,
+        made: usize,
+    ) -> Option<String> {
+        let search = if self.has_search() { USUAL_SEARCH } else { 0 };
+        let left = (self.runs(Some(record)).replays + search).saturating_sub(made);
+        (left > 0).then(|| estimate::of_replays(each, left))
     }
 }
 
@@ -166,9 +174,8 @@ pub(crate) mod tests {
             per_host: 1,
             options: Vec::new(),
             program: vec!["./a".into(), "100".into()],
-            trace: None,
+            traces: Vec::new(),
             keep: None,
-            reuse: None,
             wanted: Wanted::default(),
             recordings: None,
             quick: false,
@@ -197,21 +204,19 @@ pub(crate) mod tests {
             (runs.recordings, runs.replays)
         });
         assert_eq!(counts, [(6, 8 + 6 + 5 + 14), (2, 8), (6, 8 + 6 + 8 + 28)]);
+        assert!(usual.announced(None).starts_with(
+            "./a runs 6 times or more, and what it recorded is replayed 33 times or more; "
+        ));
         assert!(
-            usual
-                .announced(None)
-                .starts_with("./a runs 39 times or more; ")
-        );
-        assert!(
-            quick
-                .announced(None)
-                .starts_with("./a runs 10 times or more; ")
+            quick.announced(None).starts_with(
+                "./a runs 2 times, and what it recorded is replayed 8 times or more; "
+            )
         );
         let says = usual.dry_run().unwrap();
         assert!(
-            says.contains("39 times, then usually 2 to 40 times")
+            says.contains("33 times, then usually 2 to 40 times")
                 && says.contains("each other's hosts")
-                && says.contains("8 times more for each pair of recordings"),
+                && says.contains("6 times more for each pair of recordings"),
             "{says}"
         );
     }

@@ -54,9 +54,6 @@ pub fn make(
 ) -> Result<Done> {
     let head = head(request)?;
     runner.take(read(known, &head)?);
-    if request.trace.is_none() {
-        runner.read_input()?;
-    }
     let record = record(request, runner)?;
     runner.stops(true);
     let missing = match compared(request, record.clone(), runner) {
@@ -124,8 +121,8 @@ fn independent(request: &Request, record: &Record) -> Vec<Task> {
             .clone()
             .filter(|machine| *machine == 0 || is_divided || !all_loops);
         tasks.extend(free.map(|machine| Task::plain(machine, ranks).with_free_start()));
-        if (is_only || has_price) && of.traces.len() > 1 {
-            let without = 0..of.traces.len();
+        if (is_only || has_price) && of.recordings.len() > 1 {
+            let without = 0..of.recordings.len();
             tasks.extend(without.map(|one| Task::without(0, ranks, one)));
         }
         if is_divided {
@@ -146,15 +143,13 @@ fn independent(request: &Request, record: &Record) -> Vec<Task> {
 
 /// The first line of a file: all that the outcome of a replay depends on.
 fn head(request: &Request) -> Result<Value> {
-    let recording = match (&request.trace, &request.reuse) {
-        (Some(trace), _) => trace.write(),
-        (None, Some(file)) => {
-            std::fs::read(file).with_context(|| format!("--replay {}", file.display()))?
-        }
-        (None, None) => bail!(
-            "--points and --merge need one recording for all: a trace, or the file of --record as --replay"
-        ),
-    };
+    if request.runs_program() {
+        bail!(
+            "--points and --merge need one recording for all: a trace, such as --record FILE keeps"
+        );
+    }
+    let recordings = request.traces.iter().map(|trace| trace.write());
+    let recording = recordings.collect::<Vec<_>>().concat();
     let machine = |machine: &Machine| {
         let values = machine.sheet.values();
         let mut text = format!(

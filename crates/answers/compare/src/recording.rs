@@ -1,7 +1,6 @@
-//! The record of a comparison: read from a file, taken from a trace, or made on the first machine.
+//! The record of a comparison: of the user's traces, or made on the first machine.
 
 use anyhow::{Result, anyhow};
-use model::compute_trace::ComputeTrace;
 use results::output::OutputFile;
 
 use crate::jobs::{Runner, Task};
@@ -15,36 +14,14 @@ const SETTLED: f64 = 0.02;
 impl Request {
     /// The record that exists before the program runs. `None`: it is still to be made.
     pub(crate) fn known_record(&self) -> Result<Option<Record>> {
-        if let Some(trace) = &self.trace {
-            let made = replay::computing(trace).map_err(|why| anyhow!("the trace: {why}"))?;
-            return Ok(Some(Record::single(made)));
-        }
-        let kept = self.reuse.as_deref();
-        kept.map(|file| Record::read(file, &self.program, &self.ranks))
-            .transpose()
-    }
-
-    /// The file of a replay with this computing, which takes `thousandths` / 1000 of the recorded
-    /// time. `has_free_sources`: receives from any source of a trace take the message that comes
-    /// first.
-    pub(crate) fn played(
-        &self,
-        computing: &ComputeTrace,
-        thousandths: u64,
-        has_free_sources: bool,
-    ) -> Vec<u8> {
-        let Some(trace) = &self.trace else {
-            return computing.text().into_bytes();
-        };
-        let played = replay::with_computing(trace, computing, thousandths);
-        match has_free_sources {
-            true => played.write(),
-            false => played.frozen().write(),
+        match self.runs_program() {
+            true => Ok(None),
+            false => Record::of_traces(&self.traces, &self.ranks).map(Some),
         }
     }
 }
 
-/// Reads the record of the program's computing from a file, or makes it on the first machine.
+/// The record of the user's traces, or a record that is made on the first machine.
 pub(crate) fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
     // An output file that cannot be written is refused before minutes of recording.
     let kept = request.keep.as_deref();
@@ -75,7 +52,7 @@ pub(crate) fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
     Ok(record)
 }
 
-/// Records the program's computing on the first machine. Disturbed recordings are repeated, and
+/// Records the program on the first machine. Disturbed recordings are repeated, and
 /// further ones are made while they differ.
 fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
     let first = &request.machines[0];
@@ -105,7 +82,7 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
         while !is_far && made.made() < most && is_unsettled(request, &record, at, runner)? {
             let phase = format!("recording {ranks} ranks again, because recordings differ");
             runner.phase(&phase, Some(2));
-            let wanted = made.traces.len() + 2;
+            let wanted = made.used.len() + 2;
             made.fill(wanted, most, || runner.record(request, first, ranks))?;
             record.counts[at] = made.of(ranks);
             runner.forget(ranks);
@@ -126,9 +103,11 @@ fn is_unsettled(
     at: usize,
     runner: &mut Runner,
 ) -> Result<bool> {
-    let Recordings { ranks, traces, .. } = &record.counts[at];
+    let Recordings {
+        ranks, recordings, ..
+    } = &record.counts[at];
     let mut tasks = vec![Task::plain(0, *ranks)];
-    tasks.extend((0..traces.len()).map(|recording| Task::without(0, *ranks, recording)));
+    tasks.extend((0..recordings.len()).map(|recording| Task::without(0, *ranks, recording)));
     let phase = format!("replaying each recording of {ranks} ranks left out in turn");
     runner.phase(&phase, Some(tasks.len()));
     let times = first_values(request, record, runner, &tasks)?.into_iter();

@@ -4,17 +4,20 @@
 use profile::LeftOut;
 
 use crate::report::Comparison;
+use crate::row::Row;
 
-/// The sentence about what a trace cannot tell.
-pub(crate) fn of_trace(comparison: &Comparison) -> &'static str {
+/// The sentence about what the recordings cannot tell; `None`: there are several, with computing.
+pub(crate) fn of_recordings(comparison: &Comparison) -> Option<&'static str> {
     let computes = comparison.recorded.iter().any(|of| of.computing > 0.0);
-    match computes {
-        true => {
-            "A trace is one recording, which shows no spread: a disturbed one cannot be told from the program."
+    let is_single = comparison.recorded.iter().any(|of| of.recordings == 1);
+    match (computes, is_single) {
+        (false, _) => Some(
+            "The recordings have no computing, so all of the time is communication, and speeds of processors change nothing.",
+        ),
+        (true, true) => {
+            Some("One recording shows no spread: a disturbed one cannot be told from the program.")
         }
-        false => {
-            "The trace has no computing, so all of the time is communication, and speeds of processors change nothing."
-        }
+        (true, false) => None,
     }
 }
 
@@ -40,20 +43,14 @@ pub(crate) fn left_out(comparison: &Comparison) -> Vec<String> {
     greatest.sentences(&no_storage(comparison))
 }
 
-/// The sentence about the machine on which the replay differs most from the recording. `None`: no
-/// replay differs.
-pub(crate) fn other_calls(comparison: &Comparison) -> Option<String> {
-    let differing = comparison.rows.iter().filter_map(|row| {
-        let found = row.summary()?.differences.as_ref()?;
-        Some((row, found))
-    });
-    let (row, found) =
-        differing.max_by(|(_, one), (_, other)| one.share.total_cmp(&other.share))?;
-    let name = &comparison.machines[row.machine].name;
+/// The sentence about the machine on which most choices of the program differ from the recording.
+/// `None`: none differs.
+pub(crate) fn other_choices(comparison: &Comparison) -> Option<String> {
+    let choices = |row: &Row| Some((row.summary()?.other_choices?, row.machine, row.ranks));
+    let (number, machine, ranks) = comparison.rows.iter().filter_map(choices).max()?;
+    let name = &comparison.machines[machine].name;
     Some(format!(
-        "On {name} with {} ranks: {}",
-        row.ranks,
-        found.sentence()
+        "On {name} with {ranks} ranks {number} tests and waits would have found other requests complete than in the recording, and wait for the recorded ones: a program that goes on computing meanwhile takes less time."
     ))
 }
 

@@ -46,11 +46,14 @@ pub fn text(comparison: &Comparison) -> String {
 
 /// The clause about the number of recordings.
 fn recordings(comparison: &Comparison) -> String {
-    if let Some(program) = &comparison.trace {
-        return format!("a trace of `{program}`");
-    }
     let numbers = comparison.recorded.iter().map(|of| of.recordings);
     let numbers = results::table::distinct(numbers);
+    if let Some(program) = &comparison.trace {
+        return match numbers.as_slice() {
+            [1] => format!("a trace of `{program}`"),
+            _ => format!("traces of `{program}`"),
+        };
+    }
     match numbers.as_slice() {
         [1] => "recorded once for each number of ranks".into(),
         [number] => format!("recorded {number} times for each number of ranks"),
@@ -77,14 +80,7 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
             unaligned.join(" and of ")
         ));
     }
-    if comparison.trace.is_some() {
-        remarks.push(crate::remarks::of_trace(comparison).into());
-    } else if comparison.recorded.iter().any(|of| of.recordings == 1) {
-        remarks.push(
-            "One recording shows no spread: a disturbed one cannot be told from the program."
-                .into(),
-        );
-    }
+    remarks.extend(crate::remarks::of_recordings(comparison).map(String::from));
     let scaled = comparison
         .machines
         .iter()
@@ -128,7 +124,7 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
         ));
     }
     remarks.extend(crate::remarks::estimated(comparison));
-    remarks.extend(crate::remarks::other_calls(comparison));
+    remarks.extend(crate::remarks::other_choices(comparison));
     remarks.extend(crate::remarks::unknown_bounds(comparison));
     remarks.extend(crate::remarks::left_out(comparison));
     remarks

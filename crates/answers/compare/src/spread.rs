@@ -95,7 +95,7 @@ fn replay(
     phase: &str,
     is_wanted: impl Fn(&Row) -> bool,
 ) -> Result<()> {
-    let recordings = |row: &Row| record.of(row.ranks).map_or(0, |of| of.traces.len());
+    let recordings = |row: &Row| record.of(row.ranks).map_or(0, |of| of.recordings.len());
     let wanted = rows.iter().filter(|row| is_wanted(row));
     let tasks: Vec<Task> = wanted
         .filter(|row| recordings(row) > 1)

@@ -18,7 +18,7 @@ pub(crate) struct Task {
     pub(crate) without: Option<usize>,
     /// True if the start of the program is free.
     pub(crate) is_free: bool,
-    /// True if receives from any source of a trace take the message that comes first.
+    /// True if receives from any source take the message that comes first.
     pub(crate) has_free_sources: bool,
     /// True if messages are replayed by their cost lines, without the protocols.
     pub(crate) is_fast: bool,
@@ -98,7 +98,7 @@ impl Task {
         }
     }
 
-    /// The replay that has the same outcome: leaving out another recording may give the same trace.
+    /// The replay that has the same outcome: leaving out another recording may leave the same times.
     pub(crate) fn same(&self, record: &Record) -> Task {
         let of = record.of(self.ranks);
         Task {
@@ -146,6 +146,6 @@ pub(crate) struct Played {
     pub(crate) scale: u64,
     /// True if ranks with equal calls share their work evenly.
     pub(crate) is_distributed: bool,
-    /// True if receives from any source of a trace take the message that comes first.
+    /// True if receives from any source take the message that comes first.
     pub(crate) has_free_sources: bool,
 }

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use model::compute_trace::{CallKey, ComputeTrace};
 use profile::Summary;
+use replay::{CallKey, Computing};
 
 use crate::even::{Unevenness, distributed, even, unevenness};
 use crate::main_loop::{self, Call, Calls, Control, Loop, NoLoop, Symbol, Unusable};
@@ -53,10 +53,10 @@ pub struct Marks {
 }
 
 impl Work {
-    /// Finds the loop in a trace, and the differences of computing between ranks. An error if the
+    /// Finds the loop in a recording, and the differences of computing between ranks. An error if the
     /// region that the user or the program names is unusable.
-    pub fn of(trace: &ComputeTrace, wanted: &Wanted) -> Result<Work, Unusable> {
-        let calls = calls(trace);
+    pub fn of(computing: &Computing, wanted: &Wanted) -> Result<Work, Unusable> {
+        let calls = calls(computing);
         let found = match &wanted.after {
             Some((call, number)) => Ok(main_loop::after(&calls, call, *number)?),
             None => match main_loop::controlled(&calls)? {
@@ -161,22 +161,22 @@ fn last(times: &Moments, mark: usize) -> f64 {
     of_ranks.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The trace to replay: with equal computing of ranks with equal calls if the user wants that, or
-/// with evenly distributed work if `is_distributed`.
-pub fn played(trace: ComputeTrace, is_distributed: bool, wanted: &Wanted) -> ComputeTrace {
+/// The computing to replay: equal for ranks with equal calls if the user wants that, or with evenly
+/// distributed work if `is_distributed`.
+pub fn played(computing: Computing, is_distributed: bool, wanted: &Wanted) -> Computing {
     match (wanted.even, is_distributed) {
-        (true, _) => trace.with_computing(&even(&calls(&trace))),
-        (false, true) => trace.with_computing(&distributed(&calls(&trace))),
-        (false, false) => trace,
+        (true, _) => computing.replaced(&even(&calls(&computing))),
+        (false, true) => computing.replaced(&distributed(&calls(&computing))),
+        (false, false) => computing,
     }
 }
 
-/// The calls of a trace, in the form that the search for a loop reads.
-fn calls(trace: &ComputeTrace) -> Calls {
+/// The calls of a recording, in the form that the search for a loop reads.
+fn calls(computing: &Computing) -> Calls {
     let mut numbers = HashMap::new();
     let mut symbols = Vec::new();
-    let ranks = (0..trace.ranks()).map(|rank| {
-        let own = trace.calls(rank).map(|(name, key, nanos)| {
+    let ranks = (0..computing.ranks()).map(|rank| {
+        let own = computing.calls(rank).map(|(name, key, nanos)| {
             let number = *numbers.entry((name, key)).or_insert_with(|| {
                 symbols.push(symbol(name, key));
                 symbols.len() as u32 - 1

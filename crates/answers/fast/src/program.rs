@@ -340,7 +340,9 @@ impl Reader<'_> {
                 let what = "a persistent receive from any source is not part of the fast way";
                 return Err(format!("{what}; the exact way has it"));
             }
-            Some(Fact::FileSize | Fact::Address | Fact::TypeSize) => return Ok(Action::Nothing),
+            Some(Fact::FileSize | Fact::Address | Fact::TypeSize | Fact::Threads) => {
+                return Ok(Action::Nothing);
+            }
             None => (),
         }
         let Some(word) = name.strip_prefix("MPI_") else {

@@ -20,6 +20,7 @@
 mod arguments;
 mod attached;
 mod bounds;
+mod call_key;
 mod choices;
 mod computing;
 mod files;
@@ -51,7 +52,8 @@ use sim::coroutines::{Plan, run_in_file};
 use trace::Trace;
 
 use attached::Regions;
-pub use computing::{computing, with_computing};
+pub use call_key::CallKey;
+pub use computing::Computing;
 use files::Files;
 use names::Names;
 use player::Player;

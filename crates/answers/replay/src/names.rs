@@ -79,7 +79,7 @@ fn method(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Metho
 }
 
 /// The method of a call that the library does not announce as a procedure: a reading of the clock,
-/// or a sleep.
+/// a sleep, or a mark of the program.
 fn other(name: &str) -> Result<Method, String> {
     const CLOCKS: [&str; 2] = ["MPI_Wtime", "clock_gettime"];
     if name == "sleep" {

@@ -71,7 +71,7 @@ impl<'a> Player<'a> {
             match self.names.method(call.signature) {
                 Method::Told(fact) => self.note(fact, call)?,
                 Method::Slept => self.hosted.sleep(nanos),
-                Method::Passed(name, is_sure) => self.hosted.pass(name, is_sure, nanos),
+                Method::Passed(name, is_sure) => self.hosted.pass(name, !is_sure, nanos),
                 Method::Called(procedure) => {
                     let name = RECORDED[procedure].name;
                     let called = self.call(procedure, call, nanos);
@@ -98,7 +98,7 @@ impl<'a> Player<'a> {
             }
             (Fact::Source, [Value::Number(request), source]) => self.meet(*request, source)?,
             (Fact::Address, [Value::Number(address)]) => self.attached.had(*address as u64),
-            (Fact::TypeSize, _) => (),
+            (Fact::TypeSize | Fact::Threads, _) => (),
             _ => return Err(format!("{}: a value that it cannot have", fact.name())),
         }
         Ok(())

@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fabric::catalogue::Catalogue;
-use model::compute_trace::CallKey;
 use model::config::MachineConfig;
 use trace::{Builder, Fact, Gaps, Pattern, Recipe, Signature, Trace, Value};
 
-use crate::{Outcome, Stage, check, computing, replay, with_computing};
+use crate::{CallKey, Computing, Outcome, Stage, check, replay};
 
 /// A process has one world at a time, and one rank that the library finds.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -195,7 +194,7 @@ fn keys_have_the_sizes_of_datatypes_that_the_program_has_made() {
         (BCAST, numbers([4096, 9, 4096, 0, WORLD])),
         (BCAST, numbers([4096, 9, 4097, 0, WORLD])),
     ]);
-    let found = computing(&trace).unwrap();
+    let found = Computing::of(Arc::new(trace)).unwrap();
     let calls = found.calls(0).filter(|call| call.0 == "MPI_Bcast");
     let sizes: Vec<_> = calls.map(|call| call.1.size).collect();
     assert_eq!(sizes, [216, 9].map(|size| Some(CallKey::size_of(size))));
@@ -243,21 +242,20 @@ fn a_trace_that_does_not_end_is_refused() {
 #[test]
 fn computing_is_named_by_calls_and_can_be_replaced() {
     let _alone = alone();
-    let trace = recipe(Pattern::Ring, 4);
-    let found = computing(&trace).unwrap();
+    let trace = Arc::new(recipe(Pattern::Ring, 4));
+    let found = Computing::of(Arc::clone(&trace)).unwrap();
     let (name, key, nanos) = found.calls(1).next().unwrap();
     assert_eq!((name, nanos), ("MPI_Sendrecv", 1000));
     let peer = (key.comm, key.peer, key.constructs);
     assert_eq!(peer, (Some(0x101), Some(1), false));
-    assert_eq!(found.number_of_calls(), 4 * (3 * 2 + 1));
-    assert_eq!(with_computing(&trace, &found, 1000), trace);
-    let before = replayed(trace.clone(), 1).unwrap().picos;
+    assert_eq!(found.trace(&[]), *trace);
+    let before = replayed((*trace).clone(), 1).unwrap().picos;
     let steps = vec![vec![2, 4, 6]; 4];
-    let marked = with_computing(&trace, &found.with_steps(&steps), 1000);
+    let marked = found.trace(&steps);
     assert!(marked.has_steps() && !trace.has_steps());
     // Marks take no time, and more computing takes that much.
     assert_eq!(replayed(marked, 1).unwrap().picos, before);
-    let slower = with_computing(&trace, &found.scaled(3000), 3000);
+    let slower = found.scaled(3000).trace(&[]);
     assert_eq!(replayed(slower, 1).unwrap().picos, before + 3 * 2_000_000);
 }
 

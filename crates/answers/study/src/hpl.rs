@@ -31,7 +31,7 @@ const SOURCES: [(&str, &str); 8] = sources!(
     "hpl_layout.h",
     "hpl_panel.h",
     "hpl_swap.h",
-    "hpl_trace.h",
+    "hpl_time.h",
     "kernel.h"
 );
 
@@ -78,10 +78,7 @@ impl Hpl {
         let mut jobs: Vec<Job> = Vec::new();
         for run in runs {
             let job = Job::new(run, format!("summary-{}.json", jobs.len()));
-            if let Some(job) = job.filter(|job| !jobs.iter().any(|other| other.is_same(job))) {
-                write_trace(command, folder, &job)?;
-                jobs.push(job);
-            }
+            jobs.extend(job.filter(|job| !jobs.iter().any(|other| other.is_same(job))));
         }
         // A job uses only one core, because its ranks run one at a time.
         let cores = available_parallelism().map_or(1, usize::from);
@@ -156,15 +153,15 @@ impl Job {
 
     /// The command line of the kernel.
     fn kernel(&self) -> String {
-        let HplSystem { block, grid, .. } = &self.system;
+        let HplSystem {
+            block,
+            grid,
+            gflops,
+            ..
+        } = &self.system;
         let [rows, columns] = grid;
-        format!("./hpl {} {block} {rows} {columns} --skeleton", self.order)
-    }
-
-    /// The name of the file with the kernel's computing times, which all machines have in common.
-    fn trace(&self) -> String {
-        let HplSystem { block, grid, .. } = &self.system;
-        format!("{}-{block}-{}-{}.trace", self.order, grid[0], grid[1])
+        let order = self.order;
+        format!("./hpl {order} {block} {rows} {columns} --skeleton --gflops {gflops}")
     }
 
     /// The arguments with which `fishplate` runs the job.
@@ -178,9 +175,8 @@ impl Job {
             "run -n {ranks} --ppn {} --predict {predict}",
             self.system.ppn
         );
-        let (trace, summary) = (self.trace(), &self.summary);
-        let files = format!("--compute replay {trace} --summary json={summary}");
-        let mut words: Vec<String> = split(&placed).chain(split(&files)).collect();
+        let summary = format!("--summary json={}", self.summary);
+        let mut words: Vec<String> = split(&placed).chain(split(&summary)).collect();
         words.extend(["--fabric".into(), self.fabric.clone()]);
         for (name, value) in &self.settings {
             words.extend(["-x".into(), format!("{name}={value}")]);
@@ -231,13 +227,6 @@ fn compile(command: &Path) -> Result<Result<WatchedFolder, String>> {
 
 fn split(words: &str) -> impl Iterator<Item = String> {
     words.split_whitespace().map(String::from)
-}
-
-/// Writes the file with the computing time before each call of each rank.
-fn write_trace(command: &Path, folder: &Path, job: &Job) -> Result<()> {
-    let (kernel, gflops, trace) = (job.kernel(), &job.system.gflops, job.trace());
-    let words = format!("run -n 1 {kernel} --gflops {gflops} --write-trace {trace}");
-    said(command, folder, &split(&words).collect::<Vec<_>>()).map(drop)
 }
 
 /// The time in seconds from the kernel's output line `HPL … on 8 x 10 ranks: 6.5 s, …`. `None`:

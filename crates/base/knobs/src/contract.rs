@@ -29,8 +29,6 @@ pub const SECRET_FD: &str = "FISHPLATE_SECRET_FD";
 pub const SCENE_FD: &str = "FISHPLATE_SCENE_FD";
 /// The inherited file descriptor of the world: the memory of the modelled machine and its clock.
 pub const WORLD_FD: &str = "FISHPLATE_WORLD_FD";
-/// The inherited file descriptor of the compute trace that the job replays.
-pub const COMPUTED_FD: &str = "FISHPLATE_COMPUTED_FD";
 /// The inherited file descriptor of the profile, in which the ranks of this host record.
 pub const PROFILE_FD: &str = "FISHPLATE_PROFILE_FD";
 /// The inherited file descriptor of the file to which the ranks append their parts of a trace.
@@ -100,10 +98,6 @@ pub const CONTRACT: &[ContractVariable] = &[
     ContractVariable {
         env: WORLD_FD,
         doc: "inherited descriptor of the memory of virtual time (with --fabric)",
-    },
-    ContractVariable {
-        env: COMPUTED_FD,
-        doc: "inherited descriptor of the compute trace (with --compute replay)",
     },
     ContractVariable {
         env: PROFILE_FD,

@@ -50,12 +50,8 @@ pub(crate) mod head {
     pub(crate) const WORKED: usize = 19;
     /// The time by which the progress thread has made computing longer, in picoseconds.
     pub(crate) const DELAYED: usize = 20;
-    /// For a replay: the computing that it added, in picoseconds, plus one, or 0 if nothing differs
-    /// from the recording; the omitted computing in picoseconds; a description of the first call
-    /// that differs.
-    pub(crate) const DIFFERENCES: usize = 21;
     /// The first of the words with the numbers of connections from strangers, one for each rail.
-    pub(crate) const STRANGERS: usize = DIFFERENCES + 2 + super::SENTENCE;
+    pub(crate) const STRANGERS: usize = 21;
 }
 
 /// The value of [`head::STATE`] after the call of MPI_Init.
@@ -69,8 +65,6 @@ pub(crate) const CLASSES: usize = 64;
 pub(crate) const CLASS: usize = 2;
 /// The number of words that hold a procedure's name.
 pub(crate) const NAME: usize = 5;
-/// The number of words that hold a short text.
-pub(crate) const SENTENCE: usize = 20;
 /// The number of words of a procedure's entry: its name, calls, time, bytes.
 pub(crate) const PROCEDURE: usize = NAME + 3;
 /// The number of words of a peer's entry: its rank, messages, bytes.

@@ -12,7 +12,6 @@
 //!
 //! Never here: printing.
 
-mod differences;
 mod layout;
 mod left_out;
 mod rank;
@@ -20,7 +19,6 @@ mod read;
 mod summary;
 mod transfer;
 
-pub use differences::Differences;
 pub use layout::{MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, create};
 pub use left_out::LeftOut;
 pub use rank::RankProfile;

@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::layout::{
     CLASS, FINISHED, MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, NAME, PART, PEER, PEERS_AT,
-    PROCEDURE, PROCEDURES_AT, RUNNING, SENTENCE, SIZES_AT, class_of, head,
+    PROCEDURE, PROCEDURES_AT, RUNNING, SIZES_AT, class_of, head,
 };
 
 /// A rank's own part of a job's profile. Several threads of the rank may use it.
@@ -178,15 +178,6 @@ impl RankProfile {
         self.set(head::SWITCHES, switches.saturating_add(1));
         self.set(head::SWITCHES + 1, nanos.saturating_mul(1000));
         self.set(head::SWITCHES + 2, threads as u64);
-    }
-
-    /// Records the differences of a replay from its recording: the nanoseconds of computing that
-    /// the replay added and that it omitted. `first` describes the first call that differs.
-    pub fn differs(&self, invented: u64, left_out: u64, first: &str) {
-        let picos = |nanos: u64| nanos.saturating_mul(1000);
-        self.set(head::DIFFERENCES, picos(invented).saturating_add(1));
-        self.set(head::DIFFERENCES + 1, picos(left_out));
-        self.set_text(head::DIFFERENCES + 2, SENTENCE, first);
     }
 
     /// Records the picoseconds that the rank has worked inside MPI on its own memory, since its

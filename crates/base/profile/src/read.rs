@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::layout::{
     CLASS, CLASSES, FINISHED, MOST_PEERS, MOST_PROCEDURES, MOST_RAILS, NAME, PART, PEER, PEERS_AT,
-    PROCEDURE, PROCEDURES_AT, RUNNING, SENTENCE, SIZES_AT, head, largest_of,
+    PROCEDURE, PROCEDURES_AT, RUNNING, SIZES_AT, head, largest_of,
 };
 
 /// The use of MPI by a rank: before, between or after MPI_Init and MPI_Finalize.
@@ -97,9 +97,6 @@ pub struct RankRecord {
     /// computing in picoseconds, and the greatest number of threads that computed at once. `None`
     /// if the rank's computing is not timed.
     pub computed: Option<(u64, u64, u64)>,
-    /// For a replay whose calls differ from the recording: the computing that the replay added and
-    /// the computing that it omitted, in picoseconds; a description of the first call that differs.
-    pub differences: Option<(u64, u64, String)>,
     /// The time of work inside MPI on the rank's own memory, in picoseconds; 0 on a real machine.
     pub worked: u64,
     /// The time by which the progress thread has made computing longer, in picoseconds.
@@ -173,10 +170,6 @@ fn read_part(file: &File, rank: usize) -> io::Result<RankRecord> {
             let [time, threads] = [1, 2].map(|at| first[head::SWITCHES + at]);
             (switches, time, threads)
         }),
-        differences: first[head::DIFFERENCES].checked_sub(1).map(|invented| {
-            let first = &first[head::DIFFERENCES + 1..][..1 + SENTENCE];
-            (invented, first[0], sentence(&first[1..]))
-        }),
         worked: first[head::WORKED],
         delayed: first[head::DELAYED],
         free_files: (first[head::FREE_FILES], first[head::FREE_FILES + 1]),
@@ -189,18 +182,11 @@ fn counted(count: u64, bytes: u64) -> Counted {
     Counted { count, bytes }
 }
 
+/// The name in these words, up to the first byte that no name has.
 fn name(words: &[u64]) -> String {
-    text(words, |byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-}
-
-fn sentence(words: &[u64]) -> String {
-    text(words, |byte| byte.is_ascii_graphic() || *byte == b' ')
-}
-
-/// The text in these words, up to the first byte that `may_be` refuses.
-fn text(words: &[u64], may_be: impl Fn(&u8) -> bool) -> String {
     let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
-    bytes.take_while(may_be).map(char::from).collect()
+    let own = bytes.take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    own.map(char::from).collect()
 }
 
 #[cfg(test)]
@@ -219,11 +205,6 @@ mod tests {
             rank.leave(100 * round + 50, Some(5 * round));
         }
         rank.enter("MPI_Recv", 400);
-        rank.differs(
-            9,
-            4,
-            "its call 5 is MPI_Send, and MPI_Recv was recorded there",
-        );
         rank.strangers(1, 5);
         rank.strangers(1, 7);
         rank.strangers(MOST_RAILS, 9);
@@ -246,8 +227,6 @@ mod tests {
         assert_eq!(seen.strangers, [0, 7, 0, 0, 0, 0, 0, 0]);
         assert_eq!(seen.outages, (2, 3_000_000));
         assert_eq!(seen.computed, Some((0, 7_000_000, 2)));
-        let first = "its call 5 is MPI_Send, and MPI_Recv was recorded there".to_owned();
-        assert_eq!(seen.differences, Some((9_000, 4_000, first)));
         assert_eq!((seen.worked, seen.delayed), (90, 40));
         assert_eq!((seen.free_files, seen.lacks_threads), ((5, 42), true));
         assert_eq!(seen.current.as_deref(), Some("MPI_Recv"));

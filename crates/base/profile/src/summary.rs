@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::differences::Differences;
 use crate::left_out::LeftOut;
 use crate::read::{Procedure, RankRecord, SizeClass, State};
 
@@ -70,12 +69,13 @@ pub struct Summary {
         serde(default, skip_serializing_if = "Vec::is_empty")
     )]
     pub steps: Vec<Vec<f64>>,
-    /// The differences of a replay from its recording, where there are some.
+    /// The tests and waits of a replay that would have found other requests complete than in the
+    /// recorded run. `None`: there are none.
     #[cfg_attr(
         feature = "serde",
         serde(default, skip_serializing_if = "Option::is_none")
     )]
-    pub differences: Option<Differences>,
+    pub other_choices: Option<u64>,
     /// The effects that the modelled machine leaves out of this run.
     #[cfg_attr(
         feature = "serde",
@@ -244,9 +244,11 @@ pub struct JobFacts {
     pub wall_s: f64,
     /// The busiest resources of the modelled machine, busiest first.
     pub resources: Vec<ResourceUse>,
-    /// For each rank the times, in seconds, at which it began the steps that a replayed compute
-    /// trace marks.
+    /// For each rank the times, in seconds, at which it began the steps that a replayed trace marks.
     pub steps: Vec<Vec<f64>>,
+    /// The choices of a replay that time decided otherwise than in the recorded run. `None`: there
+    /// are none.
+    pub other_choices: Option<u64>,
     /// The reason why the program's own clocks show the time of this computer instead of virtual
     /// time.
     pub real_clocks: Option<String>,
@@ -261,7 +263,6 @@ impl Summary {
         };
         let per_rank: Vec<RankTimes> = began().map(times).collect();
         let end = began().map(|(_, record)| record.time).max();
-        let differences = Differences::of(records, &per_rank);
         Summary {
             program: facts.program,
             ranks: records.len(),
@@ -288,7 +289,7 @@ impl Summary {
             outages: outages(records),
             computed: computed(records),
             steps: facts.steps,
-            differences,
+            other_choices: facts.other_choices,
             left_out: LeftOut::of(records, facts.real_clocks),
         }
     }

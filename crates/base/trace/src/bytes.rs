@@ -47,6 +47,11 @@ impl<'a> Bytes<'a> {
         self.rest.is_empty()
     }
 
+    /// The bytes that have not been read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// The length of the whole file, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len

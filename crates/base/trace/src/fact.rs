@@ -18,15 +18,18 @@ pub enum Fact {
     Address,
     /// The next call makes a datatype of this size in bytes.
     TypeSize,
+    /// The rank has computed with this number of threads at the same time.
+    Threads,
 }
 
 impl Fact {
-    const ALL: [Fact; 5] = [
+    const ALL: [Fact; 6] = [
         Fact::Step,
         Fact::FileSize,
         Fact::Source,
         Fact::Address,
         Fact::TypeSize,
+        Fact::Threads,
     ];
 
     /// The line of the fact's signature.
@@ -37,6 +40,7 @@ impl Fact {
             Fact::Source => "source request:request source:source",
             Fact::Address => "address base:aint",
             Fact::TypeSize => "type_size datatype:datatype size:count",
+            Fact::Threads => "threads number:count",
         }
     }
 

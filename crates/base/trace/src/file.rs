@@ -11,6 +11,8 @@ use crate::{RankCalls, Trace};
 /// The beginning of the file of each version.
 pub const MAGIC: &[u8] = b"fishplate trace ";
 const VERSION: &[u8] = b"3\n";
+/// The beginning of the files that had the computing of a program before traces had it.
+pub const COMPUTE_TRACE: &[u8] = b"# fishplate: what each rank computed";
 /// The most ranks of a trace.
 const MOST_RANKS: usize = 1 << 20;
 /// The most calls of a rank.
@@ -55,13 +57,48 @@ impl Trace {
         to
     }
 
-    /// Reads the contents of a file.
+    /// Reads the contents of a file with one trace.
     ///
     /// # Errors
     /// The byte at which the file is not a trace, and the reason.
     pub fn read(bytes: &[u8]) -> Result<Trace> {
+        match Trace::read_first(bytes)? {
+            (trace, []) => Ok(trace),
+            (_, rest) => {
+                let at = bytes.len() - rest.len();
+                Err(format!("byte {at}: more follows the last rank"))
+            }
+        }
+    }
+
+    /// Reads the contents of a file with traces one after another: several recordings of a program.
+    ///
+    /// # Errors
+    /// The byte at which the file is not a trace, and the reason, with the number of the recording
+    /// unless it is the first.
+    pub fn read_all(bytes: &[u8]) -> Result<Vec<Trace>> {
+        let (mut traces, mut rest) = (Vec::new(), bytes);
+        while traces.is_empty() || !rest.is_empty() {
+            let number = traces.len() + 1;
+            let (trace, more) = Trace::read_first(rest).map_err(|why| match number {
+                1 => why,
+                _ => format!("recording {number}: {why}"),
+            })?;
+            traces.push(trace);
+            rest = more;
+        }
+        Ok(traces)
+    }
+
+    /// Reads a trace at the beginning of these bytes. Returns it with the bytes that follow it.
+    fn read_first(bytes: &[u8]) -> Result<(Trace, &[u8])> {
         let Some(rest) = bytes.strip_prefix(MAGIC) else {
-            return Err("it is no trace: it does not begin with `fishplate trace`".into());
+            let old = bytes.starts_with(COMPUTE_TRACE);
+            return Err(match old {
+                true => "it is a compute trace of an earlier version, which traces replace; record it again",
+                false => "it is no trace: it does not begin with `fishplate trace`",
+            }
+            .into());
         };
         let Some(rest) = rest.strip_prefix(VERSION) else {
             let line = rest.iter().take_while(|byte| byte.is_ascii_digit());
@@ -102,19 +139,16 @@ impl Trace {
             gaps,
             functions,
         });
-        let ranks = ranks.collect();
-        if !from.is_empty() {
-            return from.wrong("more follows the last rank");
-        }
-        Ok(Trace {
+        let trace = Trace {
             program,
             notes,
             work,
             signatures,
             calls,
             sequences,
-            ranks,
-        })
+            ranks: ranks.collect(),
+        };
+        Ok((trace, from.rest()))
     }
 }
 

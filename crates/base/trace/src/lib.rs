@@ -45,7 +45,7 @@ pub use build::Builder;
 pub use convert::{goal, time_independent};
 pub use expand::Calls;
 pub use fact::Fact;
-pub use file::MAGIC;
+pub use file::{COMPUTE_TRACE, MAGIC};
 pub use fold::{Folder, Item};
 pub use gaps::Gaps;
 pub use make::{Pattern, Recipe};
@@ -61,8 +61,8 @@ pub struct Trace {
     pub program: String,
     /// The changes since the recording, one in each line: what has been cut, scaled or folded.
     pub notes: Vec<String>,
-    /// The times of work inside MPI that the recorded run was given, each a line. Empty if they
-    /// were those of the machine.
+    /// The times of work inside MPI on the computer of the recording, each a line. Empty: such work
+    /// takes the time that the machine gives it.
     pub work: Vec<String>,
     /// The procedures that the calls call.
     pub signatures: Vec<Signature>,
@@ -115,6 +115,18 @@ impl Trace {
     pub fn has_steps(&self) -> bool {
         let mut facts = self.signatures.iter().filter_map(Fact::of);
         facts.any(|fact| fact == Fact::Step)
+    }
+
+    /// The greatest number of threads of a rank that computed at the same time.
+    pub fn threads(&self) -> usize {
+        let number = |call: &Call| {
+            let signature = &self.signatures[call.signature as usize];
+            match (Fact::of(signature), &call.values[..]) {
+                (Some(Fact::Threads), [number]) => usize::try_from(number.number()?).ok(),
+                _ => None,
+            }
+        };
+        self.calls.iter().filter_map(number).fold(1, usize::max)
     }
 
     /// The signature of a call.

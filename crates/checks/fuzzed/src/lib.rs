@@ -41,7 +41,6 @@ targets![
     allocations,
     calls,
     cards,
-    computing,
     control,
     conversions,
     costs,

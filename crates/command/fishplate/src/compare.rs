@@ -21,16 +21,17 @@ use machines::MachineArguments;
 /// Compare modelled machines for an MPI program: its time on each, the part of the machine that
 /// bounds it, price times time, and which machine to take.
 ///
-/// The program runs three times or more for each number of ranks, which records its computing on
-/// this computer. Then it runs on each machine, in virtual time, with the recorded computing. A
-/// trace (`run --record`, `trace make`) may stand in place of the program: it is a recording.
+/// The program runs three times or more for each number of ranks on this computer, which records
+/// its MPI calls and its computing between them. Then these traces are replayed on each machine, in
+/// virtual time and without the program. A file with traces (--record, `run --record`, `trace
+/// make`) may stand in place of the program: they are its recordings.
 #[derive(Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct CompareArguments {
     #[command(flatten)]
     machines: MachineArguments,
 
-    /// Numbers of ranks, such as 8,16,32 [default: 2, or that of the trace]
+    /// Numbers of ranks, such as 8,16,32 [default: 2, or those of the traces]
     #[arg(short = 'n', long = "ranks", visible_alias = "np", value_name = "COUNT,...",
         value_delimiter = ',',
         value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
@@ -58,16 +59,16 @@ pub(crate) struct CompareArguments {
     even: bool,
 
     /// Recordings with each number of ranks [default: 3 to 9, until their spread is known]
-    #[arg(long, value_name = "COUNT", conflicts_with = "replay",
+    #[arg(long, value_name = "COUNT",
         value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
     recordings: Option<usize>,
 
-    /// One recording and one run on each machine: the times, with no word on how sure the answer is
+    /// One recording and one replay on each machine: the times, with no word on how sure the answer is
     #[arg(long, conflicts_with = "recordings")]
     quick: bool,
 
-    /// Estimate the fast way (each message of a trace by its cost line) what explains the times and
-    /// how sure the answer is. The times of the machines stay exact
+    /// Estimate the fast way (each message by its cost line) what explains the times and how sure
+    /// the answer is. The times of the machines stay exact
     #[arg(long, conflicts_with = "quick")]
     fast: bool,
 
@@ -75,12 +76,12 @@ pub(crate) struct CompareArguments {
     #[arg(short, long)]
     quiet: bool,
 
-    /// Run the program in FOLDER, one run at a time, instead of in a temporary folder for each run
-    /// with links to what is in the current one and the three above it
+    /// Run the program in FOLDER, instead of in a temporary folder for each run with links to what is
+    /// in the current one and the three above it
     #[arg(long = "in", value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
-    /// Say how often the program would run, and run nothing
+    /// Say how often the program would run and be replayed, and run nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -93,13 +94,9 @@ pub(crate) struct CompareArguments {
     #[arg(long)]
     real_clocks: bool,
 
-    /// Keep the recorded computing in FILE
-    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
-    record: Option<PathBuf>,
-
-    /// Use the computing that `--record` has kept, instead of recording
+    /// Keep the traces of all recordings in FILE, which may then stand in place of the program
     #[arg(long, value_name = "FILE")]
-    replay: Option<PathBuf>,
+    record: Option<PathBuf>,
 
     /// Make every N-th of the runs, from the I-th on, and write their results to the file of
     /// --results, for --merge
@@ -127,15 +124,15 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     plot: Option<PathBuf>,
 
-    /// The program and its arguments, or the file of a trace
+    /// The program and its arguments, or a file with traces
     #[arg(value_name = "PROGRAM|TRACE", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
 }
 
 const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 ./heat 512 100
-  fishplate compare --fabrics qdr,mine.toml -n 16 --record heat.computing ./heat
-  fishplate compare --fabrics qdr,fdr -n 16 --replay heat.computing --json ./heat
+  fishplate compare --fabrics qdr,mine.toml -n 16 --record heat.traces ./heat
+  fishplate compare --fabrics qdr,fdr --json heat.traces
   fishplate compare --fabrics qdr,edr -n 16 --iterations 100000 ./heat 512 100
   fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt
   fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S
@@ -261,9 +258,8 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
         let uncertain = machines.map(|one| (one.name.clone(), one.sheet.uncertain()));
         let uncertain: Vec<_> = uncertain.collect();
         let mut page = ::compare::page(&comparison, &uncertain);
-        let has_recorded = request.reuse.is_none() && request.trace.is_none();
-        if let (true, Some(made)) = (has_recorded, &mut page.made) {
-            // With kept recordings or a trace, the page is the same everywhere: no computer.
+        if let (true, Some(made)) = (request.traces.is_empty(), &mut page.made) {
+            // With traces the page is the same everywhere: no computer.
             let computer = conditions::Machine::now();
             made.machine = format!("recorded on {}, {}", computer.cpu, computer.kernel);
             made.date = Some(computer.date);
@@ -278,21 +274,17 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
 }
 
 fn request(arguments: CompareArguments) -> Result<Request, String> {
-    let trace = traced::of(&arguments)?;
-    let mut ranks = arguments.ranks.clone();
-    match &trace {
-        Some(trace) => ranks = vec![trace.ranks.len()],
-        None if arguments.fast => {
-            return Err(
-                "--fast is for a trace, not a program: record it first (run --record FILE)".into(),
-            );
-        }
-        None if ranks.is_empty() => ranks.push(2),
-        None => (),
+    let traces = traced::of(&arguments)?;
+    let mut ranks = match traces.is_empty() {
+        true => arguments.ranks.clone(),
+        false => traces.iter().map(|trace| trace.ranks.len()).collect(),
+    };
+    if ranks.is_empty() {
+        ranks.push(2);
     }
-    let machines = arguments.machines.machines(&ranks, arguments.ppn)?;
     ranks.sort_unstable();
     ranks.dedup();
+    let machines = arguments.machines.machines(&ranks, arguments.ppn)?;
     let options = arguments.variables.iter();
     let real_clocks = arguments.real_clocks.then(|| "--real-clocks".into());
     Ok(Request {
@@ -304,9 +296,8 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
             .chain(real_clocks)
             .collect(),
         program: arguments.program,
-        trace,
+        traces,
         keep: arguments.record,
-        reuse: arguments.replay,
         wanted: Wanted {
             after: arguments.after,
             iterations: arguments.iterations,

@@ -4,12 +4,11 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use model::compute_trace::ComputeTrace;
 use model::config::{Compute, MachineConfig};
 use model::trace::{self, Record};
 use model::{IntraHost, PortFault, Usage};
@@ -61,8 +60,8 @@ pub(crate) struct ModelledArguments {
     fault: Vec<PortFault>,
 
     /// Time charged for the program's computing between MPI calls: `none`, `measured[:SCALE]` (the
-    /// measured time, times SCALE), `record FILE` (the measured time, which is also recorded),
-    /// `replay FILE` (the recorded time)
+    /// measured time, times SCALE), or `recorded` (the measured time, and the trace of --record has
+    /// the times of work inside MPI on this computer too)
     #[arg(long, value_name = "HOW", default_value = "none", requires = "fabric")]
     compute: ComputeOption,
 
@@ -127,8 +126,7 @@ enum ComputeOption {
     None,
     /// The factor for measured times, in thousandths.
     Measured(u64),
-    Record(PathBuf),
-    Replay(PathBuf),
+    Recorded,
 }
 
 impl FromStr for ComputeOption {
@@ -150,10 +148,8 @@ impl FromStr for ComputeOption {
                     "{scale} is not a scale; valid are 0.001 to 1000000"
                 )),
             },
-            ("record", Some(file)) if !file.is_empty() => Ok(ComputeOption::Record(file.into())),
-            ("replay", Some(file)) if !file.is_empty() => Ok(ComputeOption::Replay(file.into())),
-            ("record" | "replay", _) => Err(format!("{word} needs a file: {word} FILE")),
-            _ => Err("valid are none, measured[:SCALE], record FILE and replay FILE".into()),
+            ("recorded", None) => Ok(ComputeOption::Recorded),
+            _ => Err("valid are none, measured[:SCALE] and recorded".into()),
         }
     }
 }
@@ -181,11 +177,10 @@ pub(crate) struct ModelledJob {
     /// cores.
     cores_of_rank: Option<usize>,
     trace: Option<Output>,
-    record: Option<(Output, String)>,
     /// True if conflicting accesses to windows are reported.
     checks_windows: bool,
-    /// The times of work inside MPI in the replayed compute trace, each a line.
-    pub(crate) work: String,
+    /// True if the times of work inside MPI are recorded.
+    records_work: bool,
     /// True if the replayed trace marks the beginnings of steps.
     pub(crate) has_steps: bool,
     ranks: usize,
@@ -204,6 +199,11 @@ impl ModelledArguments {
         self.scratch
     }
 
+    /// True if the times of work inside MPI are to be recorded, in a trace.
+    pub(crate) fn records_work(&self) -> bool {
+        matches!(self.compute, ComputeOption::Recorded)
+    }
+
     /// True if an option says what time the program's computing takes.
     pub(crate) fn times_computing(&self) -> bool {
         !matches!(self.compute, ComputeOption::None)
@@ -216,12 +216,7 @@ impl ModelledArguments {
 
     /// Builds the machine and creates the output files. Reports every error that can be found
     /// before the job starts.
-    pub(crate) fn prepare(
-        &self,
-        ranks: usize,
-        per_host: usize,
-        program: String,
-    ) -> Result<ModelledJob, String> {
+    pub(crate) fn prepare(&self, ranks: usize, per_host: usize) -> Result<ModelledJob, String> {
         let Some(word) = &self.fabric else {
             return Ok(ModelledJob::default());
         };
@@ -243,8 +238,6 @@ impl ModelledArguments {
             let checked = model::check_cores(&scene.system, per_host.min(ranks), 1);
             checked.map_err(|why| format!("--fabric {word}: {why}"))?;
         }
-        let (mut computed, mut record, mut has_steps) = (None, None, false);
-        let mut work = String::new();
         scene.compute = match &self.compute {
             ComputeOption::None => Compute::Ignored,
             ComputeOption::Measured(scale) => {
@@ -254,17 +247,7 @@ impl ModelledArguments {
                 );
                 Compute::Measured(*scale)
             }
-            ComputeOption::Record(file) => {
-                record = Some((Output::create("--compute record", file)?, program));
-                Compute::Recorded
-            }
-            ComputeOption::Replay(file) => {
-                let trace = replayed(file, &program, ranks)?;
-                has_steps = trace.has_steps();
-                work = trace.work.lines();
-                computed = Some(trace.pack());
-                Compute::Replayed
-            }
+            ComputeOption::Recorded => Compute::Recorded,
         };
         let trace = self.trace.as_deref();
         let trace = trace
@@ -283,15 +266,13 @@ impl ModelledArguments {
                 hosts: pmi::Hosts::new(scene.hosts.clone()),
                 scene: scene.encode(),
                 world: Arc::new(world),
-                computed,
                 virtual_clocks: !self.real_clocks,
             }),
             settings,
             trace,
-            record,
             checks_windows,
-            work,
-            has_steps,
+            records_work: scene.compute == Compute::Recorded,
+            has_steps: false,
             ranks,
             faults: scene.faults.ports.as_slice().to_vec(),
         })
@@ -338,14 +319,6 @@ pub(crate) fn command_line(programs: &[launch::Program]) -> String {
     };
     let lines: Vec<String> = programs.iter().map(line).collect();
     lines.join(" : ").replace(char::is_control, "?")
-}
-
-fn replayed(file: &Path, program: &str, ranks: usize) -> Result<ComputeTrace, String> {
-    let wrong = |why: String| format!("--compute replay {}: {why}", file.display());
-    let text = std::fs::read_to_string(file).map_err(|why| wrong(why.to_string()))?;
-    let computing = ComputeTrace::parse(&text).map_err(wrong)?;
-    computing.check(program, ranks).map_err(wrong)?;
-    Ok(computing)
 }
 
 impl ModelledJob {
@@ -401,7 +374,7 @@ impl ModelledJob {
     }
 
     /// For each rank the virtual times, in seconds, at which it began the steps that the replayed
-    /// compute trace marks. Empty without marks.
+    /// trace marks. Empty without marks.
     pub(crate) fn steps(&self) -> io::Result<Vec<Vec<f64>>> {
         let Some(stage) = self.launched.as_ref().filter(|_| self.has_steps) else {
             return Ok(Vec::new());
@@ -410,6 +383,15 @@ impl ModelledJob {
         let seconds = |times: Vec<u64>| times.into_iter().map(|time| time as f64 * 1e-12);
         let steps = model::steps(&world, self.ranks)?.into_iter();
         Ok(steps.map(|times| seconds(times).collect()).collect())
+    }
+
+    /// The times of work inside MPI, each a line, if they are recorded.
+    pub(crate) fn work_inside(&self) -> io::Result<String> {
+        let Some(stage) = self.launched.as_ref().filter(|_| self.records_work) else {
+            return Ok(String::new());
+        };
+        let world = File::from(stage.world.try_clone()?);
+        Ok(model::local_work(&world)?.lines())
     }
 
     /// True if faults of ports are planned; after the job, those that did not happen are reported.
@@ -430,7 +412,7 @@ impl ModelledJob {
         }
     }
 
-    /// Writes the trace and the recorded computing after the job, and reports conflicting accesses.
+    /// Writes the events picture after the job, and reports conflicting accesses.
     pub(crate) fn finish(self) -> Result<(), String> {
         let Some(stage) = self.launched else {
             return Ok(());
@@ -443,14 +425,6 @@ impl ModelledJob {
         let mut problems = Vec::new();
         if let Some(output) = self.trace {
             problems.extend(output.fill(|to| write_trace(&world, to)).err());
-        }
-        if let Some((output, program)) = self.record {
-            let write = |to: &mut dyn Write| {
-                let kept = ComputeTrace::kept(&world, program, self.ranks);
-                to.write_all(kept.map_err(io::Error::other)?.text().as_bytes())?;
-                Ok(None)
-            };
-            problems.extend(output.fill(write).err());
         }
         if self.checks_windows {
             problems.extend(crate::conflicts::report(&world).err());

@@ -15,8 +15,6 @@ pub(crate) struct Recording {
     output: Output,
     parts: Arc<OwnedFd>,
     program: String,
-    /// The times of work inside MPI that the job was given, each a line.
-    work: String,
     ranks: usize,
     /// True if the job runs on this host, whose times are measured.
     is_measured: bool,
@@ -30,7 +28,6 @@ impl Recording {
         program: &str,
         ranks: usize,
         hosts: &[launch::JobHost],
-        work: &str,
         is_measured: bool,
     ) -> Result<Option<Recording>, String> {
         let Some(file) = file else {
@@ -45,7 +42,6 @@ impl Recording {
             output: Output::create("--record", file)?,
             parts: Arc::new(parts),
             program: program.into(),
-            work: work.into(),
             ranks,
             is_measured,
         }))
@@ -56,10 +52,11 @@ impl Recording {
         Arc::clone(&self.parts)
     }
 
-    /// Writes the trace of the job, which has ended.
-    pub(crate) fn finish(self) -> Result<(), String> {
+    /// Writes the trace of the job, which has ended. `work`: the recorded times of work inside MPI,
+    /// each a line.
+    pub(crate) fn finish(self, work: &str) -> Result<(), String> {
         let mut builder = Builder::new(self.program);
-        builder.work(&self.work);
+        builder.work(work);
         let (ranks, is_measured) = (self.ranks, self.is_measured);
         let read = || -> std::io::Result<Vec<u8>> {
             let file = File::from(self.parts.try_clone()?);

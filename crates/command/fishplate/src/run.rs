@@ -291,10 +291,12 @@ fn end(
     if let Some(end) = end.filter(|_| code == 0) {
         modelled.say_missed_faults(end);
     }
+    let work = modelled.work_inside();
     let code = checked(modelled.finish(), code);
-    let recorded = recording
-        .filter(|_| code == 0)
-        .map_or(Ok(()), Recording::finish);
+    let recorded = recording.filter(|_| code == 0).map_or(Ok(()), |recording| {
+        let work = work.map_err(|why| format!("--record: work inside MPI: {why}"))?;
+        recording.finish(&work)
+    });
     let code = checked(recorded, code);
     checked(summary.and_then(|ready| ready.show(code != 0)), code)
 }
@@ -334,12 +336,15 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let of_ranks = environment::of_ranks(&programs, &variables);
     let knobs = environment::check(&of_ranks)?;
 
-    let modelled_job = modelled.prepare(ranks, hosts.ppn.unwrap_or(1), command.clone())?;
+    if modelled.records_work() && arguments.record.is_none() {
+        return Err("--compute recorded is for a trace: --record FILE".into());
+    }
+    let modelled_job = modelled.prepare(ranks, hosts.ppn.unwrap_or(1))?;
     let of_ranks = of_ranks.concat();
     let mut defaults = modelled_job.defaults(&of_ranks);
     defaults.extend(modelled_job.of_threads(&of_ranks));
-    let (file, work) = (arguments.record.as_deref(), &modelled_job.work);
-    let recording = Recording::begin(file, &command, ranks, &placed, work, !modelled.is_wanted())?;
+    let file = arguments.record.as_deref();
+    let recording = Recording::begin(file, &command, ranks, &placed, !modelled.is_wanted())?;
     let facts = JobFacts {
         program: command,
         ranks_per_host: per_host(&placed, ranks, hosts.ppn, modelled.is_wanted()),

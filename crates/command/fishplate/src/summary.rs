@@ -136,6 +136,13 @@ impl WantedSummary {
 }
 
 impl WantedSummary {
+    /// Sets the number of choices of a replay that time decided otherwise than in the recorded run.
+    pub(crate) fn other_choices(&mut self, number: u64) {
+        if let Some(wanted) = &mut self.0 {
+            wanted.facts.other_choices = Some(number).filter(|number| *number > 0);
+        }
+    }
+
     /// The summary of a replay the fast way, whose ranks record nothing themselves.
     pub(crate) fn of_fast(self, records: &[RankRecord], steps: Vec<Vec<f64>>) -> ReadySummary {
         let ready = self.0.map(|wanted| {

@@ -8,9 +8,11 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use replay::Computing;
 use results::arguments::{ANY, whole_number};
 use trace::{Fact, Item, Pattern, Recipe, Trace, Value};
 
@@ -164,12 +166,12 @@ fn factor(word: &str) -> Result<u64, String> {
 }
 
 fn scale(file: &Path, thousandths: u64, output: &Path) -> Result<(), String> {
-    let trace = read(file)?;
-    let computing = replay::computing(&trace);
+    let trace = Arc::new(read(file)?);
+    let computing = Computing::of(Arc::clone(&trace));
     let computing = computing.map_err(|why| format!("{}: {why}", file.display()))?;
-    let mut scaled = replay::with_computing(&trace, &computing.scaled(thousandths), thousandths);
+    let mut scaled = computing.scaled(thousandths).trace(&[]);
     let factor = thousandths as f64 / 1000.0;
-    scaled.notes = trace.notes;
+    scaled.notes.clone_from(&trace.notes);
     scaled.notes.push(format!("computing times {factor}"));
     written(output, &scaled)
 }

@@ -5,25 +5,40 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use trace::{MAGIC, Trace};
+use trace::{COMPUTE_TRACE, MAGIC, Trace};
 
-/// Reads a trace.
+/// Reads a trace. Of several recordings in the file the first is used, which the user is told.
 pub(crate) fn read(file: &Path) -> Result<Trace, String> {
-    let wrong = |why: String| format!("{}: {why}", file.display());
-    let bytes = std::fs::read(file).map_err(|why| wrong(why.to_string()))?;
-    Trace::read(&bytes).map_err(wrong)
+    let mut traces = read_all(file)?;
+    if traces.len() > 1 {
+        eprintln!(
+            "fishplate: {}: the first of its {} recordings is used",
+            file.display(),
+            traces.len()
+        );
+    }
+    Ok(traces.swap_remove(0))
 }
 
-/// The trace that was given in place of a program with its arguments. `None`: the file is no trace.
-pub(crate) fn in_place_of_program(words: &[OsString]) -> Result<Option<Trace>, String> {
+/// Reads the traces of a file: at least one.
+pub(crate) fn read_all(file: &Path) -> Result<Vec<Trace>, String> {
+    let wrong = |why: String| format!("{}: {why}", file.display());
+    let bytes = std::fs::read(file).map_err(|why| wrong(why.to_string()))?;
+    Trace::read_all(&bytes).map_err(wrong)
+}
+
+/// The file with traces that was given in place of a program with its arguments. `None`: the file
+/// has none.
+pub(crate) fn in_place_of_program(words: &[OsString]) -> Result<Option<&Path>, String> {
     let path = Path::new(words.first().ok_or("no program given")?);
-    let mut start = [0; MAGIC.len()];
-    let begun = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    if begun.is_err() || start != *MAGIC {
+    let mut start = Vec::new();
+    let most = COMPUTE_TRACE.len().max(MAGIC.len()) as u64;
+    let begun = File::open(path).and_then(|file| file.take(most).read_to_end(&mut start));
+    if begun.is_err() || !(start.starts_with(MAGIC) || start.starts_with(COMPUTE_TRACE)) {
         return Ok(None);
     }
     match words.len() {
-        1 => read(path).map(Some),
+        1 => Ok(Some(path)),
         _ => Err(format!("{}: a trace has no arguments", path.display())),
     }
 }

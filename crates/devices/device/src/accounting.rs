@@ -48,7 +48,7 @@ pub enum Effort {
 ///     fn compute(&mut self, _nanos: u64) -> device::Result<bool> {
 ///         Ok(false)
 ///     }
-///     fn leave(&mut self, _is_sure: bool) {}
+///     fn leave(&mut self) {}
 ///     fn time(&self) -> device::VirtualTime {
 ///         device::VirtualTime::default()
 ///     }
@@ -67,8 +67,8 @@ pub trait Accounting {
     /// returned.
     fn enter(&mut self, call: ProgramCall);
 
-    /// Records that a step of the program begins at the rank's present time (in the replay of a
-    /// compute trace). The machine keeps that time.
+    /// Records that a step of the program begins at the rank's present time, in the replay of a
+    /// trace. The machine keeps that time.
     fn begin_step(&mut self) {}
 
     /// Announces that the program computes for `nanos` nanoseconds. [`compute`](Self::compute) lets
@@ -82,23 +82,22 @@ pub trait Accounting {
     /// The rank has left the modelled machine.
     fn compute(&mut self, nanos: u64) -> Result<bool>;
 
-    /// Records that the call returns to the program. `is_sure` is false for a poll, whatever its
-    /// result is, and for a reading of the clock.
-    fn leave(&mut self, is_sure: bool);
+    /// Records that the call returns to the program.
+    fn leave(&mut self);
 
     /// The account of work on the rank's own memory. `None`: such work takes no time.
     fn local_work(&mut self) -> Option<LocalCharge> {
         None
     }
 
-    /// True if the machine records what its ranks compute, and this is the first query for work of
-    /// this kind and class: the caller then measures such work.
+    /// True if the machine records its ranks' work on their own memory, and this is the first query
+    /// for work of this kind and class: the caller then measures such work.
     fn is_new_work(&mut self, _kind: u64, _class: u32) -> bool {
         false
     }
 
-    /// Adds a row to the recording of the rank's work on its own memory, if the machine records
-    /// what its ranks compute. A row is kind, class, amount, and time in picoseconds.
+    /// Adds a row to the recording of the rank's work on its own memory, if the machine records it.
+    /// A row is kind, class, amount, and time in picoseconds.
     fn keep_local_work(&mut self, _row: [u64; 4]) {}
 
     /// Submits requests to the machine's storage, which moves `bytes` for them after all earlier
@@ -197,9 +196,9 @@ impl dyn Node + '_ {
     }
 
     /// Reports to a virtual clock that an MPI call returns; see [`Accounting::leave`].
-    pub fn leave(&mut self, is_sure: bool) {
+    pub fn leave(&mut self) {
         if let Some(accounting) = self.accounting() {
-            accounting.leave(is_sure);
+            accounting.leave();
         }
     }
 }

@@ -28,7 +28,7 @@ pub use accounting::{Accounting, Charges, Effort, LocalCharge, Note, VirtualTime
 pub use costs::{HostCosts, RequestCosts, StoreCosts};
 pub use host::{EventFds, HostDevice, Identity, InterfaceAddress, MOST_NOTES, network};
 pub use immediates::with_immediates;
-pub use program_call::{CallKey, ProgramCall};
+pub use program_call::ProgramCall;
 pub use signs::Signs;
 pub use types::*;
 

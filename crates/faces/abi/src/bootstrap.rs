@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use knobs::Knobs;
-use model::compute_trace::{Replay, rates};
 use model::config::{Compute, MachineConfig};
 use model::{MachineModel, ModelNode};
 use mpi::{Wiring, WorkTimes};
@@ -92,23 +91,14 @@ fn by_our_launcher(
         seed: scene.seed,
         stuck: say_who_is_stuck,
     };
-    let computed = model.computed.map(File::from);
-    let mut work = WorkTimes {
+    let work = WorkTimes {
         are_kept: scene.compute == Compute::Recorded,
         ..WorkTimes::default()
     };
-    let time = match (scene.compute, &computed) {
-        (Compute::Ignored, _) => Time::None,
-        (Compute::Measured(scale), _) => Time::Measured(scale),
-        (Compute::Recorded, _) => Time::Measured(1000),
-        (Compute::Replayed, Some(computed)) => {
-            let unusable = |why| format!("what is to be replayed: {why}");
-            work.rates = rates(computed, job.size()).map_err(unusable)?;
-            Time::Replayed(Box::new(
-                Replay::open(computed, job.rank()).map_err(unusable)?,
-            ))
-        }
-        (Compute::Replayed, None) => return Err("what is to be replayed is not there".into()),
+    let time = match scene.compute {
+        Compute::Ignored => Time::None,
+        Compute::Measured(scale) => Time::Measured(scale),
+        Compute::Recorded => Time::Measured(1000),
     };
     let host = matches!(time, Time::Measured(_)).then(|| ModelledHost {
         system: scene.system,

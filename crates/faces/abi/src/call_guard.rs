@@ -7,14 +7,12 @@
 //! library is built to abort (`raise::on_panic` prints the message).
 
 use crate::buffer::UserBuffer;
-use crate::call_key::Argument;
 use crate::constants::*;
 use crate::error::Error;
 use crate::making;
 use crate::object::Object;
-use crate::recorded::RECORDED;
+use crate::recorded::{RECORDED, Recorded};
 use crate::state::{LIBRARY, Rank};
-use model::compute_trace::CallKind;
 use pmi::{Notice, unsupported_text};
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -167,9 +165,9 @@ fn failed(procedure: &'static str, object: Object, error: Error) -> c_int {
 pub type ByWords = unsafe fn(&[u64]) -> c_int;
 
 /// Announces a call that found no rank to the trace, and repeats it. Without a trace, MPI is not
-/// running, which is a fatal error. `uses`: arguments that distinguish the call from other calls of
-/// its procedure. `used`: buffers of the program, each with true if the call writes it. `number`,
-/// `words` and `by_words`: the procedure, its arguments, and its call with others, for a recording.
+/// running, which is a fatal error. `used`: buffers of the program, each with true if the call
+/// writes it. `number`, `words` and `by_words`: the procedure, its arguments, and its call with
+/// others, for a recording.
 ///
 /// # Safety
 /// The words are the arguments of that procedure, as C promises them.
@@ -179,12 +177,13 @@ pub unsafe fn announced(
     words: &[u64],
     by_words: ByWords,
     again: impl FnOnce() -> c_int,
-    uses: &[Argument],
     used: &[(UserBuffer, bool)],
 ) -> c_int {
-    let procedure = RECORDED[number].name;
-    if !LIBRARY.enter(procedure, CallKind::Operation, uses) {
-        return not_running(procedure);
+    let Recorded {
+        name, constructs, ..
+    } = RECORDED[number];
+    if !LIBRARY.enter(name, constructs) {
+        return not_running(name);
     }
     let is_noted = note_use(used);
     // SAFETY: the caller's promise.
@@ -192,7 +191,7 @@ pub unsafe fn announced(
     if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
         rank.lock().notes().returned();
     }
-    LIBRARY.leave(CallKind::Operation);
+    LIBRARY.leave();
     code
 }
 
@@ -236,27 +235,6 @@ fn note_use(used: &[(UserBuffer, bool)]) -> bool {
         }
     }
     is_noted
-}
-
-/// Announces a call like [`announced`]; the call may return without a result: a poll.
-///
-/// # Safety
-/// As for [`announced`].
-#[inline(always)]
-pub unsafe fn announced_poll(
-    number: usize,
-    words: &[u64],
-    by_words: ByWords,
-    again: impl FnOnce() -> c_int,
-) -> c_int {
-    let procedure = RECORDED[number].name;
-    if !LIBRARY.enter(procedure, CallKind::Poll, &[]) {
-        return not_running(procedure);
-    }
-    // SAFETY: the caller's promise.
-    let code = unsafe { recorded(number, words, by_words, again) };
-    LIBRARY.leave(CallKind::Poll);
-    code
 }
 
 #[cold]

@@ -1,7 +1,6 @@
 //! The profile of this rank's calls: the time of each procedure, on the rank's clock.
 
 use crate::state::Rank;
-use model::compute_trace::Differences;
 use profile::RankProfile;
 use std::sync::Arc;
 use std::time::Instant;
@@ -53,13 +52,6 @@ impl CallProfile {
     /// context switches, and with this number of threads at a time.
     pub fn computed(&self, switches: u64, nanos: u64, threads: usize) {
         self.profile.computed(switches, nanos, threads);
-    }
-
-    /// Records the differences between the replay of the rank's computing and the recording.
-    pub fn differs(&self, found: &Differences) {
-        if let Some(first) = &found.first {
-            self.profile.differs(found.invented, found.left_out, first);
-        }
     }
 
     /// Records that the program requested MPI_THREAD_MULTIPLE, and gets a lower level.

@@ -8,7 +8,6 @@
 //! If several threads call at the same time, the pointer stays set while one of them is in an
 //! announced call, and calls of other threads that begin meanwhile are not announced.
 
-use crate::call_key::{Argument, constructs, key_of};
 use crate::call_profile::CallProfile;
 use crate::compute_clock::{ComputeClock, processor_time};
 use crate::error::Error;
@@ -20,8 +19,7 @@ use crate::state::Rank;
 use datatype::local_work::{LocalWork, Meter};
 use fabric::System;
 use model::check_cores;
-use model::compute_trace::{CallKind, Replay};
-use mpi::{CallKey, ProgramCall};
+use mpi::ProgramCall;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -63,8 +61,6 @@ pub enum Time {
     None,
     /// Measured processor time, scaled by this many thousandths.
     Measured(u64),
-    /// Durations recorded in an earlier run.
-    Replayed(Box<Replay>),
     /// The nanoseconds before the next call, from a trace that is replayed without its program; and
     /// true if the times of the program's reductions are known.
     Given(u64, bool),
@@ -159,43 +155,31 @@ impl Watch {
         !matches!(self.lock().time, Time::None)
     }
 
-    /// Begins a call with the arguments `uses`. `publish` lets the library find the rank.
-    pub fn enter(
-        &self,
-        rank: &Rank,
-        call: &'static str,
-        kind: CallKind,
-        uses: &[Argument],
-        publish: impl FnOnce(),
-    ) {
-        self.lock().begin(rank, call, kind, uses, publish);
+    /// Begins a call. `constructs`: it makes or frees an object that ranks share. `publish` lets
+    /// the library find the rank.
+    pub fn enter(&self, rank: &Rank, call: &'static str, constructs: bool, publish: impl FnOnce()) {
+        self.lock().begin(rank, call, constructs, publish);
     }
 
     /// Begins a call. `None`: another call is changing the trace, so no call was begun; a signal
     /// handler must not wait for that.
-    pub fn try_enter(
-        &self,
-        rank: &Rank,
-        call: &'static str,
-        kind: CallKind,
-        publish: impl FnOnce(),
-    ) -> Option<()> {
+    pub fn try_enter(&self, rank: &Rank, call: &'static str, publish: impl FnOnce()) -> Option<()> {
         let mut inner = match self.0.try_lock() {
             Ok(inner) => inner,
             Err(TryLockError::Poisoned(inner)) => inner.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        inner.begin(rank, call, kind, &[], publish);
+        inner.begin(rank, call, false, publish);
         Some(())
     }
 
     /// Ends a call. `withdraw` hides the rank from the library.
-    pub fn leave(&self, rank: &Rank, kind: CallKind, withdraw: impl FnOnce()) {
+    pub fn leave(&self, rank: &Rank, withdraw: impl FnOnce()) {
         let mut inner = self.lock();
         inner.depth = inner.depth.saturating_sub(1);
         if inner.depth == 0 {
             withdraw();
-            inner.leave(rank, kind);
+            inner.leave(rank);
         }
     }
 
@@ -217,10 +201,7 @@ impl Watch {
     pub fn operation(&self, meter: &Meter, number: u32, elements: usize, function: impl FnOnce()) {
         let (measured, is_replayed) = {
             let inner = self.lock();
-            (
-                inner.measured(),
-                matches!(inner.time, Time::Replayed(_) | Time::Given(_, true)),
-            )
+            (inner.measured(), matches!(inner.time, Time::Given(_, true)))
         };
         let before = measured.map(|_| processor_time());
         function();
@@ -252,8 +233,14 @@ impl Watch {
         if let Some(profile) = &inner.profile {
             profile.begin(rank);
         }
-        inner.begin_steps(rank);
         inner.computes();
+    }
+
+    /// Keeps the level of the call of MPI_Pcontrol that has begun, if the rank is recorded.
+    pub(crate) fn level(&self, level: c_int) {
+        if let Some(recorder) = &mut self.lock().recorder {
+            recorder.level(level);
+        }
     }
 
     /// Records that the rank leaves MPI with the present call.
@@ -267,13 +254,9 @@ impl Watch {
         }
         if let Some(profile) = &inner.profile {
             profile.finish(rank);
-            match &inner.time {
-                Time::None | Time::Given(..) => (),
-                Time::Measured(_) => {
-                    let (switches, computed) = inner.clock.interruptions();
-                    profile.computed(switches, computed, inner.clock.most_threads());
-                }
-                Time::Replayed(replay) => profile.differs(replay.differences()),
+            if inner.measured().is_some() {
+                let (switches, computed) = inner.clock.interruptions();
+                profile.computed(switches, computed, inner.clock.most_threads());
             }
         }
     }
@@ -284,22 +267,15 @@ impl Watch {
 }
 
 impl Inner {
-    fn begin(
-        &mut self,
-        rank: &Rank,
-        call: &'static str,
-        kind: CallKind,
-        uses: &[Argument],
-        publish: impl FnOnce(),
-    ) {
+    fn begin(&mut self, rank: &Rank, call: &'static str, constructs: bool, publish: impl FnOnce()) {
         self.depth += 1;
         if self.depth == 1 {
-            self.enter(rank, call, kind, uses);
+            self.enter(rank, call, constructs);
             publish();
         }
     }
 
-    fn enter(&mut self, rank: &Rank, call: &'static str, kind: CallKind, uses: &[Argument]) {
+    fn enter(&mut self, rank: &Rank, call: &'static str, constructs: bool) {
         let computed = match &mut self.time {
             Time::None => 0,
             Time::Given(nanos, _) => std::mem::take(nanos),
@@ -307,16 +283,6 @@ impl Inner {
                 let time = self.clock.computed() + std::mem::take(&mut self.called_back);
                 (u128::from(time) * u128::from(*scale) / 1000) as u64
             }
-            Time::Replayed(replay) => replay
-                .enter(call, kind)
-                .unwrap_or_else(|why| another_run(rank, call, &why)),
-        };
-        let key = match self.time {
-            Time::Measured(_) => key_of(rank, uses),
-            _ => CallKey {
-                constructs: constructs(uses),
-                ..CallKey::default()
-            },
         };
         self.say_threads(rank, call);
         if let Some(recorder) = &mut self.recorder {
@@ -326,7 +292,7 @@ impl Inner {
             rank.mpi.enter(ProgramCall {
                 name: call,
                 computed,
-                key,
+                constructs,
             });
         }
         if let Some(profile) = &self.profile {
@@ -334,14 +300,13 @@ impl Inner {
         }
     }
 
-    fn leave(&mut self, rank: &Rank, kind: CallKind) {
+    fn leave(&mut self, rank: &Rank) {
         if rank.in_virtual_time {
-            rank.mpi.leave(kind == CallKind::Operation);
+            rank.mpi.leave();
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.leave();
         }
-        self.begin_steps(rank);
         if let Some(profile) = &self.profile {
             profile.leave(rank);
         }
@@ -353,7 +318,7 @@ impl Inner {
     fn measured(&self) -> Option<u64> {
         match self.time {
             Time::Measured(scale) => Some(scale),
-            Time::None | Time::Replayed(_) | Time::Given(..) => None,
+            Time::None | Time::Given(..) => None,
         }
     }
 
@@ -366,13 +331,6 @@ impl Inner {
             self.functions.pop();
         }
         Some(picos)
-    }
-
-    /// Begins the steps of the replayed trace that this call marks.
-    fn begin_steps(&mut self, rank: &Rank) {
-        if let Time::Replayed(replay) = &mut self.time {
-            (0..replay.take_steps()).for_each(|_| rank.mpi.begin_step());
-        }
     }
 
     /// Records that the program computes from now on.
@@ -399,6 +357,9 @@ impl Inner {
         if self.threads_said == 1 && rank.rank() == 0 {
             say_threads(threads);
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.threads(threads);
+        }
         self.threads_said = threads;
     }
 }
@@ -409,15 +370,4 @@ fn say_threads(threads: usize) {
         "rank 0 computes with {threads} threads side by side: the longest time of one thread counts, as if each had a core; \
          idle threads should sleep, for which OMP_WAIT_POLICY=passive is set unless you set it (docs/user/modelled.md)"
     ));
-}
-
-/// Ends the job: the program makes other calls than in the recorded run.
-#[cold]
-fn another_run(rank: &Rank, call: &'static str, why: &str) -> ! {
-    let why = format!(
-        "rank {}: {why}: the replayed compute trace was recorded from a different run (another program, other arguments); \
-         record it again",
-        rank.rank()
-    );
-    raise::fatal(rank, call, &Error::new(mpi::Class::OTHER, why))
 }

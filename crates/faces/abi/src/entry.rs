@@ -6,7 +6,6 @@
 use crate::args::{self, Flag};
 use crate::buffer::UserBuffer;
 use crate::call_guard;
-use crate::call_key::Argument;
 use crate::callback;
 use crate::constants::*;
 use crate::handle::*;

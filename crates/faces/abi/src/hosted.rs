@@ -13,15 +13,12 @@ use crate::object::Object;
 pub use crate::recorded::RECORDED;
 use crate::recording;
 use crate::state::{LIBRARY, Rank};
-use model::compute_trace::CallKind;
 use mpi::ProgramCall;
 use profile::RankProfile;
 use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
-
-use crate::call_key::Argument;
 
 /// A rank of this process that runs on a modelled machine.
 pub struct Hosted(NonNull<Rank>);
@@ -62,30 +59,21 @@ impl Hosted {
     /// The words are arguments of that procedure, with what the standard requires of them.
     pub unsafe fn call(&self, procedure: usize, words: &[u64], nanos: u64) -> c_int {
         let recorded = &RECORDED[procedure];
-        let kind = match recorded.is_poll {
-            true => CallKind::Poll,
-            false => CallKind::Operation,
-        };
-        self.enter(recorded.name, kind, recorded.constructs, nanos);
+        self.enter(recorded.name, recorded.constructs, nanos);
         // SAFETY: the caller's promise.
         let code = unsafe { CALLED[procedure](words) };
-        self.watch().leave(self.rank(), kind, || ());
+        self.watch().leave(self.rank(), || ());
         code
     }
 
-    /// Makes a call that moves nothing, after `nanos` nanoseconds of computing. `is_sure` is false
-    /// for a reading of the clock.
-    pub fn pass(&self, name: &'static str, is_sure: bool, nanos: u64) {
-        let kind = match is_sure {
-            true => CallKind::Operation,
-            false => CallKind::Clock,
-        };
-        self.enter(name, kind, false, nanos);
-        if kind == CallKind::Clock {
+    /// Makes a call that moves nothing, after `nanos` nanoseconds of computing.
+    pub fn pass(&self, name: &'static str, reads_clock: bool, nanos: u64) {
+        self.enter(name, false, nanos);
+        if reads_clock {
             // A reading takes time.
             self.mpi().now();
         }
-        self.watch().leave(self.rank(), kind, || ());
+        self.watch().leave(self.rank(), || ());
     }
 
     /// Lets the rank sleep for `nanos` nanoseconds of virtual time. No MPI call is recorded.
@@ -133,7 +121,7 @@ impl Hosted {
     /// Progress failed.
     pub fn finish(&self, nanos: u64) -> Result<u64, Error> {
         const NAME: &str = "MPI_Finalize";
-        self.enter(NAME, CallKind::Operation, false, nanos);
+        self.enter(NAME, false, nanos);
         self.rank().mpi.finish(NAME)?;
         self.watch().finish(self.rank());
         let end = self.mpi().virtual_time().map_or(0, |time| time.now);
@@ -153,15 +141,11 @@ impl Hosted {
         &self.rank().mpi
     }
 
-    fn enter(&self, name: &'static str, kind: CallKind, constructs: bool, nanos: u64) {
+    fn enter(&self, name: &'static str, constructs: bool, nanos: u64) {
         self.watch().give(nanos);
-        let uses: &[Argument] = match constructs {
-            true => &[Argument::Constructs],
-            false => &[],
-        };
         let rank = self.rank();
         let seat = || LIBRARY.seat(rank);
-        self.watch().enter(rank, name, kind, uses, seat);
+        self.watch().enter(rank, name, constructs, seat);
     }
 
     fn rank(&self) -> &'static Rank {

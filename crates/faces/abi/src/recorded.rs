@@ -9,8 +9,6 @@ pub struct Recorded {
     pub line: &'static str,
     /// For each parameter whether an element of it has 64 bits, not 32.
     pub wide: &'static [bool],
-    /// True if the procedure may return without a result.
-    pub is_poll: bool,
     /// True if the procedure makes or frees a communicator, a window or a file.
     pub constructs: bool,
 }

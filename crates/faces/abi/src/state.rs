@@ -4,7 +4,6 @@
 //! MPI_Init publishes `Rank` and MPI_Finalize withdraws it. Without a rank, the call guard admits
 //! only the procedures marked `e` in the table.
 
-use crate::call_key::Argument;
 use crate::call_trace::Watch;
 use crate::error::Error;
 use crate::fortran::Fortran;
@@ -12,7 +11,6 @@ use crate::info::{InfoTable, name_of_this_computer};
 use crate::object::Object;
 use crate::refused::Refused;
 use crate::still_clock::StillClock;
-use model::compute_trace::CallKind;
 use mpi::codes::Codes;
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -99,15 +97,15 @@ impl Library {
         unsafe { self.outside.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Announces a call of a traced program, with its arguments. Returns false if no program is
-    /// traced: then MPI is not running.
+    /// Announces a call of a traced program. `constructs`: it makes or frees an object that ranks
+    /// share. Returns false if no program is traced: then MPI is not running.
     #[cold]
-    pub fn enter(&self, call: &'static str, kind: CallKind, uses: &[Argument]) -> bool {
+    pub fn enter(&self, call: &'static str, constructs: bool) -> bool {
         let Some(rank) = self.rank_outside() else {
             return false;
         };
         if let Some(watch) = &rank.watch {
-            watch.enter(rank, call, kind, uses, || {
+            watch.enter(rank, call, constructs, || {
                 let rank = ptr::from_ref(rank).cast_mut();
                 self.rank.store(rank, Ordering::Release);
             });
@@ -118,12 +116,12 @@ impl Library {
     /// Announces a call as [`enter`](Library::enter) does, but may be used in a signal handler.
     /// `None`: another call is changing the trace.
     #[cold]
-    pub fn try_enter(&self, call: &'static str, kind: CallKind) -> Option<bool> {
+    pub fn try_enter(&self, call: &'static str) -> Option<bool> {
         let Some(rank) = self.rank_outside() else {
             return Some(false);
         };
         if let Some(watch) = &rank.watch {
-            watch.try_enter(rank, call, kind, || {
+            watch.try_enter(rank, call, || {
                 let rank = ptr::from_ref(rank).cast_mut();
                 self.rank.store(rank, Ordering::Release);
             })?;
@@ -178,12 +176,12 @@ impl Library {
 
     /// Ends an announced call. This has no effect after MPI_Finalize, which has withdrawn the rank.
     #[cold]
-    pub fn leave(&self, kind: CallKind) {
+    pub fn leave(&self) {
         let Some(rank) = self.rank_in_call() else {
             return;
         };
         if let Some(watch) = &rank.watch {
-            watch.leave(rank, kind, || {
+            watch.leave(rank, || {
                 self.rank.store(ptr::null_mut(), Ordering::Release);
             });
         }

@@ -72,10 +72,7 @@ fn write_announced(
     arguments: &str,
 ) {
     let body = procedure.c_name("", large).to_ascii_lowercase();
-    let (guard, result) = match procedure.is_poll() {
-        true => ("announced_poll", String::new()),
-        false => ("announced", telling(procedure) + &used_memory(procedure)),
-    };
+    let used = used_memory(procedure);
     let number = recorded::number(chapters, procedure, large);
     let words = procedure.parameters(large);
     let words: Vec<String> = words.map(|one| recorded::as_word(one, large)).collect();
@@ -85,37 +82,10 @@ fn write_announced(
          // SAFETY: the C program's promises about the arguments are passed on unchanged.\n    \
          let again = move || unsafe {{ {body}({arguments}) }};\n    \
          // SAFETY: the words are the arguments.\n    \
-         unsafe {{ call_guard::{guard}({number}, &[{}], CALLED[{number}], again{result}) }}\n}}",
+         unsafe {{ call_guard::announced({number}, &[{}], CALLED[{number}], again{used}) }}\n}}",
         words.join(", ")
     )
     .unwrap();
-}
-
-/// The arguments that distinguish a call from other calls of its procedure, as an argument of its
-/// guard.
-fn telling(procedure: &Procedure) -> String {
-    let single = || {
-        let all = procedure.parameters.iter();
-        all.filter(|p| p.access == Access::In && p.length == Length::One)
-    };
-    let of = |word: &str| single().find(|p| p.kind.word() == word);
-    let mut uses = Vec::new();
-    uses.extend(of("comm").map(|p| format!("Argument::Comm({})", p.name)));
-    uses.extend(procedure.first_length().map(|[count, datatype]| {
-        let [count, datatype] = [count, datatype].map(|p| &p.name);
-        format!("Argument::Length({count} as i64, {datatype})")
-    }));
-    let peer = [("dest", "Peer"), ("source", "Peer"), ("root", "Root")];
-    let peer = peer
-        .into_iter()
-        .find_map(|(word, variant)| Some((of(word)?, variant)));
-    uses.extend(peer.map(|(p, variant)| format!("Argument::{variant}({})", p.name)));
-    uses.extend(
-        procedure
-            .constructs()
-            .then(|| "Argument::Constructs".into()),
-    );
-    format!(",\n    &[{}]", uses.join(", "))
 }
 
 /// The memory that a call uses, as the text of further arguments of its guard.

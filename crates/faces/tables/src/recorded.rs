@@ -30,10 +30,9 @@ pub fn generate(chapters: &[Chapter]) -> String {
         let wide: Vec<String> = wide.map(|wide| wide.to_string()).collect();
         writeln!(
             rows,
-            "    Recorded {{ name: \"{}\", line: \"{line}\", wide: &[{}], is_poll: {}, constructs: {} }},",
+            "    Recorded {{ name: \"{}\", line: \"{line}\", wide: &[{}], constructs: {} }},",
             procedure.c_name("MPI_", large),
             wide.join(", "),
-            procedure.is_poll(),
             procedure.constructs()
         )
         .unwrap();

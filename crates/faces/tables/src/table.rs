@@ -117,15 +117,6 @@ impl Procedure {
         has(&["errhandler"], Access::In) && has(&["comm", "session"], Access::Out)
     }
 
-    /// The parameters for count and datatype of the first buffer; `None` if the procedure has no
-    /// buffer.
-    pub(crate) fn first_length(&self) -> Option<[&Parameter; 2]> {
-        let is = |p: &Parameter, word: &str| p.kind.word() == word && p.length == Length::One;
-        let mut pairs = self.parameters.windows(2);
-        let found = pairs.find(|two| is(&two[0], "count") && is(&two[1], "datatype"))?;
-        Some([&found[0], &found[1]])
-    }
-
     /// True if the procedure makes or frees a communicator, a window or a file.
     pub(crate) fn constructs(&self) -> bool {
         let is_shared = |p: &Parameter| {
@@ -154,25 +145,6 @@ impl Procedure {
             fits.then_some(([address, count, datatype], is_written))
         });
         triples.collect()
-    }
-
-    /// True if the procedure is a poll: it may return without a result.
-    pub(crate) fn is_poll(&self) -> bool {
-        matches!(
-            self.name.as_str(),
-            "Improbe"
-                | "Iprobe"
-                | "Parrived"
-                | "Request_get_status"
-                | "Request_get_status_all"
-                | "Request_get_status_any"
-                | "Request_get_status_some"
-                | "Test"
-                | "Testall"
-                | "Testany"
-                | "Testsome"
-                | "Win_test"
-        )
     }
 
     /// The forms of the procedure: `[false]`, or `[false, true]` if it has a `_c` form.

@@ -173,8 +173,6 @@ pub struct ModelledMachine {
     pub scene: Vec<u8>,
     /// The world: the memory in which the machine and its clock live. It outlives the job.
     pub world: Arc<OwnedFd>,
-    /// The encoded compute trace to replay, if any.
-    pub computed: Option<Vec<u8>>,
     /// True if a preloaded library makes the system's clocks show virtual time.
     pub virtual_clocks: bool,
 }

@@ -395,12 +395,6 @@ fn shared_files(options: &Options, secret: &Secret) -> io::Result<Vec<(&'static 
             memory_file::with_contents("fishplate-scene", &machine.scene)?,
         ));
         files.push((pmi::WORLD_FD, machine.world.try_clone()?));
-        if let Some(computed) = &machine.computed {
-            files.push((
-                pmi::COMPUTED_FD,
-                memory_file::with_contents("fishplate-computed", computed)?,
-            ));
-        }
     }
     if let Some(profile) = &options.profile {
         files.push((pmi::PROFILE_FD, profile.try_clone()?));

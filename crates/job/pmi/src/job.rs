@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use knobs::{
-    APPNUM, COMPUTED_FD, CONTROL_FD, HOSTS, MOST_RANKS, PROFILE_FD, RANK, RECORD_FD, SCENE_FD,
-    SECRET_FD, SEGMENT_FD, SIZE, WORLD_FD,
+    APPNUM, CONTROL_FD, HOSTS, MOST_RANKS, PROFILE_FD, RANK, RECORD_FD, SCENE_FD, SECRET_FD,
+    SEGMENT_FD, SIZE, WORLD_FD,
 };
 use secret::Secret;
 
@@ -42,8 +42,6 @@ pub struct ModelFiles {
     pub scene: OwnedFd,
     /// The world: the memory in which the machine and its clock live.
     pub world: OwnedFd,
-    /// The compute trace to replay, if any.
-    pub computed: Option<OwnedFd>,
 }
 
 impl Job {
@@ -99,21 +97,17 @@ impl Job {
         let segment = memory(SEGMENT_FD)?;
         let model = match (find(SCENE_FD), find(WORLD_FD)) {
             (None, None) => None,
-            _ => {
-                let computed = find(COMPUTED_FD).map(|_| memory(COMPUTED_FD));
-                Some((memory(SCENE_FD)?, memory(WORLD_FD)?, computed.transpose()?))
-            }
+            _ => Some((memory(SCENE_FD)?, memory(WORLD_FD)?)),
         };
         let profile = find(PROFILE_FD).map(|_| memory(PROFILE_FD)).transpose()?;
         let record = find(RECORD_FD).map(|_| memory(RECORD_FD)).transpose()?;
         let secret = find(SECRET_FD).map(|_| memory(SECRET_FD)).transpose()?;
         let (control, segment) = (control.take()?, segment.take()?);
         let mut job = Job::new(rank, hosts, control, Some(segment));
-        if let Some((scene, world, computed)) = model {
+        if let Some((scene, world)) = model {
             job.model = Some(ModelFiles {
                 scene: scene.take()?,
                 world: world.take()?,
-                computed: computed.map(Inherited::take).transpose()?,
             });
         }
         job.program = program;

@@ -46,9 +46,8 @@ pub use hosts::Hosts;
 pub use in_process::InProcess;
 pub use job::{Job, ModelFiles, variables};
 pub use knobs::{
-    APPNUM, BINDING, COMPUTED_FD, CONTRACT, CONTROL_FD, EXPLAIN, HOSTS, JOB, LOCAL_RANK,
-    LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, RECORD_FD, SCENE_FD, SECRET_FD, SEGMENT_FD, SIZE,
-    WORLD_FD,
+    APPNUM, BINDING, CONTRACT, CONTROL_FD, EXPLAIN, HOSTS, JOB, LOCAL_RANK, LOCAL_SIZE, MOST_RANKS,
+    PROFILE_FD, RANK, RECORD_FD, SCENE_FD, SECRET_FD, SEGMENT_FD, SIZE, WORLD_FD,
 };
 pub use kvs::{KEY_LIMIT, KvsError, VALUE_LIMIT, check_key, check_value, hex, unhex};
 pub use protocol::{FromLauncher, FromRank, LINE_LIMIT};

@@ -96,7 +96,7 @@ pub use build::{Peers, RankNode, Settings};
 pub use clock::now;
 #[cfg(not(loom))]
 pub use costs::{MessageCosts, PathCosts};
-pub use device::{CallKey, ProgramCall, VirtualTime};
+pub use device::{ProgramCall, VirtualTime};
 pub use error::{Error, Fault, Result};
 #[cfg(not(loom))]
 pub use explain::{OwnNetwork, RailChoice};

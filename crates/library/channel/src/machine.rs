@@ -27,7 +27,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Records that a step of the program begins (in the replay of a compute trace), see
+    /// Records that a step of the program begins, in the replay of a trace; see
     /// [`Accounting::begin_step`](device::Accounting).
     pub fn begin_step(&mut self) {
         let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
@@ -54,11 +54,10 @@ impl Machine<'_> {
         self.0.as_mut().map_or(Ok(false), |rdma| rdma.compute())
     }
 
-    /// Ends a call of the program. `is_sure` is false for a poll without a result and for a reading
-    /// of the clock.
-    pub fn leave(&mut self, is_sure: bool) {
+    /// Ends a call of the program.
+    pub fn leave(&mut self) {
         if let Some(rdma) = &mut self.0 {
-            rdma.node().leave(is_sure);
+            rdma.node().leave();
         }
     }
 

@@ -59,7 +59,7 @@ pub mod types;
 pub mod window;
 
 pub use channel::lock::Misuse;
-pub use channel::{CallKey, ProgramCall, VirtualTime};
+pub use channel::{ProgramCall, VirtualTime};
 pub use comm::calls::{Making, RemoteLeader, split_type};
 pub use dims::dims_create;
 pub use error::{Class, Error, Result};

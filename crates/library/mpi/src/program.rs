@@ -22,10 +22,9 @@ impl Rank {
         self.lock().engine.router.machine().begin_step();
     }
 
-    /// Records that the program leaves an MPI call. `is_sure` is false for a reading of the clock,
-    /// and for a poll such as `MPI_Test`, with or without a result.
-    pub fn leave(&self, is_sure: bool) {
-        self.lock().engine.router.machine().leave(is_sure);
+    /// Records that the program leaves an MPI call.
+    pub fn leave(&self) {
+        self.lock().engine.router.machine().leave();
     }
 
     /// Sends all queued packets, and closes the connections to all peers, which must close theirs

@@ -85,14 +85,14 @@ impl Accounting for ModelNode {
         };
         keep_busy(&self.turn, time, Activity::Compute.alone(0));
         self.turn
-            .with(|net, _| net.constructs(rank, call.key.constructs));
+            .with(|net, _| net.constructs(rank, call.constructs));
         self.call = Some(Current {
             start: self.turn.now(),
             call,
         });
     }
 
-    fn leave(&mut self, is_sure: bool) {
+    fn leave(&mut self) {
         self.local.charge(&self.turn);
         let Some(call) = self.call.take() else {
             return;
@@ -104,7 +104,6 @@ impl Accounting for ModelNode {
             let times = (call.start, clock.of(rank));
             net.qps.run.record.note_call(who, times, call.call.name);
         });
-        self.keep_computed(&call.call, is_sure);
     }
 
     fn local_work(&mut self) -> Option<LocalCharge> {

@@ -39,10 +39,8 @@ pub enum Compute {
     Ignored,
     /// Computing takes this many thousandths of its time on this host.
     Measured(u64),
-    /// Computing takes its time on this host, which is also recorded in a compute trace.
+    /// Computing takes its time on this host, and the times of work inside MPI are recorded.
     Recorded,
-    /// Computing takes the time from a compute trace.
-    Replayed,
 }
 
 /// The error of bytes that are not an encoded configuration.
@@ -174,8 +172,7 @@ impl Compute {
         match self {
             Compute::Ignored => 0,
             Compute::Recorded => 1,
-            Compute::Replayed => 2,
-            Compute::Measured(scale) => scale.saturating_add(3),
+            Compute::Measured(scale) => scale.saturating_add(2),
         }
     }
 
@@ -183,8 +180,7 @@ impl Compute {
         match word {
             0 => Compute::Ignored,
             1 => Compute::Recorded,
-            2 => Compute::Replayed,
-            scale => Compute::Measured(scale - 3),
+            scale => Compute::Measured(scale - 2),
         }
     }
 }

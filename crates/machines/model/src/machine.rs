@@ -67,9 +67,7 @@ impl MachineModel {
         if config.traced {
             net = net.recording();
         }
-        if config.compute == Compute::Recorded {
-            net = net.keeping_computing();
-        }
+        net.qps.run.record.keeps_work = config.compute == Compute::Recorded;
         if config.keeps_notes {
             net = net.keeping_notes();
         }
@@ -111,12 +109,6 @@ impl MachineModel {
     fn with_record(mut self, mode: Mode) -> MachineModel {
         self.qps.run.record.mode = mode;
         self.qps.run.lookahead = None;
-        self
-    }
-
-    /// Makes the machine record the computing time of its ranks between calls.
-    pub fn keeping_computing(mut self) -> MachineModel {
-        self.qps.run.record.keeps_computing = true;
         self
     }
 

@@ -11,7 +11,6 @@ use super::device::ModelDevice;
 use super::efforts::{CALL, OOB_LATENCY, effort};
 use super::machine::MachineModel;
 use super::paths::Paths;
-use super::poll_runs::PollRuns;
 use super::processor::{LocalSum, deadlock, keep_busy};
 use super::queue_pairs::QueuePairs;
 use super::span::Activity;
@@ -34,8 +33,6 @@ pub struct ModelNode {
     pub(super) is_blocking: bool,
     /// The MPI call that the program is in, if any.
     pub(super) call: Option<Current>,
-    /// The polls since the last call that was no poll, as a line of the compute trace.
-    polls: PollRuns,
     /// The time for which the rank has been idle, in picoseconds.
     pub(super) waited: Time,
     /// The work of the rank on its own memory, which is not charged yet.
@@ -71,7 +68,6 @@ impl ModelNode {
             prepared: false,
             is_blocking: false,
             call: None,
-            polls: PollRuns::default(),
             waited: 0,
             local,
             computing: None,
@@ -146,7 +142,7 @@ impl ModelNode {
         self.waited += time;
         if answer.is_err() {
             // The program will not return from the call in progress, so it ends here.
-            self.leave(true);
+            self.leave();
         }
         answer
     }
@@ -336,28 +332,9 @@ impl Node for ModelNode {
     }
 }
 
-impl ModelNode {
-    /// Records a call that returns, with the computing time before it.
-    pub(super) fn keep_computed(&mut self, call: &ProgramCall, is_sure: bool) {
-        let rank = self.turn.rank();
-        let lines = self.polls.add(call, !is_sure);
-        if lines == [None, None] {
-            return;
-        }
-        self.turn.with(|net, _| {
-            for line in lines.into_iter().flatten() {
-                net.qps
-                    .run
-                    .record
-                    .keep_computed(rank, &line.call, line.times);
-            }
-        });
-    }
-}
-
 impl Drop for ModelNode {
     fn drop(&mut self) {
-        self.leave(true);
+        self.leave();
         self.turn.catch_up().ok();
         let rank = self.turn.rank();
         self.turn.with(|net, _| {

@@ -5,7 +5,6 @@
 //! Spans are stored in a log of the world, so that the launcher can read them after the ranks have
 //! ended.
 
-use device::ProgramCall;
 use sim::Time;
 use sim::log::Log;
 use sim::memory::{Vec, WorldMemory};
@@ -15,11 +14,8 @@ use super::span::{Activity, Doing, MessageRef, SPAN, Span, Track};
 
 /// The greatest number of spans that are stored.
 pub const MOST: u64 = 4 << 20;
-/// The greatest number of calls for which the preceding computing time is stored.
-pub(crate) const MOST_CALLS: u64 = 16 << 20;
 
-/// The greatest number of beginnings of steps that are stored. A replayed compute trace marks the
-/// steps.
+/// The greatest number of beginnings of steps that are stored. A replayed trace marks the steps.
 pub(crate) const MOST_STEPS: u64 = 4 << 20;
 
 /// The greatest number of rows that are stored about work inside MPI on ranks' own memory.
@@ -35,20 +31,16 @@ pub(crate) const MOST_NAMES: u64 = 1 << 12;
 pub(crate) const SPANS: usize = 0;
 /// The number of the log with the names of calls.
 pub(crate) const NAMES: usize = 1;
-/// The number of the log of computing times before calls.
-pub(crate) const COMPUTED: usize = 2;
 /// The number of the log with the ranks' notes.
-pub(crate) const NOTES: usize = 3;
+pub(crate) const NOTES: usize = 2;
 /// The number of the log with the uses of resources.
-pub(crate) const USES: usize = 4;
-/// The number of the log of the times at which ranks begin steps of a replayed compute trace.
-pub(crate) const STEPS: usize = 5;
+pub(crate) const USES: usize = 3;
+/// The number of the log of the times at which ranks begin steps of a replayed trace.
+pub(crate) const STEPS: usize = 4;
 /// The number of the log of work inside MPI on ranks' own memory.
-pub(crate) const WORK: usize = 6;
+pub(crate) const WORK: usize = 5;
 /// The length of a call's name, in words of 64 bits.
 pub(crate) const NAME: usize = 5;
-/// The length of an entry about the computing before a call, in words.
-pub(crate) const CALL: usize = 4;
 /// The length of an entry about the beginning of a step, in words: rank and time.
 pub(crate) const STEP: usize = 2;
 /// The length of a row about work inside MPI on a rank's own memory, in words.
@@ -73,9 +65,9 @@ pub(crate) struct Record {
     /// The names of calls, each padded to `NAME` words.
     names: Vec<[u64; NAME]>,
     listed: Log<NAME>,
-    pub keeps_computing: bool,
-    computed: Log<CALL>,
     steps: Log<STEP>,
+    /// True if ranks' work on their own memory is stored.
+    pub keeps_work: bool,
     work: Log<ROW>,
     /// The kinds and classes of work whose time some rank has measured.
     known_work: Vec<(u64, u32)>,
@@ -92,9 +84,8 @@ impl Record {
             posted: 0,
             names: Vec::new_in(memory),
             listed: Log::new(memory, NAMES, MOST_NAMES),
-            keeps_computing: false,
-            computed: Log::new(memory, COMPUTED, MOST_CALLS),
             steps: Log::new(memory, STEPS, MOST_STEPS),
+            keeps_work: false,
             work: Log::new(memory, WORK, MOST_WORK),
             known_work: Vec::new_in(memory),
             keeps_notes: false,
@@ -205,35 +196,24 @@ impl Record {
         self.digest
     }
 
-    /// Records a call of a rank with the computing time before it. `times` is 0 for a call with a
-    /// result, else the number of equal calls without one.
-    pub(crate) fn keep_computed(&mut self, rank: u32, call: &ProgramCall, times: u64) {
-        if self.keeps_computing {
-            let name = self.name(call.name);
-            let who = u64::from(rank) << 32 | u64::from(name);
-            let entry = [who, call.computed, times, call.key.pack()];
-            self.computed.push(entry);
-        }
-    }
-
-    /// True if computing is recorded, and no rank has asked for work of this kind and class before.
+    /// True if work is recorded, and no rank has asked for work of this kind and class before.
     pub(crate) fn is_new_work(&mut self, work: (u64, u32)) -> bool {
         let known = &mut self.known_work;
-        let is_new = self.keeps_computing && !known.contains(&work);
+        let is_new = self.keeps_work && !known.contains(&work);
         if is_new {
             known.push(work);
         }
         is_new
     }
 
-    /// Records a row of a rank's work on its own memory, if computing is recorded.
+    /// Records a row of a rank's work on its own memory, if work is recorded.
     pub(crate) fn keep_local_work(&mut self, row: [u64; ROW]) {
-        if self.keeps_computing {
+        if self.keeps_work {
             self.work.push(row);
         }
     }
 
-    /// Records the time at which a rank begins a step that its compute trace marks.
+    /// Records the time at which a rank begins a step that its trace marks.
     pub(crate) fn keep_step(&mut self, rank: u32, time: Time) {
         self.steps.push([rank.into(), time]);
     }

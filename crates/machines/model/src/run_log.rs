@@ -7,12 +7,11 @@ use std::fs::File;
 use std::io;
 
 use datatype::local_work::{LocalWork, Rates};
-use device::CallKey;
 use sim::log;
 
 use super::record::{
-    CALL, COMPUTED, MOST, MOST_CALLS, MOST_NAMES, MOST_NOTES, MOST_STEPS, MOST_WORK, NAME, NAMES,
-    NOTE, NOTES, ROW, SPANS, STEP, STEPS, WORK,
+    MOST, MOST_NAMES, MOST_NOTES, MOST_STEPS, MOST_WORK, NAME, NAMES, NOTE, NOTES, ROW, SPANS,
+    STEP, STEPS, WORK,
 };
 use super::span::{SPAN, Span};
 use super::trace::Record;
@@ -40,40 +39,8 @@ fn names(world: &File) -> io::Result<Vec<String>> {
     Ok(kept.entries.into_iter().map(name).collect())
 }
 
-/// A recorded call, with the computing time of the rank before it.
-pub(crate) struct Call {
-    pub rank: u32,
-    pub name: String,
-    pub nanos: u64,
-    /// 0 for a call with a result, otherwise the number of equal calls without a result.
-    pub times: u64,
-    pub key: CallKey,
-}
-
-pub(crate) struct Computed {
-    pub entries: Vec<Call>,
-    pub lost: u64,
-}
-
-/// Reads the computing times from the file of a world.
-pub(crate) fn computed(world: &File) -> io::Result<Computed> {
-    let names = names(world)?;
-    let kept = log::read::<CALL>(world, COMPUTED, MOST_CALLS)?;
-    let entry = |[who, nanos, times, key]: [u64; CALL]| Call {
-        rank: (who >> 32) as u32,
-        name: names.get(who as u32 as usize).cloned().unwrap_or_default(),
-        nanos,
-        times,
-        key: CallKey::unpack(key),
-    };
-    Ok(Computed {
-        entries: kept.entries.into_iter().map(entry).collect(),
-        lost: kept.lost,
-    })
-}
-
-/// Reads the times of the ranks' work on their own memory from the file of a world, as rates.
-pub(crate) fn local_work(world: &File) -> io::Result<Rates> {
+/// The times of the ranks' work on their own memory, as rates, from the file of a world.
+pub fn local_work(world: &File) -> io::Result<Rates> {
     let kept = log::read::<ROW>(world, WORK, MOST_WORK)?;
     let mut sums: BTreeMap<(u64, u32), [u64; 2]> = BTreeMap::new();
     for [kind, class, amount, picos] in kept.entries {
@@ -93,8 +60,8 @@ pub(crate) fn local_work(world: &File) -> io::Result<Rates> {
     Ok(rates)
 }
 
-/// The virtual times at which each of `ranks` ranks began the steps that its compute trace marks,
-/// in picoseconds.
+/// The virtual times at which each of `ranks` ranks began the steps that its trace marks, in
+/// picoseconds.
 pub fn steps(world: &File, ranks: usize) -> io::Result<Vec<Vec<u64>>> {
     let kept = log::read::<STEP>(world, STEPS, MOST_STEPS)?;
     let mut times = vec![Vec::new(); ranks];

@@ -14,9 +14,6 @@ enum Meaning {
     /// The option has the form `NAME VALUE` or `NAME=VALUE`, and becomes this option of ours, which
     /// takes `NAME=VALUE`.
     Assignment(&'static str),
-    /// The option has the form `WORD FILE`, or a word alone, and becomes this option of ours, which
-    /// takes `WORD:FILE`.
-    WordAndFile(&'static str),
     /// The option has a list of output formats: Open MPI's `--output tag,file=NAME`.
     Forms,
     /// The option has no effect, because our launcher always behaves as it requests.
@@ -37,8 +34,7 @@ enum Meaning {
 }
 
 use Meaning::{
-    Always, Assignment, Forms, Ignored, Installation, Map, Order, RanksEach, Refused, Same,
-    WordAndFile, Words,
+    Always, Assignment, Forms, Ignored, Installation, Map, Order, RanksEach, Refused, Same, Words,
 };
 
 const OPEN_MPI: &str = "a parameter of Open MPI has no meaning here";
@@ -83,7 +79,6 @@ const HABITS: &[(&[&str], Meaning)] = &[
     (&["info"], Installation),
     (&["env"], Assignment("-x")),
     (&["genv"], Assignment("--genv")),
-    (&["compute"], WordAndFile("--compute")),
     (&["envall", "genvall"], Always),
     (&["allow-run-as-root", "q", "quiet"], Always),
     (
@@ -235,15 +230,6 @@ fn apply(
                 assigned.push(value);
             }
             OwnOption::words([OsString::from(own), assigned])
-        }
-        WordAndFile(own) => {
-            let mut how = value.map_or_else(|| need("a value"), Ok)?;
-            if ["record", "replay"].iter().any(|word| how == *word) {
-                let file = need("a file")?;
-                how.push(":");
-                how.push(file);
-            }
-            OwnOption::words([OsString::from(own), how])
         }
         Forms => {
             let list = value.map_or_else(|| need("a value"), Ok)?;

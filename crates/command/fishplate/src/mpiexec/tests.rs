@@ -89,7 +89,7 @@ fn every_habit_has_its_word() {
         ("--nooversubscribe a", "--nooversubscribe a"),
         ("-help", "--help"),
         ("-V", "-V"),
-        ("--compute record f a", "--compute record:f a"),
+        ("--compute measured a", "--compute measured a"),
         ("--explain a", "--explain a"),
         ("--explain=f a", "--explain=f a"),
         ("-n 2 a -genv x -q : b", "-n 2 a -genv x -q : b"),

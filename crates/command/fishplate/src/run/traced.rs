@@ -1,6 +1,5 @@
 //! `fishplate run --fabric MACHINE TRACE`: a trace in place of a program.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -18,10 +17,11 @@ use crate::trace_file;
 /// The trace that was given in place of a program. `None`: the file is no trace.
 pub(super) fn trace_of(arguments: &RunArguments) -> Result<Option<Arc<Trace>>, String> {
     let words = &arguments.program.program;
-    let Some(trace) = trace_file::in_place_of_program(words)? else {
+    let Some(file) = trace_file::in_place_of_program(words)? else {
         return Ok(None);
     };
-    let wrong = |why: &str| format!("{}: {why}", Path::new(&words[0]).display());
+    let trace = trace_file::read(file)?;
+    let wrong = |why: &str| format!("{}: {why}", file.display());
     if !arguments.modelled.is_wanted() {
         return Err(wrong(
             "a trace is replayed on a modelled machine: --fabric MACHINE",
@@ -37,7 +37,7 @@ pub(super) fn trace_of(arguments: &RunArguments) -> Result<Option<Arc<Trace>>, S
 
 /// Replays a trace, and shows the summary.
 pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
-    let (modelled, summary, stage) = match prepare(arguments, &trace) {
+    let (modelled, mut summary, stage) = match prepare(arguments, &trace) {
         Ok(prepared) => prepared,
         Err(why) => return refuse(&why),
     };
@@ -53,13 +53,7 @@ pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
             if trace.has_wildcards() {
                 say_wildcards(trace, stage, outcome.picos);
             }
-            if outcome.other_choices > 0 {
-                eprintln!(
-                    "fishplate: {} tests and waits found other requests complete than in the recorded run, and waited for \
-                     the recorded ones",
-                    outcome.other_choices
-                );
-            }
+            summary.other_choices(outcome.other_choices);
             0
         }
         Err(why) => {
@@ -154,7 +148,7 @@ fn prepare(
     let own = std::env::vars_os().chain(variables.concat());
     let mut settings: Vec<(String, String)> = knobs::decode(own).collect();
     environment::check(std::slice::from_ref(&settings))?;
-    let mut modelled = (arguments.modelled).prepare(ranks, per_host, trace.program.clone())?;
+    let mut modelled = arguments.modelled.prepare(ranks, per_host)?;
     modelled.has_steps = trace.has_steps();
     let defaults = modelled.defaults(&settings);
     settings.extend(knobs::decode(defaults.into_iter()));

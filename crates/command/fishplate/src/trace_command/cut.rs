@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ::compare::work::{Wanted, Work};
 use clap::Args;
+use replay::Computing;
 use trace::cut::{Others, ranks, windows};
 use trace::{Fact, Trace};
 
@@ -113,13 +115,13 @@ pub(super) fn cut(arguments: &CutArguments) -> Result<String, String> {
 
 /// The part of a trace that consists of the requested iterations, and the note about it.
 fn iterations(trace: &Trace, arguments: &CutArguments) -> Result<(Trace, String), String> {
-    let computing = replay::computing(trace)?;
+    let computing = Computing::of(Arc::new(trace.clone()))?;
     let work = Work::of(&computing, &Wanted::default()).map_err(|why| why.to_string())?;
     let found = work
         .found
         .map_err(|why| format!("no loop was found, so there are no iterations to choose: {why}"))?;
     let boundaries = &found.found.boundaries;
-    let marked = replay::with_computing(trace, &computing.with_steps(boundaries), 1000);
+    let marked = computing.trace(boundaries);
     let marks = Marks::of(&marked);
     let all = found.found.iterations();
     let chosen = match (&arguments.iterations, &arguments.seconds) {

@@ -2,12 +2,10 @@
 
 use crate::args::{Flag, Out, OutText};
 use crate::call_guard::{Call, Running};
-use crate::call_key::Argument;
 use crate::compute_clock::processor_time;
 use crate::constants::{MPI_SUBVERSION, MPI_VERSION};
 use crate::error::Done;
 use crate::state::{LIBRARY, Rank, host_name};
-use model::compute_trace::CallKind;
 use mpi::ProgramCall;
 use pmi::Notice;
 use std::ffi::c_int;
@@ -102,12 +100,12 @@ pub(crate) fn read_virtual_time(call: &'static str, slept: u64, may_wait: bool) 
     }
     let announced = match (is_announced, may_wait) {
         (true, _) => false,
-        (false, true) => LIBRARY.enter(call, CallKind::Clock, &[]),
-        (false, false) => LIBRARY.try_enter(call, CallKind::Clock)?,
+        (false, true) => LIBRARY.enter(call, false),
+        (false, false) => LIBRARY.try_enter(call)?,
     };
     let now = rank.now();
     if announced {
-        LIBRARY.leave(CallKind::Clock);
+        LIBRARY.leave();
     }
     if let Some(clock) = &rank.still_clock
         && let Some(text) = clock.read(now, processor_time)
@@ -134,14 +132,11 @@ fn seconds(ask: impl FnOnce(&mut libc::timespec) -> c_int) -> f64 {
 /// no other effect. Tools define their own `MPI_Pcontrol`.
 pub fn pcontrol(call: &Call, level: c_int) -> Done {
     let is_outside = LIBRARY.rank_in_call().is_none();
-    if is_outside
-        && LIBRARY.enter(
-            call.procedure,
-            CallKind::Operation,
-            &[Argument::Level(level)],
-        )
-    {
-        LIBRARY.leave(CallKind::Operation);
+    if is_outside && LIBRARY.enter(call.procedure, false) {
+        if let Some(watch) = LIBRARY.rank_in_call().and_then(|rank| rank.watch.as_ref()) {
+            watch.level(level);
+        }
+        LIBRARY.leave();
     }
     Ok(())
 }

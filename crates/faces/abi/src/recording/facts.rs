@@ -82,7 +82,7 @@ impl Recorder {
     }
 
     /// Keeps a fact about the call that has begun.
-    fn note(&mut self, fact: Fact, values: Vec<Value>) {
+    pub(super) fn note(&mut self, fact: Fact, values: Vec<Value>) {
         let block = self.writer.call(fact.name(), fact.line(), values, 0);
         if let Some(block) = block {
             self.append(&block);

@@ -29,11 +29,13 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fs::File;
 use std::sync::Arc;
-use trace::{RawWriter, Signature, Value};
+use trace::{Fact, RawWriter, Signature, Value};
 use wildcards::{Asked, Wildcards, made};
 
 /// The name of a sleep in a trace. It reads no clock.
 const SLEEP: &str = "sleep";
+/// The line of the signature of MPI_Pcontrol, whose further arguments are the tool's own.
+const PCONTROL: &str = "MPI_Pcontrol level:level";
 
 /// The recorder of one rank's calls.
 pub(crate) struct Recorder {
@@ -56,6 +58,8 @@ struct Current {
     /// The computing time before the call, in nanoseconds.
     nanos: u64,
     arguments: Option<Arguments>,
+    /// The level of MPI_Pcontrol.
+    level: Option<c_int>,
 }
 
 /// The arguments of a call as they were when it began.
@@ -93,7 +97,20 @@ impl Recorder {
             name,
             nanos,
             arguments: None,
+            level: None,
         });
+    }
+
+    /// Keeps the level of the call of MPI_Pcontrol that has begun.
+    pub(crate) fn level(&mut self, level: c_int) {
+        if let Some(current) = &mut self.current {
+            current.level = Some(level);
+        }
+    }
+
+    /// Keeps that the rank has computed with this number of threads at the same time.
+    pub(crate) fn threads(&mut self, threads: usize) {
+        self.note(Fact::Threads, vec![Value::Number(threads as i64)]);
     }
 
     /// Keeps the arguments of the call that has begun. Returns other arguments for it, with memory
@@ -263,7 +280,10 @@ impl Recorder {
                 }
                 (RECORDED[arguments.procedure].line, arguments.values)
             }
-            None => (current.name, Vec::new()),
+            None => match current.level {
+                Some(level) => (PCONTROL, vec![Value::Number(level.into())]),
+                None => (current.name, Vec::new()),
+            },
         };
         let block = self.writer.call(current.name, line, values, current.nanos);
         if let Some(block) = block {

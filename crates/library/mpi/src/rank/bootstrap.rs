@@ -29,7 +29,7 @@ pub struct WorkTimes {
     /// The rates of work that were measured. Work without a measured rate takes the time that the
     /// model of the machine gives.
     pub rates: Rates,
-    /// True if the work is recorded by kind, for a compute trace.
+    /// True if the work is recorded by kind, for a trace.
     pub are_kept: bool,
 }
 

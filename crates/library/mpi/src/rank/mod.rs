@@ -122,7 +122,7 @@ impl Rank {
         self.lock().engine.router.machine().virtual_time()
     }
 
-    /// Adds the kinds of work that this rank has done on its own memory so far to a compute trace.
+    /// Adds the kinds of work that this rank has done on its own memory so far to the recording.
     /// `clock` measures their times.
     pub fn keep_local_work(&self, clock: Clock) {
         if let Some(meter) = &self.meter {

@@ -133,7 +133,7 @@ fn one_by_one(rank: &Rank, pair: &Pair, size: usize) -> Vec<Counts> {
             };
             // In virtual time the receiver waits once this time has passed.
             rank.enter(mpi::ProgramCall::after(LONG, "computing"));
-            rank.leave(true);
+            rank.leave();
             while rank.virtual_time().is_none() && !is_asleep() {
                 std::thread::yield_now();
             }

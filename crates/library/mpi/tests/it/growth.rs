@@ -416,7 +416,7 @@ fn the_loss_of_a_new_peer_is_contained() {
         random_program::play_on(rank, all, 3);
         assert!(rank.now() < BREAKS, "{}", rank.now());
         rank.enter(mpi::ProgramCall::after(2 * BREAKS, "MPI_Wtime"));
-        rank.leave(true);
+        rank.leave();
         let peers: &[i32] = match rank.rank() {
             2 => &[0, 1],
             _ => &[2],

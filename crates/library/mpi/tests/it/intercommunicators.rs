@@ -550,7 +550,7 @@ fn a_lost_rank_of_the_remote_group() {
         let (group, inter) = halves(rank, 2);
         talk(rank, inter);
         rank.enter(mpi::ProgramCall::after(SECOND, "MPI_Wtime"));
-        rank.leave(true);
+        rank.leave();
         let mut memory = [0];
         let mut receive = |source, tag| {
             let got = rank.receive("MPI_Recv", room(&mut memory), source, tag, inter);

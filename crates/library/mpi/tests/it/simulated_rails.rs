@@ -333,7 +333,7 @@ fn program(rank: &Arc<Rank>, seed: u64, course: Course) {
         for _ in 0..pauses {
             let time = own.below(4) * own.below(COMPUTING / 3) / 1000;
             rank.enter(mpi::ProgramCall::after(time, "MPI_Barrier"));
-            rank.leave(true);
+            rank.leave();
             rank.collective("MPI_Barrier", &Work::Barrier, WORLD)
                 .unwrap();
         }

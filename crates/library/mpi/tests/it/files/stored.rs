@@ -106,7 +106,7 @@ fn a_nonblocking_access_goes_on_beside_computing() {
                     true => rank.start_file_collective(file, Write, own(rank), Ok(data)),
                 };
                 rank.enter(mpi::ProgramCall::after(computed, "compute"));
-                rank.leave(true);
+                rank.leave();
                 let status = rank.wait("MPI_Wait", request.unwrap()).unwrap();
                 assert_eq!(status.bytes, BYTES as u64);
             });

@@ -96,7 +96,7 @@ impl<'a> Player<'a> {
     /// Computes, without calls of MPI.
     pub(super) fn compute(&self, nanos: u64) {
         self.rank.enter(mpi::ProgramCall::after(nanos, "MPI_Wtime"));
-        self.rank.leave(true);
+        self.rank.leave();
     }
 
     /// The time at which an operation that began at `since` has ended. Each waits at most for the
@@ -191,7 +191,7 @@ impl<'a> Player<'a> {
             }
             self.is_in_time(what, since, false);
             self.rank.enter(mpi::ProgramCall::after(pause, what));
-            self.rank.leave(false);
+            self.rank.leave();
             pause = POLLING.min(pause * 2);
         }
     }

@@ -1,17 +1,14 @@
 //! A machine on which the start of a program is free.
 
 use crate::common::*;
-use device::{Access, Accounting, CallKey, Effort, Node, ProgramCall};
+use device::{Access, Accounting, Effort, Node, ProgramCall};
 use model::{CALL, Faults, MachineModel};
 
 /// A call that makes or frees an object, or one that does not.
 fn call(constructs: bool) -> ProgramCall {
     ProgramCall {
         name: "MPI_Win_create",
-        key: CallKey {
-            constructs,
-            ..CallKey::default()
-        },
+        constructs,
         ..ProgramCall::default()
     }
 }
