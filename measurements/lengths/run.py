@@ -3,8 +3,8 @@
 
 Each program is recorded short, `fishplate compare --iterations` predicts the long run, and the long run is recorded and compared too, in turn.
 Both are recordings of this computer, so the difference holds its noise: medians of pairs are compared, and the column of pairs shows the least
-and the greatest difference of one. On a computer that is busy with other things the two differ more than any prediction: with --grown the
-long run is not recorded but made of the iterations of the short recording, so that the difference is that of the prediction alone. With
+and the greatest difference of one. On a computer that is busy with other things the two differ more than any prediction: with --cut the
+short run is not recorded but cut from the trace of the long one, so that the difference is that of the prediction alone. With
 --starts, instead: the speed-up of the loop of heat on two rails over one, by runs of different lengths, which is 1.
 
 Limits: 2 % for predictions, because a comparison calls machines equal within 2 %; 0.5 % for speed-ups, which are exact but for the path
@@ -12,7 +12,6 @@ that a first message takes."""
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -24,12 +23,6 @@ ROOT = HERE.parent.parent
 MACHINES = "qdr,2xqdr,fdr,edr"
 # The steps of an iteration of each program: wave has an MPI_Allreduce every ten steps.
 PROGRAMS = {"heat": 1, "wave": 10, "sums": 1}
-# The call that ends an iteration of each of them, and how often an iteration has it: mpi4py sends length and contents of a sum.
-LAST_CALLS = {"heat": ("MPI_Allreduce", 1), "wave": ("MPI_Allreduce", 1), "sums": ("MPI_Bcast_c", 2)}
-# The iterations at both ends of a recording that a grown one has once.
-ENDS = 2
-# Recordings until one of them has a prediction.
-TRIES = 6
 PREDICTED, STARTED = 0.02, 0.005
 
 
@@ -90,48 +83,28 @@ def predictions(prefix: Path, programs: dict, short: int, long: int, pairs: int)
     return kept
 
 
-def grown(name: str, recordings: str, words: list, iterations: int) -> str:
-    """Recordings of the program `words` with so many iterations, each by those of a short one in turn."""
-    *all_recordings, remarks = recordings.split("end\n")
-    return "".join(grown_one(name, one, words, iterations) + "end\n" for one in all_recordings) + remarks
-
-
-def grown_one(name: str, recording: str, words: list, iterations: int) -> str:
-    last, times = LAST_CALLS[name]
-    head, *ranks = re.split(r"^rank \d+ calls \d+\n", recording, flags=re.MULTILINE)
-    text = re.sub("^program .*$", f"program {' '.join(map(str, words))}", head, flags=re.MULTILINE)
-    for rank, lines in enumerate(ranks):
-        parts = re.findall(rf"(?:(?:(?!{last} ).*\n)*{last} .*\n){{{times}}}", lines)
-        tail = lines[len("".join(parts)):]
-        middle = parts[ENDS:-ENDS]
-        more = iterations - 2 * ENDS
-        parts = parts[:ENDS] + (middle * (more // len(middle) + 1))[:more] + parts[-ENDS:]
-        calls = "".join(parts) + tail
-        text += f"rank {rank} calls {calls.count(chr(10))}\n{calls}"
-    return text
-
-
-def grown_predictions(prefix: Path, work: Path, programs: dict, short: int, long: int, count: int) -> bool:
-    print(f"{'program':8} {'machine':8} {'predicted':>12} {'direct':>12} {'off':>7}   {long} steps from {short}, of the same iterations")
+def cut_predictions(prefix: Path, work: Path, programs: dict, short: int, long: int, count: int) -> bool:
+    """Compares predictions from the first iterations of traces with the whole traces."""
+    print(f"{'program':8} {'machine':8} {'predicted':>12} {'direct':>12} {'off':>7}   {long} steps from their first {short}")
     kept = True
     for name, words in programs.items():
-        wanted, files = long // PROGRAMS[name], (work / "short.computing", work / "long.computing")
+        whole, part = work / "whole.trace", work / "part.trace"
         for _ in range(count):
-            for _ in range(TRIES):
-                found = compared(prefix, MACHINES, 8, [*words, short], "--iterations", wanted, "--record", files[0])
-                if found["decides"] == {"iterations": wanted}:
-                    break
-            else:
-                # The first and the last third of every recording differ.
+            compared(prefix, "qdr", 8, [*words, long], "--recordings", 1, "--record", whole)
+            direct = compared(prefix, MACHINES, 8, [whole])
+            all_iterations = direct["recordings"][0]["loop"]["iterations"]
+            few = short // PROGRAMS[name]
+            command = [prefix / "bin/fishplate", "trace", "cut", whole, "--iterations", f"0:{few}", "--output", part]
+            subprocess.run(list(map(str, command)), check=True, capture_output=True)
+            found = compared(prefix, MACHINES, 8, [part], "--iterations", all_iterations)
+            if found["decides"] != {"iterations": all_iterations}:
+                # The first and the last third of the part differ.
                 print(f"{name:8} has no prediction")
-                kept = False
-                break
-            files[1].write_text(grown(name, files[0].read_text(), [*words, long], wanted))
-            direct = compared(prefix, MACHINES, 8, [*words, long], "--replay", files[1])["rows"]
-            for place, (one, other) in enumerate(zip(predicted(found, short // PROGRAMS[name]), direct)):
-                off = one / other["seconds"] - 1
+                continue
+            for one, other in zip(found["rows"], direct["rows"]):
+                off = one["deciding_seconds"] / other["seconds"] - 1
                 kept &= abs(off) <= PREDICTED
-                print(f"{name:8} {other['machine']:8} {one * 1e3:9.3f} ms {other['seconds'] * 1e3:9.3f} ms {off:+7.2%}"
+                print(f"{name:8} {other['machine']:8} {one['deciding_seconds'] * 1e3:9.3f} ms {other['seconds'] * 1e3:9.3f} ms {off:+7.2%}"
                       f"{'' if abs(off) <= PREDICTED else '   missed'}", flush=True)
     return kept
 
@@ -154,7 +127,7 @@ def main() -> int:
     parser.add_argument("--short", type=int, default=100, metavar="STEPS", help="steps of the short run")
     parser.add_argument("--long", type=int, default=2000, metavar="STEPS", help="steps of the long run")
     parser.add_argument("--pairs", type=int, default=5, metavar="COUNT", help="short and long runs of each program")
-    parser.add_argument("--grown", action="store_true", help="long runs of the iterations of the short ones")
+    parser.add_argument("--cut", action="store_true", help="short runs that are cut from the traces of the long ones")
     parser.add_argument("--starts", action="store_true", help="the speed-up of the loop by runs of different lengths")
     options = parser.parse_args()
     prefix = options.prefix.resolve()
@@ -163,8 +136,8 @@ def main() -> int:
         if options.starts:
             return 0 if starts(prefix, programs) else 1
         chosen = {name: words for name, words in programs.items() if options.only in (None, name)}
-        if options.grown:
-            return 0 if grown_predictions(prefix, Path(work), chosen, options.short, options.long, options.pairs) else 1
+        if options.cut:
+            return 0 if cut_predictions(prefix, Path(work), chosen, options.short, options.long, options.pairs) else 1
         return 0 if predictions(prefix, chosen, options.short, options.long, options.pairs) else 1
 
 

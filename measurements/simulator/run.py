@@ -166,11 +166,10 @@ class Bench:
         return found.memory / GIB, f"{found.cpu:.0f} s of processor time", 8, "GiB"
 
     def compare(self):
-        record = self.out / "heat.computing"
+        record = self.out / "heat.traces"
         fishplate = [self.prefix / "bin/fishplate", "compare", "--fabrics"]
-        program = ["-n", 64, "--json"]
-        once = cost([*fishplate, "qdr", *program, "--record", record, self.out / "heat", 256, 100])
-        again = cost([*fishplate, FOUR, *program, "--replay", record, self.out / "heat", 256, 100])
+        once = cost([*fishplate, "qdr", "-n", 64, "--json", "--record", record, self.out / "heat", 256, 100])
+        again = cost([*fishplate, FOUR, "--json", record])
         return again.wall, f"{once.wall:.1f} s with the recording, on one machine", 60, "s"
 
 

@@ -34,8 +34,8 @@ LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --fr
         "build/bin/fishplate compare --fabrics qdr,fdr,edr --host haswell -n 8 build/cg S",
         "build/bin/fishplate compare --fabrics qdr,edr -n 8 build/cg S",
         "build/bin/fishplate compare --fabrics qdr,edr -n 8 build/heat-fortran",
-        "build/bin/fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 --record build/heat.computing",
-        "build/bin/fishplate compare --fabrics qdr,edr -n 16 --replay build/heat.computing")
+        "build/bin/fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 --record build/heat.traces",
+        "build/bin/fishplate compare --fabrics qdr,edr -n 16 --json build/heat.traces")
 # Documents whose sentences are measured: what a newcomer reads first.
 PLAIN = ("README.md",)
 # The time of a check, written by hand. tests/README.md has it, which is generated.

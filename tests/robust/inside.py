@@ -1,9 +1,11 @@
 """Work inside MPI takes time on modelled machines: sums of reductions, the program's functions, packing."""
 
+import json
 import re
 
 from harness import Problem
 from modelled import rounds
+from watched import Job
 
 # What the program does ten times: the first kinds on vectors of so many doubles.
 COUNT, TIMES = 1 << 16, 10
@@ -33,42 +35,49 @@ def of_the_machine(world):
         check("a function", run(world, "function", *options), 0)
 
 
+def per_rank(world, kind, *options, count=COUNT) -> tuple[list, float]:
+    """The times of the ranks in a run, and the whole time."""
+    file = world.work / "inside.json"
+    run(world, kind, "--summary", f"json={file}", *options, count=count)
+    found = json.loads(file.read_text())
+    return found["per_rank"], found["virtual_s"]
+
+
+def replay(world, file, fabric) -> tuple[list, float]:
+    """The times of the ranks in a replay, and the whole time."""
+    summary = world.work / "replay.json"
+    with Job(world.work, [world.mpiexec.parent / "fishplate", "run", "--fabric", fabric, "--summary", f"json={summary}", file]) as job:
+        if (ended := job.end(20)) != 0:
+            raise Problem(f"exit status {ended}: {job.err[-800:]}")
+    found = json.loads(summary.read_text())
+    return found["per_rank"], found["virtual_s"]
+
+
 def of_a_recording(world):
     """A recording has the time of each kind, and replays take what it says."""
-    file = world.work / "inside.txt"
+    file = world.work / "inside.trace"
     for kind, line in (("sum", "MPI_SUM:MPI_DOUBLE"), ("function", "function:0"), ("column", "strided:8:128")):
-        run(world, kind, "--compute", "record", file)
-        text = file.read_text()
-        found = re.search(rf"^work {line} (\d+) ([1-9]\d*)$", text, re.M)
+        run(world, kind, "--compute", "recorded", "--record", file)
+        found = re.search(rf"{line} (\d+) ([1-9]\d*)".encode(), file.read_bytes())
         length = COUNT if kind == "function" else BYTES
         if not found or int(found[1]) != length:
-            raise Problem(f"{kind}: no time of {line} for {length} in {text[:800]}")
-        # A nanosecond for each byte or element.
-        file.write_text(text.replace(found[0], f"work {line} {length} 1024000"))
-        wanted = TIMES * length * 1e-9
-        times = {run(world, kind, "--compute", "replay", file, fabric=fabric) - computed(text) for fabric in ("qdr", "qdr", "edr")}
-        if min(times) < wanted or max(times) > wanted + 10 * SLACK:
-            raise Problem(f"{kind}: replays take {times} s beside the program's computing, not {wanted} s")
-
-
-def computed(text: str) -> float:
-    """The computing of rank 0 between the readings of the clock, in seconds."""
-    part = text[text.index("rank 0 calls"):text.index("rank 1 calls")]
-    lines = part[part.index("MPI_Wtime"):].splitlines()[1:]
-    last = next(at for at, line in enumerate(lines) if line.startswith("MPI_Wtime"))
-    return sum(int(line.split()[1]) for line in lines[:last + 1]) * 1e-9
+            raise Problem(f"{kind}: no time of {line} for {length} in the trace")
+        times = [replay(world, file, fabric)[0][0]["inside_s"] for fabric in ("qdr", "qdr", "edr")]
+        # Picoseconds of 1,024 bytes or elements. Each call of the program's function has a time of its own.
+        wanted = TIMES * length * int(found[2]) / 1024 * 1e-12
+        if len(set(times)) != 1 or not 0 < times[0] or kind != "function" and abs(times[0] / wanted - 1) > 0.01:
+            raise Problem(f"{kind}: replays work for {times} s, not {wanted} s")
 
 
 def of_a_handler(world):
-    """Functions that MPI calls back are computing of the program."""
-    file = world.work / "handler.txt"
-    recorded = run(world, "handler", "--compute", "record", file, count=1)
-    computing = computed(file.read_text())
+    """Functions that MPI calls back are computing of the program, and a call that has failed takes the computing before it alone."""
+    file = world.work / "handler.trace"
+    recorded, whole = per_rank(world, "handler", "--compute", "measured", "--record", file, count=1)
     # Each call computes for at least 100 us on any processor.
-    if not TIMES * 100e-6 < computing <= recorded:
-        raise Problem(f"{computing} s of {recorded} s are computing")
-    if (again := run(world, "handler", "--compute", "replay", file, count=1)) != recorded:
-        raise Problem(f"recorded {recorded} s, replayed {again} s")
+    if not TIMES * 100e-6 < recorded[0]["compute_s"] <= whole:
+        raise Problem(f"{recorded} of {whole} s")
+    if (again := replay(world, file, "qdr")) != (recorded, whole):
+        raise Problem(f"recorded {recorded}, {whole} s; replayed {again}")
 
 
 def tests() -> list:

@@ -70,17 +70,12 @@ def again(world):
 
 
 def computing(world):
-    """Recorded computing is the time outside MPI."""
-    file = world.work / "computing.txt"
-    rounds(world, ROUNDS, BYTES, options=("--compute", "record", file))
-    _, found = summary(world, "--compute", "replay", file)
-    recorded = [0] * RANKS
-    for line in file.read_text().splitlines():
-        if begins := re.match(r"rank (\d+) calls", line):
-            rank = int(begins[1])
-        elif line.startswith("MPI_"):
-            recorded[rank] += int(line.split()[1])
-    same("computing", [round(rank["compute_s"] * 1e9) for rank in found["per_rank"]], recorded)
+    """Recorded computing is the time outside MPI, in the run and in its replay."""
+    file, replay = world.work / "rounds.trace", world.work / "replay.json"
+    _, found = summary(world, "--compute", "measured", "--record", file)
+    with Job(world.work, [world.mpiexec.parent / "fishplate", "run", "--fabric", "qdr", "--summary", f"json={replay}", file]) as job:
+        same("the replay's exit status", job.end(20), 0)
+    same("times of the ranks", json.loads(replay.read_text())["per_rank"], found["per_rank"])
     for rank in found["per_rank"]:
         if not 0 < rank["compute_s"] < rank["compute_s"] + rank["mpi_s"] <= found["virtual_s"] * (1 + 1e-12):
             raise Problem(f"{rank} of {found['virtual_s']} s")

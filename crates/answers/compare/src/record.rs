@@ -182,8 +182,8 @@ impl Recordings {
     }
 
     /// The first recording without which the same remains; `None` if leaving out `without` changes
-    /// nothing. If the calls of the recordings differ, a single one is replayed, and leaving out one
-    /// of the others usually changes nothing.
+    /// nothing. If the calls of the recordings differ, a single one is replayed, and leaving out
+    /// one of the others usually changes nothing.
     pub(crate) fn same_without(&self, without: Option<usize>) -> Option<usize> {
         let left_out = without?;
         if self.are_aligned() {

@@ -98,7 +98,7 @@ impl Task {
         }
     }
 
-    /// The replay that has the same outcome: leaving out another recording may leave the same times.
+    /// The replay with the same outcome: leaving out another recording may leave the same times.
     pub(crate) fn same(&self, record: &Record) -> Task {
         let of = record.of(self.ranks);
         Task {

@@ -53,8 +53,8 @@ pub struct Marks {
 }
 
 impl Work {
-    /// Finds the loop in a recording, and the differences of computing between ranks. An error if the
-    /// region that the user or the program names is unusable.
+    /// Finds the loop in a recording, and the differences of computing between ranks. An error if
+    /// the region that the user or the program names is unusable.
     pub fn of(computing: &Computing, wanted: &Wanted) -> Result<Work, Unusable> {
         let calls = calls(computing);
         let found = match &wanted.after {

@@ -348,6 +348,10 @@ impl Reader<'_> {
         let Some(word) = name.strip_prefix("MPI_") else {
             return Ok(Action::Poll);
         };
+        if self.signature.parameters.is_empty() && word != "Finalize" {
+            // It has returned an error.
+            return Ok(Action::Nothing);
+        }
         let word = word.strip_suffix("_c").unwrap_or(word);
         // A nonblocking collective operation has the arguments of the blocking one.
         let collective = match (word.strip_prefix('I'), self.has("request")) {

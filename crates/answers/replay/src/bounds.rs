@@ -4,6 +4,9 @@
 use mpi::State;
 use trace::{Call, Signature, Value};
 
+/// The parameters that count bytes, although their kinds count elements.
+const BYTES: [&str; 3] = ["insize", "outsize", "position"];
+
 /// An upper bound on the bytes before and behind the address of a buffer that a call reaches.
 /// `datatypes`: the handles of its datatypes. `ranks`: the ranks of its communicator.
 pub(crate) fn reach(
@@ -13,7 +16,7 @@ pub(crate) fn reach(
     datatypes: &[u32],
     ranks: u64,
 ) -> u128 {
-    let (mut count, mut displacement) = (1u128, 0u128);
+    let (mut count, mut displacement, mut bytes) = (1u128, 0u128, 0u128);
     for (parameter, value) in signature.parameters.iter().zip(&call.values) {
         let largest = match value {
             Value::Number(number) => number.unsigned_abs(),
@@ -24,7 +27,9 @@ pub(crate) fn reach(
             _ => 0,
         };
         match parameter.kind.as_str() {
-            "count" | "count_at_root" | "xcount" | "bytes" | "size" => {
+            _ if BYTES.contains(&parameter.name.as_str()) => bytes = bytes.max(largest.into()),
+            "bytes" | "size" => bytes = bytes.max(largest.into()),
+            "count" | "count_at_root" | "xcount" => {
                 count = count.max(largest.into());
             }
             // A displacement at a target is no part of this: the target has bounds of its own.
@@ -43,5 +48,5 @@ pub(crate) fn reach(
             extent = extent.max(parts.sum::<u128>() + ty.size() as u128);
         }
     }
-    (count * u128::from(ranks.max(1)) + displacement + 1).saturating_mul(extent)
+    (count * u128::from(ranks.max(1)) + displacement + 1).saturating_mul(extent) + bytes
 }

@@ -11,7 +11,8 @@ pub(crate) enum Method {
     /// The procedure of the library with this number is called.
     Called(usize),
     /// The call takes its recorded time only: it moves nothing, and makes nothing that a later call
-    /// uses.
+    /// uses. Such are queries, and calls that have returned an error, which have no arguments in a
+    /// trace.
     Passed(&'static str, bool),
     /// The program sleeps for a time that the trace gives.
     Slept,
@@ -59,6 +60,9 @@ fn method(signature: &Signature, numbers: &HashMap<&str, usize>) -> Result<Metho
     let Some(&number) = numbers.get(name) else {
         return other(name);
     };
+    if signature.parameters.is_empty() && RECORDED[number].line != name {
+        return Ok(Method::Passed(RECORDED[number].name, true));
+    }
     if RECORDED[number].line != signature.line() {
         return Err(format!("{name} has other parameters here; record it again"));
     }

@@ -244,7 +244,7 @@ pub struct JobFacts {
     pub wall_s: f64,
     /// The busiest resources of the modelled machine, busiest first.
     pub resources: Vec<ResourceUse>,
-    /// For each rank the times, in seconds, at which it began the steps that a replayed trace marks.
+    /// For each rank the times, in seconds, at which it began the steps of a replayed trace.
     pub steps: Vec<Vec<f64>>,
     /// The choices of a replay that time decided otherwise than in the recorded run. `None`: there
     /// are none.

@@ -63,7 +63,8 @@ pub(crate) struct CompareArguments {
         value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
     recordings: Option<usize>,
 
-    /// One recording and one replay on each machine: the times, with no word on how sure the answer is
+    /// One recording and one replay on each machine: the times, with no word on how sure the answer
+    /// is
     #[arg(long, conflicts_with = "recordings")]
     quick: bool,
 
@@ -76,8 +77,8 @@ pub(crate) struct CompareArguments {
     #[arg(short, long)]
     quiet: bool,
 
-    /// Run the program in FOLDER, instead of in a temporary folder for each run with links to what is
-    /// in the current one and the three above it
+    /// Run the program in FOLDER, instead of in a temporary folder for each run with links to what
+    /// is in the current one and the three above it
     #[arg(long = "in", value_name = "FOLDER")]
     folder: Option<PathBuf>,
 

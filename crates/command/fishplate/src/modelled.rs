@@ -199,9 +199,14 @@ impl ModelledArguments {
         self.scratch
     }
 
-    /// True if the times of work inside MPI are to be recorded, in a trace.
-    pub(crate) fn records_work(&self) -> bool {
-        matches!(self.compute, ComputeOption::Recorded)
+    /// An error if the times of work inside MPI are to be recorded, and no trace is.
+    pub(crate) fn check_recording(&self, has_trace: bool) -> Result<(), String> {
+        match self.compute {
+            ComputeOption::Recorded if !has_trace => {
+                Err("--compute recorded is for a trace: --record FILE".into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// True if an option says what time the program's computing takes.

@@ -29,8 +29,10 @@ impl Output {
         self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<Option<String>>,
     ) -> Result<(), String> {
-        let mut to = BufWriter::new(&self.file);
-        let outcome = write(&mut to).and_then(|words| to.flush().map(|()| words));
+        let outcome = {
+            let mut to = BufWriter::new(&self.file);
+            write(&mut to).and_then(|words| to.flush().map(|()| words))
+        };
         let wrong = |what: &dyn std::fmt::Display| {
             format!("{} {}: {what}", self.option, self.path.display())
         };
@@ -41,12 +43,18 @@ impl Output {
             }
             Ok(None) => Ok(()),
             Err(why) => {
-                // Half a file is useless, so it is removed; a device such as /dev/null stays.
-                if self.path.is_file() {
-                    let _ = std::fs::remove_file(&self.path);
-                }
-                Err(wrong(&why))
+                let why = wrong(&why);
+                self.remove();
+                Err(why)
             }
+        }
+    }
+
+    /// Removes the file, in which nothing or half of the contents is; a device such as /dev/null
+    /// stays.
+    pub(crate) fn remove(self) {
+        if self.path.is_file() {
+            let _ = std::fs::remove_file(&self.path);
         }
     }
 }

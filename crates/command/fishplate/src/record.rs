@@ -52,6 +52,11 @@ impl Recording {
         Arc::clone(&self.parts)
     }
 
+    /// Drops the recording of a job that has failed.
+    pub(crate) fn drop_file(self) {
+        self.output.remove();
+    }
+
     /// Writes the trace of the job, which has ended. `work`: the recorded times of work inside MPI,
     /// each a line.
     pub(crate) fn finish(self, work: &str) -> Result<(), String> {
@@ -65,6 +70,11 @@ impl Recording {
             Ok(bytes)
         };
         let bytes = read().map_err(|why| format!("--record: its parts cannot be read: {why}"))?;
+        if bytes.is_empty() {
+            eprintln!("fishplate: --record: the program made no MPI call, so there is no trace");
+            self.output.remove();
+            return Ok(());
+        }
         self.output.fill(|to| {
             let written =
                 written(&bytes, builder, ranks, is_measured).map_err(std::io::Error::other)?;

@@ -293,10 +293,16 @@ fn end(
     }
     let work = modelled.work_inside();
     let code = checked(modelled.finish(), code);
-    let recorded = recording.filter(|_| code == 0).map_or(Ok(()), |recording| {
-        let work = work.map_err(|why| format!("--record: work inside MPI: {why}"))?;
-        recording.finish(&work)
-    });
+    let recorded = match (recording, code) {
+        (None, _) => Ok(()),
+        (Some(recording), 0) => work
+            .map_err(|why| format!("--record: work inside MPI: {why}"))
+            .and_then(|work| recording.finish(&work)),
+        (Some(recording), _) => {
+            recording.drop_file();
+            Ok(())
+        }
+    };
     let code = checked(recorded, code);
     checked(summary.and_then(|ready| ready.show(code != 0)), code)
 }
@@ -336,14 +342,12 @@ fn prepare(arguments: RunArguments, further: Vec<ProgramArguments>) -> Result<Pr
     let of_ranks = environment::of_ranks(&programs, &variables);
     let knobs = environment::check(&of_ranks)?;
 
-    if modelled.records_work() && arguments.record.is_none() {
-        return Err("--compute recorded is for a trace: --record FILE".into());
-    }
     let modelled_job = modelled.prepare(ranks, hosts.ppn.unwrap_or(1))?;
     let of_ranks = of_ranks.concat();
     let mut defaults = modelled_job.defaults(&of_ranks);
     defaults.extend(modelled_job.of_threads(&of_ranks));
     let file = arguments.record.as_deref();
+    modelled.check_recording(file.is_some())?;
     let recording = Recording::begin(file, &command, ranks, &placed, !modelled.is_wanted())?;
     let facts = JobFacts {
         program: command,

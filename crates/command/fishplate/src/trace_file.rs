@@ -7,7 +7,7 @@ use std::path::Path;
 
 use trace::{COMPUTE_TRACE, MAGIC, Trace};
 
-/// Reads a trace. Of several recordings in the file the first is used, which the user is told.
+/// Reads a trace. Of several recordings in the file the first is used, and a line says so.
 pub(crate) fn read(file: &Path) -> Result<Trace, String> {
     let mut traces = read_all(file)?;
     if traces.len() > 1 {

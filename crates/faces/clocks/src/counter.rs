@@ -227,7 +227,7 @@ mod tests {
         let mut number = 7;
         // SAFETY: as above.
         let third = unsafe { __rdtscp(&raw mut number) };
-        assert!(before < one && one < other && other < third && third < before + 1_000_000);
+        assert!(before < one && one < other && other < third && third <= now());
         assert_eq!(number, 0);
         // The kernel's code reads the real counter.
         let began = std::time::Instant::now();

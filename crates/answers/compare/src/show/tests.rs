@@ -116,10 +116,10 @@ fn a_trace_is_named_with_what_it_cannot_tell() {
     comparison.trace = Some("./heat 256".into());
     assert_eq!(recordings(&comparison), "a trace of `./heat 256`");
     let says = remarks(&comparison).join(" ");
-    assert!(says.contains("A trace is one recording"), "{says}");
+    assert!(says.contains("One recording shows no spread"), "{says}");
     for of in &mut comparison.recorded {
         of.computing = 0.0;
     }
     let says = remarks(&comparison).join(" ");
-    assert!(says.contains("The trace has no computing"), "{says}");
+    assert!(says.contains("The recordings have no computing"), "{says}");
 }

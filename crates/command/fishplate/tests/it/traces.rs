@@ -84,7 +84,7 @@ fn options_of_programs_are_refused_for_a_trace() {
         let start = ["compare", "--fabrics", "qdr"];
         refusal(folder, &[&start[..], words].concat())
     };
-    assert!(why(&["-n", "3", "ring.trace"]).contains("the trace is of 4 ranks"));
+    assert!(why(&["-n", "3", "ring.trace"]).contains("ring.trace is of 4 ranks"));
     assert!(why(&["--recordings", "3", "ring.trace"]).contains("--recordings is for programs"));
     assert!(why(&["ring.trace", "7"]).contains("a trace has no arguments"));
 }

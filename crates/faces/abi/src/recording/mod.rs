@@ -16,7 +16,7 @@ mod handles;
 mod lengths;
 mod wildcards;
 
-use crate::constants::MPI_SUCCESS;
+use crate::constants::*;
 use crate::error::Error;
 use crate::handle::Info;
 use crate::info::Pair;
@@ -36,6 +36,32 @@ use wildcards::{Asked, Wildcards, made};
 const SLEEP: &str = "sleep";
 /// The line of the signature of MPI_Pcontrol, whose further arguments are the tool's own.
 const PCONTROL: &str = "MPI_Pcontrol level:level";
+
+/// The errors that a call returns before it moves anything: those about its arguments.
+const MOVED_NOTHING: [c_int; 22] = [
+    MPI_ERR_BUFFER,
+    MPI_ERR_COUNT,
+    MPI_ERR_TYPE,
+    MPI_ERR_TAG,
+    MPI_ERR_COMM,
+    MPI_ERR_RANK,
+    MPI_ERR_REQUEST,
+    MPI_ERR_ROOT,
+    MPI_ERR_GROUP,
+    MPI_ERR_OP,
+    MPI_ERR_TOPOLOGY,
+    MPI_ERR_DIMS,
+    MPI_ERR_ARG,
+    MPI_ERR_KEYVAL,
+    MPI_ERR_INFO,
+    MPI_ERR_WIN,
+    MPI_ERR_DISP,
+    MPI_ERR_AMODE,
+    MPI_ERR_ACCESS,
+    MPI_ERR_FILE,
+    MPI_ERR_FILE_EXISTS,
+    MPI_ERR_NO_SUCH_FILE,
+];
 
 /// The recorder of one rank's calls.
 pub(crate) struct Recorder {
@@ -190,8 +216,7 @@ impl Recorder {
             return;
         };
         if code != MPI_SUCCESS {
-            self.current = None;
-            return self.refuse(name, &format!("it returned error {code}"));
+            return self.failed(name, code);
         }
         let procedure = arguments.procedure;
         let handles = std::mem::take(&mut arguments.handles);
@@ -234,6 +259,21 @@ impl Recorder {
         if let Some(arguments) = current.and_then(|current| current.arguments.as_mut()) {
             arguments.values = results;
             arguments.begun = begun;
+        }
+    }
+
+    /// Keeps a call that returned an error as its bare name, because it has moved nothing. If it
+    /// may have, the recording is unusable.
+    fn failed(&mut self, name: &'static str, code: c_int) {
+        match MOVED_NOTHING.contains(&code) {
+            true => self
+                .current
+                .iter_mut()
+                .for_each(|call| call.arguments = None),
+            false => {
+                self.current = None;
+                self.refuse(name, &format!("it returned error {code}"));
+            }
         }
     }
 

@@ -76,7 +76,7 @@ fn work_in_a_call_that_constructs_is_a_short_call() {
             let before = node.turn().now();
             node.charge(Effort::Send);
             let inside = node.turn().now() - before;
-            Accounting::leave(&mut node, true);
+            Accounting::leave(&mut node);
             let before = node.turn().now();
             node.charge(Effort::Send);
             (outside, inside, node.turn().now() - before)
