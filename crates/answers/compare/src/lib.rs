@@ -158,6 +158,7 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
     Ok(Comparison {
         program: record::words(&request.program),
         trace: request.traces.first().map(|trace| trace.program.clone()),
+        notes: record.notes(),
         per_host: request.per_host,
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,

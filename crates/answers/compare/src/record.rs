@@ -240,6 +240,13 @@ impl Record {
         self.counts.iter().find(|of| of.ranks == ranks)
     }
 
+    /// The different notes of the recorded traces.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let recordings = self.counts.iter().flat_map(|of| &of.recordings);
+        let notes = recordings.flat_map(|one| one.recorded().notes.iter().cloned());
+        results::table::distinct(notes)
+    }
+
     /// True if a recording has receives from any source.
     pub(crate) fn has_wildcards(&self) -> bool {
         let mut recordings = self.counts.iter().flat_map(|of| &of.recordings);

@@ -15,6 +15,8 @@ pub struct Comparison {
     /// The program whose trace has been replayed, or the command that has made the trace; `None`:
     /// the program itself has run.
     pub trace: Option<String>,
+    /// The notes of the traces.
+    pub notes: Vec<String>,
     /// The number of ranks on each host.
     pub per_host: usize,
     /// The machines, in the user's order.

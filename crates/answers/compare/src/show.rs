@@ -81,6 +81,8 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
         ));
     }
     remarks.extend(crate::remarks::of_recordings(comparison).map(String::from));
+    let notes = comparison.notes.iter();
+    remarks.extend(notes.map(|note| format!("The trace notes: {note}")));
     let scaled = comparison
         .machines
         .iter()

@@ -44,6 +44,15 @@ impl LeftOut {
         }
     }
 
+    /// The effects that depend on the run of the program itself, and not on what it moves.
+    pub fn of_program(&self) -> LeftOut {
+        LeftOut {
+            free_bytes_read: 0,
+            free_bytes_written: 0,
+            ..self.clone()
+        }
+    }
+
     /// True if no effect is known to be left out.
     pub fn is_empty(&self) -> bool {
         *self == LeftOut::default()

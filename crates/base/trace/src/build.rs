@@ -34,7 +34,7 @@ impl Builder {
         }
     }
 
-    /// Adds a note about what has been changed since the recording.
+    /// Adds a note about the recorded run, or about what has been changed since.
     pub fn note(&mut self, note: &str) {
         self.notes.push(note.replace(char::is_control, "?"));
     }

@@ -59,7 +59,8 @@ pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
 pub struct Trace {
     /// The program and its arguments, or the command that made the trace without one.
     pub program: String,
-    /// The changes since the recording, one in each line: what has been cut, scaled or folded.
+    /// Sentences about the recorded run, and the changes since the recording: what has been cut,
+    /// scaled or folded.
     pub notes: Vec<String>,
     /// The times of work inside MPI on the computer of the recording, each a line. Empty: such work
     /// takes the time that the machine gives it.

@@ -58,10 +58,11 @@ impl Recording {
     }
 
     /// Writes the trace of the job, which has ended. `work`: the recorded times of work inside MPI,
-    /// each a line.
-    pub(crate) fn finish(self, work: &str) -> Result<(), String> {
+    /// each a line. `notes`: sentences about the run.
+    pub(crate) fn finish(self, work: &str, notes: &[String]) -> Result<(), String> {
         let mut builder = Builder::new(self.program);
         builder.work(work);
+        notes.iter().for_each(|note| builder.note(note));
         let (ranks, is_measured) = (self.ranks, self.is_measured);
         let read = || -> std::io::Result<Vec<u8>> {
             let file = File::from(self.parts.try_clone()?);

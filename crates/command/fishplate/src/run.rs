@@ -292,12 +292,14 @@ fn end(
         modelled.say_missed_faults(end);
     }
     let work = modelled.work_inside();
+    let notes = summary.as_ref().map(ReadySummary::left_out_of_program);
+    let notes = notes.unwrap_or_default();
     let code = checked(modelled.finish(), code);
     let recorded = match (recording, code) {
         (None, _) => Ok(()),
         (Some(recording), 0) => work
             .map_err(|why| format!("--record: work inside MPI: {why}"))
-            .and_then(|work| recording.finish(&work)),
+            .and_then(|work| recording.finish(&work, &notes)),
         (Some(recording), _) => {
             recording.drop_file();
             Ok(())

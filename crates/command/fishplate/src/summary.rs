@@ -186,6 +186,14 @@ impl ReadySummary {
         self.0.as_ref()?.1.virtual_s
     }
 
+    /// A sentence about each effect that is left out of the run of the program itself.
+    pub(crate) fn left_out_of_program(&self) -> Vec<String> {
+        let summary = self.0.as_ref().map(|(_, summary)| summary);
+        summary.map_or_else(Vec::new, |summary| {
+            summary.left_out.of_program().sentences("")
+        })
+    }
+
     /// Shows the summary. For a job that failed it is shown only if the user has requested it.
     pub(crate) fn show(self, failed: bool) -> Result<(), String> {
         let Some((wanted, summary)) = self.0 else {

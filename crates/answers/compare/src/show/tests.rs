@@ -67,6 +67,7 @@ fn sweep(seconds: f64, computing: f64) -> Comparison {
     Comparison {
         program: "./a".into(),
         trace: None,
+        notes: Vec::new(),
         is_estimated: false,
         per_host: 1,
         machines: Vec::new(),
@@ -114,9 +115,11 @@ fn a_trace_is_named_with_what_it_cannot_tell() {
         "recorded once for each number of ranks"
     );
     comparison.trace = Some("./heat 256".into());
+    comparison.notes = vec!["cut: 4 of 8 ranks".into()];
     assert_eq!(recordings(&comparison), "a trace of `./heat 256`");
     let says = remarks(&comparison).join(" ");
     assert!(says.contains("One recording shows no spread"), "{says}");
+    assert!(says.contains("notes: cut: 4 of 8 ranks"), "{says}");
     for of in &mut comparison.recorded {
         of.computing = 0.0;
     }
