@@ -51,7 +51,12 @@ fn a_comparison_announces_its_runs() {
         "{said:?}"
     );
     assert_eq!((number_before(&said[0], "times,"), runs), (6, 6));
-    assert!(said[1].contains("this takes about"), "{said:?}");
+    // A line about disturbed recordings may come before: that depends on the computer.
+    let mut lines = said.iter();
+    assert!(
+        lines.any(|line| line.contains("this takes about")),
+        "{said:?}"
+    );
     let dry = compare(&[&options[..], &["--dry-run"]].concat());
     assert_eq!((dry.0, dry.1.len()), (0, 0));
 
