@@ -42,7 +42,7 @@ fn made(pattern: Pattern, ranks: usize, bytes: u64, nanos: u64) -> Trace {
         steps: 120,
         bytes,
         nanos,
-        sums: nanos > 0,
+        sum_every: u64::from(nanos > 0),
         seed: 1,
     };
     recipe.make("test".into())

@@ -35,7 +35,7 @@ fn recipe(pattern: Pattern, ranks: usize) -> Trace {
         steps: 3,
         bytes: 20_000,
         nanos: 1000,
-        sums: true,
+        sum_every: 1,
         seed: 1,
     };
     recipe.make("make".into())

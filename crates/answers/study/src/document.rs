@@ -310,6 +310,13 @@ impl Document {
         all
     }
 
+    /// True if both configurations are one to a program.
+    pub(crate) fn is_same_job(&self, one: &Configuration, other: &Configuration) -> bool {
+        one.fabric == other.fabric
+            && one.is_of_named_library() == other.is_of_named_library()
+            && self.settings(one) == self.settings(other)
+    }
+
     /// The configurations for which a measurement is made.
     pub(crate) fn curves_of<'a>(
         &'a self,

@@ -159,19 +159,30 @@ pub(crate) fn run(
 /// The points of each run; several runs are made at once. `console` advances by a step for each
 /// run.
 pub(crate) fn at_once(command: &Path, runs: &[Run], console: &mut Console) -> Result<Vec<Points>> {
+    each_at_once(runs, console, |run| {
+        run.run(command, &mut Console::hidden())
+    })
+}
+
+/// The results of some work on each item, several at once. `console` advances by a step for each
+/// item.
+pub(crate) fn each_at_once<T: Sync, R: Send>(
+    items: &[T],
+    console: &mut Console,
+    work: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
     let next = AtomicUsize::new(0);
-    let found = Mutex::new(vec![Points::new(); runs.len()]);
+    let found: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
     let console = Mutex::new(console);
-    let work = || -> Result<()> {
+    let worker = || -> Result<()> {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(run) = runs.get(at) else {
+            let Some(item) = items.get(at) else {
                 return Ok(());
             };
-            let points = run.run(command, &mut Console::hidden());
-            // No further run begins after an error.
-            let points = points.inspect_err(|_| next.store(runs.len(), Ordering::Relaxed))?;
-            found.lock().unwrap_or_else(PoisonError::into_inner)[at] = points;
+            // No further item begins after an error.
+            let done = work(item).inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
+            *found[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
             console
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -180,16 +191,20 @@ pub(crate) fn at_once(command: &Path, runs: &[Run], console: &mut Console) -> Re
     };
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| {
-        let all: Vec<_> = (0..workers.min(runs.len()))
-            .map(|_| scope.spawn(work))
+        let all: Vec<_> = (0..workers.min(items.len()))
+            .map(|_| scope.spawn(worker))
             .collect();
         let done = all.into_iter().map(|worker| {
             let done = worker.join();
-            done.unwrap_or_else(|_| bail!("a run of a benchmark ended with a panic"))
+            done.unwrap_or_else(|_| bail!("a run ended with a panic"))
         });
         done.collect::<Vec<_>>().into_iter().collect::<Result<()>>()
     })?;
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    let found = found.into_iter();
+    let found = found.map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner));
+    found
+        .map(|one| one.context("a run has no result"))
+        .collect()
 }
 
 /// The line that announces the runs of a study before the first one.

@@ -25,6 +25,7 @@ mod pictures;
 mod score;
 mod scoreboard;
 mod show;
+mod traced;
 mod verdict;
 
 use std::env;
@@ -46,7 +47,7 @@ use scoreboard::Scoreboard;
 /// figures.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  fishplate study edr --quick\n  fishplate study all --out plots\n  fishplate study score mine.csv --fabrics mine.toml"
+    after_help = "Example:\n  fishplate study edr --quick\n  fishplate study all --out plots\n  fishplate study score mine.csv --fabrics mine.toml\n  fishplate study dual-rail --trace program.trace"
 )]
 pub struct StudyArguments {
     #[command(subcommand)]
@@ -125,6 +126,14 @@ struct OutputOptions {
     /// Write a page with all results, which needs no network
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    /// Replay this trace on the machines of the document, with its settings, in place of its
+    /// experiments
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "skew", "out", "report"])]
+    trace: Option<PathBuf>,
+    /// Ranks of the trace on each host
+    #[arg(long, value_name = "RANKS", requires = "trace", default_value_t = 1,
+        value_parser = |word: &str| whole_number::<usize>(word, 1..=1 << 20))]
+    ppn: usize,
 }
 
 #[derive(Debug, Args)]
@@ -133,7 +142,7 @@ struct EdrOptions {
     output: OutputOptions,
     /// Order of the system that HPL solves [default: 60000]. The processor time grows with it:
     /// 60000 takes four times as long as 20000
-    #[arg(long, value_name = "N", conflicts_with = "quick",
+    #[arg(long, value_name = "N", conflicts_with_all = ["quick", "trace"],
         value_parser = |word: &str| whole_number::<usize>(word, 1_000..=1_000_000))]
     hpl: Option<usize>,
 }
@@ -198,6 +207,9 @@ fn run(arguments: &StudyArguments) -> Result<()> {
         Study::RdmaChannel(output) => (2, output),
         Study::Pcie(output) => (3, output),
         Study::Generations(output) => (4, output),
+        Study::All(output) if output.trace.is_some() => {
+            return print(&output.replayed(&STUDIES, &command)?);
+        }
         Study::All(output) => {
             let board = Scoreboard::run(&command, output.effort(None))?;
             let text = match output.json {
@@ -236,6 +248,9 @@ fn run(arguments: &StudyArguments) -> Result<()> {
             });
         }
     };
+    if output.trace.is_some() {
+        return print(&output.replayed(&[STUDIES[number]], &command)?);
+    }
     let results = Results::run(STUDIES[number], &command, output.effort(order))?;
     let text = match output.json {
         true => show::json(&results)?,
@@ -322,9 +337,27 @@ impl OutputOptions {
                 text.extend(drawn.iter().map(|file| format!("{}\n", file.display())));
             }
         }
+        print(&self.shown(text))
+    }
+
+    /// The replays of the trace with the configurations of some studies.
+    fn replayed(&self, studies: &[(&'static str, &str)], command: &Path) -> Result<String> {
+        let file = self.trace.as_deref().context("there is no trace")?;
+        // A program could be run in its place, but not by studies.
+        let wrong = |why: String| anyhow!("--trace {}: {why}", file.display());
+        let bytes = std::fs::read(file).map_err(|why| wrong(why.to_string()))?;
+        trace::Trace::read_all(&bytes).map_err(wrong)?;
+        let replays = studies.iter();
+        let replays = replays.map(|study| traced::Replays::run(*study, command, file, self.ppn));
+        let replays: Vec<_> = replays.collect::<Result<_>>()?;
+        Ok(self.shown(traced::shown(&replays, self.json)?))
+    }
+
+    /// The text as it is printed: JSON as it is, other text in the width of the terminal.
+    fn shown(&self, text: String) -> String {
         match self.json {
-            true => print(&text),
-            false => print(&results::terminal::fitted(&text)),
+            true => text,
+            false => results::terminal::fitted(&text),
         }
     }
 }

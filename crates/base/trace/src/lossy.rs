@@ -148,7 +148,7 @@ mod tests {
             steps: 1000,
             bytes: 64,
             nanos: 0,
-            sums: true,
+            sum_every: 1,
             seed: 1,
         }
         .make("test".into());

@@ -89,8 +89,8 @@ pub struct Recipe {
     pub bytes: u64,
     /// The computing of each rank in each step, in nanoseconds.
     pub nanos: u64,
-    /// True if a sum of 8 bytes over all ranks ends each step.
-    pub sums: bool,
+    /// The number of steps from one sum of 8 bytes over all ranks to the next. 0: no sums.
+    pub sum_every: u64,
     /// The seed of [`Pattern::Permutation`].
     pub seed: u64,
 }
@@ -115,13 +115,22 @@ impl Recipe {
             };
             calls.step(&partners);
             let step = std::mem::take(&mut calls.step);
+            if self.sum_every > 0 {
+                calls.allreduce(1);
+            }
+            let sum = std::mem::take(&mut calls.step);
             let end = calls.builder.signature(signature("MPI_Finalize"));
             let end = calls.builder.call(end, Vec::new());
             let (mut all, mut gaps) = (Vec::new(), Gaps::default());
-            for _ in 0..self.steps {
+            for number in 1..=self.steps {
+                let before = all.len();
                 all.extend(&step);
-                gaps.push(self.nanos, u64::from(!step.is_empty()));
-                gaps.push(0, (step.len() as u64).saturating_sub(1));
+                if self.sum_every > 0 && number % self.sum_every == 0 {
+                    all.extend(&sum);
+                }
+                let calls = (all.len() - before) as u64;
+                gaps.push(self.nanos, calls.min(1));
+                gaps.push(0, calls.saturating_sub(1));
             }
             all.push(end);
             gaps.push(0, 1);
@@ -178,9 +187,6 @@ impl RankMaker<'_> {
             Pattern::Nto1 if rank == 0 => (1..ranks).for_each(|from| self.receive(from)),
             Pattern::Nto1 => self.send(0),
             Pattern::Sweep => self.sweep(&grid(ranks, 2)),
-        }
-        if self.recipe.sums {
-            self.allreduce(1);
         }
     }
 
@@ -303,7 +309,7 @@ mod tests {
             steps: 3,
             bytes: 64,
             nanos: 5,
-            sums: true,
+            sum_every: 1,
             seed: 1,
         }
     }
@@ -354,5 +360,21 @@ mod tests {
         let trace = recipe(Pattern::Ring, 2).make("make".into());
         let gaps: Vec<u64> = trace.calls_of(1).map(|(_, nanos)| nanos).collect();
         assert_eq!(gaps, [5, 0, 5, 0, 5, 0, 0]);
+    }
+
+    #[test]
+    fn sums_come_after_every_so_many_steps() {
+        let recipe = Recipe {
+            steps: 5,
+            sum_every: 2,
+            ..recipe(Pattern::Ring, 2)
+        };
+        let trace = recipe.make("make".into());
+        let names = trace
+            .calls_of(1)
+            .map(|(call, _)| &trace.signature(call).name[4..]);
+        let names: Vec<&str> = names.filter(|name| *name != "Finalize").collect();
+        let (step, sum) = ("Sendrecv", "Allreduce");
+        assert_eq!(names, [step, step, sum, step, step, sum, step]);
     }
 }

@@ -14,6 +14,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use replay::Computing;
 use results::arguments::{ANY, whole_number};
+use serde_json::json;
 use trace::{Fact, Item, Pattern, Recipe, Trace, Value};
 
 use crate::output::Output;
@@ -38,6 +39,10 @@ enum Action {
     Show {
         /// The trace
         file: PathBuf,
+
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
     },
     /// Check that a file is a whole trace whose calls can be replayed
     Check {
@@ -98,9 +103,10 @@ struct MakeArguments {
     #[arg(long, value_name = "NANOSECONDS", default_value_t = 0, value_parser = |word: &str| whole_number::<u64>(word, ANY))]
     compute: u64,
 
-    /// End each step with a sum of 8 bytes over all ranks
-    #[arg(long)]
-    sum: bool,
+    /// End every step, or every so many steps, with a sum of 8 bytes over all ranks
+    #[arg(long, value_name = "STEPS", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+        value_parser = |word: &str| whole_number::<u64>(word, 1..=10_000_000))]
+    sum: Option<u64>,
 
     /// Seed of `permutation`
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = |word: &str| whole_number::<u64>(word, ANY))]
@@ -123,7 +129,10 @@ fn patterns() -> impl TypedValueParser<Value = Pattern> {
 
 pub(crate) fn main(arguments: TraceArguments) -> ExitCode {
     let done = match arguments.action {
-        Action::Show { file } => read(&file).map(|trace| shown(&trace)),
+        Action::Show { file, json } => read(&file).map(|trace| match json {
+            true => json_of(&trace),
+            false => shown(&trace),
+        }),
         Action::Check { file } => read(&file).and_then(|trace| checked(&file, &trace)),
         Action::Scale {
             file,
@@ -189,7 +198,7 @@ fn make(arguments: &MakeArguments) -> Result<(), String> {
         steps: arguments.steps,
         bytes: arguments.size,
         nanos: arguments.compute,
-        sums: arguments.sum,
+        sum_every: arguments.sum.unwrap_or(0),
         seed: arguments.seed,
     };
     let name = arguments.pattern.name();
@@ -243,6 +252,21 @@ impl Counts {
         own.1 += u128::from(times) * u128::from(sent(trace, call));
     }
 
+    /// The procedures, the most frequent one first: name, calls, bytes that they send.
+    fn by_frequency(&self) -> Vec<(&str, u64, u128)> {
+        let all = self.procedures.iter();
+        let mut all: Vec<_> = all
+            .map(|(name, own)| (name.as_str(), own.0, own.1))
+            .collect();
+        all.sort_by_key(|&(name, calls, _)| (std::cmp::Reverse(calls), name));
+        all
+    }
+
+    /// The computing of a rank on average, in seconds.
+    fn seconds_a_rank(&self, ranks: usize) -> f64 {
+        self.nanos as f64 * 1e-9 / ranks.max(1) as f64
+    }
+
     fn calls(&self) -> u64 {
         let all = self.procedures.values().map(|own| own.0);
         all.fold(0, u64::saturating_add)
@@ -266,6 +290,24 @@ fn sent(trace: &Trace, call: u32) -> u64 {
     }
 }
 
+fn json_of(trace: &Trace) -> String {
+    let counts = Counts::of(trace);
+    let procedures = counts.by_frequency().into_iter();
+    let procedures = procedures
+        .map(|(name, calls, bytes)| json!({"name": name, "calls": calls, "bytes": u64::try_from(bytes).unwrap_or(u64::MAX)}));
+    let object = json!({
+        "program": trace.program,
+        "ranks": trace.ranks.len(),
+        "notes": trace.notes,
+        "computing_s_per_rank": counts.seconds_a_rank(trace.ranks.len()),
+        "calls": counts.calls(),
+        "different_calls": trace.calls.len(),
+        "sequences": trace.sequences.len(),
+        "procedures": procedures.collect::<Vec<_>>(),
+    });
+    format!("{object}\n")
+}
+
 fn shown(trace: &Trace) -> String {
     let counts = Counts::of(trace);
     let ranks = trace.ranks.len();
@@ -276,7 +318,7 @@ fn shown(trace: &Trace) -> String {
     let _ = writeln!(
         text,
         "  computing      {} a rank",
-        crate::summary::duration(counts.nanos as f64 * 1e-9 / ranks.max(1) as f64)
+        crate::summary::duration(counts.seconds_a_rank(ranks))
     );
     let _ = writeln!(
         text,
@@ -285,9 +327,7 @@ fn shown(trace: &Trace) -> String {
         trace.calls.len(),
         trace.sequences.len()
     );
-    let mut procedures: Vec<_> = counts.procedures.iter().collect();
-    procedures.sort_by_key(|(name, own)| (std::cmp::Reverse(own.0), (*name).clone()));
-    for (name, (calls, bytes)) in procedures {
+    for (name, calls, bytes) in counts.by_frequency() {
         let bytes = match bytes {
             0 => String::new(),
             bytes => format!("  {bytes} B"),

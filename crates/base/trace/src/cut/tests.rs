@@ -10,7 +10,7 @@ fn made(pattern: Pattern, sums: bool) -> Trace {
         steps: 6,
         bytes: 64,
         nanos: 50,
-        sums,
+        sum_every: u64::from(sums),
         seed: 1,
     }
     .make("trace make".into())

@@ -247,6 +247,12 @@ fn parts_of_a_trace_are_replayed() {
         "computing      50.0 µs a rank",
     ];
     assert!(parts.iter().all(|part| shown.contains(part)), "{shown}");
+    let object = json(folder, &["trace", "show", "--json", "b.trace"]);
+    assert_eq!(object["ranks"], 8);
+    assert_eq!(object["notes"][0], "cut: iterations 5 to 14 of 20");
+    let sums = object["procedures"].as_array().unwrap().iter();
+    let mut sums = sums.filter(|one| one["name"] == "MPI_Allreduce");
+    assert_eq!(sums.next().unwrap()["calls"], 80);
     let [part, whole] = ["b.trace", "a.trace"].map(|file| seconds(folder, file).as_f64().unwrap());
     assert!(part < whole && part > whole * 0.4, "{part} {whole}");
     assert_eq!(
@@ -291,6 +297,32 @@ fn in_shares(folder: &Path, comparison: &[&str]) -> [Vec<u8>; 2] {
     words.extend(files.iter().map(String::as_str));
     let merged = run(&words).stdout;
     [whole, merged]
+}
+
+#[test]
+fn a_study_replays_a_trace_on_the_machines_of_its_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    said(folder, &MAKE);
+    let study = ["study", "pcie", "--ppn", "2", "--trace"];
+    let lines = said(folder, &[&study[..], &["ring.trace", "--json"]].concat());
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(lines.len() > 2, "{lines:?}");
+    for line in &lines {
+        assert!(line["virtual_s"].as_f64() > Some(0.0), "{line}");
+    }
+    let text = said(folder, &[&study[..], &["ring.trace"]].concat());
+    assert!(
+        text.contains("time, ms") && text.contains("1.000"),
+        "{text}"
+    );
+    let why = refusal(folder, &[&study[..], &["nowhere.trace"]].concat());
+    assert!(why.contains("--trace nowhere.trace: No such file"), "{why}");
+    let why = refusal(folder, &["study", "pcie", "--ppn", "2"]);
+    assert!(why.contains("--trace"), "{why}");
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn patterns_come_back_from_goal_as_they_were() {
             steps: 3,
             bytes: 64,
             nanos: 50,
-            sums: false,
+            sum_every: 0,
             seed: 1,
         };
         let trace = recipe.make("trace import".into());
@@ -147,7 +147,7 @@ fn calls_that_goal_cannot_say_are_refused_by_name() {
         steps: 1,
         bytes: 8,
         nanos: 0,
-        sums: true,
+        sum_every: 1,
         seed: 1,
     };
     let why = exported(&recipe.make("test".into())).unwrap_err();
