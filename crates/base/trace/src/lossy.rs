@@ -1,6 +1,8 @@
 //! Computing times with less information: rounded ones, or those of a few repetitions of a loop for
 //! all.
 
+use std::cell::RefCell;
+
 use crate::Trace;
 use crate::fold::Item;
 use crate::gaps::Gaps;
@@ -10,7 +12,9 @@ const STEP: u64 = 20;
 /// The steps of great times: each is this share of the time, and they are off by half of it.
 const STEPS_PER_TIME: u64 = 100;
 /// The number of repetitions of a loop whose times represent those of all repetitions.
-const TURNS: usize = 32;
+const TURNS: usize = 64;
+/// At most one in so many turns of a loop keeps its own times because it is long.
+const ONE_IN: usize = 16;
 /// The most times of these turns: a longer sequence would not fold.
 const MOST_TIMES: usize = 1 << 13;
 
@@ -39,24 +43,45 @@ impl Trace {
         trace
     }
 
-    /// The trace in which some repetitions of each loop, evenly distributed, keep their times, and
-    /// the others get these. The computing before each call of a body keeps its sum over all
-    /// repetitions. A note of the trace says this.
+    /// The trace in which some repetitions of each loop keep their times, and the others get these.
+    /// The computing of each rank keeps its sum. A note of the trace says this. A trace that would
+    /// not get smaller stays as it is.
     pub fn with_folded_times(&self) -> Trace {
         let mut trace = self.clone();
         let lengths = self.lengths();
+        let ranks = self.ranks.iter();
+        let times: Vec<Vec<u64>> = ranks.map(|rank| rank.gaps.iter().collect()).collect();
+        let sums = times.iter().zip(&self.ranks).map(|(times, rank)| {
+            let mut sums = Vec::new();
+            let mut add = |turns: Turns| sums.push(turns.sums());
+            self.each_loop(&lengths, rank.sequence, times, &mut add, &mut |_| ());
+            sums
+        });
+        let longest = longest(sums.collect());
         for (rank, part) in trace.ranks.iter_mut().enumerate() {
-            let times: Vec<u64> = self.ranks[rank].gaps.iter().collect();
-            let mut folded = Vec::with_capacity(times.len());
-            self.fold(&lengths, part.sequence, &times, &mut folded);
+            let mut longest = longest[rank.min(longest.len() - 1)].iter();
+            // The loops and the calls outside of them come in turn.
+            let folded = RefCell::new(Vec::with_capacity(times[rank].len()));
+            let mut few = |turns: Turns| {
+                let longest = longest.next().map_or(&[][..], Vec::as_slice);
+                turns.few(longest, &mut folded.borrow_mut());
+            };
+            let mut single = |nanos| folded.borrow_mut().push(nanos);
+            self.each_loop(&lengths, part.sequence, &times[rank], &mut few, &mut single);
             let mut gaps = Gaps::default();
-            folded.iter().for_each(|nanos| gaps.push(*nanos, 1));
+            folded
+                .borrow()
+                .iter()
+                .for_each(|nanos| gaps.push(*nanos, 1));
             part.gaps = gaps;
         }
         trace.notes.push(format!(
-            "folded times: those of {TURNS} turns stand for all turns of a loop"
+            "folded times: those of {TURNS} turns, and of the longest ones, stand for all turns of a loop"
         ));
-        trace
+        match trace.write().len() < self.write().len() {
+            true => trace,
+            false => self.clone(),
+        }
     }
 
     /// The number of calls of each sequence.
@@ -72,65 +97,161 @@ impl Trace {
         lengths
     }
 
-    /// Folds the computing times of a sequence's calls, and adds them.
-    fn fold(&self, lengths: &[usize], sequence: u32, times: &[u64], folded: &mut Vec<u64>) {
+    /// Passes each loop of a sequence that has more turns than are kept to `turns`, and the times
+    /// of other calls to `single`, in order.
+    fn each_loop<'a>(
+        &self,
+        lengths: &[usize],
+        sequence: u32,
+        times: &'a [u64],
+        turns: &mut impl FnMut(Turns<'a>),
+        single: &mut impl FnMut(u64),
+    ) {
         let mut rest = times;
         for item in &self.sequences[sequence as usize] {
-            let (turns, body) = match *item {
+            let (count, body) = match *item {
                 Item::Call(_) => {
-                    folded.extend(rest.first());
+                    rest.first().into_iter().for_each(|nanos| single(*nanos));
                     rest = &rest[1..];
                     continue;
                 }
                 Item::Loop(turns, body) => (turns as usize, body),
             };
             let length = lengths[body as usize];
-            let (own, behind) = rest.split_at(turns * length);
+            let (own, behind) = rest.split_at(count * length);
             rest = behind;
             let kept = TURNS.min(MOST_TIMES / length).max(1);
-            if turns > kept {
-                few_turns(own, length, kept, folded);
+            if count > kept {
+                turns(Turns {
+                    times: own,
+                    length,
+                    kept,
+                });
             } else {
                 for turn in own.chunks(length) {
-                    self.fold(lengths, body, turn, folded);
+                    self.each_loop(lengths, body, turn, turns, single);
                 }
             }
         }
     }
 }
 
-/// Adds the times of a loop, in which `kept` repetitions represent all.
-fn few_turns(times: &[u64], length: usize, kept: usize, folded: &mut Vec<u64>) {
-    let turns = times.len() / length;
-    let chosen: Vec<&[u64]> = (0..kept)
-        .map(|at| (2 * at + 1) * turns / (2 * kept) * length)
-        .map(|at| &times[at..at + length])
-        .collect();
-    // The sums of the first turns and of the last, incomplete round differ a little from those of
-    // whole rounds.
-    let sum = |place: usize| -> f64 {
-        let all = times.iter().skip(place).step_by(length);
-        all.map(|nanos| *nanos as f64).sum()
+/// For each rank and each of its loops, the sum of each turn's times on the rank where it is
+/// longest. Ranks with other loops than the first one have their own sums.
+fn longest(mut sums: Vec<Vec<Vec<u64>>>) -> Vec<Vec<Vec<u64>>> {
+    let shape = |loops: &[Vec<u64>]| loops.iter().map(Vec::len).collect::<Vec<_>>();
+    let is_alike = sums.windows(2).all(|two| shape(&two[0]) == shape(&two[1]));
+    let Some((first, others)) = sums.split_first_mut().filter(|_| is_alike) else {
+        return sums;
     };
-    let sum_of_kept = |place: usize| -> f64 {
-        let all = (0..turns).map(|turn| chosen[turn % kept][place] as f64);
-        all.sum()
-    };
-    let factors: Vec<Option<f64>> = (0..length)
-        .map(|place| {
-            let of_kept = sum_of_kept(place);
-            (of_kept > 0.0).then(|| sum(place) / of_kept)
-        })
-        .collect();
-    let means: Vec<u64> = (0..length)
-        .map(|place| (sum(place) / turns as f64).round() as u64)
-        .collect();
-    for turn in 0..turns {
-        let own = chosen[turn % kept].iter().zip(&factors).zip(&means);
-        folded.extend(own.map(|((nanos, factor), mean)| match factor {
-            Some(factor) => (*nanos as f64 * factor).round() as u64,
-            None => *mean,
-        }));
+    for other in others {
+        let pairs = first.iter_mut().flatten().zip(other.iter().flatten());
+        pairs.for_each(|(most, sum)| *most = (*most).max(*sum));
+    }
+    sums.truncate(1);
+    sums
+}
+
+/// The times of a loop on a rank.
+struct Turns<'a> {
+    times: &'a [u64],
+    /// The number of times of a turn.
+    length: usize,
+    /// The number of turns that represent all.
+    kept: usize,
+}
+
+impl Turns<'_> {
+    /// The sum of the times of each turn.
+    fn sums(&self) -> Vec<u64> {
+        let turns = self.times.chunks(self.length);
+        let sum = |turn: &[u64]| {
+            turn.iter()
+                .fold(0, |sum: u64, one| sum.saturating_add(*one))
+        };
+        turns.map(sum).collect()
+    }
+
+    /// Adds the times of the loop, in which some turns represent all: of the turns in the order of
+    /// `lengths`, in equal groups, the mean one of each. The longest turns, for which other ranks
+    /// wait, keep their times, and come last.
+    fn few(&self, lengths: &[u64], folded: &mut Vec<u64>) {
+        let all = self.times.len() / self.length;
+        let mut order: Vec<usize> = (0..all).collect();
+        order.sort_by_key(|turn| lengths.get(*turn));
+        let own = self.kept.min(all / ONE_IN);
+        let (usual, longest) = order.split_at(all - own);
+        let group =
+            |at: usize| &usual[at * usual.len() / self.kept..(at + 1) * usual.len() / self.kept];
+        let mut chosen: Vec<usize> = (0..self.kept)
+            .map(|at| mean_of(group(at), lengths))
+            .collect();
+        chosen.sort_unstable();
+        let turn = |turn: usize| &self.times[turn * self.length..][..self.length];
+        let sums = self.sums();
+        // Where this rank takes longest of all, the others wait: such times stay.
+        let is_waited_for = |turn: usize| lengths.get(turn) == sums.get(turn);
+        let stand_ins = || (0..usual.len()).map(|number| chosen[number % self.kept]);
+        let sum = |turns: &mut dyn Iterator<Item = usize>| -> f64 {
+            turns.map(|at| sums[at] as f64).sum()
+        };
+        let factor = Factor::of(
+            sum(&mut usual.iter().copied()),
+            sum(&mut stand_ins().filter(|at| is_waited_for(*at))),
+            sum(&mut stand_ins().filter(|at| !is_waited_for(*at))),
+            usual.len() * self.length,
+        );
+        for at in stand_ins() {
+            let is_waited_for = is_waited_for(at);
+            let times = turn(at).iter();
+            folded.extend(times.map(|nanos| factor.applied(*nanos, is_waited_for)));
+        }
+        // Between the others they would leave no equal sequence of turns.
+        longest.iter().for_each(|at| folded.extend(turn(*at)));
+    }
+}
+
+/// Of turns in the order of their lengths, the one whose length is nearest to their mean.
+fn mean_of(turns: &[usize], lengths: &[u64]) -> usize {
+    let length = |turn: &usize| lengths.get(*turn).copied().unwrap_or(0);
+    let sum: u128 = turns.iter().map(|turn| u128::from(length(turn))).sum();
+    let mean = (sum / turns.len().max(1) as u128) as u64;
+    let nearest = turns.iter().min_by_key(|turn| length(turn).abs_diff(mean));
+    nearest.copied().unwrap_or(0)
+}
+
+/// The change of the times of a loop, so that they keep their sum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Factor {
+    /// Times in turns for which others wait stay, and the others are multiplied by this.
+    OfOthers(f64),
+    /// All times are multiplied by this.
+    OfAll(f64),
+    /// All times are this one.
+    Mean(u64),
+}
+
+impl Factor {
+    /// The factor for `number` times whose sum is `whole`. The sums of the times that stand for
+    /// them: in turns for which others wait, and in the other ones.
+    fn of(whole: f64, waited_for: f64, others: f64, number: usize) -> Factor {
+        match () {
+            () if others > 0.0 && whole >= waited_for => {
+                Factor::OfOthers((whole - waited_for) / others)
+            }
+            () if waited_for + others > 0.0 => Factor::OfAll(whole / (waited_for + others)),
+            () => Factor::Mean((whole / number.max(1) as f64).round() as u64),
+        }
+    }
+
+    fn applied(self, nanos: u64, is_waited_for: bool) -> u64 {
+        match self {
+            Factor::OfOthers(_) if is_waited_for => nanos,
+            Factor::OfOthers(factor) | Factor::OfAll(factor) => {
+                (nanos as f64 * factor).round() as u64
+            }
+            Factor::Mean(mean) => mean,
+        }
     }
 }
 
@@ -145,7 +266,7 @@ mod tests {
         let mut trace = Recipe {
             pattern: Pattern::Halo2d,
             ranks: 4,
-            steps: 1000,
+            steps: 2000,
             bytes: 64,
             nanos: 0,
             sum_every: 1,
