@@ -134,7 +134,8 @@ fn run(world: &Arc<World>) -> Result<Outcome, String> {
     while left > 0 {
         let event = world.engine().next();
         match event {
-            Some(Event::Reaches { piece }) => world.engine().reaches(piece),
+            Some(Event::Reaches { message, rail }) => world.engine().reaches(message, rail),
+            Some(Event::PieceReaches { piece }) => world.engine().piece_reaches(piece),
             Some(Event::Leaves { message }) => world.engine().leaves_now(message),
             Some(Event::Turn { rank, .. }) => {
                 let own = &mut ranks[rank as usize];

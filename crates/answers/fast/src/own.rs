@@ -11,6 +11,7 @@ use crate::engine::{Engine, Sending};
 use crate::world::World;
 
 /// The carrier of one rank's messages.
+#[derive(Clone)]
 pub(crate) struct Own {
     pub world: Arc<World>,
     pub rank: u32,
@@ -35,7 +36,7 @@ impl Carrier for Own {
     }
 
     fn is_done(&self, message: u64) -> bool {
-        self.engine().is_done(message as u32)
+        self.engine().is_done(self.rank, message as u32)
     }
 
     fn elements(&self, count: usize, ty: &Type) -> mpi::Result<Elements> {

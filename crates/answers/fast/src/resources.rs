@@ -23,8 +23,9 @@ const PIECE: u64 = 16 << 10;
 /// The most pieces of a message.
 const MOST_PIECES: u64 = 16;
 
-/// The resources of one rail of a host.
+/// The resources of one rail of a host, in a line of a cache.
 #[derive(Clone, Copy, Default)]
+#[repr(align(64))]
 struct Port {
     chip: Free,
     down: Free,
@@ -94,7 +95,7 @@ pub(crate) struct Left {
     /// The time from its first byte to the next piece where nothing waits.
     pub time: u64,
     /// The rail; `u32::MAX`: shares of all rails.
-    rail: u32,
+    pub rail: u32,
 }
 
 /// Shares of all rails.
@@ -152,6 +153,11 @@ impl Resources {
         (hops(from, to) - hops(0, 1)) * rail.hop as i64
     }
 
+    /// Reads the state of a host's first rail, so that it is in a cache when a message arrives.
+    pub(crate) fn touch(&self, host: u32) {
+        std::hint::black_box(self.ports[host as usize * self.rails.len()].into);
+    }
+
     /// The bytes of the next piece of a message of `bytes` bytes.
     pub(crate) fn piece(bytes: u64) -> u64 {
         PIECE.max(bytes.div_ceil(MOST_PIECES))
@@ -202,17 +208,18 @@ impl Resources {
         }
     }
 
-    /// Reserves the resources of the receiving host; returns the time that the message waits there.
-    pub(crate) fn arrive(&mut self, path: Path, left: Left) -> u64 {
-        if left.rail != ALL {
-            return self.arrive_by(path, left.rail as usize, left.reaches);
+    /// Reserves the resources of the receiving host for a piece that left on this rail, and whose
+    /// first byte is at the last link at `at`; returns the time that it waits there.
+    pub(crate) fn arrive(&mut self, path: Path, rail: u32, at: u64) -> u64 {
+        if rail != ALL {
+            return self.arrive_by(path, rail as usize, at);
         }
         let share = path.bytes.div_ceil(self.rails.len() as u64);
         let path = Path {
             bytes: share,
             ..path
         };
-        let waits = (0..self.rails.len()).map(|rail| self.arrive_by(path, rail, left.reaches));
+        let waits = (0..self.rails.len()).map(|rail| self.arrive_by(path, rail, at));
         waits.max().unwrap_or(0)
     }
 
@@ -322,7 +329,10 @@ mod tests {
             bytes: 1 << 20,
         };
         let left = all.leave(path, 5_000);
-        assert_eq!((left.waited, all.arrive(path, left)), (0, 0));
+        assert_eq!(
+            (left.waited, all.arrive(path, left.rail, left.reaches)),
+            (0, 0)
+        );
     }
 
     #[test]
@@ -335,7 +345,8 @@ mod tests {
         };
         let (one, two) = (all.leave(path(1), 0), all.leave(path(2), 0));
         assert_eq!((one.waited, two.waited), (0, 0));
-        let waits = [all.arrive(path(1), one), all.arrive(path(2), two)];
+        let waits = [(1, one), (2, two)]
+            .map(|(from, left)| all.arrive(path(from), left.rail, left.reaches));
         assert_eq!(waits[0], 0);
         let link = all.rails[0].busy(1 << 20).link;
         assert!(

@@ -1,7 +1,8 @@
 //! The arrivals at a rank, and their handling.
 
+use crate::engine::message::{Kind, Message};
 use crate::engine::work::{Command, Then};
-use crate::engine::{Connection, Doing, Engine, Kind, Message, News};
+use crate::engine::{Connection, Doing, Engine, News};
 use crate::shared_memory::TRAILER;
 
 impl Engine {
@@ -12,13 +13,13 @@ impl Engine {
             to,
             send,
             receive,
-            release,
             kind,
             ..
         } = self.messages[message];
         match kind {
             Kind::Eager | Kind::Announced => self.tell(to, at, News::Message(message)),
             Kind::Body => {
+                let release = self.messages.release(message);
                 self.messages.remove(message);
                 self.tell(to, at, News::Received(receive));
                 self.tell(from, at + release, News::Sent(send));
@@ -40,8 +41,8 @@ impl Engine {
 
     pub(super) fn handle(&mut self, rank: u32, at: u64, news: News) {
         match news {
-            News::Received(receive) => self.operations[receive] = true,
-            News::Sent(send) => self.operations[send] = true,
+            News::Received(receive) => self.operations(rank).complete(receive),
+            News::Sent(send) => self.operations(rank).complete(send),
             News::Message(message) => self.take(rank, at, message),
             News::Hello(peer) => {
                 let (opening, joining) = {
@@ -153,7 +154,7 @@ impl Engine {
     pub(super) fn give(&mut self, rank: u32, message: u32, receive: u32) {
         if self.messages[message].kind == Kind::Eager {
             self.messages.remove(message);
-            self.operations[receive] = true;
+            self.operations(rank).complete(receive);
             return;
         }
         let Message { from, bytes, .. } = self.messages[message];
@@ -164,7 +165,7 @@ impl Engine {
         let release = line.released.saturating_sub(line.taken);
         if self.are_beside(from, rank) {
             // The receiver's processor copies the body.
-            self.messages[message].release = release;
+            self.messages.long(message).release = release;
             return self.work(
                 rank,
                 moving,
@@ -179,13 +180,9 @@ impl Engine {
 
     /// Ends a message within a host, whose body has been copied.
     pub(super) fn body_copied(&mut self, rank: u32, message: u32, receive: u32) {
-        let Message {
-            from,
-            send,
-            release,
-            ..
-        } = self.messages[message];
-        self.operations[receive] = true;
+        let Message { from, send, .. } = self.messages[message];
+        let release = self.messages.release(message);
+        self.operations(rank).complete(receive);
         self.messages.remove(message);
         let done = self.clock(rank);
         self.tell(from, done + release, News::Sent(send));

@@ -2,8 +2,9 @@
 
 use mpi::coll::carried::Key;
 
+use crate::engine::message::{Kind, Message, NONE};
 use crate::engine::work::{Command, Then};
-use crate::engine::{Connection, Engine, Kind, Message, NONE, News, Posted, Sending};
+use crate::engine::{Connection, Engine, News, Posted, Sending};
 use crate::shared_memory::TRAILER;
 
 impl Engine {
@@ -12,7 +13,7 @@ impl Engine {
         let waits = kind == Sending::Synchronous;
         self.counts.add(bytes);
         let is_eager = bytes <= self.lines(from, to).eager && !waits;
-        let send = self.operations.insert(false);
+        let send = self.operations(from).begin();
         let message = self.messages.insert(Message {
             key,
             from,
@@ -20,10 +21,8 @@ impl Engine {
             bytes,
             send,
             receive: NONE,
-            gone: 0,
-            due: 0,
             visible: 0,
-            release: 0,
+            long: NONE,
             waits,
             is_part: kind == Sending::Part,
             kind: match is_eager {
@@ -40,7 +39,7 @@ impl Engine {
         let Message { from, to, send, .. } = self.messages[message];
         if from == to {
             self.messages[message].kind = Kind::Eager;
-            self.operations[send] = true;
+            self.operations(from).complete(send);
             let now = self.clock(from);
             return self.lands(message, now);
         }
@@ -129,7 +128,7 @@ impl Engine {
         // The receiver's own work comes after.
         let visible = begun + line.received.saturating_sub(line.taken) + late;
         self.messages[message].visible = visible.max(sent);
-        self.operations[send] = true;
+        self.operations(from).complete(send);
         self.launch(message, sent);
     }
 
@@ -145,7 +144,7 @@ impl Engine {
 
     /// Posts a receive; returns its operation.
     pub(crate) fn receive(&mut self, rank: u32, key: Key) -> u32 {
-        let receive = self.operations.insert(false);
+        let receive = self.operations(rank).begin();
         self.command(rank, Command::Receive(receive, key));
         receive
     }

@@ -10,70 +10,51 @@
 
 mod arrivals;
 mod calls;
+mod message;
+mod operations;
+mod schedule;
 mod transit;
 mod work;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+use std::hint::black_box;
 
 use mpi::coll::carried::Key;
 
 use crate::counts::Counts;
 use crate::lines::{Line, Lines, MeasuredLines};
-use crate::resources::{Left, Resources};
+use crate::resources::Resources;
 use crate::shared_memory::Memories;
 use crate::slab::Slab;
-use work::{Busy, Command};
+use message::{Messages, Piece};
+use operations::Operations;
+use schedule::Schedule;
+use work::Queue;
 
-/// A number that names no message and no operation.
-pub(crate) const NONE: u32 = u32::MAX;
 /// The processor time of a call that finds nothing, in picoseconds.
 pub(crate) const CALL: u64 = 20_000;
 
 /// The activity of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Doing {
     /// It runs, or computes until its next turn, whatever reaches it.
+    #[default]
     Computing,
     /// It waits in MPI for what reaches it.
     Waiting,
 }
 
 /// An event of the schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// The turn of a rank, unless a later one was scheduled instead (`ticket`).
     Turn { rank: u32, ticket: u32 },
+    /// The first byte of a message that is not in pieces is at the last link of this rail.
+    Reaches { message: u32, rail: u32 },
     /// The first byte of a piece of a message is at the last link.
-    Reaches { piece: u32 },
+    PieceReaches { piece: u32 },
     /// The next piece of a message leaves.
     Leaves { message: u32 },
-}
-
-/// The state of a message.
-#[derive(Clone, Copy, Debug)]
-struct Message {
-    key: Key,
-    from: u32,
-    to: u32,
-    bytes: u64,
-    /// The send of a message that its sender waits for.
-    send: u32,
-    /// The receive that takes the message, once it is known.
-    receive: u32,
-    /// The bytes that have left.
-    gone: u64,
-    /// The time at which the next piece would leave if nothing had waited.
-    due: u64,
-    /// The time at which it is visible, or complete, on an idle machine.
-    visible: u64,
-    /// The time from there to the end of the send.
-    release: u64,
-    /// True if the sender waits for the match, however short the message is.
-    waits: bool,
-    /// True for a message of a collective operation.
-    is_part: bool,
-    kind: Kind,
 }
 
 /// The kind of a send.
@@ -85,25 +66,6 @@ pub(crate) enum Sending {
     Standard,
     /// A message of the program whose sender waits for the match.
     Synchronous,
-}
-
-/// A piece of a message on its way.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    message: u32,
-    bytes: u64,
-    left: Left,
-    is_last: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// A message that is sent at once.
-    Eager,
-    /// The announcement of a long message.
-    Announced,
-    /// The body of a long message.
-    Body,
 }
 
 /// An arrival at a rank.
@@ -131,17 +93,23 @@ struct Posted {
     since: u64,
 }
 
-#[derive(Debug)]
+/// The state of a rank, the most used first: each line of a cache that an event does not read is
+/// time saved.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
 struct Rank {
     clock: u64,
-    doing: Doing,
-    /// The number of the valid entry in the schedule, and its time.
-    ticket: u32,
+    /// The time of the valid entry in the schedule, and its number.
     turn: u64,
+    ticket: u32,
+    doing: Doing,
     inbox: VecDeque<(u64, News)>,
+    operations: Operations,
+    posted: Vec<Posted>,
+    /// The work that occupies it until a later event, and the calls that wait for that.
+    work: Option<Box<Queue>>,
     /// The time of the last poll that found a message: it finds all that are there by then.
     polled: u64,
-    posted: Vec<Posted>,
     /// Messages and announcements that no receive has taken.
     unexpected: VecDeque<u32>,
     /// The ranks with which connections exist or are being made.
@@ -150,10 +118,6 @@ struct Rank {
     ended: usize,
     /// The longest message to and from each peer whose buffer is registered.
     registered: BTreeMap<(u32, bool), u64>,
-    /// The work that occupies it until a later event.
-    busy: Option<Busy>,
-    /// Its calls that wait for that.
-    commands: VecDeque<Command>,
 }
 
 /// A connection, as one end sees it.
@@ -169,13 +133,10 @@ enum Connection {
 /// All ranks and messages.
 pub(crate) struct Engine {
     now: u64,
-    schedule: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    scheduled: u64,
+    schedule: Schedule<Event>,
     ranks: Vec<Rank>,
-    messages: Slab<Message>,
+    messages: Messages,
     pieces: Slab<Piece>,
-    /// True for each operation that is complete.
-    operations: Slab<bool>,
     lines: MeasuredLines,
     resources: Resources,
     memories: Memories,
@@ -192,30 +153,13 @@ impl Engine {
         memories: Memories,
         hosts: Vec<u32>,
     ) -> Engine {
-        let rank = || Rank {
-            clock: 0,
-            doing: Doing::Computing,
-            ticket: 0,
-            turn: 0,
-            inbox: VecDeque::new(),
-            polled: 0,
-            posted: Vec::new(),
-            unexpected: VecDeque::new(),
-            peers: BTreeMap::new(),
-            ended: 0,
-            registered: BTreeMap::new(),
-            busy: None,
-            commands: VecDeque::new(),
-        };
-        let ranks = hosts.iter().map(|_| rank()).collect();
+        let ranks = hosts.iter().map(|_| Rank::default()).collect();
         let mut engine = Engine {
             now: 0,
-            schedule: BinaryHeap::new(),
-            scheduled: 0,
+            schedule: Schedule::new(),
             ranks,
-            messages: Slab::default(),
+            messages: Messages::default(),
             pieces: Slab::default(),
-            operations: Slab::default(),
             lines,
             resources,
             memories,
@@ -293,7 +237,7 @@ impl Engine {
     /// The next event, whose time is then the present.
     pub(crate) fn next(&mut self) -> Option<Event> {
         loop {
-            let Reverse((at, _, event)) = self.schedule.pop()?;
+            let (at, event) = self.first()?;
             if let Event::Turn { rank, ticket } = event
                 && self.ranks[rank as usize].ticket != ticket
             {
@@ -304,9 +248,37 @@ impl Engine {
         }
     }
 
+    /// Takes the first event and its time. What the next events need is read now, so that the
+    /// processor waits for the memory of many at once.
+    fn first(&mut self) -> Option<(u64, Event)> {
+        let Engine {
+            schedule,
+            ranks,
+            messages,
+            resources,
+            hosts,
+            ..
+        } = self;
+        let of_message = |message: u32| {
+            let to = messages[message].to;
+            resources.touch(hosts[to as usize]);
+            black_box(ranks[to as usize].inbox.back().map(|(at, _)| *at));
+        };
+        schedule.pop(|event| match event {
+            Event::Turn { rank, .. } => {
+                let own = &ranks[rank as usize];
+                black_box(own.posted.first().map(|posted| posted.since));
+                if let Some((_, News::Message(message))) = own.inbox.front() {
+                    black_box(messages[*message].to);
+                }
+            }
+            Event::Reaches { message, .. } | Event::Leaves { message } => of_message(message),
+            Event::PieceReaches { .. } => (),
+        })
+    }
+
     fn push(&mut self, at: u64, event: Event) {
-        self.scheduled += 1;
-        self.schedule.push(Reverse((at, self.scheduled, event)));
+        self.schedule.push(at, event);
     }
 
     /// Schedules the next turn of a rank.
@@ -345,18 +317,24 @@ impl Engine {
         self.advance(rank)
     }
 
-    /// True if an operation is complete; it is then forgotten.
-    pub(crate) fn is_done(&mut self, operation: u32) -> bool {
-        let done = self.operations[operation];
+    /// The operations of a rank.
+    fn operations(&mut self, rank: u32) -> &mut Operations {
+        &mut self.ranks[rank as usize].operations
+    }
+
+    /// True if an operation of a rank is complete; it is then forgotten.
+    pub(crate) fn is_done(&mut self, rank: u32, operation: u32) -> bool {
+        let all = self.operations(rank);
+        let done = all.is_complete(operation);
         if done {
-            self.operations.remove(operation);
+            all.forget(operation);
         }
         done
     }
 
-    /// True if an operation is complete.
-    pub(crate) fn is_complete(&self, operation: u32) -> bool {
-        self.operations[operation]
+    /// True if an operation of a rank is complete.
+    pub(crate) fn is_complete(&self, rank: u32, operation: u32) -> bool {
+        self.ranks[rank as usize].operations.is_complete(operation)
     }
 
     /// The ranks that wait, for a report of a deadlock.

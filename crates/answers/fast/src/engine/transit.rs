@@ -1,11 +1,22 @@
 //! The transit of a message from host to host, piece by piece.
 
-use crate::engine::{Connection, Engine, Event, Kind, Message, Piece};
+use crate::engine::message::{Kind, Long, Message, Piece};
+use crate::engine::{Connection, Engine, Event};
 use crate::resources::{Path, Resources};
 
 impl Engine {
+    /// Handles the arrival of a message that is not in pieces at the last link.
+    pub(crate) fn reaches(&mut self, message: u32, rail: u32) {
+        let bytes = self.messages[message].moved();
+        let path = self.path(message, bytes);
+        let waited = self.resources.arrive(path, rail, self.now);
+        self.memories.transfers(path.to, bytes);
+        let visible = self.messages[message].visible;
+        self.lands(message, visible + waited);
+    }
+
     /// Handles the arrival of a piece at the last link.
-    pub(crate) fn reaches(&mut self, piece: u32) {
+    pub(crate) fn piece_reaches(&mut self, piece: u32) {
         let Piece {
             message,
             bytes,
@@ -14,7 +25,7 @@ impl Engine {
         } = self.pieces[piece];
         self.pieces.remove(piece);
         let path = self.path(message, bytes);
-        let waited = self.resources.arrive(path, left);
+        let waited = self.resources.arrive(path, left.rail, self.now);
         self.memories.transfers(path.to, bytes);
         if is_last {
             let visible = self.messages[message].visible;
@@ -38,7 +49,7 @@ impl Engine {
         let own = &mut self.messages[message];
         own.kind = Kind::Body;
         own.visible = at + moving;
-        own.release = release;
+        self.messages.long(message).release = release;
         self.launch(message, at);
     }
 
@@ -51,9 +62,18 @@ impl Engine {
             return self.lands(message, visible);
         }
         let begins = self.engine_of(from, to, at);
-        let own = &mut self.messages[message];
-        (own.gone, own.due) = (0, at);
-        self.leaves(message, begins);
+        let bytes = self.messages[message].moved();
+        if bytes > Resources::piece(bytes) {
+            let long = self.messages.long(message);
+            (long.gone, long.due) = (0, at);
+            return self.leaves(message, begins);
+        }
+        let path = self.path(message, bytes);
+        let left = self.resources.leave(path, begins);
+        self.memories.transfers(path.from, bytes);
+        self.messages[message].visible += left.waited + begins.saturating_sub(at);
+        let rail = left.rail;
+        self.push(left.reaches, Event::Reaches { message, rail });
     }
 
     /// Sends the next piece of a message on its way, now.
@@ -62,18 +82,9 @@ impl Engine {
     }
 
     /// Sends the next piece of a message on its way at the time `at`.
-    pub(super) fn leaves(&mut self, message: u32, at: u64) {
-        let Message {
-            kind,
-            bytes,
-            gone,
-            due,
-            ..
-        } = self.messages[message];
-        let all = match kind {
-            Kind::Announced => 0,
-            _ => bytes,
-        };
+    fn leaves(&mut self, message: u32, at: u64) {
+        let all = self.messages[message].moved();
+        let Long { gone, due, .. } = *self.messages.long(message);
         let bytes = (all - gone).min(Resources::piece(all));
         let path = self.path(message, bytes);
         let mut left = self.resources.leave(path, at);
@@ -86,11 +97,11 @@ impl Engine {
             left,
             is_last,
         });
-        self.push(left.reaches, Event::Reaches { piece });
+        self.push(left.reaches, Event::PieceReaches { piece });
         if !is_last {
-            let own = &mut self.messages[message];
-            own.gone += bytes;
-            own.due += left.time;
+            let long = self.messages.long(message);
+            long.gone += bytes;
+            long.due += left.time;
             self.push(left.next, Event::Leaves { message });
         }
     }

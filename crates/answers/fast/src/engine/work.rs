@@ -4,6 +4,8 @@
 //! later event, and further calls wait behind them; so what the ranks of a host copy at the same
 //! time is known when a piece of a copy ends.
 
+use std::collections::VecDeque;
+
 use mpi::coll::carried::Key;
 
 use crate::engine::{Doing, Engine};
@@ -43,6 +45,15 @@ pub(super) enum Then {
     Copied(u32, u32),
 }
 
+/// The work of a rank that is not idle.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// The work that occupies it until a later event.
+    busy: Option<Busy>,
+    /// Its calls that wait for that.
+    commands: VecDeque<Command>,
+}
+
 /// Work that occupies a rank until a later event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Busy {
@@ -59,15 +70,19 @@ pub(super) struct Busy {
 impl Engine {
     /// True if a rank has nothing to do but to wait, or to make its next call.
     pub(crate) fn is_idle(&self, rank: u32) -> bool {
-        let own = &self.ranks[rank as usize];
-        own.busy.is_none() && own.commands.is_empty()
+        let work = self.ranks[rank as usize].work.as_ref();
+        work.is_none_or(|work| work.busy.is_none() && work.commands.is_empty())
+    }
+
+    fn queue(&mut self, rank: u32) -> &mut Queue {
+        self.ranks[rank as usize].work.get_or_insert_default()
     }
 
     /// Makes a call of a rank, at once if the rank is idle.
     pub(super) fn command(&mut self, rank: u32, command: Command) {
         match self.is_idle(rank) {
             true => self.execute(rank, command),
-            false => self.ranks[rank as usize].commands.push_back(command),
+            false => self.queue(rank).commands.push_back(command),
         }
     }
 
@@ -78,7 +93,7 @@ impl Engine {
 
     /// Lets a rank compute for `time`; returns the operation that ends then.
     pub(crate) fn compute(&mut self, rank: u32, time: u64) -> u32 {
-        let operation = self.operations.insert(false);
+        let operation = self.operations(rank).begin();
         self.command(rank, Command::Compute(time, operation));
         operation
     }
@@ -101,13 +116,17 @@ impl Engine {
     /// Continues the work of a rank. True: the rank is idle. False: its next turn is scheduled.
     pub(crate) fn advance(&mut self, rank: u32) -> bool {
         loop {
-            if let Some(busy) = self.ranks[rank as usize].busy {
+            let Some(work) = &mut self.ranks[rank as usize].work else {
+                return true;
+            };
+            if let Some(busy) = work.busy {
                 if !self.go_on(rank, busy) {
                     return false;
                 }
-            } else if let Some(command) = self.ranks[rank as usize].commands.pop_front() {
+            } else if let Some(command) = work.commands.pop_front() {
                 self.execute(rank, command);
             } else {
+                self.ranks[rank as usize].work = None;
                 return true;
             }
         }
@@ -129,7 +148,7 @@ impl Engine {
                     && at <= own.clock
                 {
                     own.inbox.pop_front();
-                    own.commands.push_front(Command::Poll);
+                    self.queue(rank).commands.push_front(Command::Poll);
                     self.handle(rank, at, news);
                 }
             }
@@ -147,7 +166,7 @@ impl Engine {
         rank: u32,
         commands: impl DoubleEndedIterator<Item = Command>,
     ) {
-        let own = &mut self.ranks[rank as usize];
+        let own = self.queue(rank);
         for command in commands.rev() {
             own.commands.push_front(command);
         }
@@ -155,7 +174,7 @@ impl Engine {
 
     /// Occupies a rank until its own time has come.
     fn occupy(&mut self, rank: u32, then: Then) {
-        self.ranks[rank as usize].busy = Some(Busy {
+        self.queue(rank).busy = Some(Busy {
             left: 0,
             all: 0,
             time: 0,
@@ -182,7 +201,7 @@ impl Engine {
         }
         // The other work is done before the copy.
         self.charge(rank, time - copying);
-        self.ranks[rank as usize].busy = Some(Busy {
+        self.queue(rank).busy = Some(Busy {
             left: bytes,
             all: bytes,
             time: copying,
@@ -207,7 +226,7 @@ impl Engine {
     fn begin_piece(&mut self, rank: u32) {
         let host = self.hosts[rank as usize];
         let before = self.memories.moved(host);
-        let Some(busy) = &mut self.ranks[rank as usize].busy else {
+        let Some(busy) = &mut self.queue(rank).busy else {
             return;
         };
         let piece = busy.left.min(PIECE);
@@ -234,14 +253,14 @@ impl Engine {
         let late = moved.saturating_sub(before).saturating_sub(part);
         self.charge(rank, late);
         if busy.left == 0 {
-            self.ranks[rank as usize].busy = None;
+            self.queue(rank).busy = None;
             self.follow(rank, busy.then);
             return true;
         }
         match late {
             0 => self.begin_piece(rank),
             _ => {
-                if let Some(busy) = &mut self.ranks[rank as usize].busy {
+                if let Some(busy) = &mut self.queue(rank).busy {
                     busy.piece = None;
                 }
                 self.continue_at_own_time(rank);
@@ -252,7 +271,7 @@ impl Engine {
 
     fn follow(&mut self, rank: u32, then: Then) {
         match then {
-            Then::Complete(operation) => self.operations[operation] = true,
+            Then::Complete(operation) => self.operations(rank).complete(operation),
             Then::Leave(message, begun) => self.leave_copied(message, begun),
             Then::Match(message) => self.match_message(rank, message),
             Then::Copied(message, receive) => self.body_copied(rank, message, receive),

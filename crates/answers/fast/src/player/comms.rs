@@ -45,7 +45,7 @@ impl Player {
         for work in work(0, me)? {
             let operation = self.operation(comm)?;
             let own = self.own.clone();
-            self.run(Box::pin(async move { operation.run(&*own, &work).await }))
+            self.run(Box::pin(async move { operation.run(&own, &work).await }))
                 .await?;
         }
         let Some((context, members)) = self.own.world.made(of, me as usize) else {

@@ -35,7 +35,7 @@ enum Request {
     /// A collective operation.
     Task(Task),
     /// A send or a receive that is started many times, and the one in progress.
-    Persistent(Message, Kind, Option<u32>),
+    Persistent(Box<(Message, Kind)>, Option<u32>),
     Done,
 }
 
@@ -55,7 +55,7 @@ struct Communicator {
 
 /// A rank that makes its calls.
 pub(crate) struct Player {
-    own: Arc<Own>,
+    own: Own,
     comms: BTreeMap<Handle, Communicator>,
     types: BTreeMap<Handle, u64>,
     ops: BTreeMap<Handle, bool>,
@@ -66,10 +66,10 @@ pub(crate) struct Player {
 
 /// Makes all calls of a rank.
 pub(crate) async fn play(world: Arc<World>, rank: u32) -> Result<()> {
-    let own = Arc::new(Own {
+    let own = Own {
         world: world.clone(),
         rank,
-    });
+    };
     let mut player = Player::new(own);
     for (call, nanos) in world.trace.calls_of(rank as usize) {
         if nanos > 0 {
@@ -91,7 +91,7 @@ pub(crate) async fn play(world: Arc<World>, rank: u32) -> Result<()> {
 }
 
 impl Player {
-    fn new(own: Arc<Own>) -> Player {
+    fn new(own: Own) -> Player {
         let (rank, world) = (own.rank as usize, &own.world);
         let all = Core::new(0, Members::All(world.size), rank).shaped(world.shape.clone());
         let alone = Core::new(own_context(rank), vec![rank as u32].into(), 0);
@@ -119,7 +119,7 @@ impl Player {
         let operation = self
             .engine()
             .compute(self.own.rank, nanos.saturating_mul(1000));
-        poll_fn(|_| match self.engine().is_done(operation) {
+        poll_fn(|_| match self.engine().is_done(self.own.rank, operation) {
             true => Poll::Ready(()),
             false => Poll::Pending,
         })
@@ -163,14 +163,13 @@ impl Player {
             }
             Action::Start(requests) => {
                 for request in requests {
-                    let Some(Request::Persistent(message, kind, _)) = self.requests.get(request)
-                    else {
+                    let Some(Request::Persistent(made, _)) = self.requests.get(request) else {
                         return Err("a request that is not persistent".into());
                     };
-                    let (message, kind) = (*message, *kind);
+                    let (message, kind) = **made;
                     let started = self.start(&message, kind)?;
                     let request = self.requests.get_mut(request);
-                    if let Some(Request::Persistent(_, _, active)) = request {
+                    if let Some(Request::Persistent(_, active)) = request {
                         *active = started;
                     }
                 }
@@ -230,7 +229,7 @@ impl Player {
         persistent: bool,
     ) -> Result<()> {
         if let (Some(request), true) = (request, persistent) {
-            let made = Request::Persistent(*message, kind, None);
+            let made = Request::Persistent(Box::new((*message, kind)), None);
             self.requests.insert(request, made);
             return Ok(());
         }
@@ -290,7 +289,7 @@ impl Player {
     async fn finish(&mut self, operation: u32) -> Result<()> {
         poll_fn(|context| {
             self.progress(context)?;
-            match self.engine().is_done(operation) {
+            match self.engine().is_done(self.own.rank, operation) {
                 true => Poll::Ready(Ok(())),
                 false => Poll::Pending,
             }
@@ -317,31 +316,40 @@ impl Player {
 
     /// Waits for requests, and forgets them unless they are persistent.
     async fn wait(&mut self, requests: &[Handle]) -> Result<()> {
+        // The first that is not complete, and its operation: those before it stay complete.
+        let (mut first, mut awaited) = (0, None);
         poll_fn(|context| {
             self.progress(context)?;
             let engine = self.own.engine();
-            let is_complete = |handle: &Handle| match self.requests.get(handle) {
-                Some(Request::Operation(operation)) => engine.is_complete(*operation),
-                Some(Request::Persistent(_, _, Some(operation))) => engine.is_complete(*operation),
-                Some(Request::Task(_)) => false,
-                _ => true,
-            };
-            match requests.iter().all(is_complete) {
-                true => Poll::Ready(Ok::<(), String>(())),
-                false => Poll::Pending,
+            let is_complete = |operation| engine.is_complete(self.own.rank, operation);
+            if awaited.is_some_and(|operation| !is_complete(operation)) {
+                return Poll::Pending;
             }
+            while let Some(handle) = requests.get(first) {
+                awaited = match self.requests.get(handle) {
+                    Some(Request::Operation(operation)) => Some(*operation),
+                    Some(Request::Persistent(_, active)) => *active,
+                    Some(Request::Task(_)) => return Poll::Pending,
+                    _ => None,
+                };
+                if awaited.is_some_and(|operation| !is_complete(operation)) {
+                    return Poll::Pending;
+                }
+                first += 1;
+            }
+            Poll::Ready(Ok::<(), String>(()))
         })
         .await?;
         for handle in requests.iter().filter(|handle| **handle != NULL) {
             match self.requests.get_mut(handle) {
-                Some(Request::Persistent(_, _, active)) => {
+                Some(Request::Persistent(_, active)) => {
                     if let Some(operation) = active.take() {
-                        self.engine().is_done(operation);
+                        self.engine().is_done(self.own.rank, operation);
                     }
                 }
                 _ => {
                     if let Some(Request::Operation(operation)) = self.requests.remove(handle) {
-                        self.engine().is_done(operation);
+                        self.engine().is_done(self.own.rank, operation);
                     }
                 }
             }
@@ -359,7 +367,7 @@ impl Player {
         let work = self.work(work, comm)?;
         let operation = self.operation(comm)?;
         let own = self.own.clone();
-        let task = Box::pin(async move { operation.run(&*own, &work).await });
+        let task = Box::pin(async move { operation.run(&own, &work).await });
         match request {
             Some(request) => {
                 self.tasks += 1;
