@@ -7,7 +7,7 @@ use datatype::{Elements, Type};
 use mpi::algorithms::{AlgorithmTable, Network};
 use mpi::coll::carried::{Carrier, Key};
 
-use crate::engine::{Engine, Sending};
+use crate::engine::{Command, Engine, Sending};
 use crate::world::World;
 
 /// The carrier of one rank's messages.
@@ -46,7 +46,7 @@ impl Carrier for Own {
 
     fn worked(&self, work: LocalWork, amount: usize, of: usize) {
         let time = self.world.work(work, amount, of);
-        self.engine().spend(self.rank, time);
+        self.engine().command(self.rank, Command::Spend(time));
     }
 
     fn network(&self) -> Network {

@@ -135,6 +135,11 @@ impl Resources {
         self.rails[0].costs.engine().picos()
     }
 
+    /// The pages of a buffer, by which registrations are kept.
+    pub(crate) fn pages(&self, bytes: u64) -> u64 {
+        self.rails[0].costs.pages(Bytes(bytes))
+    }
+
     /// The processor time in which a rank registers a buffer with its HCAs.
     pub(crate) fn registration(&self, bytes: u64) -> u64 {
         let cards = self

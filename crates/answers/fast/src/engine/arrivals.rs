@@ -20,6 +20,7 @@ impl Engine {
             Kind::Eager | Kind::Announced => self.tell(to, at, News::Message(message)),
             Kind::Body => {
                 let release = self.messages.release(message);
+                self.give_back(message);
                 self.messages.remove(message);
                 self.tell(to, at, News::Received(receive));
                 self.tell(from, at + release, News::Sent(send));
@@ -173,7 +174,7 @@ impl Engine {
                 Then::Copied(message, receive),
             );
         }
-        self.register(rank, (from, false), message);
+        self.register(rank, from, message);
         let from_now = self.clock(rank);
         self.move_body(message, from_now, moving, release);
     }

@@ -24,7 +24,6 @@ impl Engine {
             visible: 0,
             long: NONE,
             waits,
-            is_part: kind == Sending::Part,
             kind: match is_eager {
                 true => Kind::Eager,
                 false => Kind::Announced,
@@ -77,7 +76,7 @@ impl Engine {
             let copying = line.sent.saturating_sub(self.line(from, to, 0).sent);
             return self.work(from, line.sent, (copying, bytes + TRAILER), then);
         }
-        self.register(from, (to, true), message);
+        self.register(from, to, message);
         self.charge(from, line.started);
         if !waits
             && !self.are_beside(from, to)
@@ -92,25 +91,27 @@ impl Engine {
         self.launch(message, begun + short.sent);
     }
 
-    /// Registers the buffer of a long message to or from a peer on another host. Later messages of
-    /// up to its length are taken to have the same buffer, and the blocks of a collective operation
-    /// to be parts of one.
-    pub(super) fn register(&mut self, rank: u32, (peer, is_send): (u32, bool), message: u32) {
-        let Message { bytes, is_part, .. } = self.messages[message];
+    /// Registers the buffer of a long message to or from a peer on another host.
+    pub(super) fn register(&mut self, rank: u32, peer: u32, message: u32) {
         if self.are_beside(rank, peer) {
             return;
         }
-        let own = &mut self.ranks[rank as usize];
-        let is_first = own.registered.is_empty();
-        let known = own.registered.entry((peer, is_send)).or_default();
-        if *known < bytes {
-            *known = bytes;
-            let whole = self.resources.registration(bytes);
-            let time = match is_part && !is_first {
-                true => whole - self.resources.registration(0),
-                false => whole,
-            };
+        let bytes = self.messages[message].bytes;
+        let pages = self.resources.pages(bytes);
+        if self.ranks[rank as usize].registered.take(pages) {
+            let time = self.resources.registration(bytes);
             self.charge(rank, time);
+        }
+    }
+
+    /// Gives back the registrations of both buffers of a long message.
+    pub(super) fn give_back(&mut self, message: u32) {
+        let Message {
+            from, to, bytes, ..
+        } = self.messages[message];
+        let pages = self.resources.pages(bytes);
+        for rank in [from, to] {
+            self.ranks[rank as usize].registered.give_back(pages);
         }
     }
 

@@ -29,8 +29,6 @@ pub(super) struct Message {
     pub long: u32,
     /// True if the sender waits for the match, however short the message is.
     pub waits: bool,
-    /// True for a message of a collective operation.
-    pub is_part: bool,
     pub kind: Kind,
 }
 

@@ -12,6 +12,7 @@ mod arrivals;
 mod calls;
 mod message;
 mod operations;
+mod registered;
 mod schedule;
 mod transit;
 mod work;
@@ -28,7 +29,9 @@ use crate::shared_memory::Memories;
 use crate::slab::Slab;
 use message::{Messages, Piece};
 use operations::Operations;
+use registered::Registered;
 use schedule::Schedule;
+pub(crate) use work::Command;
 use work::Queue;
 
 /// The processor time of a call that finds nothing, in picoseconds.
@@ -116,8 +119,7 @@ struct Rank {
     peers: BTreeMap<u32, Connection>,
     /// The number of connected ranks that have ended.
     ended: usize,
-    /// The longest message to and from each peer whose buffer is registered.
-    registered: BTreeMap<(u32, bool), u64>,
+    registered: Registered,
 }
 
 /// A connection, as one end sees it.

@@ -13,7 +13,7 @@ use crate::shared_memory::{PIECE, SHORT};
 
 /// A call of a rank that waits until the rank is idle.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Command {
+pub(crate) enum Command {
     /// Sends a message.
     Send(u32),
     /// Starts a message whose connection exists now.
@@ -24,11 +24,11 @@ pub(super) enum Command {
     Spend(u64),
     /// Computes for this time, which ends the operation.
     Compute(u64, u32),
-    /// Handles what has arrived.
+    /// Handles what has reached the rank by its time, without waiting.
     Poll,
     /// Notes the time at which a marked step begins.
     Step,
-    /// Says goodbye to all peers.
+    /// Takes leave of the ranks that it has connected with.
     End,
 }
 
@@ -79,16 +79,11 @@ impl Engine {
     }
 
     /// Makes a call of a rank, at once if the rank is idle.
-    pub(super) fn command(&mut self, rank: u32, command: Command) {
+    pub(crate) fn command(&mut self, rank: u32, command: Command) {
         match self.is_idle(rank) {
             true => self.execute(rank, command),
             false => self.queue(rank).commands.push_back(command),
         }
-    }
-
-    /// Occupies the processor of a rank for `time`.
-    pub(crate) fn spend(&mut self, rank: u32, time: u64) {
-        self.command(rank, Command::Spend(time));
     }
 
     /// Lets a rank compute for `time`; returns the operation that ends then.
@@ -96,21 +91,6 @@ impl Engine {
         let operation = self.operations(rank).begin();
         self.command(rank, Command::Compute(time, operation));
         operation
-    }
-
-    /// Handles what has reached a rank by its time, without waiting.
-    pub(crate) fn poll(&mut self, rank: u32) {
-        self.command(rank, Command::Poll);
-    }
-
-    /// Notes that a marked step of a rank begins.
-    pub(crate) fn begin_step(&mut self, rank: u32) {
-        self.command(rank, Command::Step);
-    }
-
-    /// Begins the end of a rank: it takes leave of the ranks that it has connected with.
-    pub(crate) fn begin_end(&mut self, rank: u32) {
-        self.command(rank, Command::End);
     }
 
     /// Continues the work of a rank. True: the rank is idle. False: its next turn is scheduled.

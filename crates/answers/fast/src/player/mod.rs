@@ -14,7 +14,7 @@ use mpi::coll::carried::{Key, Member, Operation};
 use mpi::comm::Core;
 use mpi::group::Members;
 
-use crate::engine::{CALL, Engine, Sending};
+use crate::engine::{CALL, Command, Engine, Sending};
 use crate::own::Own;
 use crate::program::{Action, Amount, Collective, Handle, Message, Peer};
 use crate::world::World;
@@ -129,11 +129,11 @@ impl Player {
     async fn act(&mut self, action: &Action) -> Result<()> {
         match action {
             Action::Nothing | Action::End => (),
-            Action::Step => self.engine().begin_step(self.own.rank),
+            Action::Step => self.engine().command(self.own.rank, Command::Step),
             Action::Poll => {
                 let mut engine = self.engine();
-                engine.spend(self.own.rank, CALL);
-                engine.poll(self.own.rank);
+                engine.command(self.own.rank, Command::Spend(CALL));
+                engine.command(self.own.rank, Command::Poll);
             }
             Action::Send {
                 message,
@@ -397,7 +397,7 @@ impl Player {
     /// Ends the rank, which waits for those that it has connected with.
     async fn end(&mut self) -> Result<()> {
         let rank = self.own.rank;
-        self.engine().begin_end(rank);
+        self.engine().command(rank, Command::End);
         poll_fn(|_| match self.engine().may_end(rank) {
             true => Poll::Ready(Ok(())),
             false => Poll::Pending,
