@@ -27,7 +27,7 @@ impl Carrier for Own {
     fn send(&self, to: usize, key: Key, bytes: usize) -> u64 {
         let mut engine = self.engine();
         engine
-            .send(self.rank, to as u32, key, bytes as u64, Sending::Part)
+            .send(self.rank, to as u32, key, bytes as u64, Sending::Standard)
             .into()
     }
 

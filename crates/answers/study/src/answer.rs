@@ -7,7 +7,7 @@ use crate::curves::Curves;
 use crate::document::Comparison;
 
 /// Curves whose values differ by at most this share count as equal.
-const EQUAL: f64 = 0.02;
+pub(crate) const EQUAL: f64 = 0.02;
 
 /// The better one of two curves in a range of message sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,10 @@ use results::Unit;
 use results::table::{Table, number};
 use serde_json::{Value, json};
 
+use crate::answer::EQUAL;
 use crate::document::{Comparison, Configuration, Document};
 use crate::experiments::{Machines, each_at_once};
 use crate::outcome::Results;
-
-/// Two times count as equal if they differ by at most this share.
-const EQUAL: f64 = 0.02;
 
 /// The times of a trace with the configurations of a document.
 pub(crate) struct Replays {

@@ -175,6 +175,7 @@ impl Engine {
             );
         }
         self.register(rank, from, message);
+        self.messages.long(message).is_registered_there = true;
         let from_now = self.clock(rank);
         self.move_body(message, from_now, moving, release);
     }

@@ -104,14 +104,15 @@ impl Engine {
         }
     }
 
-    /// Gives back the registrations of both buffers of a long message.
+    /// Gives back the registrations of the buffers of a long message.
     pub(super) fn give_back(&mut self, message: u32) {
         let Message {
             from, to, bytes, ..
         } = self.messages[message];
         let pages = self.resources.pages(bytes);
-        for rank in [from, to] {
-            self.ranks[rank as usize].registered.give_back(pages);
+        self.ranks[from as usize].registered.give_back(pages);
+        if self.messages.long(message).is_registered_there {
+            self.ranks[to as usize].registered.give_back(pages);
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Message {
     pub receive: u32,
     /// The time at which it is visible, or complete, if nothing that follows makes it wait.
     pub visible: u64,
-    /// What a long message has beside; [`NONE`]: nothing.
+    /// The number of the fields that only a long message needs; [`NONE`]: it has none.
     pub long: u32,
     /// True if the sender waits for the match, however short the message is.
     pub waits: bool,
@@ -42,7 +42,7 @@ pub(super) enum Kind {
     Body,
 }
 
-/// What a long message has beside.
+/// The fields that only a long message needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Long {
     /// The bytes that have left.
@@ -51,6 +51,8 @@ pub(super) struct Long {
     pub due: u64,
     /// The time from its end to the end of the send.
     pub release: u64,
+    /// True if the receiver has registered its buffer when it met the message.
+    pub is_registered_there: bool,
 }
 
 /// A piece of a message on its way.
@@ -85,7 +87,7 @@ impl Messages {
         self.all.insert(message)
     }
 
-    /// What a long message has beside.
+    /// The fields that only a long message needs.
     pub(super) fn long(&mut self, message: u32) -> &mut Long {
         let own = &mut self.all[message];
         if own.long == NONE {

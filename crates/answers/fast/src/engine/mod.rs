@@ -63,11 +63,9 @@ pub(crate) enum Event {
 /// The kind of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sending {
-    /// A message of a collective operation.
-    Part,
-    /// A message of the program.
+    /// A message whose sender waits for the match if it is long.
     Standard,
-    /// A message of the program whose sender waits for the match.
+    /// A message whose sender waits for the match.
     Synchronous,
 }
 
