@@ -11,8 +11,6 @@ fn main() {
     let entries = tables::entry::generate(&procedures);
     let entries = entries + &tables::recorded::generate_calls(&procedures);
     write(&out.join("entry.rs"), &entries);
-    let recorded = tables::recorded::generate(&procedures);
-    write(&out.join("recorded.rs"), &recorded);
     let constants = tables::constants::generate(&tables::constants());
     write(&out.join("constants.rs"), &constants);
 

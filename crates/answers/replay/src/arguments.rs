@@ -43,9 +43,8 @@ impl Arguments {
     }
 
     /// Adds a pointer to these numbers, with 64 or 32 bits each as the parameter has them.
-    pub(crate) fn numbers(&mut self, parameter: &Parameter, numbers: &[i64]) {
-        let wide = RECORDED[self.procedure].wide[self.words.len()] && parameter.kind != "triple";
-        let memory: Vec<u64> = match wide {
+    pub(crate) fn numbers(&mut self, numbers: &[i64]) {
+        let memory: Vec<u64> = match RECORDED[self.procedure].wide[self.words.len()] {
             true => numbers.iter().map(|number| *number as u64).collect(),
             false => {
                 let pair = |two: &[i64]| {

@@ -215,7 +215,7 @@ impl<'a> Player<'a> {
         numbers: &[i64],
     ) -> Result<(), String> {
         if !parameter.is_handle() {
-            arguments.numbers(parameter, numbers);
+            arguments.numbers(numbers);
             return Ok(());
         }
         let handle = |number: &i64| {
@@ -226,7 +226,7 @@ impl<'a> Player<'a> {
             .iter()
             .map(handle)
             .collect::<Result<Vec<i64>, _>>()?;
-        arguments.numbers(parameter, &handles);
+        arguments.numbers(&handles);
         Ok(())
     }
 

@@ -12,11 +12,11 @@ use model::{MachineModel, ModelNode};
 use mpi::{Wiring, WorkTimes};
 use pmi::{Bootstrap, Hosts, Started};
 use profile::RankProfile;
+use recording::Recorder;
 use sim::process::{LONG, Participant};
 
 use crate::call_profile::CallProfile;
 use crate::call_trace::{ModelledHost, Time, Watch};
-use crate::recording::Recorder;
 use crate::remote;
 
 /// The name of the procedure that starts MPI, and the time of its call.
@@ -65,7 +65,11 @@ fn by_our_launcher(
     });
     let profile = profile.transpose()?;
     let record = job.record.take();
-    let recorder = record.map(|file| Recorder::new(file.into(), job.rank()));
+    let recorder = record.map(|file| {
+        let file = File::from(file);
+        let sink = move |block: &[u8]| memory_file::append(&file, block);
+        Recorder::new(Box::new(sink), job.rank())
+    });
     let Some(model) = job.model.take() else {
         let wiring = on_real_hosts(Arc::new(job), knobs)?;
         let time = match recorder {

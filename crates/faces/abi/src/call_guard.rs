@@ -11,9 +11,9 @@ use crate::constants::*;
 use crate::error::Error;
 use crate::making;
 use crate::object::Object;
-use crate::recorded::{RECORDED, Recorded};
 use crate::state::{LIBRARY, Rank};
 use pmi::{Notice, unsupported_text};
+use recording::{RECORDED, Recorded};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -209,12 +209,15 @@ unsafe fn recorded(
 ) -> c_int {
     // SAFETY: the caller's promise; other arguments differ by valid memory for statuses.
     unsafe {
-        let others = LIBRARY.arguments(number, words);
-        let code = match &others {
-            Some(words) => by_words(words),
-            None => again(),
+        let Some(given) = LIBRARY.arguments(number, words) else {
+            let code = again();
+            LIBRARY.results(words, code);
+            return code;
         };
-        LIBRARY.results(others.as_deref().unwrap_or(words), code);
+        let mut words = words.to_vec();
+        words[given.parameter] = given.address;
+        let code = by_words(&words);
+        LIBRARY.results(&words, code);
         code
     }
 }

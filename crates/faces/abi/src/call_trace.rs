@@ -12,14 +12,14 @@ use crate::call_profile::CallProfile;
 use crate::compute_clock::{ComputeClock, processor_time};
 use crate::error::Error;
 use crate::raise;
-use crate::recorded::RECORDED;
-use crate::recording::{InfoPairs, Recorder};
+use crate::recording::Own;
 use crate::state::Rank;
 
 use datatype::local_work::{LocalWork, Meter};
 use fabric::System;
 use model::check_cores;
 use mpi::ProgramCall;
+use recording::{RECORDED, Recorder, StatusMemory};
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -105,23 +105,22 @@ impl Watch {
     }
 
     /// Passes the arguments of a call that has begun to the recorder, if there is one. Returns
-    /// other arguments if the recorder needs some.
+    /// memory for statuses if the recorder needs some.
     ///
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
     pub(crate) unsafe fn arguments(
         &self,
         rank: &Rank,
-        infos: &InfoPairs,
         procedure: usize,
         words: &[u64],
-    ) -> Option<Vec<u64>> {
+    ) -> Option<StatusMemory> {
         let mut inner = self.lock();
         let is_alone = inner.depth == 1;
         match &mut inner.recorder {
             // SAFETY: the caller's promise.
             Some(recorder) if is_alone => unsafe {
-                recorder.arguments(rank, infos, procedure, words)
+                recorder.arguments(&Own(rank), procedure, words)
             },
             Some(recorder) => {
                 let name = RECORDED[procedure].name;
@@ -139,7 +138,7 @@ impl Watch {
     pub(crate) unsafe fn results(&self, rank: &Rank, words: &[u64], code: c_int) {
         if let Some(recorder) = &mut self.lock().recorder {
             // SAFETY: the caller's promise.
-            unsafe { recorder.results(rank, words, code) }
+            unsafe { recorder.results(&Own(rank), words, code) }
         }
     }
 

@@ -10,11 +10,12 @@ use crate::entry::{CALLED, MPI_Wait};
 use crate::error::Error;
 use crate::handle::Request;
 use crate::object::Object;
-pub use crate::recorded::RECORDED;
-use crate::recording;
+use crate::recording::Own;
 use crate::state::{LIBRARY, Rank};
 use mpi::ProgramCall;
 use profile::RankProfile;
+pub use recording::RECORDED;
+use recording::View;
 use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -96,7 +97,7 @@ impl Hosted {
         at: usize,
     ) -> Result<Option<usize>, String> {
         // SAFETY: the caller's promise.
-        unsafe { recording::unknown_length(self.mpi(), procedure, words, at) }
+        unsafe { View::length_of(&Own(self.mpi()), procedure, words, at) }
     }
 
     /// Waits for a request outside a call of the trace. Returns its handle, which is null unless

@@ -51,7 +51,6 @@ pub mod procedures;
 mod process_environment;
 mod raise;
 mod real_clock;
-pub mod recorded;
 mod recording;
 pub mod refused;
 mod remote;

@@ -12,6 +12,7 @@ use crate::object::Object;
 use crate::refused::Refused;
 use crate::still_clock::StillClock;
 use mpi::codes::Codes;
+use recording::StatusMemory;
 use std::ffi::c_int;
 use std::ops::Deref;
 use std::ptr;
@@ -134,12 +135,11 @@ impl Library {
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
     #[cold]
-    pub(crate) unsafe fn arguments(&self, procedure: usize, words: &[u64]) -> Option<Vec<u64>> {
+    pub(crate) unsafe fn arguments(&self, procedure: usize, words: &[u64]) -> Option<StatusMemory> {
         let rank = self.rank_in_call()?;
         let watch = rank.watch.as_ref()?;
-        let pairs = |info| Ok(LIBRARY.infos().pairs(info)?.to_vec());
         // SAFETY: the caller's promise.
-        unsafe { watch.arguments(rank, &pairs, procedure, words) }
+        unsafe { watch.arguments(rank, procedure, words) }
     }
 
     /// Passes the results of a recorded call to the recorder, if there is one, as

@@ -26,7 +26,8 @@ pub fn generate(chapters: &[Chapter]) -> String {
         let line = [vec![procedure.c_name("MPI_", large)], words]
             .concat()
             .join(" ");
-        let wide = parameters.iter().map(|one| one.kind.rust(large) != "c_int");
+        let is_wide = |one: &&Parameter| !["c_int", "[c_int; 3]"].contains(&one.kind.rust(large));
+        let wide = parameters.iter().map(is_wide);
         let wide: Vec<String> = wide.map(|wide| wide.to_string()).collect();
         writeln!(
             rows,

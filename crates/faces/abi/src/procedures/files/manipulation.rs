@@ -8,14 +8,10 @@ use crate::error::{Done, Error};
 use crate::handle::{Comm, File, Group, Info};
 use crate::info::InfoObject;
 use crate::state::LIBRARY;
+use recording::without_prefix;
 use std::ffi::{CStr, OsStr, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-/// The prefixes of a file's name that name a kind of file system. They are ignored.
-const PREFIXES: [&[u8]; 8] = [
-    b"ufs:", b"nfs:", b"xfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:",
-];
 
 /// `MPI_File_open` (MPI 5.0, chapter 14).
 pub fn file_open(
@@ -117,11 +113,4 @@ fn path_of(name: &CStr) -> Result<&Path, Error> {
         [] => Err(Error::new(MPI_ERR_BAD_FILE, "the file name is empty")),
         path => Ok(Path::new(OsStr::from_bytes(path))),
     }
-}
-
-/// The name of a file without the prefix for the kind of its file system.
-pub(crate) fn without_prefix(name: &[u8]) -> &[u8] {
-    let mut prefixes = PREFIXES.iter();
-    let rest = prefixes.find_map(|prefix| name.strip_prefix(*prefix));
-    rest.unwrap_or(name)
 }

@@ -1,47 +1,68 @@
 //! The arguments of a call as values of a trace.
 
-use crate::error::Error;
-use crate::handle::Info;
-use crate::info::Pair;
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char};
 
 use trace::{Access, Length, NUMBER_OF_MEMORY, Parameter, Signature, Value};
 
-use super::handles::{Buffers, Handles};
+use crate::handles::{Buffers, Handles};
+use crate::library::Library;
+use crate::table::RECORDED;
 
 /// The arguments of a call that is recorded.
-pub(super) struct View<'a> {
-    pub(super) rank: &'a mpi::Rank,
-    pub(super) signature: &'a Signature,
-    pub(super) wide: &'a [bool],
+pub struct View<'a> {
+    pub(crate) library: &'a dyn Library,
+    /// The number of the procedure.
+    pub(crate) procedure: usize,
+    pub(crate) signature: &'a Signature,
     /// The arguments, each as a word.
-    pub(super) words: &'a [u64],
-    /// Returns the pairs of an info object.
-    pub(super) infos: &'a InfoPairs,
+    pub(crate) words: &'a [u64],
 }
 
-/// A function that returns the pairs of an info object.
-pub(crate) type InfoPairs = dyn Fn(Info) -> Result<Vec<Pair>, Error>;
-
 impl View<'_> {
+    /// The length of the array at `at`, which no parameter has; `None` if the call does not read
+    /// it.
+    ///
+    /// # Safety
+    /// The words are arguments of the procedure; arrays without a parameter for their length may be
+    /// of any.
+    ///
+    /// # Errors
+    /// The communicator does not fit the call.
+    pub unsafe fn length_of(
+        library: &dyn Library,
+        procedure: usize,
+        words: &[u64],
+        at: usize,
+    ) -> Result<Option<usize>, String> {
+        let signature = Signature::parse(RECORDED[procedure].line);
+        let signature = signature.expect("a line of the generated table is a signature");
+        let view = View {
+            library,
+            procedure,
+            signature: &signature,
+            words,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { view.unknown_length(&signature.parameters[at].name) }
+    }
+
     /// The argument for the parameter with this name, as a word.
-    pub(super) fn word(&self, name: &str) -> Option<u64> {
+    pub(crate) fn word(&self, name: &str) -> Option<u64> {
         Some(self.words[self.signature.position(name)?])
     }
 
     /// The rank's own number in the communicator of the call.
-    pub(super) fn own_rank(&self) -> i64 {
-        let state = self.rank.lock();
-        let comm = state.objects().comms().get(self.comm().id());
-        comm.map_or(0, |comm| comm.core.rank as i64)
+    pub(crate) fn own_rank(&self) -> i64 {
+        let members = self.library.members(self.comm());
+        members.map_or(0, |members| members.rank)
     }
 
     /// The value of a parameter before the call.
     ///
     /// # Safety
     /// The words are the arguments of the procedure, as C promises them.
-    pub(super) unsafe fn before(
+    pub(crate) unsafe fn before(
         &self,
         at: usize,
         handles: &Handles,
@@ -138,7 +159,7 @@ impl View<'_> {
     ///
     /// # Safety
     /// The parameter is an array of that length, or NULL.
-    pub(super) unsafe fn elements(&self, at: usize, length: usize) -> Vec<i64> {
+    pub(crate) unsafe fn elements(&self, at: usize, length: usize) -> Vec<i64> {
         match self.words[at] {
             0 => Vec::new(),
             // SAFETY: the caller's promise.
@@ -154,19 +175,13 @@ impl View<'_> {
     /// The parameter points to an array with this element.
     unsafe fn element(&self, at: usize, index: usize) -> i64 {
         let start = self.words[at] as usize as *const u8;
-        // SAFETY: the caller's promise; the table has the width of an element.
-        unsafe {
-            match self.wide[at] && self.signature.parameters[at].kind != "triple" {
-                true => start.cast::<i64>().add(index).read(),
-                false => start.cast::<c_int>().add(index).read().into(),
-            }
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.library.element(self.procedure, at, start, index) }
     }
 
     /// The pairs of an info object as a value of the trace.
     fn pairs(&self, word: u64) -> Result<Value, String> {
-        let pairs = (self.infos)(Info(word as usize));
-        let pairs = pairs.map_err(|error| error.to_string())?;
+        let pairs = self.library.pairs(word)?;
         let parts = pairs.iter().flat_map(|(key, value)| [key, value]);
         let bytes = parts.flat_map(|part| part.iter().copied().chain([0]));
         let bytes: Vec<u8> = bytes.collect();
@@ -181,9 +196,8 @@ impl View<'_> {
         if peer < 0 || self.signature.first_of("comm").is_none() {
             return Value::Number(peer);
         }
-        let state = self.rank.lock();
-        match state.objects().comms().get(self.comm().id()) {
-            Ok(comm) => Value::Relative(peer - comm.core.rank as i64),
+        match self.library.members(self.comm()) {
+            Ok(members) => Value::Relative(peer - members.rank),
             Err(_) => Value::Number(peer),
         }
     }
@@ -192,7 +206,7 @@ impl View<'_> {
     ///
     /// # Safety
     /// As for [`View::before`].
-    pub(super) unsafe fn changed_handles(&self, at: usize) -> Vec<usize> {
+    pub(crate) unsafe fn changed_handles(&self, at: usize) -> Vec<usize> {
         let parameter = &self.signature.parameters[at];
         if parameter.access != Access::InOut || !parameter.is_handle() {
             return Vec::new();
@@ -210,17 +224,8 @@ impl View<'_> {
         if !self.signature.name.starts_with("MPI_Type_get_contents") {
             return usize::MAX;
         }
-        let datatype = self.word("datatype").unwrap_or(0) as u32;
-        let state = self.rank.lock();
-        let contents = state
-            .objects()
-            .types()
-            .get(datatype)
-            .map(|ty| ty.contents());
-        contents
-            .ok()
-            .flatten()
-            .map_or(0, |contents| contents.types.len())
+        let datatype = self.word("datatype").unwrap_or(0);
+        self.library.type_members(datatype)
     }
 
     /// The value of a parameter after the call, if the call has set it. `before`: the handles that
@@ -228,7 +233,7 @@ impl View<'_> {
     ///
     /// # Safety
     /// As for [`View::before`], after the call.
-    pub(super) unsafe fn after(
+    pub(crate) unsafe fn after(
         &self,
         at: usize,
         before: &[usize],

@@ -1,11 +1,7 @@
 //! The lengths of arrays that follow from the communicator, or from another array.
 
-use crate::constants::{MPI_IN_PLACE, MPI_ROOT};
-use crate::handle::Comm;
-use mpi::topology::Shape;
-use std::ffi::c_int;
-
-use super::capture::View;
+use crate::capture::View;
+use crate::standard::{MPI_IN_PLACE, MPI_ROOT};
 
 impl View<'_> {
     /// The number of elements of an array whose length no parameter is; `None` if the call does not
@@ -13,7 +9,7 @@ impl View<'_> {
     ///
     /// # Safety
     /// The words are the arguments of the procedure, as C promises them.
-    pub(super) unsafe fn unknown_length(&self, name: &str) -> Result<Option<usize>, String> {
+    pub(crate) unsafe fn unknown_length(&self, name: &str) -> Result<Option<usize>, String> {
         let number = |name: &str| {
             self.word(name)
                 .map_or(0, |word| (word as i64).max(0) as usize)
@@ -41,50 +37,41 @@ impl View<'_> {
     }
 
     fn dimensions(&self) -> Result<usize, String> {
-        let state = self.rank.lock();
-        let topology = state.objects().neighbourhood(self.comm().id());
-        match topology.map(|topology| topology.shape.clone()) {
-            Ok(Shape::Cartesian(grid)) => Ok(grid.dims().len()),
-            _ => Err("its communicator is no grid".into()),
-        }
+        let topology = self.library.topology(self.comm());
+        let dimensions = topology.and_then(|topology| topology.dimensions);
+        dimensions.ok_or_else(|| "its communicator is no grid".into())
     }
 
     /// The number of blocks that an array of a collective call describes.
     fn blocks(&self, name: &str) -> Result<Option<usize>, String> {
-        let state = self.rank.lock();
-        let wrong = |error: mpi::Error| error.to_string();
-        let comm = self.comm().id();
-        let core = &state.objects().comms().get(comm).map_err(wrong)?.core;
+        let members = self.library.members(self.comm())?;
         let is_sent = name.starts_with('s');
-        if is_sent && self.word("sendbuf") == Some(MPI_IN_PLACE as usize as u64) {
+        if is_sent && self.word("sendbuf") == Some(MPI_IN_PLACE as u64) {
             return Ok(None);
         }
-        if self
-            .signature
-            .name
-            .to_ascii_lowercase()
-            .contains("neighbor_")
-        {
-            let topology = state.objects().neighbourhood(comm).map_err(wrong)?;
+        let procedure = &self.signature.name;
+        if procedure.to_ascii_lowercase().contains("neighbor_") {
+            let topology = self.library.topology(self.comm());
+            let topology = topology.ok_or("its communicator has no topology")?;
             return Ok(Some(match is_sent {
-                true => topology.neighbours.destinations().len(),
-                false => topology.neighbours.sources().len(),
+                true => topology.destinations,
+                false => topology.sources,
             }));
         }
-        if self.signature.name.contains("educe_scatter") {
-            return Ok(Some(core.size()));
+        if procedure.contains("educe_scatter") {
+            return Ok(Some(members.size));
         }
-        let is_root = |root: u64| match core.is_inter() {
-            true => root as c_int == MPI_ROOT,
-            false => root == core.rank as u64,
+        let is_root = |root: u64| match members.is_inter {
+            true => root as i64 == MPI_ROOT,
+            false => root as i64 == members.rank,
         };
         let reads = self.word("root").is_none_or(is_root);
-        Ok(reads.then(|| core.peers().len()))
+        Ok(reads.then_some(members.peers))
     }
 
     /// The communicator of the call.
-    pub(super) fn comm(&self) -> Comm {
+    pub(crate) fn comm(&self) -> u64 {
         let at = self.signature.first_of("comm");
-        Comm(at.map_or(0, |at| self.words[at] as usize))
+        at.map_or(0, |at| self.words[at])
     }
 }

@@ -7,12 +7,12 @@ use trace::{FIRST_MADE, NUMBER_OF_MEMORY};
 /// The numbers of the program's buffers, in the order of their first use. Addresses differ from run
 /// to run, but the library can distinguish buffers.
 #[derive(Default)]
-pub(super) struct Buffers(HashMap<u64, i64>);
+pub(crate) struct Buffers(HashMap<u64, i64>);
 
 impl Buffers {
     /// The number of the buffer at an address. Constants such as MPI_IN_PLACE are numbers of their
     /// own.
-    pub(super) fn number(&mut self, address: u64) -> i64 {
+    pub(crate) fn number(&mut self, address: u64) -> i64 {
         if address < NUMBER_OF_MEMORY as u64 {
             return address as i64;
         }
@@ -23,7 +23,7 @@ impl Buffers {
 
 /// The numbers that stand for handles in the trace, by class.
 #[derive(Default)]
-pub(super) struct Handles(HashMap<String, Class>);
+pub(crate) struct Handles(HashMap<String, Class>);
 
 /// The numbers that stand for the handles of one class.
 #[derive(Default)]
@@ -40,7 +40,7 @@ struct Class {
 impl Handles {
     /// The number of a handle; `None` for one that no call has made. `before`: the number of times
     /// that the handle occurs earlier in this array.
-    pub(super) fn number(&self, class: &str, handle: usize, before: usize) -> Option<i64> {
+    pub(crate) fn number(&self, class: &str, handle: usize, before: usize) -> Option<i64> {
         match handle as i64 {
             predefined @ 0..FIRST_MADE => Some(predefined),
             _ => {
@@ -51,7 +51,7 @@ impl Handles {
     }
 
     /// The number of a handle that a call has returned. It is new, unless the object is known.
-    pub(super) fn returned(&mut self, class: &str, handle: usize) -> i64 {
+    pub(crate) fn returned(&mut self, class: &str, handle: usize) -> i64 {
         let known = self.number(class, handle, 0);
         if let Some(number) = known.filter(|number| class != "request" || *number < FIRST_MADE) {
             return number;
@@ -66,7 +66,7 @@ impl Handles {
     }
 
     /// Forgets an object that is gone, with its handle and its number.
-    pub(super) fn gone(&mut self, class: &str, handle: usize, number: i64) {
+    pub(crate) fn gone(&mut self, class: &str, handle: usize, number: i64) {
         let Some(class) = self.0.get_mut(class) else {
             return;
         };

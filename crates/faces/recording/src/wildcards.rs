@@ -4,15 +4,15 @@
 
 use std::collections::HashMap;
 
-use crate::constants::MPI_ANY_SOURCE;
-use crate::status::Status;
 use trace::{Access, Signature, Value};
 
-use super::capture::View;
+use crate::capture::View;
+use crate::recorder::StatusMemory;
+use crate::standard::MPI_ANY_SOURCE;
 
 /// A receive from any source that has begun and not ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
+pub(crate) struct Open {
     /// The rank's own number in the communicator of the receive.
     own: i64,
     /// The number of the receive's call among the calls of the rank.
@@ -21,7 +21,7 @@ pub(super) struct Open {
 
 /// The receives from any source of a rank, by the numbers of their requests.
 #[derive(Default)]
-pub(super) struct Wildcards {
+pub(crate) struct Wildcards {
     /// The receives from any source that have begun, by their requests.
     open: HashMap<i64, Open>,
     /// For persistent receives, the rank's own number in the communicator.
@@ -29,28 +29,32 @@ pub(super) struct Wildcards {
 }
 
 /// A call whose statuses can report the source of a receive from any source.
-pub(super) struct Asked {
-    /// The memory of the statuses, if the program has none. The arguments point to it.
-    _memory: Vec<Status>,
+pub(crate) struct Asked {
+    /// The memory of the statuses, if the program has none. The argument points to it.
+    _memory: Vec<u64>,
     /// The rank's own number in the communicator, if the call itself receives from any source.
     own: Option<i64>,
 }
 
 /// The sources, found from statuses, of receives from any source.
 #[derive(Default)]
-pub(super) struct Told {
+pub(crate) struct Told {
     /// The distance of the source of the call's own receive from the rank.
-    pub(super) own: Option<i64>,
+    pub(crate) own: Option<i64>,
     /// For calls that began earlier, their numbers and the distances of their sources.
-    pub(super) earlier: Vec<(u64, i64)>,
+    pub(crate) earlier: Vec<(u64, i64)>,
     /// The request of the receive that the call has begun, and the rank's own number.
-    pub(super) begun: Option<(i64, i64)>,
+    pub(crate) begun: Option<(i64, i64)>,
 }
 
 impl Wildcards {
     /// Prepares a call for the statuses that it will have. `values`: the values of its parameters.
     /// `None`: its statuses report no source.
-    pub(super) fn ask(&self, view: &View, values: &[Value]) -> Option<(Asked, Vec<u64>)> {
+    pub(crate) fn ask(
+        &self,
+        view: &View,
+        values: &[Value],
+    ) -> Option<(Asked, Option<StatusMemory>)> {
         let signature = view.signature;
         let is_any = is_any(signature, values);
         let own = is_any.then(|| view.own_rank());
@@ -59,25 +63,29 @@ impl Wildcards {
         if own.is_none() && !(completes && status.is_some()) {
             return None;
         }
-        let mut words = view.words.to_vec();
         let mut memory = Vec::new();
-        if let Some(at) = status.filter(|at| view.words[*at] == 0) {
+        let given = status.filter(|at| view.words[*at] == 0).map(|at| {
             let requests = requests(signature).map_or(1, |at| values[at].numbers().len().max(1));
-            memory = vec![Status::empty(); requests];
-            words[at] = memory.as_mut_ptr().expose_provenance() as u64;
-        }
+            let bytes = requests * view.library.status_bytes();
+            // A status that the library leaves as it is has no source.
+            memory = vec![u64::MAX; bytes.div_ceil(8)];
+            StatusMemory {
+                parameter: at,
+                address: memory.as_mut_ptr().expose_provenance() as u64,
+            }
+        });
         let asked = Asked {
             _memory: memory,
             own,
         };
-        Some((asked, words))
+        Some((asked, given))
     }
 
     /// The sources in the statuses of a call that has returned.
     ///
     /// # Safety
     /// The words are the arguments of the call, with memory for its statuses.
-    pub(super) unsafe fn tell(&mut self, view: &View, asked: &Asked, values: &[Value]) -> Told {
+    pub(crate) unsafe fn tell(&mut self, view: &View, asked: &Asked, values: &[Value]) -> Told {
         let signature = view.signature;
         let mut told = Told::default();
         let Some(status) = signature.parameters.iter().position(is_status) else {
@@ -86,9 +94,10 @@ impl Wildcards {
         };
         let result = |name: &str| values[signature.position(name)?].number();
         let has_found = signature.position("flag").is_none() || result("flag") == Some(1);
-        let statuses = view.words[status] as usize as *const Status;
+        let statuses = view.words[status] as usize as *const u8;
+        let bytes = view.library.status_bytes();
         // SAFETY: the caller's promise: there is a status for each completed request.
-        let source = |at: usize| unsafe { i64::from((*statuses.add(at)).source) };
+        let source = |at: usize| unsafe { view.library.source(statuses.add(at * bytes)) };
         if !has_found {
             return told;
         }
@@ -124,12 +133,12 @@ impl Wildcards {
     }
 
     /// Keeps a receive that the call with number `call` has begun.
-    pub(super) fn begin(&mut self, (request, own): (i64, i64), call: u64) {
+    pub(crate) fn begin(&mut self, (request, own): (i64, i64), call: u64) {
         self.open.insert(request, Open { own, call });
     }
 
     /// Keeps the persistent receive that a call has made, if it is one from any source.
-    pub(super) fn made(&mut self, view: &View, values: &[Value]) {
+    pub(crate) fn made(&mut self, view: &View, values: &[Value]) {
         let signature = view.signature;
         if is_any_persistent(signature, values)
             && let Some(request) = begun(signature, values)
@@ -140,7 +149,7 @@ impl Wildcards {
 
     /// The persistent receives from any source among these requests, each with the rank's own
     /// number in its communicator.
-    pub(super) fn persistent_among(&self, requests: impl Iterator<Item = i64>) -> Vec<(i64, i64)> {
+    pub(crate) fn persistent_among(&self, requests: impl Iterator<Item = i64>) -> Vec<(i64, i64)> {
         let known = requests.map(|request| (request, self.persistent.get(&request)));
         known
             .filter_map(|(request, own)| Some((request, *own?)))
@@ -148,7 +157,7 @@ impl Wildcards {
     }
 
     /// Removes a request whose number belongs to another one now.
-    pub(super) fn forget(&mut self, request: i64) {
+    pub(crate) fn forget(&mut self, request: i64) {
         self.open.remove(&request);
         self.persistent.remove(&request);
     }
@@ -170,7 +179,7 @@ fn is_any_persistent(signature: &Signature, values: &[Value]) -> bool {
 
 fn names_any(signature: &Signature, values: &[Value]) -> bool {
     let source = signature.first_of("source").map(|at| &values[at]);
-    source == Some(&Value::Number(MPI_ANY_SOURCE.into()))
+    source == Some(&Value::Number(MPI_ANY_SOURCE))
 }
 
 /// The position of the parameter with the requests that a call may complete.
@@ -185,7 +194,7 @@ fn begun(signature: &Signature, values: &[Value]) -> Option<i64> {
 }
 
 /// The position of the parameter with the request that a call makes.
-pub(super) fn made(signature: &Signature) -> Option<usize> {
+pub(crate) fn made(signature: &Signature) -> Option<usize> {
     let mut parameters = signature.parameters.iter();
     parameters.position(|one| one.kind == "request" && one.access == Access::Out)
 }

@@ -1,4 +1,4 @@
-//! The announced procedures as recordings and replays need them, generated from `procedures.txt` of
+//! The recorded procedures as recordings and replays need them, generated from `procedures.txt` of
 //! `tables` by its module `recorded`.
 
 /// A procedure whose calls are recorded in a trace.

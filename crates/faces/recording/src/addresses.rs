@@ -19,7 +19,7 @@ const FIRST_PAGE: u64 = 4096;
 /// The regions of memory that contain the absolute addresses of a rank, with the addresses that
 /// stand for them in the trace.
 #[derive(Default)]
-pub(super) struct Addresses {
+pub(crate) struct Addresses {
     /// For the first address of each region: its last address, and the difference to the recorded
     /// addresses.
     regions: BTreeMap<u64, (u64, i64)>,
@@ -27,13 +27,13 @@ pub(super) struct Addresses {
 
 impl Addresses {
     /// Keeps an address that the program has got from MPI_Get_address.
-    pub(super) fn asked(&mut self, address: u64) {
+    pub(crate) fn asked(&mut self, address: u64) {
         self.place(address);
     }
 
     /// Replaces absolute addresses among the displacements of a datatype by recorded ones. Either
     /// all displacements are absolute, or none.
-    pub(super) fn replace(&mut self, displacements: &mut [i64]) {
+    pub(crate) fn replace(&mut self, displacements: &mut [i64]) {
         let is_absolute = |at: &i64| {
             let at = u64::try_from(*at).unwrap_or(0);
             at >= FIRST_PAGE && (at >= FAR || self.near(at).is_some())

@@ -1,77 +1,45 @@
-//! The recording of this rank's calls as its part of a trace (crate `trace`).
-//!
-//! The announcement of a call (`call_guard`) passes the call's arguments as words of memory, before
-//! the call and after it. The table of announced procedures, generated from `procedures.txt`, gives
-//! the kind of each, by which `capture` turns it into a value of the trace. So a procedure needs no
-//! code of its own here.
-//!
-//! Invariants:
-//! - a rank that is not recorded pays nothing: its calls are not announced;
-//! - no call is left out: what cannot be recorded makes the part unusable, with the reason.
+//! The recorder of one rank's calls.
 
-mod addresses;
-mod capture;
-mod facts;
-mod handles;
-mod lengths;
-mod wildcards;
-
-use crate::constants::*;
-use crate::error::Error;
-use crate::handle::Info;
-use crate::info::Pair;
-use crate::recorded::RECORDED;
-use addresses::Addresses;
-pub(crate) use capture::InfoPairs;
-use capture::View;
-use handles::{Buffers, Handles};
 use std::collections::HashMap;
 use std::ffi::c_int;
-use std::fs::File;
+use std::io;
 use std::sync::Arc;
 use trace::{Fact, RawWriter, Signature, Value};
-use wildcards::{Asked, Wildcards, made};
+
+use crate::addresses::Addresses;
+use crate::capture::View;
+use crate::handles::{Buffers, Handles};
+use crate::library::{Library, MOVED_NOTHING};
+use crate::standard::MPI_SUCCESS;
+use crate::table::RECORDED;
+use crate::wildcards::{Asked, Wildcards, made};
+
+/// The place to which a recorder appends the blocks of its part.
+pub type Sink = Box<dyn FnMut(&[u8]) -> io::Result<()> + Send>;
+
+/// Memory for statuses that the recorder needs and the program does not request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusMemory {
+    /// The number of the parameter that gets it.
+    pub parameter: usize,
+    /// Its address, which is valid until the results of the call are passed.
+    pub address: u64,
+}
 
 /// The name of a sleep in a trace. It reads no clock.
 const SLEEP: &str = "sleep";
 /// The line of the signature of MPI_Pcontrol, whose further arguments are the tool's own.
 const PCONTROL: &str = "MPI_Pcontrol level:level";
 
-/// The errors that a call returns before it moves anything: those about its arguments.
-const MOVED_NOTHING: [c_int; 22] = [
-    MPI_ERR_BUFFER,
-    MPI_ERR_COUNT,
-    MPI_ERR_TYPE,
-    MPI_ERR_TAG,
-    MPI_ERR_COMM,
-    MPI_ERR_RANK,
-    MPI_ERR_REQUEST,
-    MPI_ERR_ROOT,
-    MPI_ERR_GROUP,
-    MPI_ERR_OP,
-    MPI_ERR_TOPOLOGY,
-    MPI_ERR_DIMS,
-    MPI_ERR_ARG,
-    MPI_ERR_KEYVAL,
-    MPI_ERR_INFO,
-    MPI_ERR_WIN,
-    MPI_ERR_DISP,
-    MPI_ERR_AMODE,
-    MPI_ERR_ACCESS,
-    MPI_ERR_FILE,
-    MPI_ERR_FILE_EXISTS,
-    MPI_ERR_NO_SUCH_FILE,
-];
-
 /// The recorder of one rank's calls.
-pub(crate) struct Recorder {
-    file: File,
-    writer: RawWriter,
+pub struct Recorder {
+    sink: Sink,
+    pub(crate) writer: RawWriter,
     handles: Handles,
     buffers: Buffers,
     addresses: Addresses,
     signatures: HashMap<usize, Arc<Signature>>,
-    wildcards: Wildcards,
+    pub(crate) wildcards: Wildcards,
     /// The call that is in progress.
     current: Option<Current>,
     /// The reason why the rank's part of the recording is unusable.
@@ -102,10 +70,10 @@ struct Arguments {
 }
 
 impl Recorder {
-    /// The recording of rank number `rank`, which appends its part to `file`.
-    pub(crate) fn new(file: File, rank: usize) -> Recorder {
+    /// The recording of rank number `rank`, whose part goes to `sink`.
+    pub fn new(sink: Sink, rank: usize) -> Recorder {
         Recorder {
-            file,
+            sink,
             writer: RawWriter::new(rank as u32),
             handles: Handles::default(),
             buffers: Buffers::default(),
@@ -118,7 +86,7 @@ impl Recorder {
     }
 
     /// Begins a call after `nanos` nanoseconds of computing.
-    pub(crate) fn enter(&mut self, name: &'static str, nanos: u64) {
+    pub fn enter(&mut self, name: &'static str, nanos: u64) {
         self.current = Some(Current {
             name,
             nanos,
@@ -128,37 +96,34 @@ impl Recorder {
     }
 
     /// Keeps the level of the call of MPI_Pcontrol that has begun.
-    pub(crate) fn level(&mut self, level: c_int) {
+    pub fn level(&mut self, level: c_int) {
         if let Some(current) = &mut self.current {
             current.level = Some(level);
         }
     }
 
     /// Keeps that the rank has computed with this number of threads at the same time.
-    pub(crate) fn threads(&mut self, threads: usize) {
+    pub fn threads(&mut self, threads: usize) {
         self.note(Fact::Threads, vec![Value::Number(threads as i64)]);
     }
 
-    /// Keeps the arguments of the call that has begun. Returns other arguments for it, with memory
-    /// for statuses that the recorder needs and the program does not request. They are valid until
-    /// the results are passed.
+    /// Keeps the arguments of the call that has begun. Returns memory for statuses that it needs,
+    /// which takes the place of that argument.
     ///
     /// # Safety
     /// The words are the arguments of the procedure with this number, as C promises them.
-    pub(crate) unsafe fn arguments(
+    pub unsafe fn arguments(
         &mut self,
-        rank: &mpi::Rank,
-        infos: &InfoPairs,
+        library: &dyn Library,
         procedure: usize,
         words: &[u64],
-    ) -> Option<Vec<u64>> {
+    ) -> Option<StatusMemory> {
         let signature = self.signature(procedure);
         let view = View {
-            rank,
+            library,
+            procedure,
             signature: &signature,
-            wide: RECORDED[procedure].wide,
             words,
-            infos,
         };
         let all = 0..words.len();
         // SAFETY: the caller's promise.
@@ -166,7 +131,7 @@ impl Recorder {
             .clone()
             .map(|at| unsafe { view.before(at, &self.handles, &mut self.buffers) });
         let values: Result<Vec<Value>, String> = values.collect();
-        let mut replaced = None;
+        let mut given = None;
         match values {
             Ok(mut values) => {
                 if signature.name == "MPI_Get_address" {
@@ -177,8 +142,8 @@ impl Recorder {
                         self.addresses.replace(all);
                     }
                 }
-                let (asked, words) = self.wildcards.ask(&view, &values).unzip();
-                replaced = words;
+                let (asked, memory) = self.wildcards.ask(&view, &values).unzip();
+                given = memory.flatten();
                 // SAFETY: the caller's promise.
                 let handles = all.map(|at| unsafe { view.changed_handles(at) }).collect();
                 self.note_facts(&signature, view.words, &values);
@@ -201,22 +166,22 @@ impl Recorder {
         if signature.name == "MPI_Finalize" {
             self.write();
         }
-        replaced
+        given
     }
 
     /// Keeps the results of the call, which has returned this code.
     ///
     /// # Safety
     /// As for [`Recorder::arguments`].
-    pub(crate) unsafe fn results(&mut self, rank: &mpi::Rank, words: &[u64], code: c_int) {
+    pub unsafe fn results(&mut self, library: &dyn Library, words: &[u64], code: c_int) {
         let Some(current) = &mut self.current else {
             return;
         };
         let (name, Some(arguments)) = (current.name, &mut current.arguments) else {
             return;
         };
-        if code != MPI_SUCCESS {
-            return self.failed(name, code);
+        if i64::from(code) != MPI_SUCCESS {
+            return self.failed(name, code, library.class(code));
         }
         let procedure = arguments.procedure;
         let handles = std::mem::take(&mut arguments.handles);
@@ -224,11 +189,10 @@ impl Recorder {
         let asked = arguments.asked.take();
         let signature = self.signature(procedure);
         let view = View {
-            rank,
+            library,
+            procedure,
             signature: &signature,
-            wide: RECORDED[procedure].wide,
             words,
-            infos: &no_pairs,
         };
         let all = handles.iter().zip(values).enumerate();
         let results = all.map(|(at, (before, value))| {
@@ -264,8 +228,8 @@ impl Recorder {
 
     /// Keeps a call that returned an error as its bare name, because it has moved nothing. If it
     /// may have, the recording is unusable.
-    fn failed(&mut self, name: &'static str, code: c_int) {
-        match MOVED_NOTHING.contains(&code) {
+    fn failed(&mut self, name: &'static str, code: c_int, class: i64) {
+        match MOVED_NOTHING.contains(&class) {
             true => self
                 .current
                 .iter_mut()
@@ -278,12 +242,12 @@ impl Recorder {
     }
 
     /// Ends the call.
-    pub(crate) fn leave(&mut self) {
+    pub fn leave(&mut self) {
         self.write();
     }
 
     /// Keeps that the program has slept for `nanos` nanoseconds.
-    pub(crate) fn slept(&mut self, nanos: u64) {
+    pub fn slept(&mut self, nanos: u64) {
         let current = self.current.take();
         self.enter(SLEEP, nanos);
         self.write();
@@ -291,19 +255,19 @@ impl Recorder {
     }
 
     /// Keeps a call of a reduction function of the program, which took `picos` picoseconds.
-    pub(crate) fn function(&mut self, picos: u64) {
+    pub fn function(&mut self, picos: u64) {
         self.writer.function(picos);
     }
 
     /// Makes the recording of this rank unusable, because `call` cannot be recorded for the reason
     /// `why`.
-    pub(crate) fn refuse(&mut self, call: &str, why: &str) {
+    pub fn refuse(&mut self, call: &str, why: &str) {
         let why = format!("{call} cannot be recorded: {why}");
         self.unusable.get_or_insert(why);
     }
 
     /// Ends the rank's part of the recording.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         let why = self.unusable.take().unwrap_or_default();
         let block = self.writer.end(&why);
         self.append(&block);
@@ -331,8 +295,8 @@ impl Recorder {
         }
     }
 
-    fn append(&mut self, block: &[u8]) {
-        if let Err(why) = memory_file::append(&self.file, block) {
+    pub(crate) fn append(&mut self, block: &[u8]) {
+        if let Err(why) = (self.sink)(block) {
             // The end of the part is missing too, so the launcher finds it cut off.
             self.refuse("a call", &why.to_string());
         }
@@ -345,33 +309,4 @@ impl Recorder {
         });
         Arc::clone(signature)
     }
-}
-
-/// Returns no pairs: for calls whose info arguments are not recorded.
-fn no_pairs(_: Info) -> Result<Vec<Pair>, Error> {
-    Ok(Vec::new())
-}
-
-/// The length of the array at `at`, which no parameter has; `None` if the call does not read it.
-///
-/// # Safety
-/// The words are arguments of the procedure; arrays without a parameter for their length may be of
-/// any.
-pub(crate) unsafe fn unknown_length(
-    rank: &mpi::Rank,
-    procedure: usize,
-    words: &[u64],
-    at: usize,
-) -> Result<Option<usize>, String> {
-    let signature = Signature::parse(RECORDED[procedure].line);
-    let signature = signature.expect("a line of the generated table is a signature");
-    let view = View {
-        rank,
-        signature: &signature,
-        wide: RECORDED[procedure].wide,
-        words,
-        infos: &no_pairs,
-    };
-    // SAFETY: the caller's promise.
-    unsafe { view.unknown_length(&signature.parameters[at].name) }
 }

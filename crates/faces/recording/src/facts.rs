@@ -1,18 +1,29 @@
 //! Facts of a trace: what a replay cannot know of the surroundings of a call.
 
-use crate::constants::MPI_ANY_SOURCE;
-use crate::procedures::without_prefix;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use trace::{Access, FIRST_MADE, Fact, Signature, Value};
 
-use super::Recorder;
-use super::capture::View;
+use crate::capture::View;
+use crate::recorder::Recorder;
+use crate::standard::MPI_ANY_SOURCE;
+
+/// The prefixes of a file's name that name a kind of file system.
+const PREFIXES: [&[u8]; 8] = [
+    b"ufs:", b"nfs:", b"xfs:", b"lustre:", b"gpfs:", b"panfs:", b"pvfs2:", b"testfs:",
+];
+
+/// The name of a file without a prefix that names a kind of file system.
+pub fn without_prefix(name: &[u8]) -> &[u8] {
+    let mut prefixes = PREFIXES.iter();
+    let rest = prefixes.find_map(|prefix| name.strip_prefix(*prefix));
+    rest.unwrap_or(name)
+}
 
 impl Recorder {
     /// Keeps the facts about a call that has begun. `words`: its arguments; `values`: their values
     /// in the trace.
-    pub(super) fn note_facts(&mut self, signature: &Signature, words: &[u64], values: &[Value]) {
+    pub(crate) fn note_facts(&mut self, signature: &Signature, words: &[u64], values: &[Value]) {
         match signature.name.as_str() {
             "MPI_File_open" => self.note_file(signature, values),
             "MPI_Start" | "MPI_Startall" => self.note_sources(values),
@@ -30,7 +41,7 @@ impl Recorder {
         let single = values.iter().filter_map(Value::number);
         let requests = single.chain(values.iter().flat_map(Value::numbers).copied());
         for (request, own) in self.wildcards.persistent_among(requests) {
-            let source = Value::Number(MPI_ANY_SOURCE.into());
+            let source = Value::Number(MPI_ANY_SOURCE);
             let call = self.writer.count();
             self.note(Fact::Source, vec![Value::Number(request), source]);
             self.wildcards.begin((request, own), call);
@@ -56,7 +67,7 @@ impl Recorder {
     ///
     /// # Safety
     /// The words are the arguments of the procedure, as C promises them, after the call.
-    pub(super) unsafe fn note_sizes(&mut self, view: &View, values: &[Value]) {
+    pub(crate) unsafe fn note_sizes(&mut self, view: &View, values: &[Value]) {
         for (at, parameter) in view.signature.parameters.iter().enumerate() {
             if parameter.kind != "datatype" || parameter.access != Access::Out {
                 continue;
@@ -66,14 +77,7 @@ impl Recorder {
             // SAFETY: the caller's promise: the call has set as many handles.
             let handles = unsafe { view.elements(at, numbers.clone().count()) };
             for (&number, handle) in numbers.zip(handles).filter(|of| *of.0 >= FIRST_MADE) {
-                let state = view.rank.lock();
-                let size = state
-                    .objects()
-                    .types()
-                    .get(handle as u32)
-                    .map(|ty| ty.size());
-                drop(state);
-                if let Ok(size) = size {
+                if let Some(size) = view.library.type_size(handle as u64) {
                     let values = [number, size as i64].map(Value::Number);
                     self.note(Fact::TypeSize, values.to_vec());
                 }
@@ -82,7 +86,7 @@ impl Recorder {
     }
 
     /// Keeps a fact about the call that has begun.
-    pub(super) fn note(&mut self, fact: Fact, values: Vec<Value>) {
+    pub(crate) fn note(&mut self, fact: Fact, values: Vec<Value>) {
         let block = self.writer.call(fact.name(), fact.line(), values, 0);
         if let Some(block) = block {
             self.append(&block);
