@@ -37,6 +37,10 @@ pub const RECORD_FD: &str = "FISHPLATE_RECORD_FD";
 /// use these hardware threads.
 pub const BINDING: &str = "FISHPLATE_BINDING";
 
+/// The folder to which `libfishplate_record.so`, preloaded, writes the parts of a trace. The
+/// launcher leaves it as it is.
+pub const RECORD: &str = "FISHPLATE_RECORD";
+
 /// If set, rank 0 explains its choices of protocols and rails at MPI_Finalize.
 pub const EXPLAIN: &str = "FISHPLATE_EXPLAIN";
 

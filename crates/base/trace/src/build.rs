@@ -5,6 +5,7 @@ use std::hash::Hash;
 
 use crate::fold::Folder;
 use crate::gaps::Gaps;
+use crate::measured::Measured;
 use crate::signature::Signature;
 use crate::value::{Call, Value};
 use crate::{RankCalls, Trace};
@@ -67,7 +68,20 @@ impl Builder {
             sequence,
             gaps,
             functions,
+            measured: None,
         });
+    }
+
+    /// Adds the times that the last rank has measured.
+    pub fn measured(&mut self, measured: Measured) {
+        if let Some(rank) = self.ranks.last_mut() {
+            rank.measured = Some(measured);
+        }
+    }
+
+    /// Sets the name of the program.
+    pub fn program(&mut self, program: &str) {
+        self.program = program.replace(char::is_control, "?");
     }
 
     /// Returns the finished trace.

@@ -3,6 +3,7 @@
 use crate::bytes::{Bytes, Result, put, put_bytes};
 use crate::fold::Item;
 use crate::gaps::Gaps;
+use crate::measured::Measured;
 use crate::signature::Signature;
 use crate::times;
 use crate::value::Call;
@@ -10,7 +11,7 @@ use crate::{RankCalls, Trace};
 
 /// The beginning of the file of each version.
 pub const MAGIC: &[u8] = b"fishplate trace ";
-const VERSION: &[u8] = b"3\n";
+const VERSION: &[u8] = b"4\n";
 /// The beginning of the files that had the computing of a program before traces had it.
 pub const COMPUTE_TRACE: &[u8] = b"# fishplate: what each rank computed";
 /// The most ranks of a trace.
@@ -52,6 +53,8 @@ impl Trace {
         for rank in &self.ranks {
             put(&mut to, rank.sequence.into());
             rank.functions.put(&mut to);
+            put(&mut to, rank.measured.is_some().into());
+            rank.measured.iter().for_each(|times| times.put(&mut to));
         }
         times::put_all(&mut to, self.ranks.iter().map(|rank| &rank.gaps));
         to
@@ -104,7 +107,7 @@ impl Trace {
             let line = rest.iter().take_while(|byte| byte.is_ascii_digit());
             let version: String = line.map(|byte| char::from(*byte)).take(9).collect();
             return Err(format!(
-                "it is of version {version}, and this is version 3; record it, or make it, again"
+                "it is of version {version}, and this is version 4; record it, or make it, again"
             ));
         };
         let from = &mut Bytes::new(rest);
@@ -129,15 +132,21 @@ impl Trace {
         let mut parts = Vec::new();
         for _ in 0..count {
             let sequence = from.below(sequences.len(), "the sequence")?;
-            parts.push((sequence, Gaps::read(from, MOST_CALLS)?));
+            let functions = Gaps::read(from, MOST_CALLS)?;
+            let measured = match from.below(2, "the flag")? {
+                0 => None,
+                _ => Some(Measured::read(from)?),
+            };
+            parts.push((sequence, functions, measured));
         }
-        let calls_of = |part: &(u32, Gaps)| lengths[part.0 as usize];
+        let calls_of = |part: &(u32, Gaps, Option<Measured>)| lengths[part.0 as usize];
         let gaps = times::read_all(from, &parts.iter().map(calls_of).collect::<Vec<_>>())?;
         let ranks = gaps.into_iter().zip(parts);
-        let ranks = ranks.map(|(gaps, (sequence, functions))| RankCalls {
+        let ranks = ranks.map(|(gaps, (sequence, functions, measured))| RankCalls {
             sequence,
             gaps,
             functions,
+            measured,
         });
         let trace = Trace {
             program,
@@ -190,7 +199,7 @@ fn sequences(from: &mut Bytes, calls: usize) -> Result<(Vec<Vec<Item>>, Vec<u64>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Builder, Value};
+    use crate::{Builder, Inside, Value};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -236,6 +245,18 @@ mod tests {
                 functions.push(nanos / 2, number.unsigned_abs());
             }
             builder.rank(&numbers, gaps, functions);
+            if let Some(&(_, number, nanos)) = calls.first() {
+                let inside = Inside {
+                    procedure: "MPI_Send".into(),
+                    calls: number.unsigned_abs(),
+                    nanos,
+                };
+                builder.measured(Measured {
+                    elapsed: nanos,
+                    inside: vec![inside; number.unsigned_abs() as usize],
+                    ..Measured::default()
+                });
+            }
         }
         builder.finish()
     }
@@ -249,9 +270,9 @@ mod tests {
     #[test]
     fn the_version_before_is_refused_with_the_remedy() {
         let mut bytes = built(&[Vec::new()]).write();
-        bytes[MAGIC.len()] = b'2';
+        bytes[MAGIC.len()] = b'3';
         let why = Trace::read(&bytes).unwrap_err();
-        let remedy = "it is of version 2, and this is version 3; record it, or make it, again";
+        let remedy = "it is of version 3, and this is version 4; record it, or make it, again";
         assert_eq!(why, remedy);
     }
 

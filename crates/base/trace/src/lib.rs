@@ -33,7 +33,10 @@ mod fold;
 mod gaps;
 mod lossy;
 mod make;
+mod measured;
+mod merge;
 mod messages;
+pub mod part_file;
 mod queries;
 mod raw;
 mod signature;
@@ -49,8 +52,10 @@ pub use file::{COMPUTE_TRACE, MAGIC};
 pub use fold::{Folder, Item};
 pub use gaps::Gaps;
 pub use make::{Pattern, Recipe};
+pub use measured::{Inside, Measured};
+pub use merge::merged;
 pub use queries::is_query;
-pub use raw::{BLOCK_HEAD, Part, RawWriter, parts};
+pub use raw::{Added, BLOCK_HEAD, Job, Part, RawWriter, parts};
 pub use signature::{Access, Length, Parameter, Signature};
 pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
@@ -85,6 +90,8 @@ pub struct RankCalls {
     /// The measured times of the program's reduction functions, in picoseconds and in the order of
     /// their calls. Empty if they took none, or took the times in [`Trace::work`].
     pub functions: Gaps,
+    /// The times that the rank has measured, if a recorder of any MPI library has made its part.
+    pub measured: Option<Measured>,
 }
 
 impl Trace {

@@ -5,13 +5,15 @@
 //! blocks together are its *part*: signatures and calls, each before its first use, then for each
 //! call its number and the nanoseconds of computing before it, the times of the program's reduction
 //! functions, the sources that earlier receives from any source have met, and an end with the
-//! reason why the part is unusable, if it is.
+//! reason why the part is unusable, if it is. The part of a recorder of any MPI library begins with
+//! the job and ends with the times that the rank has measured.
 
 use std::collections::HashMap;
 
 use crate::build::Builder;
 use crate::bytes::{Bytes, Result, put, put_bytes, put_signed};
 use crate::gaps::Gaps;
+use crate::measured::Measured;
 use crate::signature::Signature;
 use crate::value::{Call, Value};
 
@@ -20,13 +22,39 @@ const CALL: u64 = 1;
 const END: u64 = 2;
 const FUNCTION: u64 = 3;
 const MET: u64 = 4;
+const JOB: u64 = 5;
+const MEASURED: u64 = 6;
 /// The number of a part's first call.
-const FIRST: u64 = 5;
+const FIRST: u64 = 7;
 
 /// The bytes before those of a block: the rank, and the length of the rest.
 pub const BLOCK_HEAD: usize = 8;
 /// The length at which a block is complete.
 const BLOCK: usize = 1 << 16;
+
+/// The job that a recorder of any MPI library has recorded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Job {
+    /// The name of the program.
+    pub program: String,
+    /// The name and the version of the MPI library.
+    pub library: String,
+    /// The name of the rank's host.
+    pub host: String,
+    /// The number of ranks.
+    pub size: usize,
+    /// The time at which the recording began, in nanoseconds since 1970.
+    pub began: u64,
+}
+
+/// A part that has been added to a trace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Added {
+    /// The job, if a recorder of any MPI library has made the part.
+    pub job: Option<Job>,
+    /// True if the part has its end.
+    pub is_whole: bool,
+}
 
 /// The part of a trace that a rank writes while it runs.
 pub struct RawWriter {
@@ -103,6 +131,28 @@ impl RawWriter {
         put(&mut self.block, picos);
     }
 
+    /// Begins the part of a recorder of any MPI library.
+    pub fn job(&mut self, job: &Job) {
+        put(&mut self.block, JOB);
+        for text in [&job.program, &job.library, &job.host] {
+            let text = text.replace(char::is_control, "?");
+            put_bytes(&mut self.block, text.as_bytes());
+        }
+        put(&mut self.block, job.size as u64);
+        put(&mut self.block, job.began);
+    }
+
+    /// Adds the times that the rank has measured.
+    pub fn measured(&mut self, measured: &Measured) {
+        put(&mut self.block, MEASURED);
+        measured.put(&mut self.block);
+    }
+
+    /// Returns the block that has been begun; `None` if nothing is in it.
+    pub fn flush(&mut self) -> Option<Vec<u8>> {
+        (self.block.len() > BLOCK_HEAD).then(|| self.take())
+    }
+
     /// Ends the part, with the reason why it is unusable, or an empty one. Returns the last block.
     pub fn end(&mut self, why: &str) -> Vec<u8> {
         put(&mut self.block, END);
@@ -150,53 +200,116 @@ pub fn parts(file: &[u8], ranks: usize) -> Result<Vec<Part>> {
 }
 
 impl Part {
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+    }
+
     /// Adds the part to a trace as that of the next rank.
     ///
     /// # Errors
     /// The reason why the part is unusable.
-    pub fn add_to(&self, builder: &mut Builder) -> Result<()> {
+    pub fn add_to(&self, builder: &mut Builder) -> Result<Added> {
+        self.add(builder, false)
+    }
+
+    /// Adds the part to a trace as that of the next rank, up to its last whole call if it has been
+    /// cut off.
+    ///
+    /// # Errors
+    /// The reason why the part is unusable.
+    pub fn add_beginning_to(&self, builder: &mut Builder) -> Result<Added> {
+        self.add(builder, true)
+    }
+
+    /// The job with which the part begins, if a recorder of any MPI library has made it.
+    pub fn job(&self) -> Option<Job> {
         let from = &mut Bytes::new(&self.0);
-        let (mut signatures, mut numbers) = (Vec::<Signature>::new(), Vec::new());
-        let (mut known, mut calls) = (Vec::<Call>::new(), Vec::<u32>::new());
-        let mut met = HashMap::new();
-        let [mut gaps, mut functions] = [Gaps::default(), Gaps::default()];
-        loop {
-            match from.number()? {
-                SIGNATURE => match Signature::parse(from.text()?) {
-                    Some(signature) => {
-                        numbers.push(builder.signature(signature.clone()));
-                        signatures.push(signature);
-                    }
-                    None => return from.wrong("a signature that is none"),
-                },
-                CALL => {
-                    let call = Call::read(from, &signatures)?;
-                    let signature = numbers[call.signature as usize];
-                    known.push(Call { signature, ..call });
+        let mut read = Read::default();
+        read.next(from, &mut Builder::new(String::new())).ok()?;
+        read.added.job
+    }
+
+    fn add(&self, builder: &mut Builder, may_be_cut: bool) -> Result<Added> {
+        let from = &mut Bytes::new(&self.0);
+        let mut read = Read::default();
+        while !(read.added.is_whole || may_be_cut && from.is_empty()) {
+            read.next(from, builder)?;
+        }
+        let calls = numbered(builder, &read.known, &read.calls, &read.met);
+        builder.rank(&calls, read.gaps, read.functions);
+        read.measured
+            .into_iter()
+            .for_each(|measured| builder.measured(measured));
+        Ok(read.added)
+    }
+}
+
+/// The part of a rank as far as it has been read.
+#[derive(Default)]
+struct Read {
+    signatures: Vec<Signature>,
+    /// The numbers of the signatures in the trace.
+    numbers: Vec<u32>,
+    /// The different calls.
+    known: Vec<Call>,
+    calls: Vec<u32>,
+    gaps: Gaps,
+    functions: Gaps,
+    /// The distances of the sources that receives from any source have met, by their calls.
+    met: HashMap<usize, i64>,
+    measured: Option<Measured>,
+    added: Added,
+}
+
+impl Read {
+    /// Reads the next entry.
+    fn next(&mut self, from: &mut Bytes, builder: &mut Builder) -> Result<()> {
+        match from.number()? {
+            SIGNATURE => match Signature::parse(from.text()?) {
+                Some(signature) => {
+                    self.numbers.push(builder.signature(signature.clone()));
+                    self.signatures.push(signature);
                 }
-                END => {
-                    let why = from.text()?;
-                    if !why.is_empty() {
-                        return Err(why.into());
-                    }
-                    let calls = numbered(builder, &known, &calls, &met);
-                    builder.rank(&calls, gaps, functions);
-                    return Ok(());
+                None => return from.wrong("a signature that is none"),
+            },
+            CALL => {
+                let call = Call::read(from, &self.signatures)?;
+                let signature = self.numbers[call.signature as usize];
+                self.known.push(Call { signature, ..call });
+            }
+            END => {
+                let why = from.text()?;
+                if !why.is_empty() {
+                    return Err(why.into());
                 }
-                MET => {
-                    let call = from.below(calls.len(), "the call")?;
-                    met.insert(call as usize, from.signed()?);
+                self.added.is_whole = true;
+            }
+            MET => {
+                let call = from.below(self.calls.len(), "the call")?;
+                self.met.insert(call as usize, from.signed()?);
+            }
+            FUNCTION => self.functions.push(from.number()?, 1),
+            JOB => {
+                let mut text = || Ok::<_, String>(from.text()?.to_string());
+                let [program, library, host] = [text()?, text()?, text()?];
+                self.added.job = Some(Job {
+                    program,
+                    library,
+                    host,
+                    size: from.number()? as usize,
+                    began: from.number()?,
+                });
+            }
+            MEASURED => self.measured = Some(Measured::read(from)?),
+            number => {
+                if number - FIRST >= self.known.len() as u64 {
+                    return from.wrong("a call that does not exist");
                 }
-                FUNCTION => functions.push(from.number()?, 1),
-                number => {
-                    if number - FIRST >= known.len() as u64 {
-                        return from.wrong("a call that does not exist");
-                    }
-                    calls.push((number - FIRST) as u32);
-                    gaps.push(from.number()?, 1);
-                }
+                self.calls.push((number - FIRST) as u32);
+                self.gaps.push(from.number()?, 1);
             }
         }
+        Ok(())
     }
 }
 

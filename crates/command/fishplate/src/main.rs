@@ -39,6 +39,7 @@ mod pages;
 #[cfg(feature = "whole")]
 mod perf;
 mod record;
+mod record_command;
 mod run;
 mod scratch;
 mod settings;
@@ -71,6 +72,7 @@ enum Command {
     Compare(compare::CompareArguments),
     #[cfg(feature = "whole")]
     Study(study::StudyArguments),
+    Record(record_command::RecordArguments),
     Trace(trace_command::TraceArguments),
     Knobs(settings::KnobsArguments),
     Info(info::InfoArguments),
@@ -130,6 +132,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::main(arguments),
         #[cfg(feature = "whole")]
         Command::Study(arguments) => study::main(&arguments),
+        Command::Record(arguments) => record_command::main(&arguments),
         Command::Trace(arguments) => trace_command::main(arguments),
         Command::Knobs(arguments) => settings::main(arguments),
         Command::Info(arguments) => info::main(arguments),

@@ -18,6 +18,7 @@ use serde_json::json;
 use trace::{Fact, Item, Pattern, Recipe, Trace, Value};
 
 use crate::output::Output;
+use crate::record_command::{MergeArguments, merge_folder};
 use crate::refuse;
 use crate::trace_file::read;
 use convert::{ExportArguments, ImportArguments};
@@ -79,6 +80,8 @@ enum Action {
     },
     /// Make a trace of a well-known pattern of communication
     Make(MakeArguments),
+    /// Merge the parts of a recording into a trace, after a job that was recorded by variables alone
+    Merge(MergeArguments),
 }
 
 #[derive(Args)]
@@ -146,6 +149,7 @@ pub(crate) fn main(arguments: TraceArguments) -> ExitCode {
             .and_then(|trace| written(&output, &trace.with_folded_times()))
             .map(|()| String::new()),
         Action::Make(arguments) => make(&arguments).map(|()| String::new()),
+        Action::Merge(arguments) => merge_folder(&arguments).map(|()| String::new()),
     };
     match done {
         Ok(text) => {

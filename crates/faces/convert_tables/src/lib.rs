@@ -13,6 +13,7 @@ mod standard;
 mod wild;
 
 use constants::Program;
+pub use parameter::meaning;
 use std::path::Path;
 use std::{env, fs};
 use tables::constants::{Group, parse};

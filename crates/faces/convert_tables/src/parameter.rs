@@ -85,7 +85,7 @@ pub(crate) fn conversion(
 }
 
 /// The name of the conversion of an integer that is a constant; `None` for other integers.
-fn meaning(procedure: &Procedure, parameter: &Parameter) -> Option<&'static str> {
+pub fn meaning(procedure: &Procedure, parameter: &Parameter) -> Option<&'static str> {
     let rows = MEANINGS.iter();
     let mut found = rows
         .filter(|(of, name, _)| *name == parameter.name && (*of == "*" || *of == procedure.name));

@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char};
 
 use trace::{Access, Length, NUMBER_OF_MEMORY, Parameter, Signature, Value};
 
+use crate::facts::without_prefix;
 use crate::handles::{Buffers, Handles};
 use crate::library::Library;
 use crate::table::RECORDED;
@@ -76,7 +77,13 @@ impl View<'_> {
         unsafe {
             match parameter.kind.as_str() {
                 "in" | "out" => Ok(Value::Number(buffers.number(word))),
-                "str" => Ok(text(word)),
+                "str" if parameter.name == "filename" => Ok(match self.text(at) {
+                    Some(name) => Value::Text(self.library.file_name(without_prefix(name))),
+                    None => Value::Absent,
+                }),
+                "str" => Ok(self
+                    .text(at)
+                    .map_or(Value::Absent, |text| Value::Text(text.to_vec()))),
                 "info" if parameter.length == Length::One => self.pairs(word),
                 "ptr" | "attr" | "state" | "memory" | "detached" | "status" => Ok(Value::Absent),
                 "argv" | "argvs" | "argv_ptr" | "commands" | "info" => Ok(Value::Absent),
@@ -177,6 +184,16 @@ impl View<'_> {
         let start = self.words[at] as usize as *const u8;
         // SAFETY: the caller's promise.
         unsafe { self.library.element(self.procedure, at, start, index) }
+    }
+
+    /// The text that a parameter points to; `None` for NULL.
+    ///
+    /// # Safety
+    /// The parameter is NULL or the address of a C string.
+    pub(crate) unsafe fn text(&self, at: usize) -> Option<&[u8]> {
+        let text = self.words[at] as usize as *const c_char;
+        // SAFETY: the caller's promise.
+        (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes())
     }
 
     /// The pairs of an info object as a value of the trace.
@@ -286,17 +303,4 @@ impl View<'_> {
 /// it, such as the datatype of a receive buffer that only the root has.
 fn known(number: Option<i64>) -> Value {
     number.map_or(Value::Absent, Value::Number)
-}
-
-/// The text at an address.
-///
-/// # Safety
-/// It is NULL or the address of a C string.
-unsafe fn text(word: u64) -> Value {
-    if word == 0 {
-        return Value::Absent;
-    }
-    // SAFETY: the caller's promise.
-    let text = unsafe { CStr::from_ptr(word as usize as *const c_char) };
-    Value::Text(text.to_bytes().to_vec())
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use trace::{Access, FIRST_MADE, Fact, Signature, Value};
+use trace::{Access, FIRST_MADE, Fact, Value};
 
 use crate::capture::View;
 use crate::recorder::Recorder;
@@ -21,14 +21,17 @@ pub fn without_prefix(name: &[u8]) -> &[u8] {
 }
 
 impl Recorder {
-    /// Keeps the facts about a call that has begun. `words`: its arguments; `values`: their values
-    /// in the trace.
-    pub(crate) fn note_facts(&mut self, signature: &Signature, words: &[u64], values: &[Value]) {
-        match signature.name.as_str() {
-            "MPI_File_open" => self.note_file(signature, values),
+    /// Keeps the facts about a call that has begun. `values`: those of its parameters in the trace.
+    ///
+    /// # Safety
+    /// The words are the arguments of the procedure, as C promises them.
+    pub(crate) unsafe fn note_facts(&mut self, view: &View, values: &[Value]) {
+        match view.signature.name.as_str() {
+            // SAFETY: the caller's promise.
+            "MPI_File_open" => unsafe { self.note_file(view, values) },
             "MPI_Start" | "MPI_Startall" => self.note_sources(values),
             "MPI_Win_attach" => {
-                let base = signature.position("base").map_or(0, |at| words[at]);
+                let base = view.word("base").unwrap_or(0);
                 self.note(Fact::Address, vec![Value::Number(base as i64)]);
             }
             _ => (),
@@ -49,18 +52,21 @@ impl Recorder {
     }
 
     /// Keeps the size of the file that a call with these values is about to open.
-    fn note_file(&mut self, signature: &Signature, values: &[Value]) {
-        let name = signature.position("filename").map(|at| &values[at]);
-        let Some(Value::Text(name)) = name else {
+    ///
+    /// # Safety
+    /// As for [`note_facts`](Recorder::note_facts).
+    unsafe fn note_file(&mut self, view: &View, values: &[Value]) {
+        let Some(at) = view.signature.position("filename") else {
             return;
         };
-        let path = without_prefix(name);
-        let found = std::fs::metadata(OsStr::from_bytes(path));
+        // SAFETY: the caller's promise.
+        let (Some(path), Value::Text(name)) = (unsafe { view.text(at) }, &values[at]) else {
+            return;
+        };
+        let found = std::fs::metadata(OsStr::from_bytes(without_prefix(path)));
         let size = found.map_or(0, |file| file.len()) as i64;
-        self.note(
-            Fact::FileSize,
-            vec![Value::Text(path.to_vec()), Value::Number(size)],
-        );
+        let name = Value::Text(without_prefix(name).to_vec());
+        self.note(Fact::FileSize, vec![name, Value::Number(size)]);
     }
 
     /// Keeps the sizes of datatypes that a call has made. `values`: those of its parameters.
@@ -85,7 +91,7 @@ impl Recorder {
         }
     }
 
-    /// Keeps a fact about the call that has begun.
+    /// Keeps a fact, which comes before the call that has begun.
     pub(crate) fn note(&mut self, fact: Fact, values: Vec<Value>) {
         let block = self.writer.call(fact.name(), fact.line(), values, 0);
         if let Some(block) = block {

@@ -90,6 +90,11 @@ pub trait Library {
         unsafe { status.cast::<c_int>().read().into() }
     }
 
+    /// The name of a file in the trace.
+    fn file_name(&self, name: &[u8]) -> Vec<u8> {
+        name.to_vec()
+    }
+
     /// The error class of a code that a call has returned.
     fn class(&self, code: c_int) -> i64 {
         code.into()

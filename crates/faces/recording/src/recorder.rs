@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::io;
 use std::sync::Arc;
-use trace::{Fact, RawWriter, Signature, Value};
+use trace::{Fact, Job, Measured, RawWriter, Signature, Value};
 
 use crate::addresses::Addresses;
 use crate::capture::View;
@@ -146,7 +146,8 @@ impl Recorder {
                 given = memory.flatten();
                 // SAFETY: the caller's promise.
                 let handles = all.map(|at| unsafe { view.changed_handles(at) }).collect();
-                self.note_facts(&signature, view.words, &values);
+                // SAFETY: the caller's promise.
+                unsafe { self.note_facts(&view, &values) };
                 if let Some(current) = &mut self.current {
                     current.arguments = Some(Arguments {
                         procedure,
@@ -271,6 +272,23 @@ impl Recorder {
         let why = self.unusable.take().unwrap_or_default();
         let block = self.writer.end(&why);
         self.append(&block);
+    }
+
+    /// Begins the part of a recorder of any MPI library.
+    pub fn job(&mut self, job: &Job) {
+        self.writer.job(job);
+    }
+
+    /// Keeps the times that the rank has measured.
+    pub fn measured(&mut self, measured: &Measured) {
+        self.writer.measured(measured);
+    }
+
+    /// Writes the calls that are in memory.
+    pub fn flush(&mut self) {
+        if let Some(block) = self.writer.flush() {
+            self.append(&block);
+        }
     }
 
     fn write(&mut self) {

@@ -6,7 +6,7 @@ use crate::table::{Access, Chapter, Length, Parameter, Procedure};
 use std::fmt::Write;
 
 /// The announced procedures in all their forms, in the order of their numbers.
-fn forms(chapters: &[Chapter]) -> impl Iterator<Item = (&Procedure, bool)> {
+pub fn forms(chapters: &[Chapter]) -> impl Iterator<Item = (&Procedure, bool)> {
     let all = chapters.iter().flat_map(|chapter| &chapter.procedures);
     let announced = all.filter(|procedure| procedure.is_announced());
     announced.flat_map(|procedure| {

@@ -1,0 +1,73 @@
+//! The times of a recorded run as a rank of it has measured them: what a replay on the machine of
+//! the recording is compared with.
+
+use crate::bytes::{Bytes, Result, put, put_bytes};
+
+/// The times that a rank of the recorded run has measured, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The time from the end of `MPI_Init` to the begin of `MPI_Finalize`.
+    pub elapsed: u64,
+    /// The time outside MPI.
+    pub outside: u64,
+    /// The part of it in spans so long that the processor time was read.
+    pub known: u64,
+    /// The part of the known time in which the process slept.
+    pub slept: u64,
+    /// The part of the known time in which another process had the core.
+    pub interrupted: u64,
+    /// The times inside MPI, by procedure.
+    pub inside: Vec<Inside>,
+}
+
+/// The calls of a procedure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inside {
+    /// The name of the procedure.
+    pub procedure: String,
+    /// The number of its calls.
+    pub calls: u64,
+    /// The time in them, in nanoseconds.
+    pub nanos: u64,
+}
+
+impl Measured {
+    pub(crate) fn put(&self, to: &mut Vec<u8>) {
+        for nanos in [
+            self.elapsed,
+            self.outside,
+            self.known,
+            self.slept,
+            self.interrupted,
+            self.inside.len() as u64,
+        ] {
+            put(to, nanos);
+        }
+        for inside in &self.inside {
+            put_bytes(to, inside.procedure.as_bytes());
+            put(to, inside.calls);
+            put(to, inside.nanos);
+        }
+    }
+
+    pub(crate) fn read(from: &mut Bytes) -> Result<Measured> {
+        Ok(Measured {
+            elapsed: from.number()?,
+            outside: from.number()?,
+            known: from.number()?,
+            slept: from.number()?,
+            interrupted: from.number()?,
+            inside: {
+                let count = from.count()?;
+                let all = (0..count).map(|_| {
+                    Ok(Inside {
+                        procedure: from.text()?.to_string(),
+                        calls: from.number()?,
+                        nanos: from.number()?,
+                    })
+                });
+                all.collect::<Result<Vec<Inside>>>()?
+            },
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! `fishplate record`: the trace of a program under any MPI library, by a library that is preloaded
+//! into its processes.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+use trace::merged;
+use trace::part_file::Parts;
+
+use crate::output::Output;
+use crate::refuse;
+
+/// The library that records.
+const LIBRARY: &str = "libfishplate_record.so";
+/// The variable by which it finds the folder of the recording.
+const FOLDER: &str = "FISHPLATE_RECORD";
+
+/// Record the trace of a program under the MPI library that it runs with.
+///
+/// COMMAND starts the program as usual: `mpiexec -n 4 ./program`, `srun ./program`, a script. Its
+/// MPI may be MPICH, Intel MPI, MVAPICH, Cray MPICH, Open MPI, or any library of the standard ABI.
+/// The folder of FILE must exist on all hosts. Then `fishplate compare FILE` compares machines.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  fishplate record -o run.trace -- mpiexec -n 4 ./program input.dat"
+)]
+pub(crate) struct RecordArguments {
+    /// The trace to write
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Leave out the name of the program
+    #[arg(long)]
+    anonymise: bool,
+
+    /// The command that starts the program, with its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Merge the parts of a recording that the processes of a job have written.
+#[derive(Args)]
+pub(crate) struct MergeArguments {
+    /// The folder of the parts: the value of FISHPLATE_RECORD
+    folder: PathBuf,
+
+    /// The file to write
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Leave out the name of the program
+    #[arg(long)]
+    anonymise: bool,
+}
+
+pub(crate) fn main(arguments: &RecordArguments) -> ExitCode {
+    recorded(arguments).unwrap_or_else(|why| refuse(&why))
+}
+
+fn recorded(arguments: &RecordArguments) -> Result<ExitCode, String> {
+    let output = Output::create("-o", &arguments.output)?;
+    let (folder, library) =
+        match folder_of(&arguments.output).and_then(|folder| Ok((folder, library()?))) {
+            Ok(found) => found,
+            Err(why) => {
+                output.remove();
+                return Err(why);
+            }
+        };
+    let ended = started(&arguments.command, &library, &folder).status();
+    let ended = ended.map_err(|why| {
+        let program = arguments.command[0].display();
+        format!("{program} cannot be started: {why}")
+    });
+    let done = ended.and_then(|ended| {
+        merge(&folder, output, arguments.anonymise)?;
+        Ok(ended)
+    });
+    // The parts of a job that cannot be merged stay, for whoever wants to see them.
+    let ended = match done {
+        Ok(ended) => {
+            let _ = fs::remove_dir_all(&folder);
+            ended
+        }
+        Err(why) => {
+            let _ = fs::remove_dir(&folder);
+            return Err(why);
+        }
+    };
+    Ok(ended
+        .code()
+        .map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)))
+}
+
+/// The command that starts the program, with the variables of the recording.
+fn started(command: &[OsString], library: &Path, folder: &Path) -> Command {
+    let mut preloaded = library.as_os_str().to_os_string();
+    if let Some(more) = std::env::var_os("LD_PRELOAD").filter(|more| !more.is_empty()) {
+        preloaded.push(OsStr::new(":"));
+        preloaded.push(more);
+    }
+    let mut started = Command::new(&command[0]);
+    started.args(&command[1..]);
+    started.env("LD_PRELOAD", preloaded).env(FOLDER, folder);
+    // Open MPI's launcher passes to other hosts what this list names.
+    started.env("OMPI_MCA_mca_base_env_list", format!("LD_PRELOAD;{FOLDER}"));
+    started
+}
+
+/// An empty folder beside the trace, for the parts of all hosts.
+fn folder_of(output: &Path) -> Result<PathBuf, String> {
+    let mut name = output.file_name().unwrap_or_default().to_os_string();
+    name.push(".parts");
+    let beside = match output.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let make = || {
+        let folder = beside.canonicalize()?.join(name);
+        fs::create_dir(&folder)?;
+        Ok(folder)
+    };
+    make().map_err(|why: std::io::Error| {
+        let output = output.display();
+        format!("the folder {output}.parts for the parts of the processes cannot be made: {why}")
+    })
+}
+
+/// The library that records, of this installation.
+fn library() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().ok();
+    let folder = own.and_then(|own| launch::library_directory(&own));
+    let library = folder.map(|folder| folder.join(LIBRARY));
+    let library = library.filter(|library| library.exists());
+    library.ok_or_else(|| format!("{LIBRARY} is not beside this command; install fishplate whole"))
+}
+
+/// Writes the trace of the parts in a folder. If no process has written one, there is no trace, and
+/// a line says why that may be.
+fn merge(folder: &Path, output: Output, anonymise: bool) -> Result<(), String> {
+    let traces = match read(folder).and_then(|parts| merged(&parts, anonymise)) {
+        Ok(traces) => traces,
+        Err(why) => {
+            output.remove();
+            return Err(format!(
+                "the recording in {} cannot be merged: {why}",
+                folder.display()
+            ));
+        }
+    };
+    if traces.is_empty() {
+        output.remove();
+        eprintln!(
+            "fishplate record: no MPI call was seen, so there is no trace. The program does not use MPI, is linked with \
+             a static MPI library, or its launcher does not pass LD_PRELOAD on"
+        );
+        return Ok(());
+    }
+    let (ranks, jobs) = (traces[0].ranks.len(), traces.len());
+    let notes: Vec<String> = traces
+        .iter()
+        .flat_map(|trace| trace.notes.clone())
+        .collect();
+    output.fill(|to| {
+        for trace in &traces {
+            to.write_all(&trace.write())?;
+        }
+        Ok(None)
+    })?;
+    eprintln!(
+        "fishplate record: {jobs} recording{} of {ranks} ranks",
+        if jobs == 1 { "" } else { "s" }
+    );
+    for note in notes {
+        eprintln!("fishplate record: {note}");
+    }
+    Ok(())
+}
+
+/// The parts in the files of a folder.
+fn read(folder: &Path) -> Result<Parts, String> {
+    let mut parts = Parts::default();
+    let entries = fs::read_dir(folder).map_err(|why| why.to_string())?;
+    for entry in entries {
+        let path = entry.map_err(|why| why.to_string())?.path();
+        if path.extension() != Some(OsStr::new("part")) {
+            continue;
+        }
+        let bytes = fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        parts.add(&bytes);
+    }
+    Ok(parts)
+}
+
+/// Merges the parts of a folder.
+pub(crate) fn merge_folder(arguments: &MergeArguments) -> Result<(), String> {
+    let output = Output::create("-o", &arguments.output)?;
+    merge(&arguments.folder, output, arguments.anonymise)
+}

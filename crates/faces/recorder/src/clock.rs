@@ -1,0 +1,197 @@
+//! The time of calls, and of the computing between them.
+//!
+//! The wall clock is read at each call. The processor time of a gap is read only where gaps are
+//! long, because a reading takes ten times as long. A gap that follows a procedure is expected to
+//! be as long as the last one after it.
+
+use std::ffi::c_int;
+
+/// The length of a gap, in nanoseconds, from which on its processor time is of interest.
+const LONG: u64 = 20_000;
+
+/// The sums of the gaps of a process, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Gaps {
+    /// The time between the end of MPI_Init and the begin of MPI_Finalize.
+    pub(crate) elapsed: u64,
+    /// The time outside calls.
+    pub(crate) outside: u64,
+    /// The time in long gaps whose processor time is known.
+    pub(crate) known: u64,
+    /// The part of it in which the process slept.
+    pub(crate) slept: u64,
+    /// The part of it in which the process waited for a core that another one had.
+    pub(crate) interrupted: u64,
+}
+
+/// The use of a processor by this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Usage {
+    /// The processor time of all threads, in nanoseconds.
+    time: u64,
+    /// The number of times that the system gave a core of the process to another task.
+    switches: u64,
+}
+
+/// The clock of a process.
+pub(crate) struct Clock {
+    began: u64,
+    /// The end of the last call.
+    left: u64,
+    /// The use of a processor at the end of the last call, where a long gap is expected.
+    usage: Option<Usage>,
+    /// For each procedure, true if a long gap followed its last call.
+    is_long_after: Vec<bool>,
+    /// The procedure of the last call.
+    last: usize,
+    pub(crate) sums: Gaps,
+}
+
+/// The time of the wall clock in nanoseconds.
+pub(crate) fn now() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// The time of the calendar in nanoseconds since 1970.
+pub(crate) fn since_1970() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the structure is a local variable.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+impl Usage {
+    fn now() -> Usage {
+        // SAFETY: all bytes 0 are a valid structure of numbers.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        const OF_PROCESS: c_int = libc::RUSAGE_SELF;
+        // SAFETY: the structure is a local variable.
+        unsafe { libc::getrusage(OF_PROCESS, &raw mut usage) };
+        Usage {
+            time: read(libc::CLOCK_PROCESS_CPUTIME_ID),
+            switches: u64::try_from(usage.ru_nivcsw).unwrap_or(0),
+        }
+    }
+}
+
+impl Clock {
+    /// A clock of `procedures` procedures that begins now.
+    pub(crate) fn new(procedures: usize) -> Clock {
+        let now = now();
+        Clock {
+            began: now,
+            left: now,
+            usage: Some(Usage::now()),
+            is_long_after: vec![false; procedures],
+            last: 0,
+            sums: Gaps::default(),
+        }
+    }
+
+    /// The computing before a call that begins at `now`, in nanoseconds: the time since the last
+    /// call, without what other processes took of it.
+    pub(crate) fn enter(&mut self, now: u64) -> u64 {
+        let gap = now.saturating_sub(self.left);
+        self.sums.outside += gap;
+        self.sums.elapsed = now.saturating_sub(self.began);
+        let is_long = gap >= LONG;
+        self.is_long_after[self.last] = is_long;
+        let before = self.usage.take();
+        match before.filter(|_| is_long) {
+            Some(before) => self.long(gap, before, Usage::now()),
+            None => gap,
+        }
+    }
+
+    fn long(&mut self, gap: u64, before: Usage, after: Usage) -> u64 {
+        let computed = after.time.saturating_sub(before.time);
+        let idle = gap.saturating_sub(computed);
+        self.sums.known += gap;
+        // The clocks agree only to some microseconds.
+        if idle < LONG / 2 {
+            return gap;
+        }
+        if after.switches > before.switches {
+            self.sums.interrupted += idle;
+            return gap - idle;
+        }
+        self.sums.slept += idle;
+        gap
+    }
+
+    /// Keeps the end of a call of a procedure.
+    pub(crate) fn leave(&mut self, procedure: usize) {
+        self.last = procedure;
+        self.usage = self.is_long_after[procedure].then(Usage::now);
+        self.left = now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(left: u64, time: u64, switches: u64) -> Clock {
+        let usage = Some(Usage { time, switches });
+        Clock {
+            began: 0,
+            left,
+            usage,
+            is_long_after: vec![false; 2],
+            last: 1,
+            sums: Gaps::default(),
+        }
+    }
+
+    #[test]
+    fn a_gap_without_switches_is_computing_or_sleep_and_counts_whole() {
+        let mut clock = at(0, 0, 0);
+        let [before, after] = [0, 100_000].map(|time| Usage { time, switches: 3 });
+        assert_eq!(clock.long(400_000, before, after), 400_000);
+        assert_eq!((clock.sums.slept, clock.sums.interrupted), (300_000, 0));
+        // Threads that compute at the same time.
+        let after = Usage {
+            time: 900_000,
+            ..after
+        };
+        assert_eq!(clock.long(400_000, before, after), 400_000);
+        assert_eq!(clock.sums.slept, 300_000);
+    }
+
+    #[test]
+    fn a_gap_loses_what_another_process_took_of_it() {
+        let mut clock = at(0, 0, 0);
+        let before = Usage {
+            time: 0,
+            switches: 3,
+        };
+        let after = Usage {
+            time: 100_000,
+            switches: 4,
+        };
+        assert_eq!(clock.long(400_000, before, after), 100_000);
+        assert_eq!((clock.sums.slept, clock.sums.interrupted), (0, 300_000));
+    }
+
+    #[test]
+    fn the_processor_time_is_read_after_calls_that_a_long_gap_followed() {
+        let mut clock = at(1_000, 0, 0);
+        clock.usage = None;
+        assert_eq!(clock.enter(1_000 + LONG), LONG);
+        assert_eq!(clock.is_long_after, [false, true]);
+        clock.leave(0);
+        assert_eq!(clock.usage, None);
+        clock.leave(1);
+        assert!(clock.usage.is_some());
+        clock.enter(clock.left + 1);
+        assert_eq!(clock.is_long_after, [false, false]);
+        assert_eq!(clock.sums.outside, LONG + 1);
+    }
+}

@@ -1,0 +1,51 @@
+//! The file to which the processes of a host append their parts of a trace. A block is in the file
+//! whole or not at all, whenever a process is killed and even if the disk is full.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// The file of this host.
+pub(crate) struct PartFile(File);
+
+impl PartFile {
+    /// Opens the file of this host in a folder, which is made if it does not exist.
+    pub(crate) fn open(folder: &Path, host: &str) -> io::Result<PartFile> {
+        fs::create_dir_all(folder)?;
+        let path = folder.join(host).with_extension("part");
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        Ok(PartFile(file))
+    }
+
+    /// Appends a block. After an error the file is as long as before.
+    pub(crate) fn append(&self, block: &[u8]) -> io::Result<()> {
+        let _lock = Lock::of(&self.0)?;
+        let before = self.0.metadata()?.len();
+        let written = (&self.0).write_all(block);
+        if written.is_err() {
+            self.0.set_len(before)?;
+        }
+        written
+    }
+}
+
+/// A lock of a file among the processes of a host.
+struct Lock<'a>(&'a File);
+
+impl Lock<'_> {
+    fn of(file: &File) -> io::Result<Lock<'_>> {
+        // SAFETY: the descriptor is that of an open file.
+        match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } {
+            0 => Ok(Lock(file)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is that of an open file.
+        unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
+    }
+}

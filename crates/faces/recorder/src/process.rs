@@ -1,0 +1,305 @@
+//! The recording of this process.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use recording::{Library, RECORDED, Recorder, StatusMemory, standard};
+use trace::{Inside, Job, Measured, is_query};
+
+use crate::clock::{self, Clock};
+use crate::entry::{ABORT, FINALIZE, NAMES};
+use crate::foreign::Foreign;
+use crate::original::{self, invoke};
+use crate::part_file::PartFile;
+use crate::words;
+
+/// The variable that names the folder of the recording.
+const FOLDER: &str = "FISHPLATE_RECORD";
+/// The greatest number of parameters of a procedure.
+const MOST_PARAMETERS: usize = 14;
+/// The longest time, in nanoseconds, that a call is kept in memory only, if calls follow it.
+const FLUSH: u64 = 1_000_000_000;
+
+thread_local! {
+    /// True while a call of the program, or a question of the recording, is in progress in this
+    /// thread.
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True while calls are recorded.
+static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
+static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
+
+/// The recording of this process.
+struct Recording {
+    process: u32,
+    recorder: Recorder,
+    library: Foreign,
+    clock: Clock,
+    /// For each procedure, the number of its calls and the time in them, in nanoseconds.
+    inside: Vec<(u64, u64)>,
+    /// For each procedure, true if its calls move nothing and make nothing.
+    is_query: Vec<bool>,
+    /// True while a call is in progress.
+    is_busy: bool,
+    /// The time at which the calls in memory were last written.
+    flushed: u64,
+}
+
+/// The arguments of a call in the standard ABI.
+type Standard = [u64; MOST_PARAMETERS];
+
+/// Makes a call of the program, and records it unless it is part of another one.
+///
+/// # Safety
+/// The words are the arguments of the entry point's procedure, as C promises them.
+#[inline(never)]
+pub(crate) unsafe fn call<const N: usize>(entry: usize, words: [u64; N]) -> c_int {
+    let function = original::of_entry(entry);
+    if !IS_ACTIVE.load(Ordering::Relaxed) || IS_INSIDE.get() {
+        // SAFETY: the caller's promise.
+        return unsafe { invoke(function, &words) };
+    }
+    let mut words = words;
+    let began = clock::now();
+    IS_INSIDE.set(true);
+    // SAFETY: the caller's promise.
+    let code = unsafe {
+        let standard = before(entry / 2, &mut words, began);
+        let started = clock::now();
+        let code = invoke(function, &words);
+        let ended = clock::now();
+        if let Some(standard) = standard {
+            after(entry / 2, &standard[..N], code, ended - started);
+        }
+        code
+    };
+    IS_INSIDE.set(false);
+    code
+}
+
+/// Records the begin of a call. Returns its arguments in the standard ABI; `None`: the call is not
+/// recorded.
+///
+/// # Safety
+/// As for [`call`].
+unsafe fn before(procedure: usize, words: &mut [u64], began: u64) -> Option<Standard> {
+    let mut guard = lock();
+    let recording = guard.as_mut()?;
+    let mut standard = [0; MOST_PARAMETERS];
+    // SAFETY: the caller's promise.
+    unsafe { recording.enter(procedure, words, &mut standard, began)? };
+    if procedure == FINALIZE {
+        recording.end();
+        IS_ACTIVE.store(false, Ordering::Relaxed);
+        *guard = None;
+        return None;
+    }
+    if procedure == ABORT {
+        recording.recorder.leave();
+        recording.recorder.flush();
+    }
+    Some(standard)
+}
+
+/// Records the end of a call that took `inside` nanoseconds.
+///
+/// # Safety
+/// As for [`call`], with the arguments in the standard ABI.
+unsafe fn after(procedure: usize, standard: &[u64], code: c_int, inside: u64) {
+    if let Some(recording) = lock().as_mut() {
+        // SAFETY: the caller's promise.
+        unsafe { recording.leave(procedure, standard, code, inside) }
+    }
+}
+
+fn lock() -> MutexGuard<'static, Option<Recording>> {
+    RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Recording {
+    /// Begins a call. `None`: another thread's call is in progress.
+    ///
+    /// # Safety
+    /// As for [`call`].
+    unsafe fn enter(
+        &mut self,
+        procedure: usize,
+        words: &mut [u64],
+        standard: &mut Standard,
+        began: u64,
+    ) -> Option<()> {
+        let name = RECORDED[procedure].name;
+        if self.is_busy {
+            let why = "calls of several threads overlap";
+            self.recorder.refuse(name, why);
+            return None;
+        }
+        self.is_busy = true;
+        let gap = self.clock.enter(began);
+        self.recorder.enter(name, gap);
+        if self.is_query[procedure] {
+            return Some(());
+        }
+        let count = words.len();
+        words::standard(&self.library.family, procedure, words, standard);
+        // SAFETY: the caller's promise, and the words have the values of the standard ABI.
+        let given = unsafe {
+            let standard = &standard[..count];
+            self.recorder.arguments(&self.library, procedure, standard)
+        };
+        if let Some(StatusMemory { parameter, address }) = given {
+            words[parameter] = address;
+            standard[parameter] = address;
+        }
+        Some(())
+    }
+
+    /// Ends a call.
+    ///
+    /// # Safety
+    /// As for [`call`], with the arguments in the standard ABI.
+    unsafe fn leave(&mut self, procedure: usize, standard: &[u64], code: c_int, inside: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.recorder.results(&self.library, standard, code) };
+        self.recorder.leave();
+        if RECORDED[procedure].constructs {
+            self.library.forget();
+        }
+        let sums = &mut self.inside[procedure];
+        *sums = (sums.0 + 1, sums.1 + inside);
+        self.is_busy = false;
+        let now = clock::now();
+        if now - self.flushed > FLUSH {
+            self.flushed = now;
+            self.recorder.flush();
+        }
+        self.clock.leave(procedure);
+    }
+
+    /// Ends the recording with the times that have been measured.
+    fn end(&mut self) {
+        let times = self.clock.sums;
+        let used = self.inside.iter().enumerate().filter(|of| of.1.0 > 0);
+        let inside = used.map(|(procedure, &(calls, nanos))| Inside {
+            procedure: RECORDED[procedure].name.into(),
+            calls,
+            nanos,
+        });
+        self.recorder.measured(&Measured {
+            elapsed: times.elapsed,
+            outside: times.outside,
+            known: times.known,
+            slept: times.slept,
+            interrupted: times.interrupted,
+            inside: inside.collect(),
+        });
+        self.recorder.finish();
+    }
+}
+
+/// Begins the recording of this process, if it is wanted: MPI has started.
+pub(crate) fn begin() {
+    let Some(folder) = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty()) else {
+        return;
+    };
+    let mut guard = lock();
+    if guard.is_some() {
+        return;
+    }
+    IS_INSIDE.set(true);
+    let made = Recording::new(PathBuf::from(folder));
+    IS_INSIDE.set(false);
+    match made {
+        Ok(recording) => {
+            *guard = Some(recording);
+            // SAFETY: the function has no parameters.
+            unsafe { libc::atexit(at_exit) };
+            IS_ACTIVE.store(true, Ordering::Relaxed);
+        }
+        Err(why) => eprintln!("fishplate record: {why}; the program goes on without a recording"),
+    }
+}
+
+/// Ends the recording of a process that leaves without MPI_Finalize.
+extern "C" fn at_exit() {
+    IS_ACTIVE.store(false, Ordering::Relaxed);
+    // Another thread may be in a call, and a child that was forked has a copy of the recording.
+    if let Ok(mut guard) = RECORDING.try_lock()
+        && let Some(mut recording) = guard.take()
+        && recording.process == std::process::id()
+    {
+        recording.end();
+    }
+}
+
+impl Recording {
+    fn new(folder: PathBuf) -> Result<Recording, String> {
+        let library = Foreign::loaded();
+        let world = library.members(standard::MPI_COMM_WORLD as u64)?;
+        let host = host_name();
+        let path = folder.join(&host);
+        let open = PartFile::open(&folder, &host);
+        let file = open.map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
+        let mut has_failed = false;
+        let rank = world.rank;
+        let began = clock::since_1970();
+        let process = began ^ u64::from(std::process::id()) << 32;
+        let sink = move |block: &[u8]| {
+            if has_failed {
+                return Err(std::io::ErrorKind::BrokenPipe.into());
+            }
+            let appended = file.append(&trace::part_file::sealed(process, block));
+            if let Err(why) = &appended {
+                has_failed = true;
+                eprintln!(
+                    "fishplate record: {} cannot be written: {why}; the recording of rank {rank} ends here, and the program goes on",
+                    path.display()
+                );
+            }
+            appended
+        };
+        let mut recorder = Recorder::new(Box::new(sink), rank as usize);
+        recorder.job(&Job {
+            program: program(),
+            library: original::library_name(),
+            host,
+            size: world.size,
+            began,
+        });
+        let procedures = NAMES.len() / 2;
+        let query = |number: usize| {
+            let name = RECORDED[number].name;
+            is_query(name) && !["MPI_Get_address", "MPI_Address"].contains(&name)
+        };
+        Ok(Recording {
+            process: std::process::id(),
+            recorder,
+            library,
+            clock: Clock::new(procedures),
+            inside: vec![(0, 0); procedures],
+            is_query: (0..procedures).map(query).collect(),
+            is_busy: false,
+            flushed: clock::now(),
+        })
+    }
+}
+
+/// The name of the program, without its folder and its arguments, which may be nobody's business.
+fn program() -> String {
+    let path = std::env::current_exe().unwrap_or_default();
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn host_name() -> String {
+    let mut name = [0u8; 256];
+    // SAFETY: the system writes at most this number of bytes.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(0);
+    let name = String::from_utf8_lossy(&name[..end]);
+    name.replace(['/', '.'], "-")
+}
