@@ -88,6 +88,12 @@ impl RawWriter {
         values: Vec<Value>,
         nanos: u64,
     ) -> Option<Vec<u8>> {
+        let number = self.number(procedure, line, values);
+        self.again(number, nanos)
+    }
+
+    /// The number of a call in the part, to which a new one is added.
+    pub fn number(&mut self, procedure: &'static str, line: &str, values: Vec<Value>) -> u64 {
         let next = self.signatures.len() as u32;
         let signature = *self.signatures.entry(procedure).or_insert_with(|| {
             put(&mut self.block, SIGNATURE);
@@ -97,7 +103,7 @@ impl RawWriter {
         let mut bytes = Vec::new();
         Call { signature, values }.put(&mut bytes);
         let next = FIRST + self.calls.len() as u64;
-        let number = match self.calls.get(&bytes) {
+        match self.calls.get(&bytes) {
             Some(number) => *number,
             None => {
                 put(&mut self.block, CALL);
@@ -105,7 +111,11 @@ impl RawWriter {
                 self.calls.insert(bytes, next);
                 next
             }
-        };
+        }
+    }
+
+    /// Adds a call that has this number in the part. Returns a block if one is complete.
+    pub fn again(&mut self, number: u64, nanos: u64) -> Option<Vec<u8>> {
         put(&mut self.block, number);
         put(&mut self.block, nanos);
         self.count += 1;

@@ -6,14 +6,14 @@
 
 use std::ffi::c_int;
 
+use crate::ticks::{Ticks, nanos};
+
 /// The length of a gap, in nanoseconds, from which on its processor time is of interest.
 const LONG: u64 = 20_000;
 
 /// The sums of the gaps of a process, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gaps {
-    /// The time between the end of MPI_Init and the begin of MPI_Finalize.
-    pub(crate) elapsed: u64,
     /// The time outside calls.
     pub(crate) outside: u64,
     /// The time in long gaps whose processor time is known.
@@ -35,8 +35,10 @@ struct Usage {
 
 /// The clock of a process.
 pub(crate) struct Clock {
+    pub(crate) ticks: Ticks,
+    /// The ticks at the begin of the recording.
     began: u64,
-    /// The end of the last call.
+    /// The ticks at the end of the last call.
     left: u64,
     /// The use of a processor at the end of the last call, where a long gap is expected.
     usage: Option<Usage>,
@@ -47,26 +49,6 @@ pub(crate) struct Clock {
     pub(crate) sums: Gaps,
 }
 
-/// The time of the wall clock in nanoseconds.
-pub(crate) fn now() -> u64 {
-    read(libc::CLOCK_MONOTONIC)
-}
-
-/// The time of the calendar in nanoseconds since 1970.
-pub(crate) fn since_1970() -> u64 {
-    read(libc::CLOCK_REALTIME)
-}
-
-fn read(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the structure is a local variable.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 impl Usage {
     fn now() -> Usage {
         // SAFETY: all bytes 0 are a valid structure of numbers.
@@ -75,7 +57,7 @@ impl Usage {
         // SAFETY: the structure is a local variable.
         unsafe { libc::getrusage(OF_PROCESS, &raw mut usage) };
         Usage {
-            time: read(libc::CLOCK_PROCESS_CPUTIME_ID),
+            time: nanos(libc::CLOCK_PROCESS_CPUTIME_ID),
             switches: u64::try_from(usage.ru_nivcsw).unwrap_or(0),
         }
     }
@@ -83,9 +65,10 @@ impl Usage {
 
 impl Clock {
     /// A clock of `procedures` procedures that begins now.
-    pub(crate) fn new(procedures: usize) -> Clock {
-        let now = now();
+    pub(crate) fn new(procedures: usize, ticks: Ticks) -> Clock {
+        let now = ticks.now();
         Clock {
+            ticks,
             began: now,
             left: now,
             usage: Some(Usage::now()),
@@ -95,12 +78,11 @@ impl Clock {
         }
     }
 
-    /// The computing before a call that begins at `now`, in nanoseconds: the time since the last
-    /// call, without what other processes took of it.
+    /// The computing before a call that begins at tick `now`, in nanoseconds: the time since the
+    /// last call, without what other processes took of it.
     pub(crate) fn enter(&mut self, now: u64) -> u64 {
-        let gap = now.saturating_sub(self.left);
+        let gap = self.ticks.nanos(now.saturating_sub(self.left));
         self.sums.outside += gap;
-        self.sums.elapsed = now.saturating_sub(self.began);
         let is_long = gap >= LONG;
         self.is_long_after[self.last] = is_long;
         let before = self.usage.take();
@@ -130,7 +112,17 @@ impl Clock {
     pub(crate) fn leave(&mut self, procedure: usize) {
         self.last = procedure;
         self.usage = self.is_long_after[procedure].then(Usage::now);
-        self.left = now();
+        self.left = self.ticks.now();
+    }
+
+    /// The tick at which the last call ended.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The nanoseconds from the begin of the recording to tick `now`.
+    pub(crate) fn elapsed(&self, now: u64) -> u64 {
+        self.ticks.nanos(now.saturating_sub(self.began))
     }
 }
 
@@ -141,6 +133,7 @@ mod tests {
     fn at(left: u64, time: u64, switches: u64) -> Clock {
         let usage = Some(Usage { time, switches });
         Clock {
+            ticks: Ticks::SYSTEM,
             began: 0,
             left,
             usage,

@@ -1,7 +1,7 @@
 //! The families of MPI libraries: the values of their constants and the form of their handles and
 //! statuses. The values are generated from the tables of `convert_tables`.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ffi::{CStr, c_int, c_void};
 
 use recording::standard::{MPI_CART, MPI_DIST_GRAPH, MPI_GRAPH};
@@ -48,7 +48,7 @@ pub(crate) struct Family {
     short_handles: bool,
     /// The number of bytes in a status, and the place of the source in it.
     pub(crate) status: (usize, usize),
-    handles: [HashMap<u64, i64>; CLASSES],
+    handles: [FxHashMap<u64, i64>; CLASSES],
     meanings: [Vec<(i64, i64)>; MEANINGS],
     addresses: Vec<(u64, i64)>,
     pub(crate) topologies: Topologies,

@@ -1,7 +1,7 @@
 //! Questions of the recording to the MPI library of the process.
 
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 
@@ -17,7 +17,7 @@ pub(crate) struct Foreign {
     functions: Functions,
     /// The members of communicators that calls have used. A call that makes or frees a communicator
     /// empties it, because handles are used again.
-    members: RefCell<HashMap<u64, Members>>,
+    members: RefCell<FxHashMap<u64, Members>>,
 }
 
 /// The functions that answer questions. `None`: the library has no such function.

@@ -11,7 +11,7 @@
 //! - [`words`]: arguments as the standard ABI has them;
 //! - [`foreign`]: questions to the library about its objects;
 //! - [`process`]: the recording of this process;
-//! - [`clock`]: the time of calls and of computing;
+//! - [`clock`]: the time of calls and of computing, in [`ticks`];
 //! - [`part_file`]: the file to which the processes of a host append.
 //!
 //! Invariants:
@@ -31,4 +31,5 @@ mod original;
 mod part_file;
 mod process;
 mod start;
+mod ticks;
 mod words;

@@ -4,16 +4,17 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use recording::{Library, RECORDED, Recorder, StatusMemory, standard};
 use trace::{Inside, Job, Measured, is_query};
 
-use crate::clock::{self, Clock};
+use crate::clock::Clock;
 use crate::entry::{ABORT, FINALIZE, NAMES};
 use crate::foreign::Foreign;
 use crate::original::{self, invoke};
 use crate::part_file::PartFile;
+use crate::ticks::{Ticks, nanos};
 use crate::words;
 
 /// The variable that names the folder of the recording.
@@ -21,7 +22,7 @@ const FOLDER: &str = "FISHPLATE_RECORD";
 /// The greatest number of parameters of a procedure.
 const MOST_PARAMETERS: usize = 14;
 /// The longest time, in nanoseconds, that a call is kept in memory only, if calls follow it.
-const FLUSH: u64 = 1_000_000_000;
+const BETWEEN_FLUSHES: u64 = 1_000_000_000;
 
 thread_local! {
     /// True while a call of the program, or a question of the recording, is in progress in this
@@ -31,6 +32,7 @@ thread_local! {
 
 /// True while calls are recorded.
 static IS_ACTIVE: AtomicBool = AtomicBool::new(false);
+static TICKS: OnceLock<Ticks> = OnceLock::new();
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
 
 /// The recording of this process.
@@ -39,14 +41,16 @@ struct Recording {
     recorder: Recorder,
     library: Foreign,
     clock: Clock,
-    /// For each procedure, the number of its calls and the time in them, in nanoseconds.
+    /// For each procedure, the number of its calls and the ticks in them.
     inside: Vec<(u64, u64)>,
     /// For each procedure, true if its calls move nothing and make nothing.
     is_query: Vec<bool>,
     /// True while a call is in progress.
     is_busy: bool,
-    /// The time at which the calls in memory were last written.
+    /// The tick at which the calls in memory were last written.
     flushed: u64,
+    /// The most ticks that a call is kept in memory only, if calls follow it.
+    between_flushes: u64,
 }
 
 /// The arguments of a call in the standard ABI.
@@ -64,14 +68,15 @@ pub(crate) unsafe fn call<const N: usize>(entry: usize, words: [u64; N]) -> c_in
         return unsafe { invoke(function, &words) };
     }
     let mut words = words;
-    let began = clock::now();
+    let ticks = TICKS.get().copied().unwrap_or(Ticks::SYSTEM);
+    let began = ticks.now();
     IS_INSIDE.set(true);
     // SAFETY: the caller's promise.
     let code = unsafe {
         let standard = before(entry / 2, &mut words, began);
-        let started = clock::now();
+        let started = ticks.now();
         let code = invoke(function, &words);
-        let ended = clock::now();
+        let ended = ticks.now();
         if let Some(standard) = standard {
             after(entry / 2, &standard[..N], code, ended - started);
         }
@@ -93,7 +98,7 @@ unsafe fn before(procedure: usize, words: &mut [u64], began: u64) -> Option<Stan
     // SAFETY: the caller's promise.
     unsafe { recording.enter(procedure, words, &mut standard, began)? };
     if procedure == FINALIZE {
-        recording.end();
+        recording.end(began);
         IS_ACTIVE.store(false, Ordering::Relaxed);
         *guard = None;
         return None;
@@ -172,25 +177,25 @@ impl Recording {
         let sums = &mut self.inside[procedure];
         *sums = (sums.0 + 1, sums.1 + inside);
         self.is_busy = false;
-        let now = clock::now();
-        if now - self.flushed > FLUSH {
-            self.flushed = now;
-            self.recorder.flush();
-        }
         self.clock.leave(procedure);
+        if self.clock.left() - self.flushed > self.between_flushes {
+            self.recorder.flush();
+            self.clock.leave(procedure);
+            self.flushed = self.clock.left();
+        }
     }
 
-    /// Ends the recording with the times that have been measured.
-    fn end(&mut self) {
-        let times = self.clock.sums;
+    /// Ends the recording at tick `now`, with the times that have been measured.
+    fn end(&mut self, now: u64) {
+        let (times, ticks) = (self.clock.sums, self.clock.ticks);
         let used = self.inside.iter().enumerate().filter(|of| of.1.0 > 0);
-        let inside = used.map(|(procedure, &(calls, nanos))| Inside {
+        let inside = used.map(|(procedure, &(calls, inside))| Inside {
             procedure: RECORDED[procedure].name.into(),
             calls,
-            nanos,
+            nanos: ticks.nanos(inside),
         });
         self.recorder.measured(&Measured {
-            elapsed: times.elapsed,
+            elapsed: self.clock.elapsed(now),
             outside: times.outside,
             known: times.known,
             slept: times.slept,
@@ -232,12 +237,14 @@ extern "C" fn at_exit() {
         && let Some(mut recording) = guard.take()
         && recording.process == std::process::id()
     {
-        recording.end();
+        let now = recording.clock.ticks.now();
+        recording.end(now);
     }
 }
 
 impl Recording {
     fn new(folder: PathBuf) -> Result<Recording, String> {
+        let ticks = *TICKS.get_or_init(Ticks::of_host);
         let library = Foreign::loaded();
         let world = library.members(standard::MPI_COMM_WORLD as u64)?;
         let host = host_name();
@@ -246,7 +253,7 @@ impl Recording {
         let file = open.map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
         let mut has_failed = false;
         let rank = world.rank;
-        let began = clock::since_1970();
+        let began = nanos(libc::CLOCK_REALTIME);
         let process = began ^ u64::from(std::process::id()) << 32;
         let sink = move |block: &[u8]| {
             if has_failed {
@@ -279,11 +286,12 @@ impl Recording {
             process: std::process::id(),
             recorder,
             library,
-            clock: Clock::new(procedures),
+            clock: Clock::new(procedures, ticks),
             inside: vec![(0, 0); procedures],
             is_query: (0..procedures).map(query).collect(),
             is_busy: false,
-            flushed: clock::now(),
+            flushed: ticks.now(),
+            between_flushes: ticks.ticks(BETWEEN_FLUSHES),
         })
     }
 }

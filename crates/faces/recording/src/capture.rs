@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 use trace::{Access, Length, NUMBER_OF_MEMORY, Parameter, Signature, Value};
 
 use crate::facts::without_prefix;
-use crate::handles::{Buffers, Handles};
+use crate::handles::{Buffers, Class, Handles};
 use crate::library::Library;
 use crate::table::RECORDED;
 
@@ -108,7 +108,7 @@ impl View<'_> {
         };
         match parameter.kind.as_str() {
             "dest" | "source" => self.peer(number),
-            kind if parameter.is_handle() => known(handles.number(kind, number as usize, 0)),
+            kind if parameter.is_handle() => known(handles.number(class(kind), number as usize, 0)),
             _ => Value::Number(number),
         }
     }
@@ -136,7 +136,7 @@ impl View<'_> {
         let of = |handle: &i64| {
             let before = seen.entry(*handle).or_insert(0);
             *before += 1;
-            handles.number(&parameter.kind, *handle as usize, *before - 1)
+            handles.number(class(&parameter.kind), *handle as usize, *before - 1)
         };
         let numbers: Option<Vec<i64>> = numbers.iter().map(of).collect();
         numbers.map(Value::Numbers).ok_or_else(|| {
@@ -265,7 +265,7 @@ impl View<'_> {
             // SAFETY: the caller's promise: the array has as many handles as before.
             if unsafe { self.element(at, index) } as usize != handle {
                 let number = value.number().or(value.numbers().get(index).copied());
-                handles.gone(kind, handle, number.unwrap_or(0));
+                handles.gone(class(kind), handle, number.unwrap_or(0));
             }
         }
         if parameter.access != Access::Out || self.words[at] == 0 {
@@ -277,14 +277,14 @@ impl View<'_> {
             match (parameter.is_handle(), parameter.is_array()) {
                 (true, false) => {
                     let handle = self.element(at, 0) as usize;
-                    Some(Value::Number(handles.returned(kind, handle)))
+                    Some(Value::Number(handles.returned(class(kind), handle)))
                 }
                 (true, true) => {
                     let length = self.length(parameter).ok().flatten()?;
                     let all = self.elements(at, length.min(self.filled()));
                     let all = all
                         .into_iter()
-                        .map(|handle| handles.returned(kind, handle as usize));
+                        .map(|handle| handles.returned(class(kind), handle as usize));
                     Some(Value::Numbers(all.collect()))
                 }
                 (false, false) if is_result => Some(Value::Number(self.element(at, 0))),
@@ -297,6 +297,11 @@ impl View<'_> {
             }
         }
     }
+}
+
+/// The class of a kind of parameters that are handles.
+fn class(kind: &str) -> Class {
+    Class::of(kind).expect("a handle has a class")
 }
 
 /// The number of a handle. A handle that no call has made may occur where the call does not read

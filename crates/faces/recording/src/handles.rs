@@ -1,13 +1,15 @@
 //! The numbers of a trace for the handles of a rank, in each class of handles.
 
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use trace::{FIRST_MADE, NUMBER_OF_MEMORY};
 
 /// The numbers of the program's buffers, in the order of their first use. Addresses differ from run
 /// to run, but the library can distinguish buffers.
 #[derive(Default)]
-pub(crate) struct Buffers(HashMap<u64, i64>);
+pub(crate) struct Buffers(FxHashMap<u64, i64>);
 
 impl Buffers {
     /// The number of the buffer at an address. Constants such as MPI_IN_PLACE are numbers of their
@@ -21,18 +23,38 @@ impl Buffers {
     }
 }
 
+/// The words of the classes of handles that have numbers in a trace.
+const CLASSES: [&str; 8] = [
+    "request", "comm", "datatype", "file", "group", "message", "op", "win",
+];
+
+/// A class of handles that have numbers in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Class(usize);
+
+impl Class {
+    pub(crate) const REQUEST: Class = Class(0);
+
+    /// The class of a kind of parameters.
+    pub(crate) fn of(kind: &str) -> Option<Class> {
+        CLASSES.iter().position(|class| *class == kind).map(Class)
+    }
+}
+
 /// The numbers that stand for handles in the trace, by class.
 #[derive(Default)]
-pub(crate) struct Handles(HashMap<String, Class>);
+pub(crate) struct Handles([Numbers; CLASSES.len()]);
 
 /// The numbers that stand for the handles of one class.
 #[derive(Default)]
-struct Class {
-    /// The numbers of each handle. Operations that are complete at once may share one handle.
-    numbers: HashMap<usize, Vec<i64>>,
+struct Numbers {
+    /// The first number of each handle.
+    first: FxHashMap<usize, i64>,
+    /// The further numbers of handles: operations that are complete at once may share one.
+    further: FxHashMap<usize, Vec<i64>>,
     /// The numbers of objects that are gone. New objects take the lowest, so that equal steps of a
     /// program have equal numbers.
-    free: BTreeSet<i64>,
+    free: BinaryHeap<Reverse<i64>>,
     /// The number of handle numbers that have been used.
     count: i64,
 }
@@ -40,45 +62,118 @@ struct Class {
 impl Handles {
     /// The number of a handle; `None` for one that no call has made. `before`: the number of times
     /// that the handle occurs earlier in this array.
-    pub(crate) fn number(&self, class: &str, handle: usize, before: usize) -> Option<i64> {
-        match handle as i64 {
-            predefined @ 0..FIRST_MADE => Some(predefined),
-            _ => {
-                let numbers = self.0.get(class)?.numbers.get(&handle)?;
-                numbers.get(before).or(numbers.last()).copied()
-            }
+    pub(crate) fn number(&self, class: Class, handle: usize, before: usize) -> Option<i64> {
+        if let predefined @ 0..FIRST_MADE = handle as i64 {
+            return Some(predefined);
         }
+        let numbers = &self.0[class.0];
+        let first = numbers.first.get(&handle).copied()?;
+        if before == 0 || numbers.further.is_empty() {
+            return Some(first);
+        }
+        let further = numbers.further.get(&handle);
+        let further = further.and_then(|all| all.get(before - 1).or(all.last()));
+        Some(further.copied().unwrap_or(first))
+    }
+
+    /// The number of a handle that stands for one object alone.
+    pub(crate) fn only(&self, class: Class, handle: usize) -> Option<i64> {
+        let is_shared = self.0[class.0].further.contains_key(&handle);
+        self.number(class, handle, 0).filter(|_| !is_shared)
     }
 
     /// The number of a handle that a call has returned. It is new, unless the object is known.
-    pub(crate) fn returned(&mut self, class: &str, handle: usize) -> i64 {
+    pub(crate) fn returned(&mut self, class: Class, handle: usize) -> i64 {
         let known = self.number(class, handle, 0);
-        if let Some(number) = known.filter(|number| class != "request" || *number < FIRST_MADE) {
+        let is_known = |number: &i64| class != Class::REQUEST || *number < FIRST_MADE;
+        if let Some(number) = known.filter(is_known) {
             return number;
         }
-        let class = self.0.entry(class.to_string()).or_default();
-        let number = class.free.pop_first().unwrap_or_else(|| {
-            class.count += 1;
-            FIRST_MADE + class.count - 1
-        });
-        class.numbers.entry(handle).or_default().push(number);
+        let numbers = &mut self.0[class.0];
+        let number = numbers.free.pop().map_or_else(
+            || {
+                numbers.count += 1;
+                FIRST_MADE + numbers.count - 1
+            },
+            |Reverse(number)| number,
+        );
+        match known {
+            None => {
+                numbers.first.insert(handle, number);
+            }
+            Some(_) => numbers.further.entry(handle).or_default().push(number),
+        }
         number
     }
 
     /// Forgets an object that is gone, with its handle and its number.
-    pub(crate) fn gone(&mut self, class: &str, handle: usize, number: i64) {
-        let Some(class) = self.0.get_mut(class) else {
-            return;
+    pub(crate) fn gone(&mut self, class: Class, handle: usize, number: i64) {
+        let Numbers {
+            first,
+            further,
+            free,
+            ..
+        } = &mut self.0[class.0];
+        let is_first = first.get(&handle) == Some(&number);
+        let known = match further.get_mut(&handle) {
+            None if is_first => {
+                first.remove(&handle);
+                true
+            }
+            None => false,
+            Some(all) if is_first => {
+                first.insert(handle, all.remove(0));
+                true
+            }
+            Some(all) => {
+                let before = all.len();
+                all.retain(|own| *own != number);
+                all.len() < before
+            }
         };
-        if let Some(numbers) = class.numbers.get_mut(&handle) {
-            let before = numbers.len();
-            numbers.retain(|own| *own != number);
-            if numbers.len() < before {
-                class.free.insert(number);
-            }
-            if numbers.is_empty() {
-                class.numbers.remove(&handle);
-            }
+        if further.get(&handle).is_some_and(Vec::is_empty) {
+            further.remove(&handle);
         }
+        if known {
+            free.push(Reverse(number));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_with_one_handle_have_numbers_of_their_own() {
+        let mut handles = Handles::default();
+        let request = Class::REQUEST;
+        let numbers = [5000, 5000, 6000, 5000].map(|handle| handles.returned(request, handle));
+        assert_eq!(numbers, [4096, 4097, 4098, 4099]);
+        let in_order = [0, 1, 2, 3].map(|before| handles.number(request, 5000, before));
+        assert_eq!(in_order, [4096, 4097, 4099, 4099].map(Some));
+        assert_eq!(handles.only(request, 5000), None);
+        assert_eq!(handles.only(request, 6000), Some(4098));
+        handles.gone(request, 5000, 4096);
+        handles.gone(request, 5000, 4099);
+        assert_eq!(handles.only(request, 5000), Some(4097));
+        handles.gone(request, 5000, 4097);
+        handles.gone(request, 5000, 4097);
+        assert_eq!(handles.number(request, 5000, 0), None);
+        // The lowest free numbers come first.
+        let again = [7000, 8000, 9000].map(|handle| handles.returned(request, handle));
+        assert_eq!(again, [4096, 4097, 4099]);
+    }
+
+    #[test]
+    fn other_objects_keep_their_numbers_and_predefined_ones_are_their_own() {
+        let mut handles = Handles::default();
+        let comm = Class::of("comm").unwrap();
+        assert_eq!(
+            [9000, 9000].map(|handle| handles.returned(comm, handle)),
+            [4096; 2]
+        );
+        assert_eq!(handles.number(comm, 0x101, 0), Some(0x101));
+        assert_eq!(handles.number(Class::REQUEST, 9000, 0), None);
     }
 }

@@ -20,6 +20,7 @@ mod facts;
 mod handles;
 mod lengths;
 mod library;
+mod plan;
 mod recorder;
 pub mod standard;
 mod table;

@@ -1,6 +1,6 @@
 //! The recorder of one rank's calls.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ffi::c_int;
 use std::io;
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use crate::addresses::Addresses;
 use crate::capture::View;
 use crate::handles::{Buffers, Handles};
 use crate::library::{Library, MOVED_NOTHING};
+use crate::plan::{Objects, Plan, Row};
 use crate::standard::MPI_SUCCESS;
-use crate::table::RECORDED;
+use crate::table::{RECORDED, Recorded};
 use crate::wildcards::{Asked, Wildcards, made};
 
 /// The place to which a recorder appends the blocks of its part.
@@ -38,12 +39,21 @@ pub struct Recorder {
     handles: Handles,
     buffers: Buffers,
     addresses: Addresses,
-    signatures: HashMap<usize, Arc<Signature>>,
+    procedures: Vec<Option<Arc<Procedure>>>,
+    /// The numbers of simple calls in the part, by their keys.
+    known: FxHashMap<Box<[u64]>, u64>,
+    row: Row,
     pub(crate) wildcards: Wildcards,
     /// The call that is in progress.
     current: Option<Current>,
     /// The reason why the rank's part of the recording is unusable.
     unusable: Option<String>,
+}
+
+/// A procedure that has been called.
+struct Procedure {
+    signature: Signature,
+    plan: Option<Plan>,
 }
 
 /// The call that is in progress, with its arguments.
@@ -52,6 +62,10 @@ struct Current {
     /// The computing time before the call, in nanoseconds.
     nanos: u64,
     arguments: Option<Arguments>,
+    /// The number of the procedure, if the arguments are in the row.
+    simple: Option<usize>,
+    /// The number of the call in the part, if it is known.
+    number: Option<u64>,
     /// The level of MPI_Pcontrol.
     level: Option<c_int>,
 }
@@ -78,7 +92,9 @@ impl Recorder {
             handles: Handles::default(),
             buffers: Buffers::default(),
             addresses: Addresses::default(),
-            signatures: HashMap::new(),
+            procedures: vec![None; RECORDED.len()],
+            known: FxHashMap::default(),
+            row: Row::default(),
             wildcards: Wildcards::default(),
             current: None,
             unusable: None,
@@ -91,6 +107,8 @@ impl Recorder {
             name,
             nanos,
             arguments: None,
+            simple: None,
+            number: None,
             level: None,
         });
     }
@@ -118,11 +136,16 @@ impl Recorder {
         procedure: usize,
         words: &[u64],
     ) -> Option<StatusMemory> {
-        let signature = self.signature(procedure);
+        let called = self.procedure(procedure);
+        // SAFETY: the caller's promise.
+        if unsafe { self.is_simple(library, &called, procedure, words) } {
+            return None;
+        }
+        let signature = &called.signature;
         let view = View {
             library,
             procedure,
-            signature: &signature,
+            signature,
             words,
         };
         let all = 0..words.len();
@@ -170,6 +193,68 @@ impl Recorder {
         given
     }
 
+    /// Reads the arguments of a call into the row. False: they need more than that.
+    ///
+    /// # Safety
+    /// As for [`Recorder::arguments`].
+    unsafe fn is_simple(
+        &mut self,
+        library: &dyn Library,
+        called: &Procedure,
+        procedure: usize,
+        words: &[u64],
+    ) -> bool {
+        let Some(plan) = &called.plan else {
+            return false;
+        };
+        if plan.completes && !self.wildcards.is_empty() {
+            return false;
+        }
+        let objects = &mut Objects {
+            library,
+            handles: &mut self.handles,
+            buffers: &mut self.buffers,
+        };
+        // SAFETY: the caller's promise.
+        let is_simple = unsafe { self.row.before(plan, objects, procedure, words) };
+        if let Some(current) = &mut self.current {
+            current.simple = is_simple.then_some(procedure);
+        }
+        is_simple
+    }
+
+    /// Keeps the results of a call whose arguments are in the row.
+    ///
+    /// # Safety
+    /// As for [`Recorder::arguments`].
+    unsafe fn simple_results(&mut self, library: &dyn Library, procedure: usize, words: &[u64]) {
+        let called = self.procedure(procedure);
+        let Some(plan) = &called.plan else {
+            return;
+        };
+        let objects = &mut Objects {
+            library,
+            handles: &mut self.handles,
+            buffers: &mut self.buffers,
+        };
+        // SAFETY: the caller's promise.
+        let made = unsafe { self.row.after(plan, objects, words) };
+        if let Some(made) = made.filter(|_| !self.wildcards.is_empty()) {
+            self.wildcards.forget(made);
+        }
+        let known = self.known.get(&*self.row.key).copied();
+        let number = known.unwrap_or_else(|| {
+            let Recorded { name, line, .. } = RECORDED[procedure];
+            let values = self.row.values(plan, words);
+            let number = self.writer.number(name, line, values);
+            self.known.insert(self.row.key.clone().into(), number);
+            number
+        });
+        if let Some(current) = &mut self.current {
+            current.number = Some(number);
+        }
+    }
+
     /// Keeps the results of the call, which has returned this code.
     ///
     /// # Safety
@@ -178,21 +263,29 @@ impl Recorder {
         let Some(current) = &mut self.current else {
             return;
         };
-        let (name, Some(arguments)) = (current.name, &mut current.arguments) else {
-            return;
-        };
-        if i64::from(code) != MPI_SUCCESS {
+        if i64::from(code) != MPI_SUCCESS
+            && (current.simple.is_some() || current.arguments.is_some())
+        {
+            let name = current.name;
             return self.failed(name, code, library.class(code));
         }
+        if let Some(procedure) = current.simple {
+            // SAFETY: the caller's promise.
+            return unsafe { self.simple_results(library, procedure, words) };
+        }
+        let Some(arguments) = &mut current.arguments else {
+            return;
+        };
         let procedure = arguments.procedure;
         let handles = std::mem::take(&mut arguments.handles);
         let values = std::mem::take(&mut arguments.values);
         let asked = arguments.asked.take();
-        let signature = self.signature(procedure);
+        let called = self.procedure(procedure);
+        let signature = &called.signature;
         let view = View {
             library,
             procedure,
-            signature: &signature,
+            signature,
             words,
         };
         let all = handles.iter().zip(values).enumerate();
@@ -204,7 +297,7 @@ impl Recorder {
         let mut results: Vec<Value> = results.collect();
         // SAFETY: the caller's promise.
         unsafe { self.note_sizes(&view, &results) };
-        if let Some(number) = made(&signature).and_then(|at| results[at].number()) {
+        if let Some(number) = made(signature).and_then(|at| results[at].number()) {
             self.wildcards.forget(number);
             self.wildcards.made(&view, &results);
         }
@@ -234,7 +327,7 @@ impl Recorder {
             true => self
                 .current
                 .iter_mut()
-                .for_each(|call| call.arguments = None),
+                .for_each(|call| (call.arguments, call.simple) = (None, None)),
             false => {
                 self.current = None;
                 self.refuse(name, &format!("it returned error {code}"));
@@ -295,6 +388,12 @@ impl Recorder {
         let Some(current) = self.current.take() else {
             return;
         };
+        if let Some(number) = current.number {
+            if let Some(block) = self.writer.again(number, current.nanos) {
+                self.append(&block);
+            }
+            return;
+        }
         let (line, values) = match current.arguments {
             Some(arguments) => {
                 if let Some(begun) = arguments.begun {
@@ -320,11 +419,13 @@ impl Recorder {
         }
     }
 
-    fn signature(&mut self, procedure: usize) -> Arc<Signature> {
-        let signature = self.signatures.entry(procedure).or_insert_with(|| {
+    fn procedure(&mut self, procedure: usize) -> Arc<Procedure> {
+        let called = self.procedures[procedure].get_or_insert_with(|| {
             let parsed = Signature::parse(RECORDED[procedure].line);
-            Arc::new(parsed.expect("a line of the generated table is a signature"))
+            let signature = parsed.expect("a line of the generated table is a signature");
+            let plan = Plan::of(&signature);
+            Arc::new(Procedure { signature, plan })
         });
-        Arc::clone(signature)
+        Arc::clone(called)
     }
 }

@@ -156,6 +156,11 @@ impl Wildcards {
             .collect()
     }
 
+    /// True if no receive from any source is open or persistent.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.persistent.is_empty()
+    }
+
     /// Removes a request whose number belongs to another one now.
     pub(crate) fn forget(&mut self, request: i64) {
         self.open.remove(&request);
