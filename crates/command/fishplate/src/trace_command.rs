@@ -173,8 +173,10 @@ fn checked(file: &Path, trace: &Trace) -> Result<String, String> {
 /// Parses a factor of computing, and returns it in thousandths.
 fn factor(word: &str) -> Result<u64, String> {
     match word.parse::<f64>() {
-        Ok(number) if (0.001..=1000.0).contains(&number) => Ok((number * 1000.0).round() as u64),
-        _ => Err("valid are 0.001 to 1000".into()),
+        Ok(number) if number == 0.0 || (0.001..=1000.0).contains(&number) => {
+            Ok((number * 1000.0).round() as u64)
+        }
+        _ => Err("valid are 0 and 0.001 to 1000".into()),
     }
 }
 

@@ -48,6 +48,12 @@ const MOST_REQUESTS: i64 = 64;
 impl Plan {
     /// The plan of a procedure; `None`: it is not simple.
     pub(crate) fn of(signature: &Signature) -> Option<Plan> {
+        // What starts persistent requests, has addresses or ends the recording has further rules.
+        let name = signature.name.as_str();
+        let others = ["MPI_Start", "MPI_Startall", "MPI_Finalize"];
+        if others.contains(&name) || name.contains("_init") || name.contains("ddress") {
+            return None;
+        }
         let parameters = signature.parameters.iter();
         let steps: Option<Vec<Step>> = parameters.map(|one| step(signature, one)).collect();
         let steps = steps.filter(|steps| steps.len() <= MOST_PARAMETERS)?;
@@ -69,12 +75,7 @@ fn step(signature: &Signature, parameter: &Parameter) -> Option<Step> {
     if kind == "status" {
         return Some(Step::Absent);
     }
-    // What is started, made or converted, other than a request, has further rules.
-    let is_plain = !["MPI_Start", "MPI_Startall", "MPI_Finalize"].contains(&&*signature.name)
-        && !signature.name.contains("_init")
-        && !signature.name.contains("ddress");
     Some(match (parameter.access.clone(), kind) {
-        _ if !is_plain => return None,
         (Access::In, "in" | "out") if is_single => Step::Buffer,
         (Access::In, "dest" | "source") if is_single => Step::Peer,
         (Access::In, _) if parameter.is_handle() && is_single => Step::Handle(Class::of(kind)?),

