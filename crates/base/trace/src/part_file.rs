@@ -92,7 +92,7 @@ mod tests {
         let mut writer = RawWriter::new(rank);
         let mut blocks = Vec::new();
         for nanos in 0..calls {
-            writer.call("MPI_Barrier", "MPI_Barrier", Vec::new(), nanos);
+            writer.call("MPI_Barrier", Vec::new(), nanos);
             blocks.extend(writer.flush());
         }
         blocks.push(writer.end(""));

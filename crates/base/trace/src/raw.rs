@@ -60,7 +60,7 @@ pub struct Added {
 pub struct RawWriter {
     rank: u32,
     block: Vec<u8>,
-    /// The numbers of the signatures, by the names of their procedures.
+    /// The numbers of the signatures, by their lines: a call that failed is a bare name.
     signatures: HashMap<&'static str, u32>,
     calls: HashMap<Vec<u8>, u64>,
     /// The number of calls that the rank has made so far.
@@ -79,23 +79,17 @@ impl RawWriter {
         }
     }
 
-    /// Adds a call with `nanos` of computing before it. `line` is the line of the procedure's
-    /// signature. Returns a block if one is complete.
-    pub fn call(
-        &mut self,
-        procedure: &'static str,
-        line: &str,
-        values: Vec<Value>,
-        nanos: u64,
-    ) -> Option<Vec<u8>> {
-        let number = self.number(procedure, line, values);
+    /// Adds a call with `nanos` of computing before it. `line` is the line of the
+    /// procedure's signature. Returns a block if one is complete.
+    pub fn call(&mut self, line: &'static str, values: Vec<Value>, nanos: u64) -> Option<Vec<u8>> {
+        let number = self.number(line, values);
         self.again(number, nanos)
     }
 
     /// The number of a call in the part, to which a new one is added.
-    pub fn number(&mut self, procedure: &'static str, line: &str, values: Vec<Value>) -> u64 {
+    pub fn number(&mut self, line: &'static str, values: Vec<Value>) -> u64 {
         let next = self.signatures.len() as u32;
-        let signature = *self.signatures.entry(procedure).or_insert_with(|| {
+        let signature = *self.signatures.entry(line).or_insert_with(|| {
             put(&mut self.block, SIGNATURE);
             put_bytes(&mut self.block, line.as_bytes());
             next
@@ -352,19 +346,39 @@ mod tests {
     use crate::Trace;
 
     #[test]
+    fn a_call_that_failed_and_one_that_did_not_are_kept_apart() {
+        const LINE: &str = "MPI_Probe source:source";
+        let mut writer = RawWriter::new(0);
+        for source in [3, 4] {
+            writer.call("MPI_Probe", Vec::new(), 1);
+            writer.call(LINE, vec![Value::Number(source)], 1);
+        }
+        let mut builder = Builder::new("test".into());
+        let added = parts(&writer.end(""), 1).unwrap()[0].add_to(&mut builder);
+        assert!(added.unwrap().is_whole);
+        let lengths: Vec<usize> = builder
+            .finish()
+            .calls
+            .iter()
+            .map(|call| call.values.len())
+            .collect();
+        assert_eq!(lengths, [0, 1, 1]);
+    }
+
+    #[test]
     fn a_receive_from_any_source_gets_the_source_that_a_later_call_tells() {
         const LINE: &str = "MPI_Irecv source:source request:>request";
         let begun = || vec![Value::Number(-1), Value::Number(4096)];
         let mut writer = RawWriter::new(0);
         for _ in 0..3 {
-            assert_eq!(writer.call("MPI_Irecv", LINE, begun(), 0), None);
+            assert_eq!(writer.call(LINE, begun(), 0), None);
         }
         assert_eq!(writer.count(), 3);
         writer.met(1, -2);
         let of = |block: &[u8]| {
             let mut builder = Builder::new("test".into());
             let added = parts(block, 1).unwrap()[0].add_to(&mut builder);
-            added.map(|()| builder.finish())
+            added.map(|_| builder.finish())
         };
         let trace = of(&writer.end("")).unwrap();
         let read = Trace::read(&trace.write()).unwrap();

@@ -93,7 +93,7 @@ impl Recorder {
 
     /// Keeps a fact, which comes before the call that has begun.
     pub(crate) fn note(&mut self, fact: Fact, values: Vec<Value>) {
-        let block = self.writer.call(fact.name(), fact.line(), values, 0);
+        let block = self.writer.call(fact.line(), values, 0);
         if let Some(block) = block {
             self.append(&block);
         }

@@ -23,10 +23,14 @@ impl Buffers {
     }
 }
 
-/// The words of the classes of handles that have numbers in a trace.
+/// The words of the classes of handles that have numbers in a trace. Of the first ones, several
+/// objects may have one handle: operations that are complete at once, or a group that the program
+/// gets and frees more than once.
 const CLASSES: [&str; 8] = [
-    "request", "comm", "datatype", "file", "group", "message", "op", "win",
+    "request", "group", "datatype", "comm", "file", "message", "op", "win",
 ];
+/// The number of classes of which several objects may have one handle.
+const SHARED: usize = 3;
 
 /// A class of handles that have numbers in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +54,7 @@ pub(crate) struct Handles([Numbers; CLASSES.len()]);
 struct Numbers {
     /// The first number of each handle.
     first: FxHashMap<usize, i64>,
-    /// The further numbers of handles: operations that are complete at once may share one.
+    /// The further numbers of handles.
     further: FxHashMap<usize, Vec<i64>>,
     /// The numbers of objects that are gone. New objects take the lowest, so that equal steps of a
     /// program have equal numbers.
@@ -82,10 +86,11 @@ impl Handles {
         self.number(class, handle, 0).filter(|_| !is_shared)
     }
 
-    /// The number of a handle that a call has returned. It is new, unless the object is known.
+    /// The number of a handle that a call has returned. It is new, unless the object is known and
+    /// has a handle of its own.
     pub(crate) fn returned(&mut self, class: Class, handle: usize) -> i64 {
         let known = self.number(class, handle, 0);
-        let is_known = |number: &i64| class != Class::REQUEST || *number < FIRST_MADE;
+        let is_known = |number: &i64| class.0 >= SHARED || *number < FIRST_MADE;
         if let Some(number) = known.filter(is_known) {
             return number;
         }
@@ -163,6 +168,18 @@ mod tests {
         // The lowest free numbers come first.
         let again = [7000, 8000, 9000].map(|handle| handles.returned(request, handle));
         assert_eq!(again, [4096, 4097, 4099]);
+    }
+
+    #[test]
+    fn a_group_that_is_got_twice_is_freed_twice() {
+        let mut handles = Handles::default();
+        let group = Class::of("group").unwrap();
+        assert_eq!(
+            [700_000; 2].map(|handle| handles.returned(group, handle)),
+            [4096, 4097]
+        );
+        handles.gone(group, 700_000, 4096);
+        assert_eq!(handles.number(group, 700_000, 0), Some(4097));
     }
 
     #[test]

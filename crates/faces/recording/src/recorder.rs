@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use std::ffi::c_int;
 use std::io;
 use std::sync::Arc;
-use trace::{Fact, Job, Measured, RawWriter, Signature, Value};
+use trace::{Fact, Job, Measured, Parameter, RawWriter, Signature, Value};
 
 use crate::addresses::Addresses;
 use crate::capture::View;
@@ -12,7 +12,7 @@ use crate::handles::{Buffers, Handles};
 use crate::library::{Library, MOVED_NOTHING};
 use crate::plan::{Objects, Plan, Row};
 use crate::standard::MPI_SUCCESS;
-use crate::table::{RECORDED, Recorded};
+use crate::table::RECORDED;
 use crate::wildcards::{Asked, Wildcards, made};
 
 /// The place to which a recorder appends the blocks of its part.
@@ -31,6 +31,9 @@ pub struct StatusMemory {
 const SLEEP: &str = "sleep";
 /// The line of the signature of MPI_Pcontrol, whose further arguments are the tool's own.
 const PCONTROL: &str = "MPI_Pcontrol level:level";
+
+/// The kinds of parameters by which a call reaches other ranks.
+const MOVERS: [&str; 5] = ["comm", "file", "message", "request", "win"];
 
 /// The recorder of one rank's calls.
 pub struct Recorder {
@@ -244,9 +247,8 @@ impl Recorder {
         }
         let known = self.known.get(&*self.row.key).copied();
         let number = known.unwrap_or_else(|| {
-            let Recorded { name, line, .. } = RECORDED[procedure];
             let values = self.row.values(plan, words);
-            let number = self.writer.number(name, line, values);
+            let number = self.writer.number(RECORDED[procedure].line, values);
             self.known.insert(self.row.key.clone().into(), number);
             number
         });
@@ -263,11 +265,11 @@ impl Recorder {
         let Some(current) = &mut self.current else {
             return;
         };
-        if i64::from(code) != MPI_SUCCESS
-            && (current.simple.is_some() || current.arguments.is_some())
+        let called = current.arguments.as_ref().map(|one| one.procedure);
+        if let Some(procedure) = current.simple.or(called)
+            && i64::from(code) != MPI_SUCCESS
         {
-            let name = current.name;
-            return self.failed(name, code, library.class(code));
+            return self.failed(procedure, code, library.class(code));
         }
         if let Some(procedure) = current.simple {
             // SAFETY: the caller's promise.
@@ -322,15 +324,21 @@ impl Recorder {
 
     /// Keeps a call that returned an error as its bare name, because it has moved nothing. If it
     /// may have, the recording is unusable.
-    fn failed(&mut self, name: &'static str, code: c_int, class: i64) {
-        match MOVED_NOTHING.contains(&class) {
+    fn failed(&mut self, procedure: usize, code: c_int, class: i64) {
+        let signature = &self.procedure(procedure).signature;
+        let moves = |one: &Parameter| MOVERS.contains(&one.kind.as_str());
+        let is_local = !signature.parameters.iter().any(moves);
+        match is_local || MOVED_NOTHING.contains(&class) {
             true => self
                 .current
                 .iter_mut()
                 .for_each(|call| (call.arguments, call.simple) = (None, None)),
             false => {
                 self.current = None;
-                self.refuse(name, &format!("it returned error {code}"));
+                self.refuse(
+                    RECORDED[procedure].name,
+                    &format!("it returned error {code}"),
+                );
             }
         }
     }
@@ -406,7 +414,7 @@ impl Recorder {
                 None => (current.name, Vec::new()),
             },
         };
-        let block = self.writer.call(current.name, line, values, current.nanos);
+        let block = self.writer.call(line, values, current.nanos);
         if let Some(block) = block {
             self.append(&block);
         }
