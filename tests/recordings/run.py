@@ -14,6 +14,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -92,6 +93,7 @@ def fishplate(prefix: Path, *words, seconds: float = SECONDS, cwd: Path | None =
 
 def record(prefix: Path, family: Family, program: list, ranks: int, trace: Path, code: int = 0, options: tuple = ()) -> harness.Outcome:
     trace.unlink(missing_ok=True)
+    shutil.rmtree(f"{trace}.parts", ignore_errors=True)
     ran = fishplate(prefix, "record", *options, "-o", trace, "--", *family.launch(prefix, ranks), *program)
     if (ran.code == 0) != (code == 0):
         raise Problem(f"{family.name}: exit status {ran.code}{harness.output(ran.out + ran.err)}")
@@ -146,13 +148,114 @@ def same(words: list, ranks: int, source: Path, only: tuple = (), times: bool = 
     return Case(f"{source.stem} {' '.join(words)} on {ranks} ranks", test, seconds=4 * SECONDS)
 
 
+def family_of(name: str) -> Family:
+    if name != "own" and not fetched():
+        raise Skip("wheels of other MPI libraries cannot be fetched from PyPI")
+    return next(family for family in FAMILIES if family.name == name)
+
+
+def ended(name: str, how: str, code: int, notes: str | None, least: int, steps: int = 3000):
+    """A program that ends without MPI_Finalize leaves a trace with its calls, which says how it ended."""
+    def test(prefix: Path) -> str:
+        family, trace = family_of(name), work(prefix) / f"ends-{how}-{name}.trace"
+        ran = record(prefix, family, [built(prefix, family, HERE / "ends.c"), how, steps], 2, trace, code)
+        found = shown(prefix, trace)
+        said = [note for note in found["notes"] if "early" in note]
+        calls = counted(found)["MPI_Allreduce"][0]
+        is_said = notes is None or bool(said) == bool(notes) and re.search(notes, " ".join(said))
+        if not is_said or calls < least:
+            raise Problem(f"{calls} calls, and it says {found['notes']}{harness.output(ran.err)}")
+        return f"{calls} calls of {2 * steps}"
+    return Case(f"a program that ends by {how} under {name}", test, seconds=SECONDS)
+
+
+def without_mpi(prefix: Path) -> None:
+    trace = work(prefix) / "none.trace"
+    ran = fishplate(prefix, "record", "-o", trace, "--", "true")
+    if ran.code or trace.exists() or "no MPI call was seen" not in ran.err:
+        raise Problem(f"exit status {ran.code}, and there is {'a' if trace.exists() else 'no'} trace{harness.output(ran.err)}")
+
+
+def wrong(words: list, says: str):
+    def test(prefix: Path) -> None:
+        ran = fishplate(prefix, "record", *words)
+        if ran.code == 0 or not re.search(says, ran.err) or (work(prefix) / "wrong.trace").exists():
+            raise Problem(f"exit status {ran.code}{harness.output(ran.err)}")
+    return Case(f"record {' '.join(words)}", test, seconds=SECONDS)
+
+
+def full_disk(prefix: Path) -> str:
+    """The program ends as it should, each rank says once that its file cannot be written, and the trace has what was written before."""
+    family, disk = family_of("own"), work(prefix) / "disk"
+    program = built(prefix, family, HERE / "ends.c")
+    disk.mkdir(exist_ok=True)
+    if (done := subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], capture_output=True, text=True)).returncode:
+        raise Skip(f"no tmpfs can be mounted here: {done.stderr.strip()}")
+    try:
+        trace = (disk / "full.trace").absolute()
+        ran = fishplate(prefix, "record", "-o", trace, "--", *family.launch(prefix, 2), program, "finalize", "100000")
+        said = re.findall(r"cannot be written: .*; the recording of rank \d ends here, and the program goes on", ran.err)
+        if ran.code or ran.out != "2\n" or len(said) != 2 or "2 of 2 ranks end early" not in ran.err:
+            raise Problem(f"exit status {ran.code}, {len(said)} lines{harness.output(ran.out + ran.err)}")
+        return f"{shown(prefix, trace)['calls']} calls are left"
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def jobs_in_a_row(prefix: Path) -> None:
+    """Each job of a script is a recording of its own."""
+    family, trace = family_of("own"), work(prefix) / "row.trace"
+    program = built(prefix, family, HERE / "ends.c")
+    job = " ".join(map(str, [*family.launch(prefix, 2), program, "finalize"]))
+    trace.unlink(missing_ok=True)
+    ran = fishplate(prefix, "record", "--anonymise", "-o", trace, "--", "sh", "-c", f"{job} 10 && {job} 20")
+    if ran.code or "2 recordings of 2 ranks" not in ran.err or b"ends-own" in trace.read_bytes():
+        raise Problem(f"exit status {ran.code}{harness.output(ran.err)}")
+
+
+def a_variable_alone(prefix: Path) -> None:
+    """The variables that `record` sets are enough, and `trace merge` makes the trace."""
+    family, folder, trace = family_of("own"), work(prefix) / "alone", work(prefix) / "alone.trace"
+    for old in [*folder.glob("*"), trace]:
+        old.unlink(missing_ok=True)
+    library = prefix.absolute() / "lib/libfishplate_record.so"
+    ran = harness.run(list(map(str, [*family.launch(prefix, 2), built(prefix, family, HERE / "ends.c"), "finalize"])), seconds=SECONDS,
+                      env={"LD_PRELOAD": str(library), "FISHPLATE_RECORD": str(folder.absolute())}, cwd=work(prefix))
+    merged = fishplate(prefix, "trace", "merge", folder.absolute(), "-o", trace.absolute())
+    if ran.code or merged.code or counted(shown(prefix, trace.absolute()))["MPI_Allreduce"][0] != 20:
+        raise Problem(harness.output(ran.err + merged.err))
+
+
 KERNELS = harness.ROOT / "examples/kernels"
 EXAMPLES = harness.ROOT / "examples"
 
 
 def tests() -> list[Case]:
     kernels = [same(["S"], ranks, KERNELS / f"{name}.c") for name, ranks in (("cg", 4), ("ft", 4), ("is", 4), ("lu", 2), ("mg", 2))]
-    return [*kernels, same(["77", "8", "2", "2"], 4, KERNELS / "hpl.c"), same(["64", "50"], 3, EXAMPLES / "heat.c")]
+    programs = [
+        same(["77", "8", "2", "2"], 4, KERNELS / "hpl.c"),
+        same(["64", "50"], 3, EXAMPLES / "heat.c"),
+        same([], 3, HERE / "objects.c"),
+        same([], 3, HERE / "sources.c"),
+        *(same([], 2, harness.ROOT / f"tests/programs/{name}.c") for name in ("coll_data", "coll_shared", "coll_types", "full_rings")),
+    ]
+    ends = [
+        *(ended(name, "exit", code, "", 6000) for name, code in (("mpich", 0), ("own", 1))),
+        # Whether the other rank ends its part depends on the launcher.
+        *(ended(name, "abort", 3, None, 3000) for name in ("mpich", "openmpi", "own")),
+        # A rank loses what it has not written, 64 KiB at most.
+        *(ended(name, "kill", 9, "of 2 ranks end early", 20_000, 60_000) for name in ("openmpi", "own")),
+    ]
+    return [
+        *kernels, *programs, *ends,
+        Case("a command without MPI", without_mpi, seconds=SECONDS),
+        Case("a full disk", full_disk, seconds=SECONDS),
+        Case("two jobs of one script", jobs_in_a_row, seconds=2 * SECONDS),
+        Case("a variable alone", a_variable_alone, seconds=SECONDS),
+        wrong(["-o", "wrong.trace"], "COMMAND"),
+        wrong(["-o", "wrong.trace", "--", "/no/such/launcher"], "cannot be started"),
+        wrong(["-o", "/no/such/folder/wrong.trace", "--", "true"], "/no/such/folder"),
+    ]
 
 
 def main() -> int:

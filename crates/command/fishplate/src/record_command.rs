@@ -70,29 +70,20 @@ fn recorded(arguments: &RecordArguments) -> Result<ExitCode, String> {
                 return Err(why);
             }
         };
-    let ended = started(&arguments.command, &library, &folder).status();
-    let ended = ended.map_err(|why| {
-        let program = arguments.command[0].display();
-        format!("{program} cannot be started: {why}")
-    });
-    let done = ended.and_then(|ended| {
-        merge(&folder, output, arguments.anonymise)?;
-        Ok(ended)
-    });
-    // The parts of a job that cannot be merged stay, for whoever wants to see them.
-    let ended = match done {
-        Ok(ended) => {
-            let _ = fs::remove_dir_all(&folder);
-            ended
-        }
+    let ended = match started(&arguments.command, &library, &folder).status() {
+        Ok(ended) => ended,
         Err(why) => {
+            output.remove();
             let _ = fs::remove_dir(&folder);
-            return Err(why);
+            let program = arguments.command[0].display();
+            return Err(format!("{program} cannot be started: {why}"));
         }
     };
-    Ok(ended
-        .code()
-        .map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)))
+    // The parts of a job that cannot be merged stay, for whoever wants to see them.
+    merge(&folder, output, arguments.anonymise)?;
+    let _ = fs::remove_dir_all(&folder);
+    let code = ended.code().map(|code| ExitCode::from(code as u8));
+    Ok(code.unwrap_or(ExitCode::FAILURE))
 }
 
 /// The command that starts the program, with the variables of the recording.

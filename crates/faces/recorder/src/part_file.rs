@@ -22,12 +22,27 @@ impl PartFile {
     pub(crate) fn append(&self, block: &[u8]) -> io::Result<()> {
         let _lock = Lock::of(&self.0)?;
         let before = self.0.metadata()?.len();
+        // A write beyond the limit would end the program by a signal.
+        if before + block.len() as u64 > longest_file() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let written = (&self.0).write_all(block);
         if written.is_err() {
             self.0.set_len(before)?;
         }
         written
     }
+}
+
+/// The limit of the process on the length of files.
+fn longest_file() -> u64 {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the structure is a local variable.
+    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    limit.rlim_cur
 }
 
 /// A lock of a file among the processes of a host.

@@ -277,6 +277,8 @@ impl Recording {
             size: world.size,
             began,
         });
+        // Whatever becomes of the process, its rank is known.
+        recorder.flush();
         let procedures = NAMES.len() / 2;
         let query = |number: usize| {
             let name = RECORDED[number].name;
