@@ -55,6 +55,7 @@ fn main() {
     let chapters = tables::all_procedures();
     let all: Vec<(&Procedure, bool)> = forms(&chapters).collect();
     write("entry.rs", &entries(&all));
+    write("names.rs", &names(&all));
     write("parameters.rs", &parameters(&all));
     let standard = tables::constants();
     let mut text = format!(
@@ -93,28 +94,33 @@ fn write(name: &str, text: &str) {
         .unwrap_or_else(|error| panic!("cannot write {name}: {error}"));
 }
 
-/// The entry points, two for each procedure, and the names of both.
+/// The entry points, two for each procedure.
 fn entries(all: &[(&Procedure, bool)]) -> String {
-    let (mut text, mut names) = (String::new(), String::new());
+    let mut text = String::new();
     for (number, &(procedure, large)) in all.iter().enumerate() {
         let count = procedure.parameters(large).count();
         let declared: Vec<String> = (0..count).map(|at| format!("a{at}: u64")).collect();
         let passed: Vec<String> = (0..count).map(|at| format!("a{at}")).collect();
         for (profiled, prefix) in ["MPI_", "PMPI_"].iter().enumerate() {
-            let name = procedure.c_name(prefix, large);
             writeln!(
                 text,
-                "#[unsafe(no_mangle)]\nunsafe extern \"C\" fn {name}({}) -> c_int {{\n    \
+                "#[unsafe(no_mangle)]\nunsafe extern \"C\" fn {}({}) -> c_int {{\n    \
                  // SAFETY: the program's promises about the arguments are passed on.\n    \
                  unsafe {{ call({}, [{}]) }}\n}}",
+                procedure.c_name(prefix, large),
                 declared.join(", "),
                 2 * number + profiled,
                 passed.join(", ")
             )
             .unwrap();
-            writeln!(names, "    c\"{name}\",").unwrap();
         }
     }
+    text
+}
+
+/// The names of the entry points.
+fn names(all: &[(&Procedure, bool)]) -> String {
+    let mut text = String::new();
     for wanted in ["Finalize", "Abort"] {
         let number = all.iter().position(|(one, _)| one.name == wanted);
         let number = number.expect("the procedure is recorded");
@@ -125,10 +131,14 @@ fn entries(all: &[(&Procedure, bool)]) -> String {
         )
         .unwrap();
     }
+    let both = all.iter().flat_map(|&(procedure, large)| {
+        ["MPI_", "PMPI_"].map(|prefix| format!("    c\"{}\",\n", procedure.c_name(prefix, large)))
+    });
+    let both: String = both.collect();
     format!(
         "{text}/// The names of the entry points: that of procedure `n` and its profiled one are \
          those at `2 * n` and `2 * n + 1`.\n\
-         pub(crate) static NAMES: [&CStr; {}] = [\n{names}];\n",
+         pub(crate) static NAMES: [&CStr; {}] = [\n{both}];\n",
         2 * all.len()
     )
 }

@@ -2,6 +2,7 @@
 
 mod convert;
 mod cut;
+mod times;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,6 +24,7 @@ use crate::refuse;
 use crate::trace_file::read;
 use convert::{ExportArguments, ImportArguments};
 use cut::CutArguments;
+use times::Times;
 
 /// Show, check, cut, scale, make and convert traces.
 ///
@@ -80,7 +82,7 @@ enum Action {
     },
     /// Make a trace of a well-known pattern of communication
     Make(MakeArguments),
-    /// Merge the parts of a recording into a trace, after a job that was recorded by variables alone
+    /// Merge the parts of a recording, after a job that was recorded by variables alone
     Merge(MergeArguments),
 }
 
@@ -299,9 +301,16 @@ fn sent(trace: &Trace, call: u32) -> u64 {
 fn json_of(trace: &Trace) -> String {
     let counts = Counts::of(trace);
     let procedures = counts.by_frequency().into_iter();
-    let procedures = procedures
-        .map(|(name, calls, bytes)| json!({"name": name, "calls": calls, "bytes": u64::try_from(bytes).unwrap_or(u64::MAX)}));
-    let object = json!({
+    let measured = Times::of(trace);
+    let procedures = procedures.map(|(name, calls, bytes)| {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let mut row = json!({"name": name, "calls": calls, "bytes": bytes});
+        if let Some(times) = &measured {
+            row["inside_s_per_rank"] = json!(times.inside(name));
+        }
+        row
+    });
+    let mut object = json!({
         "program": trace.program,
         "ranks": trace.ranks.len(),
         "notes": trace.notes,
@@ -311,6 +320,10 @@ fn json_of(trace: &Trace) -> String {
         "sequences": trace.sequences.len(),
         "procedures": procedures.collect::<Vec<_>>(),
     });
+    if let Some(times) = &measured {
+        object["elapsed_s"] = json!(times.elapsed());
+        object["outside_s_per_rank"] = json!(times.outside());
+    }
     format!("{object}\n")
 }
 
@@ -326,6 +339,15 @@ fn shown(trace: &Trace) -> String {
         "  computing      {} a rank",
         crate::summary::duration(counts.seconds_a_rank(ranks))
     );
+    let measured = Times::of(trace);
+    if let Some(times) = &measured {
+        let _ = writeln!(
+            text,
+            "  measured       {} from MPI_Init to MPI_Finalize, {:.0} % of it inside MPI",
+            crate::summary::duration(times.elapsed()),
+            100.0 * (1.0 - times.outside() / times.elapsed().max(f64::MIN_POSITIVE)).max(0.0)
+        );
+    }
     let _ = writeln!(
         text,
         "  calls          {}, {} of them different, in {} sequences",
@@ -338,7 +360,12 @@ fn shown(trace: &Trace) -> String {
             0 => String::new(),
             bytes => format!("  {bytes} B"),
         };
-        let _ = writeln!(text, "    {name:<28} {calls:>12}{bytes}");
+        let inside = measured.as_ref().map(|times| {
+            let seconds = crate::summary::duration(times.inside(name));
+            format!("  {seconds:>8} a rank")
+        });
+        let inside = inside.unwrap_or_default();
+        let _ = writeln!(text, "    {name:<28} {calls:>12}{inside}{bytes}");
     }
     text
 }

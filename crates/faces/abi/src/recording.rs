@@ -1,6 +1,7 @@
 //! This library, as the recording of a rank's calls asks it (crate `recording`).
 
 use crate::handle::Info;
+use crate::info::Pair;
 use crate::state::LIBRARY;
 use mpi::topology::Shape;
 use recording::{Library, Members, Topology};
@@ -34,7 +35,7 @@ impl Library for Own<'_> {
         })
     }
 
-    fn pairs(&self, info: u64) -> Result<Vec<(Vec<u8>, Vec<u8>)>, String> {
+    fn pairs(&self, info: u64) -> Result<Vec<Pair>, String> {
         let mut infos = LIBRARY.infos();
         let pairs = infos.pairs(Info(info as usize));
         pairs.map(<[_]>::to_vec).map_err(|error| error.to_string())

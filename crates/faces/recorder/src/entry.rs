@@ -5,7 +5,7 @@
 // The names are those of C.
 #![allow(non_snake_case)]
 
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 
 use crate::process::call;
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 
-use recording::{Library, Members, Topology, standard};
+use recording::{Library, Members, Pair, Topology, standard};
 
 use crate::family::{COMM, DATATYPE, Family, INFO};
 use crate::original::{invoke, named};
@@ -157,7 +157,7 @@ impl Library for Foreign {
         })
     }
 
-    fn pairs(&self, info: u64) -> Result<Vec<(Vec<u8>, Vec<u8>)>, String> {
+    fn pairs(&self, info: u64) -> Result<Vec<Pair>, String> {
         if info == standard::MPI_INFO_NULL as u64 || info == standard::MPI_INFO_ENV as u64 {
             return Ok(Vec::new());
         }
@@ -227,7 +227,7 @@ impl Library for Foreign {
 
 impl Foreign {
     /// A pair of an info object.
-    fn pair(&self, info: u64, number: c_int) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn pair(&self, info: u64, number: c_int) -> Option<Pair> {
         type Key = unsafe extern "C" fn(u64, c_int, *mut c_char) -> c_int;
         type Get =
             unsafe extern "C" fn(u64, *const c_char, c_int, *mut c_char, *mut c_int) -> c_int;

@@ -6,6 +6,7 @@
 //!
 //! - [`entry`]: the procedures that are recorded, with their profiled names, because Fortran
 //!   libraries call those;
+//! - [`names`]: their names;
 //! - [`original`]: the functions that these stand in front of;
 //! - [`family`]: the family of the library, with its constants;
 //! - [`words`]: arguments as the standard ABI has them;
@@ -27,6 +28,7 @@ mod clock;
 mod entry;
 mod family;
 mod foreign;
+mod names;
 mod original;
 mod part_file;
 mod process;

@@ -7,7 +7,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::entry::NAMES;
+use crate::names::NAMES;
 
 static FUNCTIONS: [AtomicPtr<c_void>; NAMES.len()] =
     [const { AtomicPtr::new(ptr::null_mut()) }; NAMES.len()];

@@ -10,8 +10,8 @@ use recording::{Library, RECORDED, Recorder, StatusMemory, standard};
 use trace::{Inside, Job, Measured, is_query};
 
 use crate::clock::Clock;
-use crate::entry::{ABORT, FINALIZE, NAMES};
 use crate::foreign::Foreign;
+use crate::names::{ABORT, FINALIZE, NAMES};
 use crate::original::{self, invoke};
 use crate::part_file::PartFile;
 use crate::ticks::{Ticks, nanos};

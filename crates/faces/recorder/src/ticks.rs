@@ -1,5 +1,5 @@
-//! The clock that is read at each call: the processor's counter where the system's own clock is made
-//! from it, and the system's clock elsewhere. The counter takes a third of the time.
+//! The clock that is read at each call: the processor's counter where the system makes its own
+//! clock of it, and the system's clock elsewhere. The counter takes a third of the time.
 
 use std::time::Duration;
 

@@ -28,6 +28,6 @@ mod wildcards;
 
 pub use capture::View;
 pub use facts::without_prefix;
-pub use library::{Library, Members, Topology};
+pub use library::{Library, Members, Pair, Topology};
 pub use recorder::{Recorder, Sink, StatusMemory};
 pub use table::{RECORDED, Recorded};

@@ -30,6 +30,9 @@ pub struct Topology {
     pub destinations: usize,
 }
 
+/// A key of an info object, and its value.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
 /// A library whose calls are recorded: what it knows of its objects, and the form of its arguments.
 /// Arguments that are no addresses have the values of the standard ABI; handles that a call has
 /// made are numbers of the library's own.
@@ -47,7 +50,7 @@ pub trait Library {
     ///
     /// # Errors
     /// The object is invalid.
-    fn pairs(&self, info: u64) -> Result<Vec<(Vec<u8>, Vec<u8>)>, String>;
+    fn pairs(&self, info: u64) -> Result<Vec<Pair>, String>;
 
     /// The number of bytes in a datatype; `None` if it is invalid.
     fn type_size(&self, datatype: u64) -> Option<u64>;

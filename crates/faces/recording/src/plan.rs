@@ -75,7 +75,7 @@ fn step(signature: &Signature, parameter: &Parameter) -> Option<Step> {
     if kind == "status" {
         return Some(Step::Absent);
     }
-    Some(match (parameter.access.clone(), kind) {
+    Some(match (parameter.access, kind) {
         (Access::In, "in" | "out") if is_single => Step::Buffer,
         (Access::In, "dest" | "source") if is_single => Step::Peer,
         (Access::In, _) if parameter.is_handle() && is_single => Step::Handle(Class::of(kind)?),
