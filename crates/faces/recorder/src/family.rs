@@ -97,9 +97,9 @@ impl Family {
         };
         let addresses = pairs(constants.addresses);
         let topology = |standard: i64| {
-            let own = pairs(constants.topologies).into_iter();
-            let own = own.filter(|pair| pair.1 == standard).map(|pair| pair.0);
-            own.last().unwrap_or(standard) as c_int
+            let mut own = pairs(constants.topologies).into_iter();
+            let own = own.find(|pair| pair.1 == standard);
+            own.map_or(standard, |pair| pair.0) as c_int
         };
         Family {
             short_handles,

@@ -48,7 +48,7 @@ impl Ticks {
     #[inline(always)]
     pub(crate) fn nanos(self, ticks: u64) -> u64 {
         match self.scale {
-            Some(scale) => (u128::from(ticks) * u128::from(scale) >> 32) as u64,
+            Some(scale) => ((u128::from(ticks) * u128::from(scale)) >> 32) as u64,
             None => ticks,
         }
     }
