@@ -51,7 +51,7 @@ pub use gaps::Gaps;
 pub use make::{Pattern, Recipe};
 pub use queries::is_query;
 pub use raw::{BLOCK_HEAD, Part, RawWriter, parts};
-pub use signature::{Access, Length, Parameter, Signature};
+pub use signature::{Access, HANDLE_CLASSES, Length, Parameter, Signature};
 pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
 /// A trace: the calls of all ranks of a job.
