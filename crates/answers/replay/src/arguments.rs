@@ -1,6 +1,7 @@
 //! The arguments of a call in memory, as C passes them, from the values of a trace.
 
 use std::ffi::{CString, c_int};
+use std::ops::Range;
 
 use mpi_abi::entry::{MPI_Info_create, MPI_Info_free, MPI_Info_set};
 use mpi_abi::handle::Info;
@@ -9,52 +10,63 @@ use trace::{NUMBER_OF_MEMORY, Parameter, Value};
 
 /// The ABI's handle of MPI_INFO_NULL.
 const INFO_NULL: u64 = 0x130;
-/// The bytes of a result that is no array; the longest is a text.
-const RESULT: usize = 8192;
+/// The words of a result that is a text.
+const TEXT: usize = 8192 / 8;
+/// The words of any other single result, more than each kind needs.
+const RESULT: usize = 2;
 /// The most elements of an array of results.
 const MOST_RESULTS: i64 = 1 << 22;
 
-/// The arguments of a call: a word for each, and the memory that words point to.
+/// The arguments of a call: a word for each, and the memory that words point to. One list serves
+/// all calls of a rank, one after another.
+#[derive(Default)]
 pub(crate) struct Arguments {
-    /// The arguments as words, in the order of the procedure's parameters.
+    /// The arguments as words, in the order of the procedure's parameters. Those that are pointers
+    /// are valid after [`Arguments::point`].
     pub(crate) words: Vec<u64>,
-    memory: Vec<Option<Vec<u64>>>,
+    /// For each argument that is a pointer the words of `memory` to which it points.
+    pointers: Vec<Option<Range<usize>>>,
+    memory: Vec<u64>,
     texts: Vec<CString>,
     infos: Vec<Info>,
     procedure: usize,
 }
 
 impl Arguments {
-    /// An empty list of arguments for the procedure with this number.
-    pub(crate) fn new(procedure: usize) -> Arguments {
-        Arguments {
-            words: Vec::new(),
-            memory: Vec::new(),
-            texts: Vec::new(),
-            infos: Vec::new(),
-            procedure,
-        }
+    /// Begins an empty list of arguments for the procedure with this number.
+    pub(crate) fn begin(&mut self, procedure: usize) {
+        self.words.clear();
+        self.pointers.clear();
+        self.memory.clear();
+        self.texts.clear();
+        self.procedure = procedure;
     }
 
     /// Adds an argument that the procedure gets by value.
+    #[inline]
     pub(crate) fn word(&mut self, word: u64) {
         self.words.push(word);
-        self.memory.push(None);
+        self.pointers.push(None);
     }
 
-    /// Adds a pointer to these numbers, with 64 or 32 bits each as the parameter has them.
-    pub(crate) fn numbers(&mut self, numbers: &[i64]) {
-        let memory: Vec<u64> = match RECORDED[self.procedure].wide[self.words.len()] {
-            true => numbers.iter().map(|number| *number as u64).collect(),
-            false => {
-                let pair = |two: &[i64]| {
-                    let [low, high] = [0, 1].map(|at| two.get(at).copied().unwrap_or(0) as u32);
-                    u64::from(low) | u64::from(high) << 32
-                };
-                numbers.chunks(2).map(pair).collect()
+    /// Adds a pointer to these numbers, with 64 or 32 bits each as the parameter has them. The
+    /// first number that is an error ends the list.
+    pub(crate) fn numbers(
+        &mut self,
+        numbers: impl Iterator<Item = Result<i64, String>>,
+    ) -> Result<(), String> {
+        let wide = RECORDED[self.procedure].wide[self.words.len()];
+        let start = self.memory.len();
+        for (at, number) in numbers.enumerate() {
+            let number = number? as u64;
+            match self.memory.last_mut() {
+                Some(low) if !wide && at % 2 == 1 => *low |= number << 32,
+                _ if wide => self.memory.push(number),
+                _ => self.memory.push(number & u64::from(u32::MAX)),
             }
-        };
-        self.memory(memory);
+        }
+        self.pointer(start);
+        Ok(())
     }
 
     /// Adds a pointer to memory for a result: an array of `length` elements, or a single one.
@@ -67,11 +79,14 @@ impl Arguments {
         if !(0..=MOST_RESULTS).contains(&length) {
             return Err(format!("{length} elements of {}", parameter.name));
         }
-        let bytes = match parameter.is_array() {
-            true if parameter.kind != "str" => length as usize * 8,
-            _ => RESULT,
+        let words = match parameter.is_array() {
+            _ if parameter.kind == "str" => TEXT,
+            true => length as usize,
+            false => RESULT,
         };
-        self.memory(vec![0; bytes / 8]);
+        let start = self.memory.len();
+        self.memory.resize(start + words, 0);
+        self.pointer(start);
         Ok(())
     }
 
@@ -107,18 +122,26 @@ impl Arguments {
         Ok(())
     }
 
-    fn memory(&mut self, mut memory: Vec<u64>) {
-        let address = match memory.is_empty() {
-            true => 0,
-            false => memory.as_mut_ptr().expose_provenance() as u64,
-        };
-        self.words.push(address);
-        self.memory.push(Some(memory));
+    fn pointer(&mut self, start: usize) {
+        self.words.push(0);
+        self.pointers.push(Some(start..self.memory.len()));
+    }
+
+    /// Makes the arguments that are pointers point to their memory, after the last argument. A
+    /// pointer to no elements is null.
+    pub(crate) fn point(&mut self) {
+        let base = self.memory.as_mut_ptr().expose_provenance() as u64;
+        for (word, pointer) in self.words.iter_mut().zip(&self.pointers) {
+            if let Some(memory) = pointer {
+                let address = base + 8 * memory.start as u64;
+                *word = if memory.is_empty() { 0 } else { address };
+            }
+        }
     }
 
     /// The element of an array, or the single result, that an argument points to.
     pub(crate) fn element(&self, at: usize, index: usize) -> Option<i64> {
-        let memory = self.memory[at].as_ref()?;
+        let memory = &self.memory[self.pointers[at].clone()?];
         match RECORDED[self.procedure].wide[at] {
             true => memory.get(index).map(|word| *word as i64),
             false => {
@@ -127,14 +150,19 @@ impl Arguments {
             }
         }
     }
+
+    /// Frees the objects that were made for the call, after its end.
+    pub(crate) fn end(&mut self) {
+        for mut info in self.infos.drain(..) {
+            // SAFETY: the address of a handle that `info` has made.
+            unsafe { MPI_Info_free(&mut info) };
+        }
+    }
 }
 
 impl Drop for Arguments {
     fn drop(&mut self) {
-        for info in &mut self.infos {
-            // SAFETY: the address of a handle that `info` has made.
-            unsafe { MPI_Info_free(info) };
-        }
+        self.end();
     }
 }
 

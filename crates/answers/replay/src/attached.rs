@@ -83,11 +83,6 @@ impl<'a> Attached<'a> {
         self.windows.insert(win, (window, members));
     }
 
-    /// True if the memory of a call with this signature is attached memory.
-    pub(crate) fn has(&self, signature: &Signature) -> bool {
-        ["MPI_Win_attach", "MPI_Win_detach"].contains(&signature.name.as_str())
-    }
-
     /// The address of the memory that a call attaches or detaches, and which is buffer number
     /// `buffer` in the trace.
     pub(crate) fn base(

@@ -7,6 +7,15 @@ use crate::arguments::Arguments;
 /// The positions of the complete requests among all requests of a call.
 pub(crate) type Done = Vec<usize>;
 
+/// True if time decides which requests a call of this procedure finds complete.
+pub(crate) fn are_made(signature: &Signature) -> bool {
+    const NAMES: [&str; 6] = [
+        "Test", "Testall", "Waitany", "Testany", "Waitsome", "Testsome",
+    ];
+    let name = signature.name.strip_prefix("MPI_");
+    name.is_some_and(|name| NAMES.contains(&name))
+}
+
 /// The requests that a call has found complete, in the recorded run and now. `None`: the call makes
 /// no choice.
 pub(crate) fn done(

@@ -26,6 +26,7 @@ mod computing;
 mod files;
 mod handles;
 mod names;
+mod plan;
 mod player;
 mod scratch;
 mod sizes;

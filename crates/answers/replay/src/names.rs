@@ -1,9 +1,12 @@
 //! The procedures of a trace: how each is replayed.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use mpi_abi::hosted::RECORDED;
 use trace::{Fact, Signature, Trace, is_query};
+
+use crate::plan::Plan;
 
 /// The method by which a procedure is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +38,12 @@ const REFUSED: [(&str, &str); 5] = [
 ];
 
 /// The method of replay of each procedure that a trace names.
-pub(crate) struct Names(Vec<Method>);
+pub(crate) struct Names {
+    methods: Vec<Method>,
+    plans: Vec<Plan>,
+    /// For each call of the trace whether it has passed checks that no rank can fail afterwards.
+    passed: Vec<Cell<bool>>,
+}
 
 impl Names {
     /// The methods of the procedures of a trace. An error names one that cannot be replayed.
@@ -43,12 +51,26 @@ impl Names {
         let numbers = RECORDED.iter().enumerate().map(|(at, one)| (one.name, at));
         let numbers: HashMap<&str, usize> = numbers.collect();
         let methods = trace.signatures.iter().map(|one| method(one, &numbers));
-        Ok(Names(methods.collect::<Result<_, _>>()?))
+        Ok(Names {
+            methods: methods.collect::<Result<_, _>>()?,
+            plans: trace.signatures.iter().map(Plan::of).collect(),
+            passed: trace.calls.iter().map(|_| Cell::new(false)).collect(),
+        })
     }
 
     /// The method of replay of the procedure with this signature.
     pub(crate) fn method(&self, signature: u32) -> Method {
-        self.0[signature as usize]
+        self.methods[signature as usize]
+    }
+
+    /// The plan of the procedure with this signature.
+    pub(crate) fn plan(&self, signature: u32) -> &Plan {
+        &self.plans[signature as usize]
+    }
+
+    /// Whether the call with this number has passed checks whose answer is the same on all ranks.
+    pub(crate) fn passed(&self, call: u32) -> &Cell<bool> {
+        &self.passed[call as usize]
     }
 }
 

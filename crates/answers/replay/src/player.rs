@@ -3,10 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use mpi::comm::WORLD;
 use mpi::request::{Persistent, RequestId, Template};
 use mpi_abi::handle::Request;
 use mpi_abi::hosted::{Hosted, RECORDED};
-use trace::{Access, Call, Fact, Length, Parameter, Signature, Trace, Value};
+use trace::{Access, Call, FIRST_MADE, Fact, Length, Parameter, Signature, Trace, Value};
 
 use crate::Outcome;
 use crate::arguments::{Arguments, buffer_of};
@@ -14,8 +15,9 @@ use crate::attached::{Attached, Regions};
 use crate::bounds::reach;
 use crate::choices::done;
 use crate::files::Files;
-use crate::handles::Handles;
+use crate::handles::{Handles, REQUEST};
 use crate::names::{Method, Names};
+use crate::plan::{Argument, Kind, Plan};
 use crate::scratch::Scratch;
 
 /// The addresses below which no program has memory.
@@ -34,6 +36,8 @@ pub(crate) struct Player<'a> {
     files: &'a Files,
     rank: usize,
     handles: Handles,
+    /// The arguments of the last call, whose memory the next one uses.
+    arguments: Arguments,
     attached: Attached<'a>,
     other_choices: u64,
 }
@@ -59,6 +63,7 @@ impl<'a> Player<'a> {
             files,
             rank,
             handles: Handles::default(),
+            arguments: Arguments::default(),
             attached: Attached::new(regions, scratch, rank),
             other_choices: 0,
         }
@@ -74,7 +79,7 @@ impl<'a> Player<'a> {
                 Method::Passed(name, is_sure) => self.hosted.pass(name, !is_sure, nanos),
                 Method::Called(procedure) => {
                     let name = RECORDED[procedure].name;
-                    let called = self.call(procedure, call, nanos);
+                    let called = self.call(procedure, number, nanos);
                     called.map_err(|why| format!("{name}: {why}"))?;
                 }
                 Method::Finished => {
@@ -104,15 +109,29 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn call(&mut self, procedure: usize, call: &Call, nanos: u64) -> Result<(), String> {
+    fn call(&mut self, procedure: usize, number: u32, nanos: u64) -> Result<(), String> {
+        let call = &self.trace.calls[number as usize];
         let signature = &self.trace.signatures[call.signature as usize];
-        let mut arguments = Arguments::new(procedure);
-        for (parameter, value) in signature.parameters.iter().zip(&call.values) {
-            self.add(&mut arguments, signature, call, parameter, value)
-                .map_err(|why| format!("{}: {why}", parameter.name))?;
+        let plan = self.names.plan(call.signature);
+        let mut arguments = std::mem::take(&mut self.arguments);
+        arguments.begin(procedure);
+        let values = signature.parameters.iter().zip(&call.values);
+        for ((parameter, value), argument) in values.zip(&plan.arguments) {
+            self.add(
+                &mut arguments,
+                (signature, plan),
+                call,
+                (parameter, argument, value),
+            )
+            .map_err(|why| format!("{}: {why}", parameter.name))?;
         }
-        self.check_lengths(procedure, signature, call, &arguments)?;
-        self.check_memory(signature, call, &arguments)?;
+        arguments.point();
+        self.check_lengths(procedure, (signature, plan), call, &arguments)?;
+        if plan.has_buffers && !self.names.passed(number).get() {
+            self.check_memory(signature, plan, call, &arguments)?;
+            let is_common = is_common(signature, plan, call);
+            self.names.passed(number).set(is_common);
+        }
         // SAFETY: each argument is of its parameter's kind: pointers lead to memory of `arguments`
         // with the lengths that the call reads, and buffers to memory that is long enough, which
         // stays until all ranks have ended.
@@ -120,14 +139,23 @@ impl<'a> Player<'a> {
         if code != 0 {
             return Err(format!("it returned error {code}"));
         }
-        self.keep_handles(signature, call, &arguments);
-        self.keep_window(signature, call);
-        self.settle(signature, call, &arguments)
+        if plan.sets_handles {
+            self.keep_handles(signature, plan, call, &arguments);
+        }
+        if plan.makes_window {
+            self.keep_window(signature, plan, call);
+        }
+        if plan.chooses {
+            self.settle(signature, call, &arguments)?;
+        }
+        arguments.end();
+        self.arguments = arguments;
+        Ok(())
     }
 
     /// Sets the source of a persistent receive that is about to be started.
     fn meet(&mut self, request: i64, met: &Value) -> Result<(), String> {
-        let handle = Request(self.handles.get("request", request)?);
+        let handle = Request(self.handles.get(REQUEST, request)?);
         let mut state = self.hosted.mpi().lock();
         let comm = match state.requests_mut().persistent_mut(RequestId(handle.id())) {
             Some(Persistent {
@@ -153,54 +181,53 @@ impl<'a> Player<'a> {
     fn add(
         &self,
         arguments: &mut Arguments,
-        signature: &Signature,
+        (signature, plan): (&Signature, &Plan),
         call: &Call,
-        parameter: &Parameter,
-        value: &Value,
+        (parameter, argument, value): (&Parameter, &Argument, &Value),
     ) -> Result<(), String> {
-        let kind = parameter.kind.as_str();
-        match (kind, parameter.access, value) {
-            ("info", Access::In, _) => return arguments.info(value),
-            ("str", Access::In, Value::Text(text)) => return arguments.text(text),
-            ("in" | "out", ..) if self.attached.has(signature) => {
+        match (argument.kind, parameter.access, value) {
+            (Kind::Info, Access::In, _) => return arguments.info(value),
+            (Kind::Text, Access::In, Value::Text(text)) => return arguments.text(text),
+            (Kind::Attached, ..) => {
                 let number = value.number().ok_or("no memory")?;
                 arguments.word(self.attached.base(signature, call, number)?);
             }
-            ("aint", Access::In, Value::Number(number)) if parameter.name == "target_disp" => {
+            (Kind::Target, Access::In, Value::Number(number)) => {
                 arguments.word(self.attached.target(signature, call, *number)? as u64);
             }
-            ("in" | "out", ..) => match (buffer_of(value), value) {
+            (Kind::Sent | Kind::Received, ..) => match (buffer_of(value), value) {
                 (Some(number), _) => {
-                    let address = self.scratch.address(self.rank, kind == "out", number);
+                    let receives = argument.kind == Kind::Received;
+                    let address = self.scratch.address(self.rank, receives, number);
                     arguments.word(address.ok_or("more buffers than a replay can have")?);
                 }
                 (None, Value::Number(1)) => arguments.word(1),
                 _ => return Err("an address that no program has".into()),
             },
             (_, Access::Out, _) => {
-                let length = named_length(signature, call, parameter).unwrap_or(1);
+                let length = argument.length_in(call).unwrap_or(1);
                 return arguments.result(parameter, length);
             }
             (_, Access::In, Value::Relative(distance)) => {
-                let own = self.own_rank(signature, call)?;
+                let own = self.own_rank(plan, call)?;
                 arguments.word(own.wrapping_add(*distance) as u64);
             }
             (_, Access::In, Value::Met(_)) => arguments.word(ANY_SOURCE as u64),
             (_, Access::In, Value::Number(number)) if !parameter.is_array() => {
-                let word = match parameter.is_handle() {
-                    true => self.handles.get(kind, *number)? as u64,
-                    false => *number as u64,
+                let word = match argument.class {
+                    Some(class) => self.handles.get(class, *number)? as u64,
+                    None => *number as u64,
                 };
                 arguments.word(word);
             }
-            ("weight", _, Value::Number(number)) if WEIGHTS.contains(number) => {
+            (Kind::Weights, _, Value::Number(number)) if WEIGHTS.contains(number) => {
                 arguments.word(*number as u64);
             }
             (_, _, Value::Number(number)) if parameter.access == Access::InOut => {
-                self.add_numbers(arguments, parameter, &[*number])?;
+                self.add_numbers(arguments, argument, &[*number])?;
             }
             (_, _, Value::Numbers(numbers)) => {
-                self.add_numbers(arguments, parameter, numbers)?;
+                self.add_numbers(arguments, argument, numbers)?;
             }
             (_, _, Value::Absent) => arguments.word(0),
             _ => return Err("a value that it cannot have".into()),
@@ -211,35 +238,33 @@ impl<'a> Player<'a> {
     fn add_numbers(
         &self,
         arguments: &mut Arguments,
-        parameter: &Parameter,
+        argument: &Argument,
         numbers: &[i64],
     ) -> Result<(), String> {
-        if !parameter.is_handle() {
-            arguments.numbers(numbers);
-            return Ok(());
+        let numbers = numbers.iter();
+        match argument.class {
+            Some(class) => {
+                let handle = |number: &i64| Ok(self.handles.get(class, *number)? as i64);
+                arguments.numbers(numbers.map(handle))
+            }
+            None => arguments.numbers(numbers.map(|number| Ok(*number))),
         }
-        let handle = |number: &i64| {
-            let handle = self.handles.get(&parameter.kind, *number)?;
-            Ok::<_, String>(handle as i64)
-        };
-        let handles = numbers
-            .iter()
-            .map(handle)
-            .collect::<Result<Vec<i64>, _>>()?;
-        arguments.numbers(&handles);
-        Ok(())
     }
 
     /// The communicator of a call.
-    fn comm(&self, signature: &Signature, call: &Call) -> Option<u32> {
-        let number = call.values[signature.first_of("comm")?].number()?;
-        let handle = self.handles.get("comm", number).ok()?;
+    fn comm(&self, plan: &Plan, call: &Call) -> Option<u32> {
+        let at = plan.comm?;
+        let number = call.values[at].number()?;
+        let handle = self.handles.get(plan.arguments[at].class?, number).ok()?;
         u32::try_from(handle).ok()
     }
 
     /// The number of this rank in the communicator of a call.
-    fn own_rank(&self, signature: &Signature, call: &Call) -> Result<i64, String> {
-        let comm = self.comm(signature, call);
+    fn own_rank(&self, plan: &Plan, call: &Call) -> Result<i64, String> {
+        let comm = self.comm(plan, call);
+        if comm == Some(WORLD) {
+            return Ok(self.rank as i64);
+        }
         let state = self.hosted.mpi().lock();
         let found = comm.and_then(|comm| state.objects().comms().get(comm).ok());
         let found = found.ok_or("a rank of a communicator that does not exist")?;
@@ -250,7 +275,7 @@ impl<'a> Player<'a> {
     fn check_lengths(
         &self,
         procedure: usize,
-        signature: &Signature,
+        (signature, plan): (&Signature, &Plan),
         call: &Call,
         arguments: &Arguments,
     ) -> Result<(), String> {
@@ -261,8 +286,8 @@ impl<'a> Player<'a> {
             })
         };
         let wrong = |parameter: &Parameter| format!("{} has another length", parameter.name);
-        for (_, (parameter, value)) in arrays() {
-            let length = named_length(signature, call, parameter);
+        for (at, (parameter, value)) in arrays() {
+            let length = plan.arguments[at].length_in(call);
             if length.is_some_and(|length| value.numbers().len() as i64 != length) {
                 return Err(wrong(parameter));
             }
@@ -283,13 +308,10 @@ impl<'a> Player<'a> {
     fn check_memory(
         &self,
         signature: &Signature,
+        plan: &Plan,
         call: &Call,
         arguments: &Arguments,
     ) -> Result<(), String> {
-        let is_buffer = |parameter: &Parameter| ["in", "out"].contains(&parameter.kind.as_str());
-        if !signature.parameters.iter().any(is_buffer) {
-            return Ok(());
-        }
         let mut datatypes = Vec::new();
         for (at, parameter) in signature.parameters.iter().enumerate() {
             if parameter.kind == "datatype" && parameter.access == Access::In {
@@ -301,7 +323,7 @@ impl<'a> Player<'a> {
         }
         let state = self.hosted.mpi().lock();
         let objects = state.objects();
-        let comm = self.comm(signature, call);
+        let comm = self.comm(plan, call);
         let mut ranks = 1;
         if let Some(found) = comm.and_then(|comm| objects.comms().get(comm).ok()) {
             ranks = found.core.size().max(found.core.peers().len());
@@ -319,8 +341,8 @@ impl<'a> Player<'a> {
             let ty = objects.types().get(*datatype);
             ty.is_ok_and(|ty| ty.true_lb() >= FIRST_PAGE)
         };
-        let mut words = signature.parameters.iter().zip(&arguments.words);
-        let is_in_place = words.any(|(parameter, word)| is_buffer(parameter) && *word == 1)
+        let mut words = plan.arguments.iter().zip(&arguments.words);
+        let is_in_place = words.any(|(argument, word)| argument.is_buffer() && *word == 1)
             && datatypes.iter().any(begins_late);
         match reach <= self.scratch.reach().into() && !is_in_place {
             true => Ok(()),
@@ -331,30 +353,33 @@ impl<'a> Player<'a> {
     }
 
     /// Keeps the handles that the call has made or changed.
-    fn keep_handles(&mut self, signature: &Signature, call: &Call, arguments: &Arguments) {
-        let all = signature.parameters.iter().zip(&call.values).enumerate();
-        for (at, (parameter, value)) in all {
+    fn keep_handles(
+        &mut self,
+        signature: &Signature,
+        plan: &Plan,
+        call: &Call,
+        arguments: &Arguments,
+    ) {
+        let all = signature.parameters.iter().zip(&plan.arguments);
+        for (at, ((parameter, argument), value)) in all.zip(&call.values).enumerate() {
             let is_set = matches!(parameter.access, Access::Out | Access::InOut);
-            if !is_set || !parameter.is_handle() {
+            let Some(class) = argument.class.filter(|_| is_set) else {
                 continue;
-            }
+            };
             let single = value.number();
             let numbers = single.as_slice().iter().chain(value.numbers());
             for (index, &number) in numbers.enumerate() {
                 if let Some(handle) = arguments.element(at, index) {
-                    self.handles.set(&parameter.kind, number, handle as usize);
+                    self.handles.set(class, number, handle as usize);
                 }
             }
         }
     }
 
     /// Keeps the members of a dynamic window that the call has made.
-    fn keep_window(&mut self, signature: &Signature, call: &Call) {
-        if !signature.name.starts_with("MPI_Win_create_dynamic") {
-            return;
-        }
+    fn keep_window(&mut self, signature: &Signature, plan: &Plan, call: &Call) {
         let win = signature.position("win").map(|at| &call.values[at]);
-        let comm = self.comm(signature, call);
+        let comm = self.comm(plan, call);
         let state = self.hosted.mpi().lock();
         let comm = comm.and_then(|comm| state.objects().comms().get(comm).ok());
         if let (Some(win), Some(comm)) = (win.and_then(Value::number), comm) {
@@ -389,20 +414,23 @@ impl<'a> Player<'a> {
             let number = *numbers
                 .get(*place)
                 .ok_or("a request that it does not have")?;
-            let handle = self.handles.get("request", number)?;
+            let handle = self.handles.get(REQUEST, number)?;
             let handle = self.hosted.wait(handle)?;
-            self.handles.set("request", number, handle);
+            self.handles.set(REQUEST, number, handle);
         }
         Ok(())
     }
 }
 
-/// The length of an array by the parameter that has it; `None` if no parameter does.
-fn named_length(signature: &Signature, call: &Call, parameter: &Parameter) -> Option<i64> {
-    let Length::Named(name) = &parameter.length else {
-        return None;
-    };
-    let elements = if parameter.kind == "triple" { 3 } else { 1 };
-    let length = call.values[signature.position(name)?].number().unwrap_or(0);
-    Some(length.max(0).saturating_mul(elements))
+/// True if what [`Player::check_memory`] finds for a call is the same on all ranks: its datatypes
+/// and its communicator are predefined.
+fn is_common(signature: &Signature, plan: &Plan, call: &Call) -> bool {
+    let is_made = |number: &i64| *number >= FIRST_MADE;
+    let datatypes = signature.parameters.iter().zip(&call.values);
+    let mut datatypes = datatypes.filter(|(parameter, _)| parameter.kind == "datatype");
+    let comm = plan.comm.and_then(|at| call.values[at].number());
+    !comm.as_ref().is_some_and(is_made)
+        && !datatypes.any(|(_, value)| {
+            value.number().as_ref().is_some_and(is_made) || value.numbers().iter().any(is_made)
+        })
 }

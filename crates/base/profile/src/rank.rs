@@ -1,6 +1,7 @@
 //! Writing a profile: a rank records into its own part of the file.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr::{NonNull, null_mut};
@@ -37,9 +38,9 @@ use crate::layout::{
 pub struct RankProfile {
     part: NonNull<AtomicU64>,
     /// The index of each known procedure in the table of procedures.
-    procedures: Mutex<HashMap<&'static str, usize>>,
+    procedures: Mutex<Vec<&'static str>>,
     /// The index of each known peer in the table of peers.
-    peers: Mutex<HashMap<usize, usize>>,
+    peers: Mutex<HashMap<usize, usize, BuildHasherDefault<Spread>>>,
 }
 
 // SAFETY: the part is memory of atomic words, mapped until this value is dropped.
@@ -220,14 +221,18 @@ impl RankProfile {
 
     fn place_of(&self, procedure: &'static str) -> Option<usize> {
         let mut known = lock(&self.procedures);
-        if let Some(place) = known.get(procedure) {
-            return Some(*place);
+        // A name mostly comes from one place in the program.
+        let is_it = |one: &&str| std::ptr::eq(*one, procedure);
+        let place = known.iter().position(is_it);
+        let place = place.or_else(|| known.iter().position(|one| *one == procedure));
+        if place.is_some() {
+            return place;
         }
         let place = known.len();
         if place == MOST_PROCEDURES {
             return None;
         }
-        known.insert(procedure, place);
+        known.push(procedure);
         self.set_text(PROCEDURES_AT + place * PROCEDURE, NAME, procedure);
         // The reader sees the entry only once it is complete.
         let number = self.word(head::PROCEDURES);
@@ -256,6 +261,27 @@ impl Drop for RankProfile {
     fn drop(&mut self) {
         // SAFETY: mapped by `open` with this length, and no reference to it is left.
         let _ = unsafe { munmap(self.part.as_ptr().cast(), PART * 8) };
+    }
+}
+
+/// The hash of a rank's number, which need not resist anybody.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_usize((*byte).into()));
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        // An odd number, so that different numbers stay different, with bits all over the word.
+        self.0 = (self.0 ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c55);
     }
 }
 

@@ -56,7 +56,7 @@ pub use measured::{Inside, Measured};
 pub use merge::merged;
 pub use queries::is_query;
 pub use raw::{Added, BLOCK_HEAD, Job, Part, RawWriter, parts};
-pub use signature::{Access, Length, Parameter, Signature};
+pub use signature::{Access, HANDLE_CLASSES, Length, Parameter, Signature};
 pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
 /// A trace: the calls of all ranks of a job.

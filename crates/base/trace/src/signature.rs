@@ -4,6 +4,11 @@
 /// The most parameters of a procedure. The standard's have at most 14.
 const MOST: usize = 32;
 
+/// The kinds of parameters that are handles of objects that a rank makes.
+pub const HANDLE_CLASSES: [&str; 8] = [
+    "comm", "datatype", "file", "group", "message", "op", "request", "win",
+];
+
 /// A procedure with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
@@ -132,10 +137,7 @@ impl Parameter {
 
     /// True if the parameter is a handle of a class whose objects a rank makes.
     pub fn is_handle(&self) -> bool {
-        const CLASSES: [&str; 8] = [
-            "comm", "datatype", "file", "group", "message", "op", "request", "win",
-        ];
-        CLASSES.contains(&self.kind.as_str())
+        HANDLE_CLASSES.contains(&self.kind.as_str())
     }
 }
 

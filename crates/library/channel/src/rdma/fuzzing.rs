@@ -105,6 +105,7 @@ fn write(block: &mut Block, layout: &Layout, consumed: u64, script: &mut Script)
         content,
         len: len as u32,
         tail: script.byte().into(),
+        next: script.is_one_in(4).then(|| script.byte()),
     };
     let sequence = consumed + script.of(&[1, 1, 1, 2, 3]);
     let flag = match script.below(3) {

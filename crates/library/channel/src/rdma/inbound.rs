@@ -1,7 +1,8 @@
 //! The receiver's account of the slots of a ring: where the next packet will be.
 
 use super::layout::{
-    Layout, SIZE_CLASSES, SlotContent, SlotInfo, TRAILER, WORD, completion_flag, padded, subpacket,
+    Layout, SIZE_CLASSES, SizeClass, SlotContent, SlotInfo, TRAILER, WORD, completion_flag, padded,
+    subpacket,
 };
 use super::outbound::SlotPlace;
 use super::registered::Block;
@@ -48,6 +49,8 @@ pub(super) struct Arrived {
     /// The slot that is free once the packet has been handled. `None`: further packets in the slot
     /// follow.
     slot: Option<SlotPlace>,
+    /// The slot of the next packet of the size class.
+    next_slot: u32,
     next: Option<Coalesced>,
 }
 
@@ -197,6 +200,7 @@ impl Inbound {
             body: body..body + info.len as usize,
             tail: info.tail,
             slot: Some(place),
+            next_slot: next_slot(class, place.slot, info)?,
             next: None,
         })
     }
@@ -206,7 +210,8 @@ impl Inbound {
         let Some(Coalesced { place, info, at }) = self.within else {
             return Ok(None);
         };
-        let trailer = self.base + self.layout.classes()[place.class].end(place.slot) - TRAILER;
+        let class = &self.layout.classes()[place.class];
+        let trailer = self.base + class.end(place.slot) - TRAILER;
         let content = block.bytes(at, trailer - at);
         let (head, body, next) = subpacket(content, 0)
             .ok_or_else(|| format!("{} bytes of coalesced packets that are none", content.len()))?;
@@ -217,6 +222,7 @@ impl Inbound {
             body: at + body.start..at + body.end,
             tail: info.tail,
             slot: (!more).then_some(place),
+            next_slot: next_slot(class, place.slot, info)?,
             next: more.then_some(Coalesced {
                 place,
                 info,
@@ -255,10 +261,23 @@ impl Inbound {
             if let Some(reported) = &mut self.reported {
                 reported.remove(self.consumed);
             }
-            self.next[place.class] = class.after(place.slot);
+            self.next[place.class] = arrived.next_slot;
             self.since[place.class] += 1;
             self.tail_due |= self.since[place.class] * self.credit >= class.count;
         }
+    }
+}
+
+/// The slot of the packet after the one in `slot` with this info.
+#[inline(always)]
+fn next_slot(class: &SizeClass, slot: u32, info: SlotInfo) -> Result<u32, Nonsense> {
+    match info.next.map(u32::from) {
+        None => Ok(class.after(slot)),
+        Some(next) if next < class.count => Ok(next),
+        Some(next) => Err(format!(
+            "a packet says that slot {next} of {} is the next",
+            class.count
+        )),
     }
 }
 
@@ -277,6 +296,7 @@ mod tests {
             content: SlotContent::Packet,
             len: 0,
             tail: 0,
+            next: None,
         };
         let end = layout.classes()[class].end(slot);
         block.store(end - 2 * WORD, info.encode());
@@ -349,5 +369,38 @@ mod tests {
         assert_eq!(arrived.slot.map(|place| place.class), Some(1));
         let beyond = layout.classes().len();
         assert!(inbound.completion(beyond, 2).is_err(), "no such class");
+    }
+
+    #[test]
+    fn a_packet_says_where_the_next_one_comes() {
+        let layout = Layout::of(&Config::default());
+        let block = Block::new(layout.bytes);
+        let mut inbound = Inbound::new(layout, 0, 4, false);
+        let tell = |slot: u32, flag: u64, next: u8| {
+            write(&block, &layout, slot, flag);
+            let info = SlotInfo {
+                content: SlotContent::Packet,
+                len: 0,
+                tail: 0,
+                next: Some(next),
+            };
+            let end = layout.classes()[0].end(slot);
+            block.store(end - 2 * WORD, info.encode());
+        };
+        tell(0, 1, 7);
+        tell(7, 2, 0);
+        write(&block, &layout, 0, 3);
+        tell(1, 4, layout.classes()[0].count as u8);
+        // The first slot has the third packet by now.
+        assert!(inbound.poll(&block).unwrap().is_none());
+        tell(0, 1, 7);
+        for _ in 0..2 {
+            let arrived = inbound.poll(&block).unwrap().unwrap();
+            inbound.consume(arrived);
+        }
+        write(&block, &layout, 0, 3);
+        let arrived = inbound.poll(&block).unwrap().unwrap();
+        inbound.consume(arrived);
+        assert!(inbound.poll(&block).is_err(), "no such slot");
     }
 }

@@ -13,7 +13,13 @@
 //! - the flag of a slot is its last word, where nothing but flags is ever written. It is the
 //!   packet's sequence number, and no two packets have the same: no stale byte can pass for a new
 //!   packet, and nothing is zeroed;
-//! - both ends find slots by these rules alone: no offset travels, and none has to be trusted.
+//! - both ends find slots by these rules alone: no offset travels, and none has to be trusted. A
+//!   packet may say the number of the slot of the next one of its size class, which the receiver
+//!   checks.
+//!
+//! The next slot is the one behind, or the first of its size class as soon as that is free: packets
+//! that are consumed quickly take a few slots again and again, so that a connection touches a part
+//! of its rings, and finds it in the caches.
 
 use super::config::Config;
 use crate::Head;
@@ -59,6 +65,12 @@ impl SizeClass {
     /// The offset of the beginning of a slot in the ring.
     pub(super) fn start(&self, slot: u32) -> usize {
         self.offset + slot as usize * self.slot
+    }
+
+    /// True if a packet in a slot can say the number of the next one's slot.
+    #[inline(always)]
+    pub(super) fn can_tell(&self) -> bool {
+        self.count <= 1 << NEXT_BITS && self.slot < 1 << TELLING_LEN_BITS
     }
 
     /// The longest body that a slot takes, in bytes.
@@ -164,27 +176,42 @@ pub(super) struct SlotInfo {
     /// other direction. In a message instead: that of the number of the last message that the
     /// sender grants.
     pub tail: u32,
+    /// The slot of the next packet of this size class. `None`: the slot after this one.
+    pub next: Option<u8>,
 }
 
 const LEN_BITS: u32 = 28;
+/// The bits of the number of the next packet's slot, which are the upper ones of the length.
+const NEXT_BITS: u32 = 8;
+const TELLING_LEN_BITS: u32 = LEN_BITS - NEXT_BITS;
+/// The bit of the content that marks an info with the next packet's slot.
+const TELLS: u64 = 4;
 
 impl SlotInfo {
     #[inline(always)]
     pub(super) fn encode(self) -> u64 {
-        u64::from(self.tail) << 32 | (self.content as u64) << LEN_BITS | u64::from(self.len)
+        let told = self.next.map_or(0, |next| {
+            TELLS << LEN_BITS | u64::from(next) << TELLING_LEN_BITS
+        });
+        let content = (self.content as u64) << LEN_BITS;
+        u64::from(self.tail) << 32 | told | content | u64::from(self.len)
     }
 
     #[inline(always)]
     pub(super) fn decode(word: u64) -> Option<SlotInfo> {
-        let content = match word >> LEN_BITS & 15 {
+        let kind = word >> LEN_BITS & 15;
+        let content = match kind & !TELLS {
             1 => SlotContent::Packet,
             2 => SlotContent::Coalesced,
             _ => return None,
         };
+        let tells = kind & TELLS != 0;
+        let len_bits = if tells { TELLING_LEN_BITS } else { LEN_BITS };
         Some(SlotInfo {
             content,
-            len: word as u32 & ((1 << LEN_BITS) - 1),
+            len: word as u32 & ((1 << len_bits) - 1),
             tail: (word >> 32) as u32,
+            next: tells.then_some((word >> TELLING_LEN_BITS) as u8),
         })
     }
 }
@@ -305,12 +332,15 @@ mod tests {
     #[test]
     fn infos_and_subheads_come_back_as_they_were() {
         for content in [SlotContent::Packet, SlotContent::Coalesced] {
-            let info = SlotInfo {
-                content,
-                len: (1 << LEN_BITS) - 1,
-                tail: u32::MAX - 1,
-            };
-            assert_eq!(SlotInfo::decode(info.encode()), Some(info));
+            for (next, bits) in [(None, LEN_BITS), (Some(201), TELLING_LEN_BITS)] {
+                let info = SlotInfo {
+                    content,
+                    len: (1 << bits) - 1,
+                    tail: u32::MAX - 1,
+                    next,
+                };
+                assert_eq!(SlotInfo::decode(info.encode()), Some(info));
+            }
         }
         assert_eq!(SlotInfo::decode(0), None);
         let mut content = subhead([1, 2, 3], 5).to_vec();

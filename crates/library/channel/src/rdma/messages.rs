@@ -53,6 +53,7 @@ pub(super) fn send(
         content: SlotContent::Packet,
         len: len as u32,
         tail: endpoint.credits.window.report(),
+        next: None,
     };
     let words = [head[0], head[1], head[2], info.encode(), sequence];
     for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {

@@ -3,10 +3,14 @@
 //! Invariant: a slot is written again only once the receiver has consumed its last packet *and*
 //! every posted write of that packet has completed. Until then a device may still read the slot.
 //! Writes complete in order on one link, but in any order on several: `in_flight` keeps them apart.
+//!
+//! The slot of a size class's next packet is chosen when its last packet is sent, which says it to
+//! the receiver. If any slot is free then, the chosen one is free, and otherwise it becomes free
+//! first: a size class is full only if a packet is in flight in each of its slots.
 
 use super::immediate::NUMBER_BITS;
 use super::in_flight::InFlight;
-use super::layout::{Layout, SIZE_CLASSES};
+use super::layout::{Layout, SIZE_CLASSES, SizeClass};
 
 /// The position of a slot in a ring: size class and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,8 @@ struct ClassSlots {
     /// The link that carried the packet in each slot.
     links: Box<[u8]>,
     since_signal: u32,
+    /// The number of packets since the last lap.
+    since_lap: u32,
 }
 
 /// A slot of the peer's ring that was claimed for a packet.
@@ -50,8 +56,36 @@ pub(super) struct ClaimedSlot {
     pub class: usize,
     /// True if the write of the packet asks for a completion.
     pub signaled: bool,
-    /// True if the slot is the last one of its size class.
+    /// True if the size class has had as many packets as it has slots since the last lap.
     pub lap: bool,
+    /// The slot of the next packet of the size class. `None`: the slot after this one.
+    pub next: Option<u8>,
+}
+
+impl ClassSlots {
+    /// The slot of the packet after the one in `slot`, which has just been claimed. Packets up to
+    /// `free` are consumed and written.
+    #[inline(always)]
+    fn choose(&self, class: &SizeClass, slot: u32, free: u64) -> u32 {
+        let after = class.after(slot);
+        if !class.can_tell() {
+            return after;
+        }
+        let is_free = |slot: u32| self.packets[slot as usize] <= free;
+        match (is_free(0), is_free(after)) {
+            (true, _) => 0,
+            (false, true) => after,
+            (false, false) => self.oldest(),
+        }
+    }
+
+    /// The slot with the oldest packet.
+    #[cold]
+    fn oldest(&self) -> u32 {
+        let packets = (0..).zip(&self.packets);
+        let oldest = packets.min_by_key(|(_, sequence)| **sequence);
+        oldest.map_or(0, |(slot, _)| slot)
+    }
 }
 
 impl Outbound {
@@ -111,23 +145,31 @@ impl Outbound {
     /// Claims a free slot, which `find` has returned, for the next packet, which `link` carries.
     #[inline(always)]
     pub(super) fn claim(&mut self, place: SlotPlace, link: usize) -> ClaimedSlot {
+        let free = self.tail.min(self.in_flight.completed());
         let class = &self.layout.classes()[place.class];
         let slots = &mut self.classes[place.class];
         self.last += 1;
         slots.packets[place.slot as usize] = self.last;
         slots.links[place.slot as usize] = link as u8;
         self.in_flight.posted(link, self.last);
-        slots.next = class.after(place.slot);
+        slots.next = slots.choose(class, place.slot, free);
         slots.since_signal += 1;
         let signaled = slots.since_signal * 4 >= class.count;
         if signaled {
             slots.since_signal = 0;
         }
+        slots.since_lap += 1;
+        let lap = slots.since_lap == class.count;
+        if lap {
+            slots.since_lap = 0;
+        }
+        let told = slots.next != class.after(place.slot);
         ClaimedSlot {
             sequence: self.last,
             class: place.class,
             signaled,
-            lap: slots.next == 0,
+            lap,
+            next: told.then_some(slots.next as u8),
         }
     }
 
@@ -210,5 +252,52 @@ mod tests {
         assert_eq!(out.find(most), None);
         assert!(out.heard_tail(0), "an old tail");
         assert!(!out.heard_tail(1000), "an impossible tail");
+    }
+
+    #[test]
+    fn slots_are_taken_again_as_soon_as_they_are_free_and_a_class_is_full_with_all_in_flight() {
+        let layout = Layout::of(&Config::default());
+        let class = layout.classes()[1];
+        let mut out = Outbound::new(layout);
+        let (mut expected, mut in_flight, mut highest) = (0, 0, 0);
+        let mut random = 1u64;
+        for round in 0..20_000u64 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005) | 1;
+            // For a time the receiver is quick, and then slow.
+            let is_quick = round / 1000 % 2 == 0;
+            let consumed = match is_quick {
+                true => in_flight,
+                false => in_flight.min((random >> 33 & 1) as u32),
+            };
+            if consumed > 0 {
+                in_flight -= consumed;
+                let tail = out.last() - u64::from(in_flight);
+                assert!(out.heard_tail(tail as u32));
+                out.heard_completed(0, tail);
+            }
+            let place = out.find(class.body()).filter(|place| place.class == 1);
+            assert_eq!(place.is_none(), in_flight == class.count);
+            if let Some(place) = place {
+                assert_eq!(place.slot, expected);
+                let claimed = out.claim(place, 0);
+                assert_eq!(
+                    claimed.lap,
+                    claimed.sequence.is_multiple_of(class.count.into())
+                );
+                expected = claimed.next.map_or(class.after(place.slot), u32::from);
+                in_flight += 1;
+                highest = if is_quick && round % 1000 > 500 {
+                    highest.max(place.slot)
+                } else {
+                    0
+                };
+            }
+            if round % 1000 == 999 && is_quick {
+                assert!(
+                    highest < 3,
+                    "slot {highest} of a connection that is hardly used"
+                );
+            }
+        }
     }
 }

@@ -71,7 +71,7 @@ struct HeadPointer {
 /// A slot that has just been posted: its position, and what its caller needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PostedSlot {
-    /// True if the slot is the last one of its size class.
+    /// True if the size class has had as many packets as it has slots since the last lap.
     pub lap: bool,
     /// True if a head pointer (the flag, in the design `Basic`) is due when the data has been
     /// written.
@@ -210,6 +210,7 @@ impl RingSender {
             content: SlotContent::Coalesced,
             len: len as u32,
             tail,
+            next: claimed.next,
         };
         let flag = flag(claimed.sequence, wire.link);
         self.write_trailer(end, [0; 3], info, flag);
@@ -239,6 +240,7 @@ impl RingSender {
             content: SlotContent::Packet,
             len: len as u32,
             tail,
+            next: claimed.next,
         };
         let flag = flag(claimed.sequence, wire.link);
         self.write_trailer(end, head, info, flag);

@@ -185,6 +185,7 @@ fn what_a_peer_writes_is_not_believed() {
             content: layout::SlotContent::Packet,
             len: 217,
             tail: 0,
+            next: None,
         };
         block.store(end(b) - 2 * layout::WORD, info.encode());
         block.store(end(b) - layout::WORD, 2);
@@ -198,6 +199,7 @@ fn what_a_peer_writes_is_not_believed() {
             content: layout::SlotContent::Packet,
             len: 0,
             tail: 5,
+            next: None,
         };
         block.store(end(b) - 2 * layout::WORD, info.encode());
         block.store(end(b) - layout::WORD, 2);

@@ -31,12 +31,12 @@ pub struct Catalogue {
     pub(super) parts: Vec<Arc<WrittenPart>>,
 }
 
+/// The built-in parts. A test checks them all; a command reads them each time, and uses a few.
 static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
     let mut catalogue = Catalogue::default();
     for (name, text) in FILES {
-        if let Err(problems) = catalogue.add(name, text) {
-            panic!("the catalogue is damaged: {problems}");
-        }
+        let problems = read::read(name, text, &mut catalogue.parts);
+        assert!(problems.is_empty(), "the catalogue is damaged");
     }
     catalogue
 });
@@ -147,5 +147,21 @@ impl Catalogue {
         fields.iter().for_each(|field| sheet.put(field.clone()));
         lists::complete(&self.parts, &mut sheet)?;
         Ok(sheet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_builtin_parts_have_no_problems() {
+        let mut catalogue = Catalogue::default();
+        for (name, text) in FILES {
+            if let Err(problems) = catalogue.add(name, text) {
+                panic!("the catalogue is damaged: {problems}");
+            }
+        }
+        assert_eq!(catalogue.parts.len(), Catalogue::builtin().parts.len());
     }
 }

@@ -47,9 +47,11 @@ pub(super) enum GivenValue {
 
 /// Parses `text`, appends its parts to `parts`, and returns its errors.
 pub(super) fn read(file: &str, text: &str, parts: &mut Vec<Arc<WrittenPart>>) -> Vec<Problem> {
+    let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
     let mut reader = Reader {
         file: file.into(),
         text,
+        line_ends: ends.map(|(at, _)| at).collect(),
         problems: Vec::new(),
     };
     match DeTable::parse(text) {
@@ -66,16 +68,16 @@ pub(super) fn read(file: &str, text: &str, parts: &mut Vec<Arc<WrittenPart>>) ->
 struct Reader<'a> {
     file: Arc<str>,
     text: &'a str,
+    /// The position of the end of each line.
+    line_ends: Vec<usize>,
     problems: Vec<Problem>,
 }
 
 impl Reader<'_> {
     fn location(&self, span: Range<usize>) -> Location {
-        let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
-        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
         Location {
             file: self.file.clone(),
-            line,
+            line: 1 + self.line_ends.partition_point(|end| *end < span.start),
         }
     }
 
