@@ -27,6 +27,7 @@ help:
 	@echo 'make simulate            ten thousand random programs on modelled machines under random faults'
 	@echo 'make fuzz                every parser of bytes that others write, under libFuzzer: a minute each, FUZZ_SECONDS=n for more'
 	@echo 'make mutants             remove each rule of failover in turn: some test must fail'
+	@echo 'make faults              thirty faults drawn in production code, compiled at once, each with a switch: some test must find it'
 	@echo 'make test-aarch64        the same library for the other kind of processor, emulated by QEMU'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so; make uninstall PREFIX=DIR removes them'
 	@echo 'make wheel               a package for pip, for every Linux since 2018; it needs no compiler where it is installed'

@@ -159,6 +159,11 @@ fuzz: needs
 mutants:
 	python3 tests/mutants/run.py
 
+# Draws faults in production code, compiles them at once, and says which test finds each: OPTIONS='--seed 7 --count 40' for others.
+.PHONY: faults
+faults: needs
+	python3 tests/mutants/schemata.py $(OPTIONS)
+
 # Measurements, which give figures and no verdicts: `make measurements` lists them, `make measure-tcp OPTIONS='--only rails'` makes one.
 .PHONY: measurements
 measurements:

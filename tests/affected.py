@@ -24,8 +24,9 @@ from suite_table import Step, all_suites, other_suites, preparation  # noqa: E40
 
 # Suites that the tests in Rust replace here, or that are only run by their names.
 APART = {"unit", "fuzz", "packages", "applications", "scores", "choice", "protocols"}
-# Crates of tests: they run for the crates that they test.
-USERS = {"channel": ["mpi"], "datatype": ["mpi"], "device": ["channel", "model"], "file_io": ["mpi"], "sim": ["model"], "fabric": ["model"]}
+# Crates whose tests run for the crates that they use. Those of the command show what the crates below it print.
+USERS = {"channel": ["mpi"], "datatype": ["mpi"], "device": ["channel", "model"], "file_io": ["mpi"], "sim": ["model"], "fabric": ["model"],
+         **dict.fromkeys(("bench", "compare", "fast", "launch", "perf", "pmi", "profile", "replay", "results", "rma_check", "study", "trace"), ["fishplate"])}
 
 
 def crate_of(file: Path) -> str | None:
@@ -46,11 +47,21 @@ def suites_of(files: list[str]) -> list[Step]:
     return [short.get(step.name, step) for step in found if step.name in short]
 
 
-def tests_of(crate: str, nextest: str | None) -> list[str]:
-    """The command that runs the tests in Rust of a crate. nextest gives each a time limit, and ends at the first failure."""
+def tests_of(crate: str, nextest: str | None, is_built: bool) -> list[str]:
+    """The command that runs the tests in Rust of a crate. nextest gives each a time limit, and ends at the first failure. `is_built`: the tests of all
+    crates have been built together. Alone, a crate would have others with other features, which are compiled anew."""
     if nextest is None:
         return ["cargo", "test", "--quiet", "-p", crate]
-    return [nextest, "nextest", "run", "-p", crate, "--cargo-quiet", "--fail-fast", "--no-tests", "pass"]
+    chosen = ["--workspace", "-E", f"package({crate})"] if is_built else ["-p", crate]
+    return [nextest, "nextest", "run", *chosen, "--cargo-quiet", "--fail-fast", "--no-tests", "pass"]
+
+
+def commands_of(files: list[str], nextest: str | None, is_built: bool = False) -> list[tuple[str, list[str]]]:
+    """What protects the files, by its name, in the order in which it runs."""
+    own = dict.fromkeys(crate for file in files if (crate := crate_of(harness.ROOT / file)))
+    users = dict.fromkeys(user for crate in own for user in USERS.get(crate, []) if user not in own)
+    return [*((f"tests of {crate}", tests_of(crate, nextest, is_built)) for crate in [*own, *users]),
+            *((f"suite {step.name}", list(map(str, step.command))) for step in suites_of(files))]
 
 
 def main() -> int:
@@ -64,14 +75,10 @@ def main() -> int:
         if not file.exists():
             parser.error(f"{name}: there is no such file")
         files.append(str(file.relative_to(harness.ROOT)))
-    own = dict.fromkeys(crate for file in files if (crate := crate_of(harness.ROOT / file)))
-    users = dict.fromkeys(user for crate in own for user in USERS.get(crate, []) if user not in own)
-    nextest = None if options.list else rust.nextest_program()
-    commands = [(f"tests of {crate}", tests_of(crate, nextest)) for crate in [*own, *users]]
-    if not own and not suites_of(files):
+    commands = commands_of(files, None if options.list else rust.nextest_program())
+    if not commands:
         print(f"no suite names {', '.join(files)}: `make test` checks the whole")
         return 1
-    commands += [(f"suite {step.name}", step.command) for step in suites_of(files)]
     known, is_staged = times.kept(), options.list
     for name, command in commands:
         if name.startswith("suite ") and not is_staged:
@@ -81,7 +88,7 @@ def main() -> int:
             is_staged = True
         took = known.get(name.removeprefix("suite "), {}).get("seconds")
         print(f"{name}{f', {took} s the last time' if took else ''}", flush=True)
-        if not options.list and subprocess.run(list(map(str, command)), cwd=harness.ROOT).returncode != 0:
+        if not options.list and subprocess.run(command, cwd=harness.ROOT).returncode != 0:
             print(f"{name}: FAILED")
             return 1
     return 0

@@ -89,6 +89,10 @@ def page() -> str:
         "## One case", "",
         "`python3 tests/SUITE/run.py --prefix build --list` names the cases of a suite, and `--only TEXT` runs those whose name contains the text. One test in Rust: "
         "`cargo test -p CRATE NAME`. A failed simulation prints its seed, and `SEED=n` before the command repeats it.", "",
+        "## Faults", "",
+        "`make faults` draws thirty faults in production code, at least one for each suite of `make test-ci`, compiles them at once, each with a switch, and says which test "
+        "finds each ([schemata.py](mutants/schemata.py)). `tests/mutants/draw.py` plants one after the other ([draw.py](mutants/draw.py)), and `make mutants` removes each rule of "
+        "failover in turn ([run.py](mutants/run.py)). A printed seed repeats a series.", "",
         "## Shared parts", "", "| module | subject |", "| --- | --- |", *shared(), "",
         "## Measurements", "",
         "They give figures, not verdicts, and belong to no suite: `../measurements`. `make measurements` lists them.", "",

@@ -268,6 +268,22 @@ contains
     end select
     call finish(way)
     call check('alltoallw', way)
+    if (way == BLOCKING) call of_nothing()
+  end subroutine
+
+  ! Blocks without elements use no bytes of a section, so a datatype that lies before its address may stand there.
+  subroutine of_nothing()
+    integer :: none(ranks), places(ranks)
+    type(MPI_Datatype) :: before, types(ranks)
+    call MPI_Type_create_hindexed_block(1, 1, [-4_MPI_ADDRESS_KIND], MPI_INTEGER, before)
+    call MPI_Type_commit(before)
+    none = 0
+    places = 0
+    types = before
+    call prepare()
+    call MPI_Alltoallw(from(2, :), none, places, types, to(4 * ranks:1:-2, 2), none, places, types, world)
+    call check('alltoallw of nothing', BLOCKING)
+    call MPI_Type_free(before)
   end subroutine
 
   ! The sum over ranks of an element.

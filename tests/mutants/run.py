@@ -124,17 +124,25 @@ def fits():
     return wrong == 0
 
 
-def copy_tree():
-    shutil.rmtree(TREE, ignore_errors=True)
-    os.makedirs(TREE)
-    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout
-    for name in files.decode().split("\0"):
-        source = os.path.join(ROOT, name)
-        if name and os.path.isfile(source):
-            target = os.path.join(TREE, name)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
+def copy_tree(planted={}):
+    """Makes the copy like the project's tree, but for the texts of files that are planted. Files that are alike already stay, so that only
+    what differs is built again; so does build/."""
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
+    files = {name for name in files if name and os.path.isfile(os.path.join(ROOT, name))} | set(planted)
+    for name in files:
+        source, target = Path(ROOT, name), Path(TREE, name)
+        content = planted[name].encode() if name in planted else source.read_bytes()
+        if not target.exists() or target.read_bytes() != content:
+            target.parent.mkdir(parents=True, exist_ok=True)
             # With the time of now: the last build may be one of another mutant.
-            shutil.copy(source, target)
+            target.write_bytes(content)
+            if source.exists():
+                shutil.copymode(source, target)
+    for folder, folders, names in os.walk(TREE):
+        if folder == TREE and "build" in folders:
+            folders.remove("build")
+        for left in {os.path.relpath(os.path.join(folder, name), TREE) for name in names} - files:
+            os.remove(os.path.join(TREE, left))
 
 
 def build(arguments):

@@ -104,6 +104,16 @@ impl Collection {
         Ok(())
     }
 
+    /// Makes a further pair of recordings, as [`Collection::fill`] makes them: the announced number
+    /// of replays is that of pairs.
+    pub(crate) fn add_pair(
+        &mut self,
+        most: usize,
+        record: impl FnMut() -> Result<Recording>,
+    ) -> Result<()> {
+        self.fill(self.used.len() + 2, most, record)
+    }
+
     /// The usable recordings, as those with `ranks` ranks.
     pub(crate) fn of(&self, ranks: usize) -> Recordings {
         let mut recordings = Recordings::new(ranks);

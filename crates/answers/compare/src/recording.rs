@@ -82,8 +82,7 @@ fn make_record(request: &Request, runner: &mut Runner) -> Result<Record> {
         while !is_far && made.made() < most && is_unsettled(request, &record, at, runner)? {
             let phase = format!("recording {ranks} ranks again, because recordings differ");
             runner.phase(&phase, Some(2));
-            let wanted = made.used.len() + 2;
-            made.fill(wanted, most, || runner.record(request, first, ranks))?;
+            made.add_pair(most, || runner.record(request, first, ranks))?;
             record.counts[at] = made.of(ranks);
             runner.forget(ranks);
             find_work(&mut record);

@@ -75,3 +75,37 @@ impl Results {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::benchmark::Benchmark;
+
+    /// Measurements of one name share their curves, so a page shows them once.
+    #[test]
+    fn each_name_is_measured_once_in_the_documents_order() {
+        for study in STUDIES {
+            let mut results = Results::without(study).unwrap();
+            let mut names: Vec<String> = Vec::new();
+            for measure in &results.document.measures {
+                if !names.contains(&measure.name) {
+                    names.push(measure.name.clone());
+                }
+            }
+            let measured = Measured {
+                benchmark: Benchmark::Latency,
+                swept: Vec::new(),
+                curves: Vec::new(),
+            };
+            results.curves.0 = names
+                .iter()
+                .map(|name| (name.clone(), measured.clone()))
+                .collect();
+            let found: Vec<_> = results
+                .measured()
+                .map(|(measure, _)| &measure.name)
+                .collect();
+            assert_eq!(found, names.iter().collect::<Vec<_>>());
+        }
+    }
+}

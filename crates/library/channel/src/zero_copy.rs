@@ -436,6 +436,7 @@ mod tests {
             assert_eq!(bytes.len(), 8 + 4 * keys.len());
             assert_eq!(RemoteKey::decode(&bytes, 100), Some(key));
             assert_eq!(key.rail(0), keys.first().copied());
+            assert_eq!(key.opens_to_device(), !keys.is_empty());
         }
         assert_eq!(RemoteKey::decode(&[0; 7], 1), None);
         assert_eq!(RemoteKey::decode(&[0; 13], 1), None);

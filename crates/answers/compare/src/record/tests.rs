@@ -123,3 +123,25 @@ fn a_disturbed_recording_is_made_again() {
     assert_eq!((kept, made), (vec![1, 2], 2));
     assert!(remark.unwrap().ends_with("count all the same"));
 }
+
+/// Recordings that differ get two more, as the line before the first run says.
+#[test]
+fn further_recordings_come_in_pairs() {
+    let mut number = 0;
+    let mut record = || {
+        number += 1;
+        Ok(Recording {
+            computing: Computing::of(trace(&[], number)).unwrap(),
+            disturbed: number == 4,
+        })
+    };
+    let mut collection = Collection::default();
+    collection.fill(3, 9, &mut record).unwrap();
+    let counts = [(5, 6), (7, 8), (9, 9)].map(|expected| {
+        collection.add_pair(9, &mut record).unwrap();
+        ((collection.used.len(), collection.made()), expected)
+    });
+    for (found, expected) in counts {
+        assert_eq!(found, expected);
+    }
+}

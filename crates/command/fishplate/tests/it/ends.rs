@@ -155,6 +155,7 @@ fn ranks_that_do_not_want_to_end_are_ended() {
         "init",
         "pid",
         "child",
+        "meet",
         "0:exit=1",
         "sleep=1000",
     ];

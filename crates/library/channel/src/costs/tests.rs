@@ -155,3 +155,19 @@ fn only_long_transfers_use_all_rails() {
     assert_eq!(two.transfer(15 << 10), QDR.transfer(15 << 10));
     assert!(two.transfer(1 << 20) < QDR.transfer(1 << 20) * 51 / 100);
 }
+
+/// A long message begins to move once it is announced and its receive is called, whichever comes
+/// last.
+#[test]
+fn a_long_message_moves_once_both_ends_are_ready() {
+    let costs = MessageCosts {
+        is_short: false,
+        sending: 1,
+        flight: 20,
+        receiving: 300,
+        moving: 4000,
+        report: 50000,
+    };
+    assert_eq!(costs.taken(1000, 0), 1020 + 4300);
+    assert_eq!(costs.taken(1000, 7000), 7000 + 4300);
+}
