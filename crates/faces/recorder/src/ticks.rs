@@ -1,8 +1,6 @@
 //! The clock that is read at each call: the processor's counter where the system makes its own
 //! clock of it, and the system's clock elsewhere. The counter takes a third of the time.
 
-use std::time::Duration;
-
 /// A clock, with the length of its ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticks {
@@ -10,8 +8,6 @@ pub(crate) struct Ticks {
     scale: Option<u64>,
 }
 
-/// The time in which the counter is compared with the system's clock.
-const COMPARISON: Duration = Duration::from_micros(500);
 /// The file that names the source of the system's clock.
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
@@ -71,12 +67,14 @@ fn scale(source: &str) -> Option<u64> {
     if source != "tsc" {
         return None;
     }
+    /// The time in which the counter is compared with the system's clock, in nanoseconds.
+    const COMPARISON: u64 = 500_000;
     let both = || (nanos(libc::CLOCK_MONOTONIC), counter());
     let first = both();
     loop {
         let last = both();
         let (nanos, ticks) = (last.0 - first.0, last.1.saturating_sub(first.1));
-        if nanos >= COMPARISON.as_nanos() as u64 {
+        if nanos >= COMPARISON {
             return (ticks > 0).then(|| ((u128::from(nanos) << 32) / u128::from(ticks)) as u64);
         }
     }
@@ -117,7 +115,7 @@ mod tests {
         let ticks = Ticks::of_host();
         let both = || (nanos(libc::CLOCK_MONOTONIC), ticks.now());
         let first = both();
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(std::time::Duration::from_millis(20));
         let between = ticks.now();
         let last = both();
         // The system's readings lie outside the others on one side, and inside on the other.

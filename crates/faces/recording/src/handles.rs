@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use trace::{FIRST_MADE, NUMBER_OF_MEMORY};
+use trace::{FIRST_MADE, HANDLE_CLASSES, NUMBER_OF_MEMORY};
 
 /// The numbers of the program's buffers, in the order of their first use. Addresses differ from run
 /// to run, but the library can distinguish buffers.
@@ -23,31 +23,32 @@ impl Buffers {
     }
 }
 
-/// The words of the classes of handles that have numbers in a trace. Of the first ones, several
-/// objects may have one handle: operations that are complete at once, or a group that the program
-/// gets and frees more than once.
-const CLASSES: [&str; 8] = [
-    "request", "group", "datatype", "comm", "file", "message", "op", "win",
-];
-/// The number of classes of which several objects may have one handle.
-const SHARED: usize = 3;
+/// The classes of which several objects may have one handle: operations that are complete at once,
+/// or a group that the program gets and frees more than once.
+const SHARED: [&str; 3] = ["datatype", "group", "request"];
 
 /// A class of handles that have numbers in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class(usize);
 
 impl Class {
-    pub(crate) const REQUEST: Class = Class(0);
+    pub(crate) const REQUEST: Class = Class(6);
 
     /// The class of a kind of parameters.
     pub(crate) fn of(kind: &str) -> Option<Class> {
-        CLASSES.iter().position(|class| *class == kind).map(Class)
+        let known = HANDLE_CLASSES.iter().position(|class| *class == kind);
+        known.map(Class)
+    }
+
+    /// True if several objects of the class may have one handle.
+    fn is_shared(self) -> bool {
+        SHARED.contains(&HANDLE_CLASSES[self.0])
     }
 }
 
 /// The numbers that stand for handles in the trace, by class.
 #[derive(Default)]
-pub(crate) struct Handles([Numbers; CLASSES.len()]);
+pub(crate) struct Handles([Numbers; HANDLE_CLASSES.len()]);
 
 /// The numbers that stand for the handles of one class.
 #[derive(Default)]
@@ -90,7 +91,7 @@ impl Handles {
     /// has a handle of its own.
     pub(crate) fn returned(&mut self, class: Class, handle: usize) -> i64 {
         let known = self.number(class, handle, 0);
-        let is_known = |number: &i64| class.0 >= SHARED || *number < FIRST_MADE;
+        let is_known = |number: &i64| !class.is_shared() || *number < FIRST_MADE;
         if let Some(number) = known.filter(is_known) {
             return number;
         }
@@ -152,7 +153,8 @@ mod tests {
     #[test]
     fn objects_with_one_handle_have_numbers_of_their_own() {
         let mut handles = Handles::default();
-        let request = Class::REQUEST;
+        let request = Class::of("request").unwrap();
+        assert_eq!(request, Class::REQUEST);
         let numbers = [5000, 5000, 6000, 5000].map(|handle| handles.returned(request, handle));
         assert_eq!(numbers, [4096, 4097, 4098, 4099]);
         let in_order = [0, 1, 2, 3].map(|before| handles.number(request, 5000, before));
