@@ -71,16 +71,16 @@ def work(prefix: Path) -> Path:
     return made
 
 
-def built(prefix: Path, family: Family, source: Path) -> Path:
+def built(prefix: Path, family: Family, source: Path, *options: str) -> Path:
     """The program, compiled for a family."""
-    target = work(prefix) / f"{source.stem}-{family.programs}"
+    target = work(prefix) / f"{source.stem}-{family.programs}{'.so' if options else ''}"
     if target.exists():
         return target
     home = PEERS / family.programs
     command = [prefix / "bin/mpicc"] if family.programs == "own" else ["cc", f"-I{home}/include", f"-L{home}/lib", f"-Wl,-rpath,{home}/lib"]
     libraries = [] if family.programs == "own" else ["-lmpi"]
     # The header of Open MPI declares what it has deprecated.
-    done = subprocess.run([*map(str, command), "-std=gnu11", "-O2", "-w", "-o", str(target), str(source), *libraries, "-lm", "-lpthread"],
+    done = subprocess.run([*map(str, command), "-std=gnu11", "-O2", "-w", *options, "-o", str(target), str(source), *libraries, "-lm", "-lpthread"],
                           capture_output=True, text=True)
     if done.returncode:
         raise Problem(f"{source.name} does not compile for {family.programs}: {done.stdout}{done.stderr}")
@@ -182,6 +182,18 @@ def wrong(words: list, says: str):
     return Case(f"record {' '.join(words)}", test, seconds=SECONDS)
 
 
+def hidden(name: str):
+    """The MPI library of a shared object that is opened so that no name of it is seen."""
+    def test(prefix: Path) -> None:
+        family, trace, loader = family_of(name), work(prefix) / f"hidden-{name}.trace", work(prefix) / "loads"
+        subprocess.run(["cc", "-O2", "-o", loader, HERE / "loads.c", "-ldl"], check=True)
+        program = built(prefix, family, HERE / "ends.c", "-shared", "-fPIC", "-Dmain=program")
+        record(prefix, family, [loader, program, "finalize", "10"], 2, trace)
+        if counted(shown(prefix, trace))["MPI_Allreduce"][0] != 20:
+            raise Problem(f"{shown(prefix, trace)}")
+    return Case(f"a library that is seen by one shared object alone, under {name}", test, seconds=SECONDS)
+
+
 def full_disk(prefix: Path) -> str:
     """The program ends as it should, each rank says once that its file cannot be written, and the trace has what was written before."""
     family, disk = family_of("own"), work(prefix) / "disk"
@@ -246,6 +258,7 @@ def tests() -> list[Case]:
     ]
     return [
         *kernels, *programs, *ends,
+        *(hidden(family.name) for family in FAMILIES),
         Case("a command without MPI", without_mpi, seconds=SECONDS),
         Case("a full disk", full_disk, seconds=SECONDS),
         Case("two jobs of one script", jobs_in_a_row, seconds=2 * SECONDS),

@@ -7,16 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
+use knobs::RECORD;
+use launch::RECORDER_LIBRARY;
 use trace::merged;
 use trace::part_file::Parts;
 
 use crate::output::Output;
 use crate::refuse;
-
-/// The library that records.
-const LIBRARY: &str = "libfishplate_record.so";
-/// The variable by which it finds the folder of the recording.
-const FOLDER: &str = "FISHPLATE_RECORD";
 
 /// Record the trace of a program under the MPI library that it runs with.
 ///
@@ -95,9 +92,9 @@ fn started(command: &[OsString], library: &Path, folder: &Path) -> Command {
     }
     let mut started = Command::new(&command[0]);
     started.args(&command[1..]);
-    started.env("LD_PRELOAD", preloaded).env(FOLDER, folder);
+    started.env("LD_PRELOAD", preloaded).env(RECORD, folder);
     // Open MPI's launcher passes to other hosts what this list names.
-    started.env("OMPI_MCA_mca_base_env_list", format!("LD_PRELOAD;{FOLDER}"));
+    started.env("OMPI_MCA_mca_base_env_list", format!("LD_PRELOAD;{RECORD}"));
     started
 }
 
@@ -124,9 +121,11 @@ fn folder_of(output: &Path) -> Result<PathBuf, String> {
 fn library() -> Result<PathBuf, String> {
     let own = std::env::current_exe().ok();
     let folder = own.and_then(|own| launch::library_directory(&own));
-    let library = folder.map(|folder| folder.join(LIBRARY));
+    let library = folder.map(|folder| folder.join(RECORDER_LIBRARY));
     let library = library.filter(|library| library.exists());
-    library.ok_or_else(|| format!("{LIBRARY} is not beside this command; install fishplate whole"))
+    library.ok_or_else(|| {
+        format!("{RECORDER_LIBRARY} is not beside this command; install fishplate whole")
+    })
 }
 
 /// Writes the trace of the parts in a folder. If no process has written one, there is no trace, and

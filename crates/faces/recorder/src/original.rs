@@ -106,13 +106,16 @@ fn search() -> Option<Loaded> {
     })
 }
 
-/// The library that a function belongs to.
+/// The library that a function belongs to; `None` for this one.
 fn owner(function: *mut c_void) -> Option<Loaded> {
     // SAFETY: all bytes 0 are a valid structure of addresses.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    let mut own = info;
     // SAFETY: the structure is a local variable.
+    unsafe { libc::dladdr(owner as *const c_void, &raw mut own) };
+    // SAFETY: as above.
     let is_known = !function.is_null() && unsafe { libc::dladdr(function, &raw mut info) } != 0;
-    if !is_known || info.dli_fname.is_null() {
+    if !is_known || info.dli_fname.is_null() || info.dli_fbase == own.dli_fbase {
         return None;
     }
     // SAFETY: dladdr returned the name of a loaded library.

@@ -27,6 +27,9 @@ pub(crate) const MPICH_LIBRARY: &str = "libmpi.so.12";
 /// The name of the library that makes the system's clocks show virtual time (crate `clocks`).
 pub(crate) const CLOCK_LIBRARY: &str = "libfishplate_clock.so";
 
+/// The name of the library that records programs of any MPI library (crate `recorder`).
+pub const RECORDER_LIBRARY: &str = "libfishplate_record.so";
+
 /// The file of our library of this name, if it exists. `own` is the folder of our library.
 pub(crate) fn own_library(own: &Path, name: &OsStr) -> Option<PathBuf> {
     let folder = match is_library(name) {

@@ -29,6 +29,7 @@ use elf::{Symbols, object_in, symbols_in};
 use search::{Loaded, Rule, Search};
 
 use crate::Program;
+use crate::library::RECORDER_LIBRARY;
 
 /// The most objects (programs and libraries) that are read for one program.
 const MOST_OBJECTS: usize = 2048;
@@ -87,6 +88,12 @@ impl MpiNeed {
     }
 }
 
+/// True for the library that records calls: it has the names of all procedures, and is no MPI
+/// library.
+fn is_recorder(preloaded: &str) -> bool {
+    Path::new(preloaded).file_name() == Some(OsStr::new(RECORDER_LIBRARY))
+}
+
 impl MpiNeeds {
     /// Finds the MPI libraries that a program needs, if its ranks have these values of
     /// LD_LIBRARY_PATH and LD_PRELOAD.
@@ -117,7 +124,7 @@ impl MpiNeeds {
             let words = preloaded.to_string_lossy();
             let preloads: Vec<String> = words
                 .split([':', ' '])
-                .filter(|word| !word.is_empty())
+                .filter(|word| !word.is_empty() && !is_recorder(word))
                 .map(str::to_string)
                 .collect();
             needs.load(&search, &mut loaded, &preloads);
