@@ -24,15 +24,6 @@ pub(crate) struct Gaps {
     pub(crate) interrupted: u64,
 }
 
-/// The use of a processor by this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Usage {
-    /// The processor time of all threads, in nanoseconds.
-    time: u64,
-    /// The number of times that the system gave a core of the process to another task.
-    switches: u64,
-}
-
 /// The clock of a process.
 pub(crate) struct Clock {
     pub(crate) ticks: Ticks,
@@ -40,8 +31,14 @@ pub(crate) struct Clock {
     began: u64,
     /// The ticks at the end of the last call.
     left: u64,
-    /// The use of a processor at the end of the last call, where a long gap is expected.
-    usage: Option<Usage>,
+    /// The processor time at the end of the last call, where a long gap is expected.
+    used: Option<u64>,
+    /// The number of times that the system had given a core of the process to another task, when
+    /// it was read last.
+    switches: u64,
+    /// True if the process did not compute in the whole of the last long gap. Then the switches are
+    /// read before the next one, so that those inside calls do not count.
+    was_idle: bool,
     /// For each procedure, true if a long gap followed its last call.
     is_long_after: Vec<bool>,
     /// The procedure of the last call.
@@ -49,18 +46,19 @@ pub(crate) struct Clock {
     pub(crate) sums: Gaps,
 }
 
-impl Usage {
-    fn now() -> Usage {
-        // SAFETY: all bytes 0 are a valid structure of numbers.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        const OF_PROCESS: c_int = libc::RUSAGE_SELF;
-        // SAFETY: the structure is a local variable.
-        unsafe { libc::getrusage(OF_PROCESS, &raw mut usage) };
-        Usage {
-            time: nanos(libc::CLOCK_PROCESS_CPUTIME_ID),
-            switches: u64::try_from(usage.ru_nivcsw).unwrap_or(0),
-        }
-    }
+/// The processor time of all threads of the process, in nanoseconds.
+fn used() -> u64 {
+    nanos(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// The number of times that the system gave a core of the process to another task.
+fn switches() -> u64 {
+    // SAFETY: all bytes 0 are a valid structure of numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    const OF_PROCESS: c_int = libc::RUSAGE_SELF;
+    // SAFETY: the structure is a local variable.
+    unsafe { libc::getrusage(OF_PROCESS, &raw mut usage) };
+    u64::try_from(usage.ru_nivcsw).unwrap_or(0)
 }
 
 impl Clock {
@@ -71,7 +69,9 @@ impl Clock {
             ticks,
             began: now,
             left: now,
-            usage: Some(Usage::now()),
+            used: Some(used()),
+            switches: switches(),
+            was_idle: false,
             is_long_after: vec![false; procedures],
             last: 0,
             sums: Gaps::default(),
@@ -85,22 +85,25 @@ impl Clock {
         self.sums.outside += gap;
         let is_long = gap >= LONG;
         self.is_long_after[self.last] = is_long;
-        let before = self.usage.take();
-        match before.filter(|_| is_long) {
-            Some(before) => self.long(gap, before, Usage::now()),
+        match self.used.take().filter(|_| is_long) {
+            Some(before) => self.long(gap, used().saturating_sub(before), switches),
             None => gap,
         }
     }
 
-    fn long(&mut self, gap: u64, before: Usage, after: Usage) -> u64 {
-        let computed = after.time.saturating_sub(before.time);
+    /// The computing in a long gap, in which all threads have used `computed` nanoseconds.
+    fn long(&mut self, gap: u64, computed: u64, switches: impl Fn() -> u64) -> u64 {
         let idle = gap.saturating_sub(computed);
         self.sums.known += gap;
         // The clocks agree only to some microseconds.
-        if idle < LONG / 2 {
+        self.was_idle = idle >= LONG / 2;
+        if !self.was_idle {
             return gap;
         }
-        if after.switches > before.switches {
+        let now = switches();
+        let is_interrupted = now > self.switches;
+        self.switches = now;
+        if is_interrupted {
             self.sums.interrupted += idle;
             return gap - idle;
         }
@@ -111,7 +114,11 @@ impl Clock {
     /// Keeps the end of a call of a procedure.
     pub(crate) fn leave(&mut self, procedure: usize) {
         self.last = procedure;
-        self.usage = self.is_long_after[procedure].then(Usage::now);
+        let is_long = self.is_long_after[procedure];
+        if is_long && self.was_idle {
+            self.switches = switches();
+        }
+        self.used = is_long.then(used);
         self.left = self.ticks.now();
     }
 
@@ -130,13 +137,14 @@ impl Clock {
 mod tests {
     use super::*;
 
-    fn at(left: u64, time: u64, switches: u64) -> Clock {
-        let usage = Some(Usage { time, switches });
+    fn at(left: u64) -> Clock {
         Clock {
             ticks: Ticks::SYSTEM,
             began: 0,
             left,
-            usage,
+            used: Some(0),
+            switches: 3,
+            was_idle: false,
             is_long_after: vec![false; 2],
             last: 1,
             sums: Gaps::default(),
@@ -145,44 +153,34 @@ mod tests {
 
     #[test]
     fn a_gap_without_switches_is_computing_or_sleep_and_counts_whole() {
-        let mut clock = at(0, 0, 0);
-        let [before, after] = [0, 100_000].map(|time| Usage { time, switches: 3 });
-        assert_eq!(clock.long(400_000, before, after), 400_000);
+        let mut clock = at(0);
+        assert_eq!(clock.long(400_000, 100_000, || 3), 400_000);
         assert_eq!((clock.sums.slept, clock.sums.interrupted), (300_000, 0));
+        assert!(clock.was_idle);
         // Threads that compute at the same time.
-        let after = Usage {
-            time: 900_000,
-            ..after
-        };
-        assert_eq!(clock.long(400_000, before, after), 400_000);
-        assert_eq!(clock.sums.slept, 300_000);
+        assert_eq!(clock.long(400_000, 900_000, || 3), 400_000);
+        assert_eq!((clock.sums.slept, clock.was_idle), (300_000, false));
     }
 
     #[test]
     fn a_gap_loses_what_another_process_took_of_it() {
-        let mut clock = at(0, 0, 0);
-        let before = Usage {
-            time: 0,
-            switches: 3,
-        };
-        let after = Usage {
-            time: 100_000,
-            switches: 4,
-        };
-        assert_eq!(clock.long(400_000, before, after), 100_000);
+        let mut clock = at(0);
+        assert_eq!(clock.long(400_000, 100_000, || 4), 100_000);
         assert_eq!((clock.sums.slept, clock.sums.interrupted), (0, 300_000));
+        assert_eq!(clock.long(400_000, 100_000, || 4), 400_000);
+        assert_eq!(clock.sums.slept, 300_000);
     }
 
     #[test]
     fn the_processor_time_is_read_after_calls_that_a_long_gap_followed() {
-        let mut clock = at(1_000, 0, 0);
-        clock.usage = None;
+        let mut clock = at(1_000);
+        clock.used = None;
         assert_eq!(clock.enter(1_000 + LONG), LONG);
         assert_eq!(clock.is_long_after, [false, true]);
         clock.leave(0);
-        assert_eq!(clock.usage, None);
+        assert_eq!(clock.used, None);
         clock.leave(1);
-        assert!(clock.usage.is_some());
+        assert!(clock.used.is_some());
         clock.enter(clock.left + 1);
         assert_eq!(clock.is_long_after, [false, false]);
         assert_eq!(clock.sums.outside, LONG + 1);
