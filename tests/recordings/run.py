@@ -194,6 +194,19 @@ def hidden(name: str):
     return Case(f"a library that is seen by one shared object alone, under {name}", test, seconds=SECONDS)
 
 
+def fortran(prefix: Path) -> None:
+    """A Fortran program's calls are recorded once, below its bindings."""
+    if not shutil.which("gfortran"):
+        raise Skip("gfortran is not installed")
+    family, trace, program = family_of("own"), work(prefix) / "fortran.trace", work(prefix) / "heat-fortran"
+    subprocess.run([prefix.absolute() / "bin/mpifort", "-O2", EXAMPLES / "heat.f90", "-o", program.absolute()], check=True, cwd=work(prefix))
+    record(prefix, family, [program.absolute(), "64", "50"], 3, trace)
+    calls = counted(shown(prefix, trace))
+    if [calls[name][0] for name in ("MPI_Isend", "MPI_Irecv", "MPI_Allreduce")] != [600, 600, 150]:
+        raise Problem(f"{calls}")
+    replayed(prefix, trace)
+
+
 def full_disk(prefix: Path) -> str:
     """The program ends as it should, each rank says once that its file cannot be written, and the trace has what was written before."""
     family, disk = family_of("own"), work(prefix) / "disk"
@@ -259,6 +272,7 @@ def tests() -> list[Case]:
     return [
         *kernels, *programs, *ends,
         *(hidden(family.name) for family in FAMILIES),
+        Case("a program in Fortran", fortran, seconds=SECONDS),
         Case("a command without MPI", without_mpi, seconds=SECONDS),
         Case("a full disk", full_disk, seconds=SECONDS),
         Case("two jobs of one script", jobs_in_a_row, seconds=2 * SECONDS),
