@@ -11,20 +11,13 @@ use tables::kinds::Class;
 use tables::recorded::forms;
 use tables::table::{Access, Length, Parameter, Procedure};
 
-/// The classes of handles, in the order of their numbers.
-const CLASSES: [&str; 11] = [
-    "comm",
-    "datatype",
-    "errhandler",
-    "file",
-    "group",
-    "info",
-    "message",
-    "op",
-    "request",
-    "session",
-    "win",
-];
+/// The classes of handles, in the order of their numbers. A file is a pointer in each family.
+fn classes() -> Vec<&'static str> {
+    convert_tables::HANDLES
+        .into_iter()
+        .chain(["file"])
+        .collect()
+}
 
 /// The meanings of integers that are constants, each with the titles of the groups of its
 /// constants, in the order of their numbers. Those of the last two are sums of constants.
@@ -65,9 +58,10 @@ fn main() {
          /// The number of classes of handles.\npub(crate) const CLASSES: usize = {};\n",
         MEANINGS.len() - SUMS,
         MEANINGS.len(),
-        CLASSES.len()
+        classes().len()
     );
-    let numbered = CLASSES.iter().enumerate();
+    let classes = classes();
+    let numbered = classes.iter().enumerate();
     let asked = ["comm", "datatype", "file", "info"];
     for (number, class) in numbered.filter(|(_, class)| asked.contains(class)) {
         let name = class.to_uppercase();
@@ -166,7 +160,7 @@ fn parameter(procedure: &Procedure, parameter: &Parameter, large: bool) -> Strin
     let meaning = convert_tables::meaning(procedure, parameter);
     let meaning = meaning.and_then(|name| MEANINGS.iter().position(|(own, _)| *own == name));
     let is_int = ["c_int", "[c_int; 3]"].contains(&parameter.kind.rust(large));
-    let form = match (CLASSES.iter().position(|class| *class == word), meaning) {
+    let form = match (classes().iter().position(|class| *class == word), meaning) {
         (Some(class), _) => format!("Form::Handle({class})"),
         (None, Some(meaning)) => format!("Form::Constant({meaning}, {})", !is_int),
         (None, None) if is_int => "Form::Int".into(),
@@ -203,7 +197,7 @@ fn constants(name: &str, standard: &[Group], groups: &[Group]) -> String {
         let pairs: Vec<String> = fitting.filter_map(|(_, one)| pair(one)).collect();
         format!("&[{}]", pairs.join(", "))
     };
-    let handles = CLASSES.map(|class| {
+    let handles = classes().into_iter().map(|class| {
         let class = format!("MPI_{class}").to_lowercase();
         of(&|_, one| {
             let word = one.c_type.split(' ').next().unwrap_or("");
@@ -228,7 +222,7 @@ fn constants(name: &str, standard: &[Group], groups: &[Group]) -> String {
     format!(
         "/// The constants of this family.\npub(crate) static {name}: Constants = Constants {{\n    \
          handles: [{}],\n    meanings: [{}],\n    addresses: {addresses},\n    topologies: {topologies},\n}};\n",
-        handles.join(", "),
+        handles.collect::<Vec<_>>().join(", "),
         meanings.join(", ")
     )
 }

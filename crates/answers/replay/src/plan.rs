@@ -1,4 +1,4 @@
-//! What a replay does with the parameters of a procedure, found once for each signature of a trace:
+//! The treatment of a procedure's parameters by a replay, found once for each signature of a trace:
 //! a replay makes millions of calls of few procedures.
 
 use trace::{Access, Call, Length, Parameter, Signature};

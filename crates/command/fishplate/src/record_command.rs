@@ -58,15 +58,15 @@ pub(crate) fn main(arguments: &RecordArguments) -> ExitCode {
 }
 
 fn recorded(arguments: &RecordArguments) -> Result<ExitCode, String> {
+    let library = library()?;
     let output = Output::create("-o", &arguments.output)?;
-    let (folder, library) =
-        match folder_of(&arguments.output).and_then(|folder| Ok((folder, library()?))) {
-            Ok(found) => found,
-            Err(why) => {
-                output.remove();
-                return Err(why);
-            }
-        };
+    let folder = match folder_of(&arguments.output) {
+        Ok(folder) => folder,
+        Err(why) => {
+            output.remove();
+            return Err(why);
+        }
+    };
     let ended = match started(&arguments.command, &library, &folder).status() {
         Ok(ended) => ended,
         Err(why) => {

@@ -13,7 +13,7 @@ mod standard;
 mod wild;
 
 use constants::Program;
-pub use parameter::meaning;
+pub use parameter::{HANDLES, meaning};
 use std::path::Path;
 use std::{env, fs};
 use tables::constants::{Group, parse};

@@ -5,7 +5,7 @@ use crate::special::special;
 use tables::table::{Access, Length, Parameter, Procedure};
 
 /// The classes of handles that differ in the program's ABI. A file is a pointer in both ABIs.
-const HANDLES: &[&str] = &[
+pub const HANDLES: [&str; 10] = [
     "comm",
     "datatype",
     "errhandler",

@@ -10,10 +10,9 @@ use std::path::Path;
 pub(crate) struct PartFile(File);
 
 impl PartFile {
-    /// Opens the file of this host in a folder, which is made if it does not exist.
-    pub(crate) fn open(folder: &Path, host: &str) -> io::Result<PartFile> {
-        fs::create_dir_all(folder)?;
-        let path = folder.join(host).with_extension("part");
+    /// Opens the file of this host. Its folder is made if it does not exist.
+    pub(crate) fn open(path: &Path) -> io::Result<PartFile> {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
         let file = OpenOptions::new().append(true).create(true).open(path)?;
         Ok(PartFile(file))
     }

@@ -110,7 +110,7 @@ unsafe fn before(procedure: usize, words: &mut [u64], began: u64) -> Option<Stan
     Some(standard)
 }
 
-/// Records the end of a call that took `inside` nanoseconds.
+/// Records the end of a call that took `inside` ticks.
 ///
 /// # Safety
 /// As for [`call`], with the arguments in the standard ABI.
@@ -248,8 +248,8 @@ impl Recording {
         let library = Foreign::loaded();
         let world = library.members(standard::MPI_COMM_WORLD as u64)?;
         let host = host_name();
-        let path = folder.join(&host);
-        let open = PartFile::open(&folder, &host);
+        let path = folder.join(&host).with_extension("part");
+        let open = PartFile::open(&path);
         let file = open.map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
         let mut has_failed = false;
         let rank = world.rank;

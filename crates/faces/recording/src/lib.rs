@@ -1,11 +1,11 @@
 //! The recording of a rank's calls as its part of a trace (crate `trace`), for our own library and
 //! for those of others.
 //!
-//! Whoever sees a call passes its arguments as words of memory, before the call and after it
-//! ([`Recorder`]). The [table](RECORDED) of recorded procedures, generated from `procedures.txt`,
-//! gives the kind of each argument, by which it becomes a value of the trace. So a procedure needs
-//! no code of its own here. What only the library knows, such as the size of a communicator, is
-//! asked of it ([`Library`]).
+//! The recorder of a rank ([`Recorder`]) gets the arguments of each call as words of memory, before
+//! the call and after it. The [table](RECORDED) of recorded procedures, generated from
+//! `procedures.txt`, gives the kind of each argument, by which it becomes a value of the trace. So
+//! a procedure needs no code of its own here. The library answers questions about its objects, such
+//! as the size of a communicator ([`Library`]).
 //!
 //! Invariants:
 //! - no call is left out: what cannot be recorded makes the part unusable, with the reason;

@@ -48,7 +48,7 @@ const MOST_REQUESTS: i64 = 64;
 impl Plan {
     /// The plan of a procedure; `None`: it is not simple.
     pub(crate) fn of(signature: &Signature) -> Option<Plan> {
-        // What starts persistent requests, has addresses or ends the recording has further rules.
+        // Starts of persistent requests, addresses and the end of the recording have further rules.
         let name = signature.name.as_str();
         let others = ["MPI_Start", "MPI_Startall", "MPI_Finalize"];
         if others.contains(&name) || name.contains("_init") || name.contains("ddress") {

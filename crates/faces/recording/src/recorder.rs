@@ -160,7 +160,7 @@ impl Recorder {
         let mut given = None;
         match values {
             Ok(mut values) => {
-                if signature.name == "MPI_Get_address" {
+                if ["MPI_Get_address", "MPI_Address"].contains(&&*signature.name) {
                     self.addresses.asked(words[0]);
                 }
                 for (parameter, value) in signature.parameters.iter().zip(&mut values) {
