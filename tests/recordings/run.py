@@ -249,6 +249,58 @@ def a_variable_alone(prefix: Path) -> None:
         raise Problem(harness.output(ran.err + merged.err))
 
 
+def compared(prefix: Path, *words, code: int = 0) -> harness.Outcome:
+    ran = fishplate(prefix, "compare", "--quick", "--quiet", "--fabrics", "qdr,edr", *words)
+    if ran.code != code:
+        raise Problem(f"exit status {ran.code}{harness.output(ran.out + ran.err)}")
+    return ran
+
+
+def checked(prefix: Path) -> str:
+    """The machine of the recording is replayed first, and its times stand beside the recorded ones, by kind of calls."""
+    family, traces = family_of("own"), []
+    for ranks in (2, 3):
+        traces.append(work(prefix).absolute() / f"checked-{ranks}.trace")
+        record(prefix, family, [built(prefix, family, EXAMPLES / "heat.c"), "64", "50"], ranks, traces[-1])
+    found = json.loads(compared(prefix, "--json", "--recorded-on", "edr", *traces).out)
+    if [(check["machine"], check["ranks"], check["ranks_per_host"], check["placed_alike"]) for check in found["checks"]] != [("edr", 2, 2, True), ("edr", 3, 3, True)]:
+        raise Problem(f"{found['checks']}")
+    for check in found["checks"]:
+        kinds = {kind["name"]: kind for kind in check["kinds"]}
+        parts = [sum(kind[f"{which}_seconds"] for kind in kinds.values()) for which in ("recorded", "replayed")]
+        wholes = [check["recorded_seconds"], check["replayed_seconds"]]
+        if any(abs(part / whole - 1) > 1e-6 for part, whole in zip(parts, wholes)) or "MPI_Allreduce" not in kinds or check["null_model_seconds"] <= 0:
+            raise Problem(f"{check}")
+        # What others took of the cores is not replayed, and nothing else is added outside MPI.
+        outside = kinds["outside MPI"]
+        if not 0 < outside["replayed_seconds"] <= 1.001 * outside["recorded_seconds"]:
+            raise Problem(f"{outside}")
+    page = work(prefix).absolute() / "checked.html"
+    text = compared(prefix, "--report", page, "--recorded-on", "edr", traces[0]).out
+    if "Check of the recorded run on edr, 2 ranks, on one host: " not in text or "The recorded run" not in page.read_text():
+        raise Problem(text)
+    without = compared(prefix, *traces).out
+    if "--recorded-on MACHINE" not in without or "Check of" in without:
+        raise Problem(without)
+    for words, says in (
+        (["nowhere", traces[0]], "--recorded-on: there is no system named nowhere"),
+        (["edr", built(prefix, family, EXAMPLES / "heat.c")], "this is a program"),
+        (["edr", traces[0], "64"], "64 is no trace"),
+    ):
+        if says not in (why := compared(prefix, "--recorded-on", *words, code=2).err):
+            raise Problem(why)
+    return f"{len(kinds)} kinds of calls"
+
+
+def unmeasured(prefix: Path) -> None:
+    """A trace that our own ranks have recorded in virtual time has no times to compare with."""
+    trace = work(prefix).absolute() / "unmeasured.trace"
+    made = fishplate(prefix, "trace", "make", "halo2d", "-n", "4", "--steps", "3", "-o", trace)
+    why = compared(prefix, "--recorded-on", "edr", trace, code=2).err
+    if made.code or "not all ranks of these have done so" not in why:
+        raise Problem(harness.output(made.err + why))
+
+
 KERNELS = harness.ROOT / "examples/kernels"
 EXAMPLES = harness.ROOT / "examples"
 
@@ -275,6 +327,8 @@ def tests() -> list[Case]:
         Case("a program in Fortran", fortran, seconds=SECONDS),
         Case("a command without MPI", without_mpi, seconds=SECONDS),
         Case("a full disk", full_disk, seconds=SECONDS),
+        Case("the check by the recorded machine", checked, seconds=2 * SECONDS),
+        Case("a check of a trace without times", unmeasured, seconds=SECONDS),
         Case("two jobs of one script", jobs_in_a_row, seconds=2 * SECONDS),
         Case("a variable alone", a_variable_alone, seconds=SECONDS),
         wrong(["-o", "wrong.trace"], "COMMAND"),

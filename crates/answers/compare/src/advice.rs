@@ -4,6 +4,7 @@
 //! Machines that are equally good are named together, the cheapest first, or the simplest first if
 //! prices are unknown: a buyer keeps the old machine if it does the work.
 
+use crate::check::Check;
 use crate::exchange::Exchange;
 use crate::free_sources::FreeSources;
 use crate::machine::{Machine, StandIn};
@@ -40,8 +41,8 @@ pub struct Advice {
     /// The other numbers of ranks, each with its best time, or price times time, divided by that of
     /// [`ranks`](Advice::ranks).
     pub counts: Vec<(usize, f64)>,
-    /// The number of recordings without which a machine other than the recommended one is better,
-    /// and the number of all recordings.
+    /// The number of recordings, or parts of the iterations, without which a machine other than the
+    /// recommended one is better, and the number of all.
     pub recordings: (usize, usize),
     /// The assumptions that decide between the best machine and its challenger. `None`: they are
     /// unknown.
@@ -52,6 +53,13 @@ pub struct Advice {
     /// The certainty of the answer by the errors of the model on systems that were not used to
     /// build it. `None`: the model does not bear on the answer.
     pub model: Option<ModelWord>,
+    /// The factor of the check by the recorded run, with the number of ranks of the answer. `None`:
+    /// there is none.
+    pub checked: Option<f64>,
+    /// True if chance is unknown: there is one recording, and it has no loop with enough iterations.
+    pub has_unknown_spread: bool,
+    /// True if parts of the iterations were left out in turn, and not recordings.
+    pub from_iterations: bool,
     /// The greatest spread of the times of a row, as a share. `None`: it is unknown.
     pub times_spread: Option<f64>,
     /// The difference that the sources of receives from any source make. `None`: there are none.
@@ -153,6 +161,9 @@ impl Advice {
             sensitivity: None,
             exchange: None,
             model: None,
+            checked: None,
+            has_unknown_spread: false,
+            from_iterations: here.iter().any(|row| row.is_of_iterations),
             times_spread: rows.iter().filter_map(Row::spread).reduce(f64::max),
             names: machines
                 .iter()
@@ -162,6 +173,16 @@ impl Advice {
         };
         advice.judge(&here, machines, value);
         advice
+    }
+
+    /// Takes the error of the check by the recorded run in place of that of published figures.
+    pub(crate) fn take_checks(&mut self, checks: &[Check], rows: &[Row], machines: &[Machine]) {
+        let of = checks.iter().find(|check| check.ranks == self.ranks);
+        self.checked = of.and_then(|check| check.outcome.as_ref().ok()?.factor());
+        if self.checked.is_some() {
+            let here: Vec<&Row> = rows.iter().filter(|row| row.ranks == self.ranks).collect();
+            self.judge(&here, machines, deciding(self.by_money));
+        }
     }
 
     /// Sets the certainty by the errors of the model.
@@ -179,6 +200,7 @@ impl Advice {
                 [of_best, of_rival],
                 [one, other],
                 self.margin(),
+                self.checked,
             );
         }
     }
@@ -388,6 +410,7 @@ mod tests {
             price: Err(PriceGap::Missing(vec!["host"])),
             free: None,
             without: vec![seconds; 3],
+            is_of_iterations: false,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Judges how sure the answer of a comparison is, by the weakest of three criteria.
 //!
 //! - By the recordings: the answer is unsure if it changes without one of them, or if the times
-//!   spread by more than [`SPREAD`]. In a trace, the choice of sources by time is the same to it
+//!   spread by more than [`SPREAD`]. Of one recording parts of the iterations are left out; without
+//!   a loop its spread is unknown, and nothing is sure. In a trace, the choice of sources by time is the same to it
 //!   ([`crate::free_sources`]).
 //! - By the model: the errors of ratios of two machines, on systems that were not used to build it
 //!   ([`fabric::accuracy`]), applied to the shares of the time that the network costs.
@@ -33,6 +34,9 @@ impl Advice {
         let is_unsettled = self.recordings.0 > 0 || self.is_spread();
         match is_unsettled || self.free_sources.is_some_and(|found| found.decides()) {
             true => Some(Certainty::Unsure),
+            false if self.has_unknown_spread => {
+                Some(model.min(assumptions).min(Certainty::FairlySure))
+            }
             false => Some(model.min(assumptions)),
         }
     }
@@ -44,14 +48,18 @@ impl Advice {
     /// The sentence about the certainty.
     pub(crate) fn certainty_sentence(&self) -> String {
         let (changing, all) = self.recordings;
+        let part = match self.from_iterations {
+            true => "a part of the iterations",
+            false => "one of the recordings",
+        };
         if changing > 0 {
             return format!(
-                "this is unsure: without one of the recordings the answer is another one ({changing} of {all}); record on a quieter computer"
+                "this is unsure: without {part} the answer is another one ({changing} of {all}); record on a quieter computer"
             );
         }
         if let Some(spread) = self.times_spread.filter(|_| self.is_spread()) {
             return format!(
-                "this is unsure: without one of the recordings a time is up to {:.0} % another one; record on a quieter computer",
+                "this is unsure: without {part} a time is up to {:.0} % another one; record on a quieter computer",
                 spread * 100.0
             );
         }
@@ -61,10 +69,6 @@ impl Advice {
         let Some(found) = &self.sensitivity else {
             return "nothing is known about how sure this is (--quick)".into();
         };
-        let one_recording = match all {
-            0 | 1 => ", beside one recording, whose spread nobody knows",
-            _ => "",
-        };
         let model = self.model.map_or(Certainty::Sure, |word| word.certainty);
         // If both certainties are equal, name the assumptions: they say more than the model's
         // error.
@@ -72,7 +76,13 @@ impl Advice {
             Some(word) => self.said_of_model(&word, found),
             None => self.said_of_assumptions(found),
         };
-        said + one_recording
+        match (self.has_unknown_spread, said.strip_prefix("this is sure")) {
+            (false, _) => said,
+            (true, None) => format!("{said}, beside one recording, whose spread is unknown"),
+            (true, Some(rest)) => format!(
+                "this is fairly sure, and not more, because one recording without a loop has an unknown spread{rest}"
+            ),
+        }
     }
 
     /// The greatest difference, in percent, with which all machines still count as equal. `None`:
@@ -149,6 +159,7 @@ impl Advice {
 mod tests {
     use super::*;
     use crate::bounds::Bounds;
+    use crate::check;
     use crate::machine::Machine;
     use crate::row::FreeTimes;
     use crate::row::{Outcome, Row};
@@ -182,6 +193,7 @@ mod tests {
             price: Err(PriceGap::Missing(vec!["host"])),
             free: None,
             without: vec![seconds; 3],
+            is_of_iterations: false,
         }
     }
 
@@ -257,6 +269,64 @@ mod tests {
         found.sensitivity = None;
         assert_eq!(found.certainty(), None);
         assert_eq!(found.certainty_word(), "certainty unknown");
+    }
+
+    #[test]
+    fn a_recording_of_unknown_spread_is_never_sure() {
+        let mut found = led_by(20.0, 0.5, ["qdr", "edr"]);
+        found.has_unknown_spread = true;
+        assert_eq!(found.certainty(), Some(Certainty::FairlySure));
+        let says = found.certainty_sentence();
+        assert!(
+            says.starts_with("this is fairly sure, and not more, because one recording without a loop has an unknown spread: edr"),
+            "{says}"
+        );
+        found.sensitivity.as_mut().unwrap().holds_for_all = false;
+        let says = found.certainty_sentence();
+        assert!(
+            says.ends_with(", beside one recording, whose spread is unknown"),
+            "{says}"
+        );
+    }
+
+    #[test]
+    fn the_error_of_the_check_counts_in_place_of_that_of_published_figures() {
+        let rows = [row(0, 1.5, 1.0), row(1, 1.0, 1.0)];
+        let machines = ["qdr", "edr"].map(machine);
+        let checked = |error: f64| {
+            let kind = |replayed| check::Kind {
+                name: check::WHOLE.into(),
+                recorded: 1.0,
+                replayed,
+            };
+            let check = check::Check {
+                machine: "edr".into(),
+                ranks: 8,
+                per_host: 1,
+                is_placed_alike: true,
+                outcome: Ok(check::Checked {
+                    kinds: vec![kind(1.0 + error)],
+                    null: 1.0,
+                    network: 0.5,
+                    interrupted: 0.0,
+                }),
+            };
+            let mut found = advice(&rows, ["qdr", "edr"]);
+            found.take_checks(&[check], &rows, &machines);
+            (found.certainty().unwrap(), found.certainty_sentence())
+        };
+        assert_eq!(
+            advice(&rows, ["qdr", "edr"]).certainty(),
+            Some(Certainty::Unsure)
+        );
+        // An error of 20 % in what the network costs, and one of 60 %.
+        assert_ne!(checked(0.1).0, Certainty::Unsure);
+        let (certainty, says) = checked(0.3);
+        assert_eq!(certainty, Certainty::Unsure);
+        assert!(
+            says.contains("within a factor of 1.60 of what was recorded"),
+            "{says}"
+        );
     }
 
     #[test]

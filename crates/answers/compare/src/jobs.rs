@@ -331,11 +331,12 @@ struct Jobs<'a> {
 
 impl Jobs<'_> {
     fn replay(&self, task: &Task) -> Result<Ended> {
-        let machines = [task.machine, task.hosts_of].map(|at| &self.request.machines[at]);
+        let machines = [task.machine, task.hosts_of].map(|at| self.request.machine(at));
+        let per_host = self.request.per_host_of(task.machine, task.ranks);
         let summary = MemoryFile::new()?;
         let trace = self.replayed.get(&task.played(self.request));
         let trace = trace.context("there is no record of so many ranks")?;
-        let mut run = self.command(machines, task.ranks, &task.changes)?;
+        let mut run = self.command(machines, (task.ranks, per_host), &task.changes)?;
         run.arg("--summary").arg(word("json=", &summary.path()));
         if task.is_free {
             run.arg("--free-start");
@@ -353,7 +354,8 @@ impl Jobs<'_> {
 
     /// The command of a run of the program on a machine.
     fn of_program(&self, machine: &Machine, ranks: usize) -> Result<Command> {
-        let mut run = self.command([machine, machine], ranks, &[])?;
+        let placed = (ranks, self.request.per_host);
+        let mut run = self.command([machine, machine], placed, &[])?;
         run.stdin(self.input.stdio()?);
         match &self.request.folder {
             RunFolder::Scratch => run.arg("--scratch"),
@@ -362,11 +364,12 @@ impl Jobs<'_> {
         Ok(run)
     }
 
-    /// The command of a run on the network of the first machine with the hosts of the second.
+    /// The command of a run on the network of the first machine with the hosts of the second, of so
+    /// many ranks, with so many on each host.
     fn command(
         &self,
         [network, hosts]: [&Machine; 2],
-        ranks: usize,
+        (ranks, per_host): (usize, usize),
         changes: &[Change],
     ) -> Result<Command> {
         let request = self.request;
@@ -377,7 +380,7 @@ impl Jobs<'_> {
             run.env(THREADS_VARIABLE, threads.to_string());
         }
         run.args(["run", "-n", &ranks.to_string()]);
-        run.args(["--ppn", &request.per_host.to_string()]);
+        run.args(["--ppn", &per_host.to_string()]);
         run.args(["--fabric", &network.word]).args(&request.options);
         let others = (network.word != hosts.word).then_some(&hosts.word);
         if let Some(word) = hosts.host.as_ref().or(others) {

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
 use crate::exchange::Exchange;
-use crate::measured;
 use crate::report::Comparison;
 use crate::row::{Outcome, Row};
 use crate::show::remarks;
+use crate::{check, measured};
 
 /// The comparison as one JSON object.
 pub fn json(comparison: &Comparison) -> Value {
@@ -61,6 +61,7 @@ pub fn json(comparison: &Comparison) -> Value {
             "imbalance": of.unevenness.map(|uneven| uneven.imbalance),
             "noise": of.unevenness.map(|uneven| uneven.noise),
         })).collect::<Vec<_>>(),
+        "checks": check::show::json(comparison),
         "decides": measured::measure_json(comparison.measure),
         "remarks": remarks(comparison),
         "rows": rows.collect::<Vec<_>>(),
@@ -81,6 +82,7 @@ pub fn json(comparison: &Comparison) -> Value {
             "model": advice.model.map(|word| json!({
                 "known": word.case.name(),
                 "certainty": word.certainty.name(),
+                "checked": word.checked,
             })),
             "sensitivity": sensitivity,
             "exchange": advice.exchange.as_ref().map(exchange_json),

@@ -15,6 +15,7 @@ mod assumption;
 pub mod bounds;
 pub mod certainty;
 mod changed;
+pub mod check;
 mod elsewhere;
 mod estimate;
 pub mod even;
@@ -59,6 +60,7 @@ use profile::Summary;
 use advice::Advice;
 use bounds::{Bounds, Replays};
 use changed::Changed;
+use check::{Check, RecordedOn};
 use free_start::divide_all;
 use ideal::Ideal;
 pub use jobs::Runner;
@@ -82,6 +84,8 @@ use work::{Marks, Measure, Wanted};
 pub struct Request {
     /// The machines to compare. Recordings are made on the first.
     pub machines: Vec<Machine>,
+    /// The machine on which the traces were recorded: the check replays it. `None`: it is unknown.
+    pub recorded_on: Option<RecordedOn>,
     /// The numbers of ranks to compare.
     pub ranks: Vec<usize>,
     /// The number of ranks on each host.
@@ -148,13 +152,14 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
 
 /// Compares the machines by replays of a record.
 fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Result<Comparison> {
+    let checks = check::checks(request, &record, runner)?;
     let mut rows = replay(request, &record, runner)?;
     runner.estimate(request, &record);
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
     free_sources::find(request, &record, runner, &mut rows, measure)?;
-    let advice = advise(request, &record, runner, &rows, measure)?;
+    let advice = advise(request, &record, runner, &rows, measure, &checks)?;
     Ok(Comparison {
         program: record::words(&request.program),
         trace: request.traces.first().map(|trace| trace.program.clone()),
@@ -162,6 +167,9 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
         per_host: request.per_host,
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,
+        is_measured: !request.traces.is_empty()
+            && request.traces.iter().all(|trace| check::is_measured(trace)),
+        checks,
         measure,
         is_estimated: request.is_fast,
         iterations: request.wanted.iterations,
@@ -374,8 +382,11 @@ fn advise(
     runner: &mut Runner,
     rows: &[Row],
     measure: Measure,
+    checks: &[Check],
 ) -> Result<Advice> {
     let mut advice = Advice::of(rows, &request.machines);
+    advice.take_checks(checks, rows, &request.machines);
+    advice.has_unknown_spread = spread::is_unknown(record, rows, advice.ranks);
     let (Some(best), Some(rival)) = (advice.best(), advice.challenger()) else {
         return Ok(advice);
     };

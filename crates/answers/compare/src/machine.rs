@@ -296,6 +296,14 @@ impl Machine {
         (self.system.rails.count(), rate, rail.hca.year)
     }
 
+    /// The time of a short message without MPI, in seconds, and the rate of all rails, in bytes per
+    /// second.
+    pub(crate) fn latency_and_rate(&self) -> (f64, f64) {
+        let Hardware { rails, figures, .. } = self.hardware();
+        let rate = figures.peak.bits_per_sec() as f64 / 8.0 * f64::from(rails);
+        (figures.latency.picos() as f64 * 1e-12, rate)
+    }
+
     /// The case of the machine, on which the errors of predictions depend: its MPI library is named
     /// or assumed, or its messages travel by TCP.
     pub(crate) fn case(&self) -> Case {

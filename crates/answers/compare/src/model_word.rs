@@ -23,16 +23,24 @@ pub struct ModelWord {
     pub case: Case,
     /// The certainty of the answer.
     pub certainty: Certainty,
+    /// The factor by which the costs of the network of the recorded machine are off, by its check.
+    /// `None`: there is no check, so the errors of published figures count.
+    pub checked: Option<f64>,
 }
 
 /// The certainty of the order of two machines by the errors of the model. `rows` and `values` are
-/// those of the best machine and of the challenger; a value is a time, or price times time. `None`:
-/// the machines are the same, or the share of the network in their times is unknown.
+/// those of the best machine and of the challenger; a value is a time, or price times time.
+/// `checked`: the factor of the check. `None`: the machines are the same, or the share of the
+/// network in their times is unknown.
+///
+/// The check tells how well hosts and library of the recorded machine are known, and not more of
+/// other networks than published ratios of machines with equal hosts do: their error remains.
 pub(crate) fn of_model(
     machines: [&Machine; 2],
     rows: [&Row; 2],
     values: [f64; 2],
     margin: f64,
+    checked: Option<f64>,
 ) -> Option<ModelWord> {
     let [best, rival] = machines;
     if best.equals(rival) {
@@ -46,9 +54,16 @@ pub(crate) fn of_model(
         side(values[0], &of_best),
         side(values[1], &of_rival),
         margin,
-        |kind| case.ratio_factor(kind),
+        |kind| match checked {
+            Some(factor) => factor.max(Case::RatioEqual.ratio_factor(kind)),
+            None => case.ratio_factor(kind),
+        },
     );
-    Some(ModelWord { case, certainty })
+    Some(ModelWord {
+        case,
+        certainty,
+        checked,
+    })
 }
 
 /// The shares of a row's time that each of [`COSTS`] has; `None` if they are unknown.
@@ -59,9 +74,14 @@ fn costs(row: &Row) -> Option<[(FigureKind, f64); 3]> {
 }
 
 impl ModelWord {
-    /// A clause with the kind of the two machines, and, for each cost, the factor within which nine
-    /// in ten published ratios are of the model's.
+    /// A clause with the factor of the check; or else with the kind of the two machines, and, for
+    /// each cost, the factor within which nine in ten published ratios are of the model's.
     pub(crate) fn errors(&self) -> String {
+        if let Some(factor) = self.checked {
+            return format!(
+                "the costs of the network on the recorded machine are within a factor of {factor:.2} of what was recorded"
+            );
+        }
         let machines = match self.case {
             Case::RatioEqual => "two machines with equal hosts and libraries",
             Case::RatioNamed => "two machines whose hosts or libraries differ",

@@ -9,7 +9,7 @@ use crate::machine::Hardware;
 use crate::report::Comparison;
 use crate::row::{Outcome, Row};
 use crate::show;
-use crate::{measured, messages};
+use crate::{check, measured, messages};
 
 /// The page of a comparison. `uncertain` has the inferred and assumed values of each machine.
 pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]) -> Page {
@@ -31,6 +31,7 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
             None => Section::new("Words", vec![terms()]),
         },
     ];
+    sections.extend(check::show::section(comparison));
     sections.extend(messages::section(comparison));
     sections.extend(show::deciding(comparison).map(|table| {
         let text = "Each inferred or assumed value of the two best machines was changed by 20 % in both directions. These values alone change \

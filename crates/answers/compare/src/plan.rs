@@ -170,6 +170,7 @@ pub(crate) mod tests {
         };
         Request {
             machines: machines.iter().map(machine).collect(),
+            recorded_on: None,
             ranks: ranks.into(),
             per_host: 1,
             options: Vec::new(),

@@ -177,6 +177,27 @@ fn steps(found: &Loop, moments: &Moments) -> Vec<Step> {
     steps
 }
 
+/// The most parts of the iterations that are left out in turn: as many as recordings.
+const MOST_PARTS: usize = 9;
+/// The fewest parts: with two there is no median.
+const LEAST_PARTS: usize = 3;
+
+/// The time of an iteration, in seconds, with a part of the successive iterations left out, for
+/// each part. Empty: there are too few iterations.
+pub(crate) fn without_parts(found: &Loop, moments: &Moments) -> Vec<f64> {
+    let steps = steps(found, moments);
+    let parts = MOST_PARTS.min(steps.len() / LEAST_COUNTED);
+    if parts < LEAST_PARTS {
+        return Vec::new();
+    }
+    let bound = |part: usize| part * steps.len() / parts;
+    let left_out = |part: usize| {
+        let kept = [&steps[..bound(part)], &steps[bound(part + 1)..]].concat();
+        expected(&kept, &shares(found))
+    };
+    (0..parts).map(left_out).collect()
+}
+
 /// True if the last iteration is the only one of its class: it then includes calls of the program's
 /// end, and further iterations do not take its time.
 fn ends_differently(found: &Loop) -> bool {
@@ -384,6 +405,25 @@ mod tests {
         let class_of: Vec<usize> = (0..100).map(|step| usize::from(step % 19 == 4)).collect();
         let times: Vec<f64> = class_of.iter().map(|class| [0.01, 0.05][*class]).collect();
         assert!(predicted(class_of, &times).is_ok());
+    }
+
+    #[test]
+    fn parts_of_the_iterations_are_left_out_in_turn() {
+        let parts = |times: &[f64]| {
+            let found = of_classes(vec![0; times.len()]);
+            without_parts(&found, &moments(times))
+        };
+        assert_eq!(parts(&[0.01; 9]), Vec::<f64>::new());
+        assert_eq!(parts(&[0.01; 10]).len(), 3);
+        let equal = parts(&[0.01; 101]);
+        assert_eq!(equal.len(), 9);
+        assert!(equal.iter().all(|time| is_about(*time, 0.01)), "{equal:?}");
+        // Half of the iterations take longer, so each part that is left out changes the time.
+        let halves: Vec<f64> = (0..101)
+            .map(|step| if step < 51 { 0.01 } else { 0.02 })
+            .collect();
+        let halves = parts(&halves);
+        assert!(halves[0] > halves[8], "{halves:?}");
     }
 
     #[test]

@@ -14,6 +14,9 @@ pub(crate) fn of_recordings(comparison: &Comparison) -> Option<&'static str> {
         (false, _) => Some(
             "The recordings have no computing, so all of the time is communication, and speeds of processors change nothing.",
         ),
+        (true, true) if comparison.rows.iter().any(|row| row.is_of_iterations) => Some(
+            "The spread is that of the iterations of one recording: what disturbs a whole run is not in it.",
+        ),
         (true, true) => {
             Some("One recording shows no spread: a disturbed one cannot be told from the program.")
         }

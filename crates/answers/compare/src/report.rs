@@ -1,6 +1,7 @@
 //! The results of a comparison as data. Text, JSON and the HTML page are made from them.
 
 use crate::advice::Advice;
+use crate::check::Check;
 use crate::even::Unevenness;
 use crate::machine::Facts;
 use crate::main_loop::{By, Loop, NoLoop};
@@ -23,6 +24,11 @@ pub struct Comparison {
     pub machines: Vec<Facts>,
     /// One row for each number of ranks and machine.
     pub rows: Vec<Row>,
+    /// True if the ranks of all traces have measured their times.
+    pub is_measured: bool,
+    /// The checks of the model by the recorded run, one for each number of ranks. Empty: the machine
+    /// of the recording is unknown.
+    pub checks: Vec<Check>,
     /// The part of a run whose time is compared between machines.
     pub measure: Measure,
     /// True if shares of times and times with changed values are estimates of the fast way.
@@ -95,6 +101,13 @@ impl Comparison {
     pub fn row(&self, machine: usize, ranks: usize) -> Option<&Row> {
         let mut rows = self.rows.iter();
         rows.find(|row| (row.machine, row.ranks) == (machine, ranks))
+    }
+
+    /// True if there is one recording with a number of ranks, and the ranks compute: their spread
+    /// can come from the iterations alone.
+    pub(crate) fn has_one_recording(&self, ranks: usize) -> bool {
+        let mut recorded = self.recorded.iter();
+        recorded.any(|of| of.ranks == ranks && of.recordings == 1 && of.computing > 0.0)
     }
 
     /// The numbers of ranks, in the user's order.

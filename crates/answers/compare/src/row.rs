@@ -51,9 +51,12 @@ pub struct Row {
     /// instead of that of the recorded source. `None`: it has no such receives, or the times are
     /// unknown.
     pub free: Option<FreeTimes>,
-    /// The compared time with one recording left out, for each recording; empty if there is only
-    /// one.
+    /// The compared time with one recording left out, for each recording; of a single one with a
+    /// part of the iterations left out, for each part. Empty if it has no loop with enough of them.
     pub without: Vec<f64>,
+    /// True if `without` has the times with a part of the iterations left out: there is one
+    /// recording, with a loop.
+    pub is_of_iterations: bool,
 }
 
 /// The outcome of a run.
@@ -87,6 +90,7 @@ impl Row {
             value: None,
             free: None,
             without: Vec::new(),
+            is_of_iterations: false,
             price: request.machines[machine].price(ranks, request.per_host),
         }
     }
@@ -106,7 +110,7 @@ impl Row {
     }
 
     /// The difference between the longest and the shortest of the times [`without`](Row::without)
-    /// one recording, as a share of [`value`](Row::value). `None`: there is only one recording.
+    /// one recording or part, as a share of [`value`](Row::value). `None`: it is unknown.
     pub fn spread(&self) -> Option<f64> {
         spread(&self.without, self.value?)
     }

@@ -8,7 +8,7 @@ use crate::machine::Hardware;
 use crate::report::Comparison;
 use crate::row::{EQUAL, Outcome, Row};
 use crate::work::Measure;
-use crate::{measured, messages};
+use crate::{check, measured, messages};
 
 /// The comparison as text, at most 100 columns wide.
 pub fn text(comparison: &Comparison) -> String {
@@ -22,6 +22,11 @@ pub fn text(comparison: &Comparison) -> String {
             many => format!("{many} ranks"),
         }
     );
+    let check = check::show::text(comparison, wrapped);
+    if !check.is_empty() {
+        text += &check;
+        text.push('\n');
+    }
     text += &times(comparison).text();
     text += &format!(
         "\n{}\n",
@@ -81,6 +86,7 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
         ));
     }
     remarks.extend(crate::remarks::of_recordings(comparison).map(String::from));
+    remarks.extend(check::show::remark(comparison));
     let notes = comparison.notes.iter();
     remarks.extend(notes.map(|note| format!("The trace notes: {note}")));
     let scaled = comparison
@@ -191,12 +197,12 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
 /// A time in the unit that fits it.
-fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     let (scale, unit) = match seconds {
         s if s >= 1.0 => (1.0, "s"),
         s if s >= 1e-3 => (1e3, "ms"),
@@ -253,9 +259,11 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
         }
         let spread = row.spread();
         cells.push(ratio(comparison.speed_up(row)));
-        cells.push(or_dash(
-            spread.map(|spread| format!("{:.1} %", spread * 100.0)),
-        ));
+        cells.push(match spread {
+            Some(spread) => format!("{:.1} %", spread * 100.0),
+            None if comparison.has_one_recording(row.ranks) => "unknown".into(),
+            None => "–".into(),
+        });
         if sweeps {
             cells.push(or_dash(comparison.efficiency(row).map(percent)));
         }

@@ -67,7 +67,33 @@ pub(crate) fn find(
     let phase = "replaying the same on the two best machines";
     replay(request, record, runner, rows, measure, phase, is_at_stake)?;
     shift(request, rows);
+    of_iterations(record, rows, measure);
     Ok(())
+}
+
+/// Finds the times of the rows of a single recording with a part of the iterations left out.
+fn of_iterations(record: &Record, rows: &mut [Row], measure: Measure) {
+    for row in rows {
+        let Some(of) = record.of(row.ranks).filter(|of| of.recordings.len() == 1) else {
+            continue;
+        };
+        let found = of.work.as_ref().and_then(|work| work.found.as_ref().ok());
+        if let (Some(marks), Some(summary)) = (found, row.summary()) {
+            let start = row.start.unwrap_or(0.0);
+            row.without = measure.without_parts(marks, summary, start);
+            row.is_of_iterations = !row.without.is_empty();
+        }
+    }
+}
+
+/// True if the answer depends on computing whose spread is unknown.
+pub(crate) fn is_unknown(record: &Record, rows: &[Row], ranks: usize) -> bool {
+    let computes = |of: &Recordings| of.middle(None).is_some_and(|middle| middle.total() > 0);
+    let is_single = record
+        .of(ranks)
+        .is_some_and(|of| of.recordings.len() == 1 && computes(of));
+    let here = rows.iter().filter(|row| row.ranks == ranks);
+    is_single && here.filter_map(Row::spread).next().is_none()
 }
 
 /// True if the lead of the answer is so small that a recording may change it: at most twice the

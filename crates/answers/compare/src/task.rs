@@ -83,7 +83,7 @@ impl Task {
         Task {
             ideal: Some(ideal),
             is_free: true,
-            changes: ideal.changes(&request.machines[machine]),
+            changes: ideal.changes(request.machine(machine)),
             ..Task::plain(machine, ranks)
         }
     }
@@ -92,7 +92,7 @@ impl Task {
         Played {
             ranks: self.ranks,
             without: self.without,
-            scale: request.machines[self.hosts_of].compute_scale,
+            scale: request.machine(self.hosts_of).compute_scale,
             is_distributed: self.ideal == Some(Ideal::Distributed),
             has_free_sources: self.has_free_sources,
         }

@@ -12,7 +12,7 @@ use replay::{CallKey, Computing};
 
 use crate::even::{Unevenness, distributed, even, unevenness};
 use crate::main_loop::{self, Call, Calls, Control, Loop, NoLoop, Symbol, Unusable};
-use crate::prediction::{Moments, NoPrediction, Prediction};
+use crate::prediction::{self, Moments, NoPrediction, Prediction};
 
 /// The handle of `MPI_COMM_WORLD` (MPI 5.0, appendix A).
 const WORLD: u32 = 257;
@@ -240,6 +240,24 @@ impl Measure {
             (true, true, None) => Measure::Loop,
             (true, false, _) => Measure::WholeLoop,
             (false, ..) => Measure::Rest,
+        }
+    }
+
+    /// The compared times of a run with a part of the iterations left out, in seconds, for each
+    /// part. Empty: there are too few iterations, or all of them count.
+    pub(crate) fn without_parts(self, marks: &Marks, summary: &Summary, start: f64) -> Vec<f64> {
+        let (Some(usual), Some(moments)) = (marks.divided(summary, start), marks.moments(summary))
+        else {
+            return Vec::new();
+        };
+        let parts = prediction::without_parts(&marks.found, &moments).into_iter();
+        let parts = parts.map(|iteration| Prediction { iteration, ..usual });
+        match self {
+            Measure::Loop => parts
+                .map(|part| part.iteration * marks.found.iterations() as f64)
+                .collect(),
+            Measure::Iterations(number) => parts.map(|part| part.total(number)).collect(),
+            Measure::Rest | Measure::WholeLoop => Vec::new(),
         }
     }
 

@@ -6,6 +6,9 @@ use crate::bytes::{Bytes, Result, put, put_bytes};
 /// The times that a rank of the recorded run has measured, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
+    /// The number of the rank's host, from 0 on in the order of their first ranks. In the part of a
+    /// rank it is 0.
+    pub host: u64,
     /// The time from the end of `MPI_Init` to the begin of `MPI_Finalize`.
     pub elapsed: u64,
     /// The time outside MPI.
@@ -33,7 +36,8 @@ pub struct Inside {
 
 impl Measured {
     pub(crate) fn put(&self, to: &mut Vec<u8>) {
-        for nanos in [
+        for number in [
+            self.host,
             self.elapsed,
             self.outside,
             self.known,
@@ -41,7 +45,7 @@ impl Measured {
             self.interrupted,
             self.inside.len() as u64,
         ] {
-            put(to, nanos);
+            put(to, number);
         }
         for inside in &self.inside {
             put_bytes(to, inside.procedure.as_bytes());
@@ -52,6 +56,7 @@ impl Measured {
 
     pub(crate) fn read(from: &mut Bytes) -> Result<Measured> {
         Ok(Measured {
+            host: from.number()?,
             elapsed: from.number()?,
             outside: from.number()?,
             known: from.number()?,

@@ -1,6 +1,6 @@
 //! The traces of the jobs whose processes have written their parts into files of hosts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::part_file::Parts;
 use crate::raw::{Job, Part};
@@ -46,12 +46,22 @@ fn job(parts: &[&(Job, &Part)], lost: u64, anonymous: bool) -> Result<Trace, Str
         true => "program".into(),
         false => first.program.clone(),
     });
-    let hosts: BTreeSet<&str> = parts.iter().map(|(job, _)| job.host.as_str()).collect();
-    let hosts = match hosts.len() {
+    let mut hosts: Vec<&str> = Vec::new();
+    let host_of: Vec<u64> = parts
+        .iter()
+        .map(|(job, _)| {
+            let known = hosts.iter().position(|host| *host == job.host);
+            known.unwrap_or_else(|| {
+                hosts.push(&job.host);
+                hosts.len() - 1
+            }) as u64
+        })
+        .collect();
+    let number = match hosts.len() {
         1 => "1 host".into(),
         number => format!("{number} hosts"),
     };
-    builder.note(&format!("recorded under {} on {hosts}", first.library));
+    builder.note(&format!("recorded under {} on {number}", first.library));
     let mut cut = Vec::new();
     for (rank, (_, part)) in parts.iter().enumerate() {
         let added = part.add_beginning_to(&mut builder);
@@ -61,6 +71,11 @@ fn job(parts: &[&(Job, &Part)], lost: u64, anonymous: bool) -> Result<Trace, Str
         }
     }
     let mut trace = builder.finish().with_rounded_times();
+    for (rank, host) in trace.ranks.iter_mut().zip(host_of) {
+        if let Some(measured) = &mut rank.measured {
+            measured.host = host;
+        }
+    }
     if let Some(rank) = cut.first() {
         trace.notes.push(format!(
             "{} of {ranks} ranks end early, rank {rank} first: they were killed, or their file could not be written",

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::compare::check::RecordedOn;
 use ::compare::points::{self, Share};
 use ::compare::work::Wanted;
 use ::compare::{Comparison, Divided, Request, RunFolder, Runner};
@@ -24,7 +25,8 @@ use machines::MachineArguments;
 /// The program runs three times or more for each number of ranks on this computer, which records
 /// its MPI calls and its computing between them. Then these traces are replayed on each machine, in
 /// virtual time and without the program. A file with traces (--record, `run --record`, `trace
-/// make`) may stand in place of the program: they are its recordings.
+/// make`) may stand in place of the program: they are its recordings. Several such files together
+/// are recordings with several numbers of ranks, or several with one number.
 #[derive(Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct CompareArguments {
@@ -125,7 +127,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     plot: Option<PathBuf>,
 
-    /// The program and its arguments, or a file with traces
+    /// The program and its arguments, or files with traces
     #[arg(value_name = "PROGRAM|TRACE", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
 }
@@ -134,6 +136,7 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 ./heat 512 100
   fishplate compare --fabrics qdr,mine.toml -n 16 --record heat.traces ./heat
   fishplate compare --fabrics qdr,fdr --json heat.traces
+  fishplate compare --fabrics qdr,fdr --recorded-on edr heat-on-8.trace heat-on-16.trace
   fishplate compare --fabrics qdr,edr -n 16 --iterations 100000 ./heat 512 100
   fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt
   fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S
@@ -286,10 +289,15 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
     ranks.sort_unstable();
     ranks.dedup();
     let machines = arguments.machines.machines(&ranks, arguments.ppn)?;
+    let recorded_on = arguments.machines.recorded_on()?;
+    if let Some(RecordedOn(machine)) = &recorded_on {
+        traced::check_recorded_on(machine, &traces, arguments.ppn)?;
+    }
     let options = arguments.variables.iter();
     let real_clocks = arguments.real_clocks.then(|| "--real-clocks".into());
     Ok(Request {
         machines,
+        recorded_on,
         ranks,
         per_host: arguments.ppn,
         options: options

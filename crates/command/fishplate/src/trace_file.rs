@@ -27,6 +27,24 @@ pub(crate) fn read_all(file: &Path) -> Result<Vec<Trace>, String> {
     Trace::read_all(&bytes).map_err(wrong)
 }
 
+/// The files with traces that were given in place of a program with its arguments. `None`: the
+/// first file has none.
+pub(crate) fn all_in_place_of_program(words: &[OsString]) -> Result<Option<Vec<&Path>>, String> {
+    let (first, others) = words.split_first().ok_or("no program given")?;
+    let Some(first) = in_place_of_program(std::slice::from_ref(first))? else {
+        return Ok(None);
+    };
+    let mut files = vec![first];
+    for other in others {
+        let file = in_place_of_program(std::slice::from_ref(other))?;
+        files.push(file.ok_or_else(|| {
+            let (first, other) = (first.display(), Path::new(other).display());
+            format!("{first}: a trace has no arguments, and {other} is no trace")
+        })?);
+    }
+    Ok(Some(files))
+}
+
 /// The file with traces that was given in place of a program with its arguments. `None`: the file
 /// has none.
 pub(crate) fn in_place_of_program(words: &[OsString]) -> Result<Option<&Path>, String> {

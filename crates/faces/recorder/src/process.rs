@@ -195,6 +195,7 @@ impl Recording {
             nanos: ticks.nanos(inside),
         });
         self.recorder.measured(&Measured {
+            host: 0,
             elapsed: self.clock.elapsed(now),
             outside: times.outside,
             known: times.known,

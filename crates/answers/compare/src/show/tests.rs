@@ -54,6 +54,7 @@ fn sweep(seconds: f64, computing: f64) -> Comparison {
         price: Err(fabric::PriceGap::Missing(vec!["host"])),
         free: None,
         without: Vec::new(),
+        is_of_iterations: false,
     };
     let recorded = |ranks, computing| crate::report::Recorded {
         ranks,
@@ -68,6 +69,8 @@ fn sweep(seconds: f64, computing: f64) -> Comparison {
         program: "./a".into(),
         trace: None,
         notes: Vec::new(),
+        is_measured: false,
+        checks: Vec::new(),
         is_estimated: false,
         per_host: 1,
         machines: Vec::new(),

@@ -4,8 +4,10 @@
 //! Invariant: an invalid word is an error before any run, and the error names the option.
 
 use ::compare::Machine;
+use ::compare::check::RecordedOn;
 use ::compare::machine::Change;
 use clap::Args;
+use fabric::catalogue::HostParts;
 
 use crate::fabric::ValueChange;
 
@@ -20,6 +22,12 @@ pub(super) struct MachineArguments {
         required = true
     )]
     fabrics: Vec<String>,
+
+    /// Machine on which the traces were recorded (`fishplate record`): it replays them first, and
+    /// the answer says how well that fits the recorded times. A name, or the file of `fishplate
+    /// fabric calibrate`
+    #[arg(long, value_name = "NAME|FILE")]
+    recorded_on: Option<String>,
 
     /// Put all machines into these hosts, with their bus, their costs of an MPI library and their
     /// kernel, but not the speed of their processors in computing (--speed): a name from `fishplate
@@ -50,6 +58,13 @@ impl<T> OfMachine<T> {
     fn is_of(&self, word: &str) -> bool {
         self.machine.as_ref().is_none_or(|name| name == word)
     }
+}
+
+/// The machine that an option names, in its own hosts or in those of another.
+fn built(option: &str, word: &str, hosts: Option<&HostParts>) -> Result<Machine, String> {
+    let sheet = crate::fabric::sheet(word, hosts);
+    let sheet = sheet.map_err(|why| format!("{option}: {why}"))?;
+    Machine::new(word, sheet).map_err(|why| format!("{option}: {why}"))
 }
 
 fn speed(word: &str) -> Result<OfMachine<f64>, String> {
@@ -91,9 +106,7 @@ impl MachineArguments {
             if machines.iter().any(|machine| machine.word == *word) {
                 return Err(format!("--fabrics: {word} is named twice"));
             }
-            let sheet = crate::fabric::sheet(word, hosts.as_ref());
-            let sheet = sheet.map_err(|why| format!("--fabrics: {why}"))?;
-            let machine = Machine::new(word, sheet).map_err(|why| format!("--fabrics: {why}"))?;
+            let machine = built("--fabrics", word, hosts.as_ref())?;
             let machine = match host {
                 Some(host) => machine.in_hosts(host),
                 None => machine,
@@ -112,6 +125,14 @@ impl MachineArguments {
             });
         }
         Ok(machines)
+    }
+
+    /// The machine on which the traces were recorded, if it is named. Its hosts, and the speed of
+    /// its processors, are those of the recording.
+    pub(super) fn recorded_on(&self) -> Result<Option<RecordedOn>, String> {
+        let word = self.recorded_on.as_deref();
+        let machine = word.map(|word| built("--recorded-on", word, None));
+        Ok(machine.transpose()?.map(RecordedOn))
     }
 
     /// The changes of a machine's values, in the order of the command line.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ::compare::{Machine, check};
 use trace::Trace;
 
 use super::CompareArguments;
@@ -10,11 +11,15 @@ use crate::trace_file;
 /// The traces that stand in place of a program, whose options the comparison must not have: those
 /// with the wanted numbers of ranks, or all. None if another file stands there.
 pub(super) fn of(arguments: &CompareArguments) -> Result<Vec<Arc<Trace>>, String> {
-    let Some(file) = trace_file::in_place_of_program(&arguments.program)? else {
+    let Some(files) = trace_file::all_in_place_of_program(&arguments.program)? else {
         return Ok(Vec::new());
     };
-    let mut traces = trace_file::read_all(file)?;
-    let file = file.display();
+    let mut traces = Vec::new();
+    for file in &files {
+        traces.extend(trace_file::read_all(file)?);
+    }
+    let names = files.iter().map(|file| file.display().to_string());
+    let file = names.collect::<Vec<_>>().join(" ");
     let options = [
         ("--record", arguments.record.is_some()),
         ("--recordings", arguments.recordings.is_some()),
@@ -52,4 +57,28 @@ pub(super) fn of(arguments: &CompareArguments) -> Result<Vec<Arc<Trace>>, String
         checked.map_err(lacking)?;
     }
     Ok(traces.into_iter().map(Arc::new).collect())
+}
+
+/// Checks that the machine of the recording can replay the traces, and that these have times with
+/// which the replay can be compared.
+pub(super) fn check_recorded_on(
+    machine: &Machine,
+    traces: &[Arc<Trace>],
+    ppn: usize,
+) -> Result<(), String> {
+    let word = &machine.word;
+    if !traces.iter().all(|trace| check::is_measured(trace)) || traces.is_empty() {
+        return Err(format!(
+            "--recorded-on {word}: it is for traces of `fishplate record`, whose ranks measure their times until MPI_Finalize; {}",
+            match traces.is_empty() {
+                true => "this is a program",
+                false => "not all ranks of these have done so",
+            }
+        ));
+    }
+    traces.iter().try_for_each(|trace| {
+        let per_host = check::placement(trace).unwrap_or(ppn);
+        let checked = machine.check(trace.ranks.len(), per_host);
+        checked.map_err(|why| format!("--recorded-on: {why}"))
+    })
 }
