@@ -37,7 +37,7 @@ library-aarch64:
 	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libmpi_abi.so build/aarch64/lib/libmpi_abi.so.1
 	@ln -sfn libmpi_abi.so.1 build/aarch64/lib/libmpi_abi.so
 	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libfishplate_clock.so build/aarch64/lib/libfishplate_clock.so
-	@$(INSTALL) -m 755 $(TARGET)/$(AARCH64)/lib/libfishplate_record.so build/aarch64/lib/libfishplate_record.so
+	@$(INSTALL) -m 755 $(addprefix $(TARGET)/$(AARCH64)/lib/,$(RECORDERS)) build/aarch64/lib
 	@$(call fortran,$(TARGET)/$(AARCH64)/lib,build/aarch64)
 	@$(call old_abis,$(TARGET)/$(AARCH64)/lib,build/aarch64)
 	@$(call further_names,aarch64-linux-gnu-gcc,build/aarch64)

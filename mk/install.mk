@@ -44,8 +44,11 @@ FORTRAN_COMPILER := $(if $(filter-out default undefined,$(origin FC)),$(FC))
 modules_ahead = made=$$($(1)/lib/fishplate/fortran-modules --into $(1)/lib/fishplate/modules '$(FORTRAN_COMPILER)') && \
 	    ln -sfn "$${made\#\#*/}" $(1)/lib/fishplate/modules/default
 
+# The libraries of `fishplate record`.
+RECORDERS := libfishplate_record.so libfishplate_record_large.so
+
 # The libraries beside that of MPI: clocks, the recorder, and those of other ABIs.
-OTHER_LIBRARIES := -p clocks -p recorder -p fortran -p mpich_abi -p mpich_fortran -p openmpi_abi -p openmpi_cxx -p openmpi_fortran
+OTHER_LIBRARIES := -p clocks -p recorder -p recorder_large -p fortran -p mpich_abi -p mpich_fortran -p openmpi_abi -p openmpi_cxx -p openmpi_fortran
 
 # The Fortran bindings: the library, the sources of the modules, and the command that builds these for a compiler, from the folder where
 # they were built into a tree.
@@ -92,7 +95,7 @@ first-tree: first-library first-command
 
 # What is built, as a tree.
 files: first-files
-	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_record.so $(ROOT)/lib/libfishplate_record.so
+	@$(INSTALL) -m 755 $(addprefix $(BUILT)/lib/,$(RECORDERS)) $(ROOT)/lib
 	@for name in mpifort mpif90 mpif77 mpifort_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
 	@$(call fortran,$(BUILT)/lib,$(ROOT))
 	@$(call old_abis,$(BUILT)/lib,$(ROOT))

@@ -125,7 +125,7 @@ def other_suites(full: bool) -> list[Step]:
         Step("kernels", python("kernels/run.py", *PREFIX, *(["--long"] if full else [])), "example programs that check their own results, NAS and HPL among them",
              ("examples/", "crates/answers/replay/", *LIBRARY), first=True),
         Step("recordings", python("recordings/run.py", *PREFIX, *short), "programs under the MPI libraries of others, recorded: their traces are the same",
-             ("crates/faces/recorder/", "crates/faces/recording/", "crates/base/trace/", "crates/faces/convert_tables/")),
+             ("crates/faces/recorder/", "crates/faces/recorder_large/", "crates/faces/recording/", "crates/base/trace/", "crates/faces/convert_tables/")),
         Step("counts", python("counts/run.py", *PREFIX), "instructions of the hot paths",
              (*LIBRARY, *OLD_ABIS, *FORTRAN, "crates/machines/model/", "crates/machines/sim/")),
         *([Step("applications", python("applications/run.py", *PREFIX), "applications of others, which check themselves: FFTW, HYPRE, PT-SCOTCH", LIBRARY)]

@@ -157,7 +157,7 @@ def debian_package(_world):
         kept = done("nm", "--defined-only", root / "opt/fishplate/bin/fishplate").out.split()[2::3]
         if "MPIR_proctable" not in kept or not all(name.startswith("MPIR_") or name == "main" for name in kept):
             raise Problem(f"debuggers need symbols of MPIR and no others, and bin/fishplate has {kept[:20]}")
-        for binary in ("lib/libmpi_abi.so.1", "lib/libmpifort_abi.so.1", "lib/libfishplate_clock.so", "lib/libfishplate_record.so",
+        for binary in ("lib/libmpi_abi.so.1", "lib/libmpifort_abi.so.1", "lib/libfishplate_clock.so", "lib/libfishplate_record.so", "lib/libfishplate_record_large.so",
                        "lib/fishplate/libmpi.so.12", "lib/fishplate/libmpi.so.40",
                        "lib/fishplate/libmpifort.so.12", "lib/fishplate/libmpi_mpifh.so.40"):
             if "no symbols" not in done("objdump", "-t", root / "opt/fishplate" / binary).out:

@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
+from versions import MPI4PY  # noqa: E402
 
 PEERS = Path(os.environ.get("PEERS", harness.ROOT / "build/peers"))
 SECONDS = 120
@@ -241,9 +242,9 @@ def a_variable_alone(prefix: Path) -> None:
     family, folder, trace = family_of("own"), work(prefix) / "alone", work(prefix) / "alone.trace"
     for old in [*folder.glob("*"), trace]:
         old.unlink(missing_ok=True)
-    library = prefix.absolute() / "lib/libfishplate_record.so"
+    library = ":".join(str(prefix.absolute() / f"lib/libfishplate_record{part}.so") for part in ("_large", ""))
     ran = harness.run(list(map(str, [*family.launch(prefix, 2), built(prefix, family, HERE / "ends.c"), "finalize"])), seconds=SECONDS,
-                      env={"LD_PRELOAD": str(library), "FISHPLATE_RECORD": str(folder.absolute())}, cwd=work(prefix))
+                      env={"LD_PRELOAD": library, "FISHPLATE_RECORD": str(folder.absolute())}, cwd=work(prefix))
     merged = fishplate(prefix, "trace", "merge", folder.absolute(), "-o", trace.absolute())
     if ran.code or merged.code or counted(shown(prefix, trace.absolute()))["MPI_Allreduce"][0] != 20:
         raise Problem(harness.output(ran.err + merged.err))
@@ -301,6 +302,46 @@ def unmeasured(prefix: Path) -> None:
         raise Problem(harness.output(made.err + why))
 
 
+@functools.cache
+def python_of(prefix: Path) -> Path | None:
+    """The Python of a virtual environment that has PyPI's mpi4py; none if it cannot be fetched."""
+    home = work(prefix).absolute() / "python"
+    python = home / "bin/python"
+    if not (home / "whole").exists():
+        shutil.rmtree(home, ignore_errors=True)
+        for command in ([sys.executable, "-m", "venv", home], [python, "-m", "pip", "install", "-q", "--only-binary", ":all:", f"mpi4py=={MPI4PY}"]):
+            if subprocess.run(list(map(str, command)), capture_output=True, check=False).returncode:
+                return None
+        (home / "whole").touch()
+    return python
+
+
+def python(prefix: Path) -> str:
+    """A program of mpi4py under all families. It calls procedures with large counts where the library has them, and the same ones without elsewhere."""
+    if not fetched() or not (python := python_of(prefix)):
+        raise Skip("mpi4py or other MPI libraries cannot be fetched from PyPI")
+    found = {}
+    for family in FAMILIES:
+        trace = work(prefix) / f"python-{family.name}.trace"
+        home = PEERS / (family.folder or "")
+        # The wheel has no module for the standard ABI. Our launcher gives it our library of MPICH's ABI.
+        abi = {"own": "mpich"}.get(family.name, family.programs)
+        words = ["env", f"MPI4PY_MPIABI={abi}", *([f"LD_LIBRARY_PATH={home}/lib"] if family.folder else []), python, HERE / "objects.py"]
+        record(prefix, family, words, 3, trace)
+        replay = replayed(prefix, trace)
+        calls = {}
+        for name, (number, size) in counted(shown(prefix, trace)).items():
+            both = calls.get(name.removesuffix("_c"), (0, 0))
+            calls[name.removesuffix("_c")] = (both[0] + number, both[1] + size)
+        found[family.name] = (calls, [replay.get(part) for part in ("messages", "matrix")])
+    first = next(iter(found.values()))
+    for name, (calls, replay) in found.items():
+        moves = [{call: of[call] for call in of if re.match("MPI_(I?send|I?recv|All|Bcast|Gather|Mprobe|Mrecv|Wait|Comm_split)", call)} for of in (calls, first[0])]
+        if moves[0] != moves[1] or replay != first[1]:
+            raise Problem(f"{name}: {calls}; the first family: {first[0]}")
+    return f"{sum(calls for calls, _ in first[0].values())} calls under {len(found)} libraries"
+
+
 KERNELS = harness.ROOT / "examples/kernels"
 EXAMPLES = harness.ROOT / "examples"
 
@@ -324,6 +365,7 @@ def tests() -> list[Case]:
     return [
         *kernels, *programs, *ends,
         *(hidden(family.name) for family in FAMILIES),
+        Case("a program of mpi4py", python, False, seconds=4 * SECONDS),
         Case("a program in Fortran", fortran, seconds=SECONDS),
         Case("a command without MPI", without_mpi, seconds=SECONDS),
         Case("a full disk", full_disk, seconds=SECONDS),

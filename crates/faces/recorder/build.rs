@@ -47,7 +47,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let chapters = tables::all_procedures();
     let all: Vec<(&Procedure, bool)> = forms(&chapters).collect();
-    write("entry.rs", &entries(&all));
+    convert_tables::write_recorded("entry.rs", false);
     write("names.rs", &names(&all));
     write("parameters.rs", &parameters(&all));
     let standard = tables::constants();
@@ -86,30 +86,6 @@ fn write(name: &str, text: &str) {
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     fs::write(Path::new(&out).join(name), text)
         .unwrap_or_else(|error| panic!("cannot write {name}: {error}"));
-}
-
-/// The entry points, two for each procedure.
-fn entries(all: &[(&Procedure, bool)]) -> String {
-    let mut text = String::new();
-    for (number, &(procedure, large)) in all.iter().enumerate() {
-        let count = procedure.parameters(large).count();
-        let declared: Vec<String> = (0..count).map(|at| format!("a{at}: u64")).collect();
-        let passed: Vec<String> = (0..count).map(|at| format!("a{at}")).collect();
-        for (profiled, prefix) in ["MPI_", "PMPI_"].iter().enumerate() {
-            writeln!(
-                text,
-                "#[unsafe(no_mangle)]\nunsafe extern \"C\" fn {}({}) -> c_int {{\n    \
-                 // SAFETY: the program's promises about the arguments are passed on.\n    \
-                 unsafe {{ call({}, [{}]) }}\n}}",
-                procedure.c_name(prefix, large),
-                declared.join(", "),
-                2 * number + profiled,
-                passed.join(", ")
-            )
-            .unwrap();
-        }
-    }
-    text
 }
 
 /// The names of the entry points.

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 use knobs::RECORD;
-use launch::RECORDER_LIBRARY;
+use launch::{LARGE_RECORDER_LIBRARY, RECORDER_LIBRARY};
 use trace::merged;
 use trace::part_file::Parts;
 
@@ -32,6 +32,12 @@ pub(crate) struct RecordArguments {
     /// Leave out the name of the program
     #[arg(long)]
     anonymise: bool,
+
+    /// Leave out the procedures with large counts (`MPI_Send_c`): the MPI library has none, and a
+    /// program that asks for them must not find any. Where the library of the command is found, it
+    /// decides
+    #[arg(long)]
+    without_large_counts: bool,
 
     /// The command that starts the program, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
@@ -58,7 +64,11 @@ pub(crate) fn main(arguments: &RecordArguments) -> ExitCode {
 }
 
 fn recorded(arguments: &RecordArguments) -> Result<ExitCode, String> {
-    let library = library()?;
+    let mut libraries = Vec::new();
+    if !arguments.without_large_counts && has_large_counts(&arguments.command) {
+        libraries.push(library(LARGE_RECORDER_LIBRARY)?);
+    }
+    libraries.push(library(RECORDER_LIBRARY)?);
     let output = Output::create("-o", &arguments.output)?;
     let folder = match folder_of(&arguments.output) {
         Ok(folder) => folder,
@@ -67,7 +77,7 @@ fn recorded(arguments: &RecordArguments) -> Result<ExitCode, String> {
             return Err(why);
         }
     };
-    let ended = match started(&arguments.command, &library, &folder).status() {
+    let ended = match started(&arguments.command, &libraries, &folder).status() {
         Ok(ended) => ended,
         Err(why) => {
             output.remove();
@@ -84,12 +94,13 @@ fn recorded(arguments: &RecordArguments) -> Result<ExitCode, String> {
 }
 
 /// The command that starts the program, with the variables of the recording.
-fn started(command: &[OsString], library: &Path, folder: &Path) -> Command {
-    let mut preloaded = library.as_os_str().to_os_string();
-    if let Some(more) = std::env::var_os("LD_PRELOAD").filter(|more| !more.is_empty()) {
-        preloaded.push(OsStr::new(":"));
-        preloaded.push(more);
-    }
+fn started(command: &[OsString], libraries: &[PathBuf], folder: &Path) -> Command {
+    let own = libraries
+        .iter()
+        .map(|library| library.clone().into_os_string());
+    let more = std::env::var_os("LD_PRELOAD").filter(|more| !more.is_empty());
+    let preloaded: Vec<OsString> = own.chain(more).collect();
+    let preloaded = preloaded.join(OsStr::new(":"));
     let mut started = Command::new(&command[0]);
     started.args(&command[1..]);
     started.env("LD_PRELOAD", preloaded).env(RECORD, folder);
@@ -117,15 +128,65 @@ fn folder_of(output: &Path) -> Result<PathBuf, String> {
     })
 }
 
-/// The library that records, of this installation.
-fn library() -> Result<PathBuf, String> {
+/// True unless the MPI library beside the launcher lacks procedures with large counts.
+fn has_large_counts(command: &[OsString]) -> bool {
+    let found = command
+        .iter()
+        .find_map(|word| library_beside(&file_of(word)?));
+    found.is_none_or(|library| {
+        let names = launch::defined_names(&library);
+        names.is_empty() || names.iter().any(|name| name == "MPI_Send_c")
+    })
+}
+
+/// The executable that a word of a command names, as a shell finds it, behind all links.
+fn file_of(word: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(word);
+    if path.components().count() > 1 {
+        return path.canonicalize().ok();
+    }
+    let folders = std::env::var_os("PATH")?;
+    let files = std::env::split_paths(&folders).map(|folder| folder.join(path));
+    files
+        .filter_map(|file| file.canonicalize().ok())
+        .find(|file| file.is_file())
+}
+
+/// The MPI library of the installation that a launcher belongs to.
+fn library_beside(launcher: &Path) -> Option<PathBuf> {
+    const NAMES: [&str; 4] = [
+        "libmpi_abi.so.1",
+        "libmpi.so.12",
+        "libmpich.so.12",
+        "libmpi.so.40",
+    ];
+    const FOLDERS: [&str; 4] = [
+        "lib",
+        "lib64",
+        "lib/x86_64-linux-gnu",
+        "lib/aarch64-linux-gnu",
+    ];
+    let name = launcher.file_name()?.to_string_lossy();
+    let is = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    // One folder may have the libraries of several launchers, as in Debian.
+    let names = match (is(&["openmpi", "orte", "prte"]), is(&["mpi", "hydra"])) {
+        (true, _) => &NAMES[3..],
+        (false, true) => &NAMES[..],
+        (false, false) => return None,
+    };
+    let root = launcher.parent()?.parent()?;
+    let folders = FOLDERS.iter().map(|folder| root.join(folder));
+    let mut files = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    files.find(|file| file.exists())
+}
+
+/// A library of `record` in this installation.
+fn library(name: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().ok();
     let folder = own.and_then(|own| launch::library_directory(&own));
-    let library = folder.map(|folder| folder.join(RECORDER_LIBRARY));
+    let library = folder.map(|folder| folder.join(name));
     let library = library.filter(|library| library.exists());
-    library.ok_or_else(|| {
-        format!("{RECORDER_LIBRARY} is not beside this command; install fishplate whole")
-    })
+    library.ok_or_else(|| format!("{name} is not beside this command; install fishplate whole"))
 }
 
 /// Writes the trace of the parts in a folder. If no process has written one, there is no trace, and

@@ -7,6 +7,7 @@ mod constants;
 mod conversion;
 mod entry;
 mod parameter;
+mod recorded;
 mod signature;
 mod special;
 mod standard;
@@ -53,6 +54,15 @@ pub fn build(soname: &str, constants: Vec<Group>) {
     // The library of the standard ABI lies in the parent folder, unless LD_LIBRARY_PATH names
     // another.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN/..,--enable-new-dtags");
+}
+
+/// Writes the entry points of the recorder, with large counts or without, to a file in cargo's
+/// output folder of the build script.
+///
+/// # Panics
+/// A table has an error, or the file cannot be written.
+pub fn write_recorded(file: &str, large: bool) {
+    write(file, recorded::entries(large));
 }
 
 /// Writes the generated modules of `abi_convert`.

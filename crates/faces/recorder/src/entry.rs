@@ -1,4 +1,4 @@
-//! The entry points of the recorded procedures, generated from `procedures.txt`. An argument is a
+//! The entry points of the recorded procedures without large counts, generated from `procedures.txt`. An argument is a
 //! word, whatever its type: in the calling conventions of Linux, integers and addresses of all
 //! widths travel alike.
 

@@ -5,7 +5,8 @@
 //! of statuses, not in the names of procedures. So there is one library, and one table a family.
 //!
 //! - [`entry`]: the procedures that are recorded, with their profiled names, because Fortran
-//!   libraries call those;
+//!   libraries call those; those with large counts are in a library of their own
+//!   (`recorder_large`), because not every MPI library has them;
 //! - [`names`]: their names;
 //! - [`original`]: the functions that these stand in front of;
 //! - [`family`]: the family of the library, with its constants;

@@ -32,7 +32,9 @@ fn find(entry: usize) -> *mut c_void {
 /// Ends the process as the loader does for a function that no library has.
 fn missing(name: &CStr) -> ! {
     let name = name.to_string_lossy();
-    eprintln!("fishplate record: the program calls {name}, which its MPI library does not have");
+    eprintln!(
+        "fishplate record: the program calls {name}, which its MPI library does not have: if its name ends in _c, record with --without-large-counts"
+    );
     std::process::exit(127)
 }
 

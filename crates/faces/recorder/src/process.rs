@@ -86,6 +86,25 @@ pub(crate) unsafe fn call<const N: usize>(entry: usize, words: [u64; N]) -> c_in
     code
 }
 
+/// Makes a call of the program through the library of entry points with large counts. Its
+/// arguments are `count` words.
+///
+/// # Safety
+/// As for [`call`].
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fishplate_record_call(entry: usize, words: *const u64, count: usize) -> c_int {
+    macro_rules! by_count {
+        ($($count:literal)*) => {
+            match count {
+                // SAFETY: the caller's promise.
+                $($count => unsafe { call(entry, *words.cast::<[u64; $count]>()) },)*
+                _ => unreachable!("no procedure has so many parameters"),
+            }
+        };
+    }
+    by_count!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14)
+}
+
 /// Records the begin of a call. Returns its arguments in the standard ABI; `None`: the call is not
 /// recorded.
 ///

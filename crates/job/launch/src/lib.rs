@@ -60,7 +60,7 @@ pub use host_list::HostList;
 pub use hosts::{JobHost, Places, place};
 pub use inspection::{Inspection, inspect};
 pub use job::{JobEnd, run};
-pub use library::{RECORDER_LIBRARY, library_directory};
+pub use library::{LARGE_RECORDER_LIBRARY, RECORDER_LIBRARY, library_directory};
 pub use needs::{Abi, MpiNeed, MpiNeeds, defined_names, real_clocks};
 pub use output::OutputOptions;
 pub use output_file::OutputFile;

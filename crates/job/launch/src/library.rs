@@ -30,6 +30,10 @@ pub(crate) const CLOCK_LIBRARY: &str = "libfishplate_clock.so";
 /// The name of the library that records programs of any MPI library (crate `recorder`).
 pub const RECORDER_LIBRARY: &str = "libfishplate_record.so";
 
+/// The name of the library with its entry points with large counts (crate `recorder_large`). It is
+/// preloaded before the recorder.
+pub const LARGE_RECORDER_LIBRARY: &str = "libfishplate_record_large.so";
+
 /// The file of our library of this name, if it exists. `own` is the folder of our library.
 pub(crate) fn own_library(own: &Path, name: &OsStr) -> Option<PathBuf> {
     let folder = match is_library(name) {

@@ -29,7 +29,7 @@ use elf::{Symbols, object_in, symbols_in};
 use search::{Loaded, Rule, Search};
 
 use crate::Program;
-use crate::library::RECORDER_LIBRARY;
+use crate::library::{LARGE_RECORDER_LIBRARY, RECORDER_LIBRARY};
 
 /// The most objects (programs and libraries) that are read for one program.
 const MOST_OBJECTS: usize = 2048;
@@ -88,10 +88,14 @@ impl MpiNeed {
     }
 }
 
-/// True for the library that records calls: it has the names of all procedures, and is no MPI
-/// library.
+/// True for the libraries that record calls: they have the names of all procedures, and are no
+/// MPI libraries.
 fn is_recorder(preloaded: &str) -> bool {
-    Path::new(preloaded).file_name() == Some(OsStr::new(RECORDER_LIBRARY))
+    let name = Path::new(preloaded).file_name();
+    [RECORDER_LIBRARY, LARGE_RECORDER_LIBRARY]
+        .map(OsStr::new)
+        .map(Some)
+        .contains(&name)
 }
 
 impl MpiNeeds {
