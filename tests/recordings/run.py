@@ -164,6 +164,9 @@ def ended(name: str, how: str, code: int, notes: str | None, least: int, steps: 
         is_said = notes is None or bool(said) == bool(notes) and re.search(notes, " ".join(said))
         if not is_said or calls < least:
             raise Problem(f"{calls} calls, and it says {found['notes']}{harness.output(ran.err)}")
+        # What is left can be replayed. A rank that another one has ended may have written nothing.
+        if how != "abort":
+            replayed(prefix, trace)
         return f"{calls} calls of {2 * steps}"
     return Case(f"a program that ends by {how} under {name}", test, seconds=SECONDS)
 
@@ -224,6 +227,19 @@ def full_disk(prefix: Path) -> str:
         return f"{shown(prefix, trace)['calls']} calls are left"
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+def limited(prefix: Path) -> str:
+    """After the limit the program goes on, and the trace has the beginning of its calls on all ranks. A call costs more than 100 ns."""
+    family, trace, steps = family_of("own"), work(prefix) / "limited.trace", 5_000_000
+    ran = record(prefix, family, [built(prefix, family, HERE / "ends.c"), "finalize", steps], 2, trace, options=("--seconds", "0.2"))
+    found = shown(prefix, trace)
+    calls = counted(found)["MPI_Allreduce"][0]
+    if ran.out != "2\n" or not 0 < calls < 2 * steps or calls % 2 or not any(note.startswith("cut: ") for note in found["notes"]):
+        raise Problem(f"{calls} calls, {found['notes']}{harness.output(ran.out + ran.err)}")
+    if calls < 400_000:
+        replayed(prefix, trace)
+    return f"{calls} calls of {2 * steps}"
 
 
 def jobs_in_a_row(prefix: Path) -> None:
@@ -371,9 +387,11 @@ def tests() -> list[Case]:
         Case("a full disk", full_disk, seconds=SECONDS),
         Case("the check by the recorded machine", checked, seconds=2 * SECONDS),
         Case("a check of a trace without times", unmeasured, seconds=SECONDS),
+        Case("a limit by time", limited, seconds=2 * SECONDS),
         Case("two jobs of one script", jobs_in_a_row, seconds=2 * SECONDS),
         Case("a variable alone", a_variable_alone, seconds=SECONDS),
         wrong(["-o", "wrong.trace"], "COMMAND"),
+        wrong(["-o", "wrong.trace", "--seconds", "0", "--", "true"], "valid are numbers above 0"),
         wrong(["-o", "wrong.trace", "--", "/no/such/launcher"], "cannot be started"),
         wrong(["-o", "/no/such/folder/wrong.trace", "--", "true"], "/no/such/folder"),
     ]

@@ -40,6 +40,8 @@ pub const BINDING: &str = "FISHPLATE_BINDING";
 /// The folder to which `libfishplate_record.so`, preloaded, writes the parts of a trace. The
 /// launcher leaves it as it is.
 pub const RECORD: &str = "FISHPLATE_RECORD";
+/// The limits of such a recording by time and by size.
+pub const RECORD_LIMIT: &str = "FISHPLATE_RECORD_LIMIT";
 
 /// If set, rank 0 explains its choices of protocols and rails at MPI_Finalize.
 pub const EXPLAIN: &str = "FISHPLATE_EXPLAIN";

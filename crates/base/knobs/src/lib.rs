@@ -25,8 +25,8 @@ mod value;
 pub use algorithms::{AlgorithmChoice, AlgorithmChoices, MOST_BRANCHES, TreeArity};
 pub use contract::{
     APPNUM, BINDING, CONTRACT, CONTROL_FD, ContractVariable, EXPLAIN, HOSTS, JOB, LOCAL_RANK,
-    LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, RECORD, RECORD_FD, SCENE_FD, SECRET_FD, SEGMENT_FD,
-    SIZE, WORLD_FD,
+    LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, RECORD, RECORD_FD, RECORD_LIMIT, SCENE_FD, SECRET_FD,
+    SEGMENT_FD, SIZE, WORLD_FD,
 };
 pub use error::Error;
 pub use mv2::{MV2_ALIASES, Mv2Alias, notices};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::mv2::{self, Translated};
 use crate::table::{Knobs, TABLE};
-use crate::{CONTRACT, Error, PREFIX, RECORD, nearest};
+use crate::{CONTRACT, Error, PREFIX, RECORD, RECORD_LIMIT, nearest};
 
 /// A setting that has been set: its name, the variable as the user knows it, and the value.
 type Assigned = (&'static str, String, String);
@@ -37,7 +37,8 @@ impl Knobs {
                 aliases.push((variable, text.to_string()));
                 continue;
             }
-            let is_known = variable == RECORD || CONTRACT.iter().any(|row| row.env == variable);
+            let is_known = [RECORD, RECORD_LIMIT].contains(&variable.as_str())
+                || CONTRACT.iter().any(|row| row.env == variable);
             if is_known || !variable.starts_with(PREFIX) {
                 continue;
             }

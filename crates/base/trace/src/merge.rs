@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::cut::{self, Beginning};
 use crate::part_file::Parts;
 use crate::raw::{Job, Part};
 use crate::{Builder, Trace};
@@ -81,6 +82,11 @@ fn job(parts: &[&(Job, &Part)], lost: u64, anonymous: bool) -> Result<Trace, Str
             "{} of {ranks} ranks end early, rank {rank} first: they were killed, or their file could not be written",
             cut.len()
         ));
+    }
+    match cut::beginning(&trace) {
+        Ok(Some(Beginning { trace: cut, .. })) => trace = cut,
+        Ok(None) => (),
+        Err(why) => trace.notes.push(format!("it cannot be replayed: {why}")),
     }
     if lost > 0 {
         trace

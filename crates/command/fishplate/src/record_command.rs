@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::Args;
-use knobs::RECORD;
+use knobs::{RECORD, RECORD_LIMIT};
 use launch::{LARGE_RECORDER_LIBRARY, RECORDER_LIBRARY};
 use trace::merged;
 use trace::part_file::Parts;
 
 use crate::output::Output;
 use crate::refuse;
+
+/// The greatest limit of a recording, in bytes.
+const MOST_BYTES: u64 = 1 << 50;
 
 /// Record the trace of a program under the MPI library that it runs with.
 ///
@@ -32,6 +35,18 @@ pub(crate) struct RecordArguments {
     /// Leave out the name of the program
     #[arg(long)]
     anonymise: bool,
+
+    /// End the recording after so many seconds; the program goes on
+    #[arg(long, value_name = "SECONDS", value_parser = |word: &str| match word.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
+        _ => Err("valid are numbers above 0, such as 60"),
+    })]
+    seconds: Option<f64>,
+
+    /// End the recording once all ranks together have written this much, within a second; the
+    /// program goes on
+    #[arg(long, value_name = "BYTES", value_parser = |word: &str| results::sizes::parse_bytes_up_to(word, MOST_BYTES))]
+    size_limit: Option<u64>,
 
     /// Leave out the procedures with large counts (`MPI_Send_c`): the MPI library has none, and a
     /// program that asks for them must not find any. Where the library of the command is found, it
@@ -77,7 +92,7 @@ fn recorded(arguments: &RecordArguments) -> Result<ExitCode, String> {
             return Err(why);
         }
     };
-    let ended = match started(&arguments.command, &libraries, &folder).status() {
+    let ended = match started(arguments, &libraries, &folder).status() {
         Ok(ended) => ended,
         Err(why) => {
             output.remove();
@@ -94,18 +109,25 @@ fn recorded(arguments: &RecordArguments) -> Result<ExitCode, String> {
 }
 
 /// The command that starts the program, with the variables of the recording.
-fn started(command: &[OsString], libraries: &[PathBuf], folder: &Path) -> Command {
+fn started(arguments: &RecordArguments, libraries: &[PathBuf], folder: &Path) -> Command {
     let own = libraries
         .iter()
         .map(|library| library.clone().into_os_string());
     let more = std::env::var_os("LD_PRELOAD").filter(|more| !more.is_empty());
     let preloaded: Vec<OsString> = own.chain(more).collect();
     let preloaded = preloaded.join(OsStr::new(":"));
-    let mut started = Command::new(&command[0]);
-    started.args(&command[1..]);
+    let mut started = Command::new(&arguments.command[0]);
+    started.args(&arguments.command[1..]);
     started.env("LD_PRELOAD", preloaded).env(RECORD, folder);
+    let seconds = arguments.seconds.map(|seconds| format!("{seconds}s"));
+    let size = arguments.size_limit.map(|bytes| format!("{bytes}B"));
+    let limits: Vec<String> = seconds.into_iter().chain(size).collect();
+    started.env(RECORD_LIMIT, limits.join(","));
     // Open MPI's launcher passes to other hosts what this list names.
-    started.env("OMPI_MCA_mca_base_env_list", format!("LD_PRELOAD;{RECORD}"));
+    started.env(
+        "OMPI_MCA_mca_base_env_list",
+        format!("LD_PRELOAD;{RECORD};{RECORD_LIMIT}"),
+    );
     started
 }
 

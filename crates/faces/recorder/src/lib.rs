@@ -14,6 +14,7 @@
 //! - [`foreign`]: questions to the library about its objects;
 //! - [`process`]: the recording of this process;
 //! - [`clock`]: the time of calls and of computing, in [`ticks`];
+//! - [`limit`]: the limits of a recording, by time and by size;
 //! - [`part_file`]: the file to which the processes of a host append.
 //!
 //! Invariants:
@@ -29,6 +30,7 @@ mod clock;
 mod entry;
 mod family;
 mod foreign;
+mod limit;
 mod names;
 mod original;
 mod part_file;

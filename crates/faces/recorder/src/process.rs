@@ -3,14 +3,15 @@
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use recording::{Library, RECORDED, Recorder, StatusMemory, standard};
 use trace::{Inside, Job, Measured, is_query};
 
 use crate::clock::Clock;
 use crate::foreign::Foreign;
+use crate::limit::Limit;
 use crate::names::{ABORT, FINALIZE, NAMES};
 use crate::original::{self, invoke};
 use crate::part_file::PartFile;
@@ -51,6 +52,13 @@ struct Recording {
     flushed: u64,
     /// The most ticks that a call is kept in memory only, if calls follow it.
     between_flushes: u64,
+    /// The tick at which the recording ends.
+    last: u64,
+    limit: Limit,
+    /// The bytes that have been written.
+    written: Arc<AtomicU64>,
+    /// True once a limit is reached.
+    is_over: bool,
 }
 
 /// The arguments of a call in the standard ABI.
@@ -134,9 +142,16 @@ unsafe fn before(procedure: usize, words: &mut [u64], began: u64) -> Option<Stan
 /// # Safety
 /// As for [`call`], with the arguments in the standard ABI.
 unsafe fn after(procedure: usize, standard: &[u64], code: c_int, inside: u64) {
-    if let Some(recording) = lock().as_mut() {
+    let mut guard = lock();
+    if let Some(recording) = guard.as_mut() {
         // SAFETY: the caller's promise.
         unsafe { recording.leave(procedure, standard, code, inside) }
+        if recording.is_over {
+            let now = recording.clock.left();
+            recording.end(now);
+            IS_ACTIVE.store(false, Ordering::Relaxed);
+            *guard = None;
+        }
     }
 }
 
@@ -201,6 +216,8 @@ impl Recording {
             self.recorder.flush();
             self.clock.leave(procedure);
             self.flushed = self.clock.left();
+            self.is_over = self.flushed >= self.last
+                || self.written.load(Ordering::Relaxed) >= self.limit.bytes;
         }
     }
 
@@ -271,6 +288,9 @@ impl Recording {
         let path = folder.join(&host).with_extension("part");
         let open = PartFile::open(&path);
         let file = open.map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
+        let limit = Limit::of_environment(world.size as u64)?;
+        let written = Arc::new(AtomicU64::new(0));
+        let sum = Arc::clone(&written);
         let mut has_failed = false;
         let rank = world.rank;
         let began = nanos(libc::CLOCK_REALTIME);
@@ -279,6 +299,7 @@ impl Recording {
             if has_failed {
                 return Err(std::io::ErrorKind::BrokenPipe.into());
             }
+            sum.fetch_add(block.len() as u64, Ordering::Relaxed);
             let appended = file.append(&trace::part_file::sealed(process, block));
             if let Err(why) = &appended {
                 has_failed = true;
@@ -313,7 +334,14 @@ impl Recording {
             is_query: (0..procedures).map(query).collect(),
             is_busy: false,
             flushed: ticks.now(),
-            between_flushes: ticks.ticks(BETWEEN_FLUSHES),
+            between_flushes: ticks.ticks(BETWEEN_FLUSHES.min(limit.nanos)),
+            last: match limit.nanos {
+                u64::MAX => u64::MAX,
+                nanos => ticks.now().saturating_add(ticks.ticks(nanos)),
+            },
+            limit,
+            written,
+            is_over: false,
         })
     }
 }

@@ -4,11 +4,13 @@
 //! all its ranks, and each object that a call uses is made before it. Where that does not hold, the
 //! error names the call and its rank.
 
+mod beginning;
 mod ranks;
 #[cfg(test)]
 mod tests;
 mod windows;
 
+pub use beginning::{Beginning, beginning};
 pub(crate) use ranks::collective;
 pub use ranks::{Kept, Others, ranks};
 pub use windows::windows;

@@ -104,3 +104,100 @@ fn a_message_with_one_end_in_the_part_is_refused() {
         "{why}"
     );
 }
+
+/// The trace with these numbers of calls of each rank.
+fn shortened(trace: &Trace, lengths: &[usize]) -> Trace {
+    let mut builder = Builder::new("test".into());
+    let new = numbers(trace, &mut builder);
+    for (rank, length) in lengths.iter().enumerate() {
+        let mut own = Own::default();
+        for (call, nanos) in trace.calls_of(rank).take(*length) {
+            own.push(new[call as usize], nanos);
+        }
+        builder.rank(&own.calls, own.gaps, Gaps::default());
+        builder.measured(crate::Measured::default());
+    }
+    builder.finish()
+}
+
+#[test]
+fn ranks_that_end_early_end_behind_one_collective_operation() {
+    let trace = made(Pattern::Ring, true);
+    assert!(beginning(&trace).unwrap().is_none());
+    // MPI_Init, and in each step MPI_Sendrecv and MPI_Allreduce.
+    let all = names(&trace, 0).len();
+    let lengths: Vec<usize> = (0..8).map(|rank| [all, 9, 8, 12][rank % 4]).collect();
+    let found = beginning(&shortened(&trace, &lengths)).unwrap().unwrap();
+    for rank in 0..8 {
+        let kept = names(&found.trace, rank);
+        assert_eq!(
+            kept[..kept.len() - 1],
+            names(&trace, rank)[..kept.len() - 1]
+        );
+        assert_eq!(kept.last(), Some(&"MPI_Finalize"));
+        assert_eq!(kept.len(), 9);
+        // More than one call in a hundred is left out, so the times are those of another run.
+        assert_eq!(found.trace.ranks[rank].measured, None);
+    }
+    assert_eq!(found.left_out, lengths.iter().sum::<usize>() as u64 - 8 * 8);
+    assert!(
+        found.trace.notes[0].starts_with("cut: "),
+        "{:?}",
+        found.trace.notes
+    );
+    assert!(beginning(&found.trace).unwrap().is_none());
+}
+
+#[test]
+fn a_message_on_its_way_moves_the_end_to_the_collective_operation_before() {
+    let signature = |builder: &mut Builder, line: &str| {
+        builder.signature(crate::Signature::parse(line).unwrap())
+    };
+    let mut builder = Builder::new("test".into());
+    let barrier = signature(&mut builder, "MPI_Barrier comm:comm");
+    let barrier = builder.call(barrier, vec![Value::Number(257)]);
+    let message = |builder: &mut Builder, name: &str, peer: &str, to: i64| {
+        let line =
+            format!("{name} buf:in count:count datatype:datatype {peer}:{peer} tag:tag comm:comm");
+        let line = signature(builder, &line);
+        let number = Value::Number;
+        let values = vec![
+            number(0),
+            number(1),
+            number(0),
+            Value::Relative(to),
+            number(0),
+            number(257),
+        ];
+        builder.call(line, values)
+    };
+    let send = message(&mut builder, "MPI_Send", "dest", 1);
+    let receive = message(&mut builder, "MPI_Recv", "source", -1);
+    let gaps = |calls: usize| {
+        let mut gaps = Gaps::default();
+        gaps.push(1, calls as u64);
+        gaps
+    };
+    for calls in [
+        vec![barrier, send, barrier, barrier],
+        vec![barrier, barrier, receive],
+    ] {
+        builder.rank(&calls, gaps(calls.len()), Gaps::default());
+    }
+    let found = beginning(&builder.finish()).unwrap().unwrap();
+    let kept = [0, 1].map(|rank| names(&found.trace, rank));
+    assert_eq!(kept, [["MPI_Barrier", "MPI_Finalize"]; 2]);
+}
+
+#[test]
+fn without_a_collective_operation_of_all_ranks_there_is_no_beginning() {
+    let trace = made(Pattern::Ring, false);
+    let lengths: Vec<usize> = (0..8).map(|rank| 5 - rank % 2).collect();
+    let why = beginning(&shortened(&trace, &lengths))
+        .map(drop)
+        .unwrap_err();
+    assert!(
+        why.contains("no collective operation of all ranks"),
+        "{why}"
+    );
+}
