@@ -12,7 +12,6 @@ It needs a quiet machine with two cores, and root."""
 
 import argparse
 import json
-import shutil
 import statistics
 import subprocess
 import sys
@@ -30,7 +29,6 @@ from shapes import Shape  # noqa: E402
 
 SHAPES = {"slow": Shape(200, 0.5), "fast": Shape(400, 0.25)}
 SECONDS = 300
-TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "eth0"]
 KERNELS, EXAMPLES, APPLICATIONS = ROOT / "examples/kernels", ROOT / "examples", ROOT / "tests/tcp/applications"
 PROGRAMS = [
     (EXAMPLES, "heat 1536 200"), (EXAMPLES, "heat 1024 200"),
@@ -58,27 +56,24 @@ class Wired(World):
         return self.network
 
 
-class Recorded(OpenMpi):
-    """Open MPI's launcher over TCP, with the variables of a recording."""
+class OverTcp(OpenMpi):
+    """Open MPI's launcher, with its own messages over TCP."""
+
+    settings = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "eth0"}
+    # OpenMpi.command leaves out the first name, which is that of the library of PMIx.
+    forwarded = ("", *settings)
 
     def __init__(self):
         super().__init__("mpirun", "Open MPI's mpirun", is_given=False)
 
-    def command(self, world, hosts, ranks, program):
-        return super().command(world, hosts, ranks, [*program])
 
-    forwarded = ("LD_PRELOAD", "FISHPLATE_RECORD", "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_btl_tcp_if_include")
-
-
-def job(world: World, program: list, folder: Path | None) -> harness.Outcome:
-    environment = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "eth0"}
-    if folder:
-        environment |= {"LD_PRELOAD": str((world.prefix / "lib/libfishplate_record.so").absolute()), "FISHPLATE_RECORD": str(folder)}
-    # The first name of `forwarded` is left out by OpenMpi.command, which takes it for the library of PMIx.
-    launcher = Recorded()
-    launcher.forwarded = ("", *(name for name in Recorded.forwarded if name in environment))
-    ran = launcher.run(world, 2, 2, *program, seconds=SECONDS, env=environment)
-    if ran.code:
+def job(world: World, program: list, trace: Path | None = None) -> harness.Outcome:
+    """Runs the program on both hosts, by `fishplate record` if it is to be recorded."""
+    command = OverTcp().command(world, 2, 2, program)
+    if trace:
+        command = [world.prefix.absolute() / "bin/fishplate", "record", "-o", trace, "--", *command]
+    ran = harness.run(list(map(str, command)), seconds=SECONDS, env=OverTcp.settings)
+    if ran.code or trace and not trace.exists():
         raise Problem(f"{program}: exit status {ran.code}{harness.output(ran.out + ran.err)}")
     return ran
 
@@ -112,13 +107,6 @@ def machine(prefix: Path, work: Path, name: str, table: str) -> str:
     return f"{file}:{name}"
 
 
-def record(world: World, program: list, trace: Path) -> None:
-    folder = Path(f"{trace}.parts")
-    shutil.rmtree(folder, ignore_errors=True)
-    job(world, program, folder)
-    fishplate(world.prefix, "trace", "merge", folder, "-o", trace)
-
-
 def check(prefix: Path, on: str, traces: list) -> dict:
     """The check of recordings on a machine; on one where they were not made, its replayed time is a prediction."""
     ran = fishplate(prefix, "compare", "--quick", "--quiet", "--json", "--fabrics", "edr", "--recorded-on", on, *traces)
@@ -149,7 +137,7 @@ def measured(prefix: Path, rounds: int, only: str, work: Path) -> list:
         (work / name).mkdir(exist_ok=True)
     tables = {}
     for name, world in worlds.items():
-        tables[name] = job(world, programs["pingpong"], None).out
+        tables[name] = job(world, programs["pingpong"]).out
         world.close()
         world.network = None
     machines = {name: machine(prefix, work, name, table) for name, table in tables.items()}
@@ -159,7 +147,7 @@ def measured(prefix: Path, rounds: int, only: str, work: Path) -> list:
         for name, world in worlds.items():
             for at, words in enumerate(wanted):
                 trace = work / f"{at}-{name}-{number}.trace"
-                record(world, programs[words], trace)
+                job(world, programs[words], trace)
                 traces[words][name].append(trace)
             world.close()
             world.network = None

@@ -242,6 +242,29 @@ def limited(prefix: Path) -> str:
     return f"{calls} calls of {2 * steps}"
 
 
+def two_hosts(name: str):
+    """The ranks of two hosts, namespaces with names of their own, are one trace, which knows their places."""
+    def test(prefix: Path) -> None:
+        sys.path.insert(0, str(HERE.parent / "launchers"))
+        import launchers
+        family, trace = family_of(name), work(prefix).absolute() / f"hosts-{name}.trace"
+        program = built(prefix, family, HERE / "ends.c").absolute()
+        launcher = launchers.Hydra("mpich", 2) if name == "mpich" else launchers.OpenMpi("mpirun", "Open MPI's mpirun", is_given=False)
+        world = launchers.World(prefix.absolute(), work(prefix).absolute())
+        trace.unlink(missing_ok=True)
+        try:
+            world.hosts()
+            ran = fishplate(prefix, "record", "-o", trace, "--", *launcher.command(world, 2, 4, [program, "finalize", "10"]))
+        finally:
+            world.close()
+        if ran.code or "on 2 hosts" not in ran.err:
+            raise Problem(f"exit status {ran.code}{harness.output(ran.out + ran.err)}")
+        check = json.loads(compared(prefix, "--json", "--recorded-on", "edr", trace).out)["checks"][0]
+        if (check["ranks_per_host"], check["placed_alike"]) != (2, True):
+            raise Problem(f"{check}")
+    return Case(f"two hosts under {name}", test, name == "openmpi", seconds=2 * SECONDS)
+
+
 def jobs_in_a_row(prefix: Path) -> None:
     """Each job of a script is a recording of its own."""
     family, trace = family_of("own"), work(prefix) / "row.trace"
@@ -387,6 +410,7 @@ def tests() -> list[Case]:
         Case("a full disk", full_disk, seconds=SECONDS),
         Case("the check by the recorded machine", checked, seconds=2 * SECONDS),
         Case("a check of a trace without times", unmeasured, seconds=SECONDS),
+        *(two_hosts(name) for name in ("mpich", "openmpi")),
         Case("a limit by time", limited, seconds=2 * SECONDS),
         Case("two jobs of one script", jobs_in_a_row, seconds=2 * SECONDS),
         Case("a variable alone", a_variable_alone, seconds=SECONDS),
