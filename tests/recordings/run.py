@@ -247,6 +247,9 @@ def two_hosts(name: str):
     def test(prefix: Path) -> None:
         sys.path.insert(0, str(HERE.parent / "launchers"))
         import launchers
+        import network
+        if why := network.missing():
+            raise Skip(why)
         family, trace = family_of(name), work(prefix).absolute() / f"hosts-{name}.trace"
         program = built(prefix, family, HERE / "ends.c").absolute()
         launcher = launchers.Hydra("mpich", 2) if name == "mpich" else launchers.OpenMpi("mpirun", "Open MPI's mpirun", is_given=False)

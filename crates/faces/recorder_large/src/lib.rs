@@ -22,7 +22,7 @@ unsafe extern "C" {
 /// The words are the arguments of the entry point's procedure, as C promises them.
 #[inline(always)]
 unsafe fn call<const N: usize>(entry: usize, words: [u64; N]) -> c_int {
-    // SAFETY: the words are as many as it is told.
+    // SAFETY: the caller's promise, and there are N words.
     unsafe { fishplate_record_call(entry, words.as_ptr(), N) }
 }
 
