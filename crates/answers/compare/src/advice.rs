@@ -56,7 +56,7 @@ pub struct Advice {
     /// The factor of the check by the recorded run, with the number of ranks of the answer. `None`:
     /// there is none.
     pub checked: Option<f64>,
-    /// True if chance is unknown: there is one recording, and it has no loop with enough iterations.
+    /// True if chance is unknown: there is one recording, without a loop of enough iterations.
     pub has_unknown_spread: bool,
     /// True if parts of the iterations were left out in turn, and not recordings.
     pub from_iterations: bool,

@@ -1,9 +1,9 @@
 //! Judges how sure the answer of a comparison is, by the weakest of three criteria.
 //!
 //! - By the recordings: the answer is unsure if it changes without one of them, or if the times
-//!   spread by more than [`SPREAD`]. Of one recording parts of the iterations are left out; without
-//!   a loop its spread is unknown, and nothing is sure. In a trace, the choice of sources by time is the same to it
-//!   ([`crate::free_sources`]).
+//!   spread by more than [`SPREAD`]. Of one recording, parts of the iterations are left out;
+//!   without a loop its spread is unknown, and nothing is sure. In a trace, the choice of sources
+//!   by time is the same to it ([`crate::free_sources`]).
 //! - By the model: the errors of ratios of two machines, on systems that were not used to build it
 //!   ([`fabric::accuracy`]), applied to the shares of the time that the network costs.
 //! - By the values that are assumed or inferred ([`crate::sensitivity`]).

@@ -26,8 +26,8 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// True if the ranks of all traces have measured their times.
     pub is_measured: bool,
-    /// The checks of the model by the recorded run, one for each number of ranks. Empty: the machine
-    /// of the recording is unknown.
+    /// The checks of the model by the recorded run, one for each number of ranks. Empty: the
+    /// machine of the recording is unknown.
     pub checks: Vec<Check>,
     /// The part of a run whose time is compared between machines.
     pub measure: Measure,

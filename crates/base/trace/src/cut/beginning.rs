@@ -1,5 +1,5 @@
-//! The beginning of a trace whose ranks do not all reach `MPI_Finalize`, because they were killed or
-//! their recording ended.
+//! The beginning of a trace whose ranks do not all reach `MPI_Finalize`, because they were killed
+//! or their recording ended.
 //!
 //! It ends behind a collective operation of all ranks: all of them have completed it, and with it,
 //! in a correct program, the same collective operations of all other communicators, windows and
