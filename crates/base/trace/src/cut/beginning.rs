@@ -22,7 +22,7 @@ pub struct Beginning {
     pub left_out: u64,
 }
 
-/// A rank keeps its measured times if at most one call in so many is left out.
+/// The ranks keep their measured times if at most one call in so many is left out.
 const FEW: u64 = 100;
 
 /// The beginning that can be replayed of a trace whose ranks do not all reach `MPI_Finalize`.
@@ -70,6 +70,7 @@ fn cut(trace: &Trace, ends: &[usize]) -> Result<Beginning, String> {
         "cut: {left_out} of {} calls at the end are left out, so that all ranks end behind one collective operation",
         all.iter().sum::<usize>()
     );
+    let is_short = left_out * FEW > all.iter().sum::<usize>() as u64;
     let mut builder = begin(trace, &note)?;
     let new = numbers(trace, &mut builder);
     let finalize = Signature::parse("MPI_Finalize").map(|line| builder.signature(line));
@@ -81,7 +82,6 @@ fn cut(trace: &Trace, ends: &[usize]) -> Result<Beginning, String> {
         }
         finalize.iter().for_each(|call| own.push(*call, 0));
         builder.rank(&own.calls, own.gaps, Gaps::default());
-        let is_short = (all[rank] - end) as u64 * FEW > all[rank] as u64;
         let measured = trace.ranks[rank].measured.clone();
         measured
             .filter(|_| !is_short)
