@@ -31,8 +31,8 @@ SHAPES = {"slow": Shape(200, 0.5), "fast": Shape(400, 0.25)}
 SECONDS = 300
 KERNELS, EXAMPLES, APPLICATIONS = ROOT / "examples/kernels", ROOT / "examples", ROOT / "tests/tcp/applications"
 PROGRAMS = [
-    (EXAMPLES, "heat 1536 200"), (EXAMPLES, "heat 1024 200"),
-    (APPLICATIONS, "nbody 1600 40"), (APPLICATIONS, "bfs 400000 8 4"), (APPLICATIONS, "kmeans 10000 64 100"), (APPLICATIONS, "sort 1000000 2"),
+    (EXAMPLES, "heat 1536 400"), (EXAMPLES, "heat 1024 500"),
+    (APPLICATIONS, "nbody 1600 120"), (APPLICATIONS, "bfs 600000 8 8"), (APPLICATIONS, "kmeans 10000 64 300"), (APPLICATIONS, "sort 2000000 3"),
     (KERNELS, "lu W"), (KERNELS, "mg W"), (KERNELS, "cg A"), (KERNELS, "ft W"), (KERNELS, "hpl 2000 64 1 2"),
 ]
 # Limits in percent, of rows whose spread is below the last one: median and worst error of the check, then of the prediction.
@@ -59,7 +59,8 @@ class Wired(World):
 class OverTcp(OpenMpi):
     """Open MPI's launcher, with its own messages over TCP."""
 
-    settings = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "eth0"}
+    # Ranks that wait give the core away: the cable is a program, and the machine has two cores.
+    settings = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "eth0", "OMPI_MCA_mpi_yield_when_idle": "1"}
     # OpenMpi.command leaves out the first name, which is that of the library of PMIx.
     forwarded = ("", *settings)
 
@@ -190,14 +191,23 @@ def page(rows: list, rounds: int) -> str:
         text += (f"| {row['program']} | {100 * row['in_mpi']:.0f} % | {row['recorded']:.3g} s | {check} | {null_slow} | {row['measured']:.3g} s | {prediction} | {null_fast} | "
                  f"{100 * row['spread']:.0f} % |\n")
     steady = [row for row in rows if 100 * row["spread"] < SPREAD]
-    text += f"\nAbsolute errors of the {len(steady)} of {len(rows)} rows whose spread is below {SPREAD} %:\n\n| | median | worst | wanted |\n| --- | ---: | ---: | --- |\n"
+    text += (f"\nAbsolute errors, median and worst, of all rows, and of the {len(steady)} whose spread is below {SPREAD} %, for which the limits are:\n\n"
+             "| | all rows | steady rows | wanted |\n| --- | ---: | ---: | --- |\n")
     for (name, pair), limits in zip(COLUMNS.items(), (CHECK, None, PREDICTION, None)):
-        errors = sorted(abs(error(row, *pair)) for row in steady)
-        median, worst = (statistics.median(errors), errors[-1]) if errors else (float("nan"),) * 2
-        missed = limits and (median > limits[0] or worst > limits[1])
-        wanted = f"{limits[0]} and {limits[1]} %{': **missed**' if missed else ': met'}" if limits else ""
-        text += f"| {name.strip()} | {median:.1f} % | {worst:.1f} % | {wanted} |\n"
-    return text
+        def summed(some: list) -> str:
+            errors = sorted(abs(error(row, *pair)) for row in some)
+            return f"{statistics.median(errors):.1f} and {errors[-1]:.1f} %" if errors else "–"
+        text += f"| {name.strip()} | {summed(rows)} | {summed(steady)} | {f'{limits[0]} and {limits[1]} %' if limits else ''} |\n"
+    return text + REMARKS
+
+
+REMARKS = """
+- No row is as steady as the limits want: two ranks and the program that is the cable share two cores, and ranks of Open MPI poll while they wait. So the limits
+  are **not shown to be met**.
+- What other processes take of the cores while a rank computes (1 to 8 % here) is left out of the replay, and the other rank waits for it in MPI: what the
+  allreduces of heat and k-means lack may be that. In `ft` the exchanges of 2 MiB take 18 % longer than the ping-pong says.
+- Open MPI copies a message of a blocking send before it leaves; in `cg` and `mg` the replay waits in `MPI_Send`, and Open MPI in `MPI_Wait`. Their sums agree.
+"""
 
 
 def main() -> int:
@@ -207,18 +217,27 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="programs whose words have this text")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="write all figures as JSON")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="make the page of such a file, and measure nothing")
     options = parser.parse_args()
+    if options.kept:
+        rows = json.loads(options.kept.read_text())
+    else:
+        rows = fresh(options)
+    text = page(rows, options.rounds)
+    print(text)
+    if options.write:
+        options.write.write_text(text)
+    return 0
+
+
+def fresh(options) -> list:
     prefix = harness.checked_prefix(options.prefix)
     subprocess.run([ROOT / "scripts/peers.sh", PEERS, "openmpi"], stdout=subprocess.DEVNULL, check=True)
     with tempfile.TemporaryDirectory(dir=prefix) as work:
         rows = measured(prefix, options.rounds, options.only, Path(work).absolute())
     if options.keep:
         options.keep.write_text(json.dumps(rows, indent=1) + "\n")
-    text = page(rows, options.rounds)
-    print(text)
-    if options.write:
-        options.write.write_text(text)
-    return 0
+    return rows
 
 
 if __name__ == "__main__":

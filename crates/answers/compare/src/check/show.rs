@@ -13,6 +13,10 @@ const MOST_SHOWN: usize = 8;
 /// Procedures below this share of the recorded time are not in the table, unless they do not fit.
 const SMALL: f64 = 0.005;
 
+/// The share of the recorded time for which other processes had the cores of the ranks, from which
+/// on the check says so.
+const NOTICED: f64 = 0.01;
+
 /// The check as text: sentences, and the table of the times; empty without one.
 pub(crate) fn text(comparison: &Comparison, wrapped: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
@@ -91,6 +95,12 @@ impl Checked {
                 percent(self.interrupted)
             );
             return said;
+        }
+        if self.interrupted > NOTICED {
+            said += &format!(
+                " Other processes had the cores of the ranks for {} of the time: the replay leaves that out, and other ranks may have waited for it in MPI.",
+                percent(self.interrupted)
+            );
         }
         let misfits = self.misfits();
         let named: Vec<String> = misfits
