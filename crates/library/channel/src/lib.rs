@@ -109,7 +109,7 @@ pub use machine::Machine;
 #[cfg(not(loom))]
 pub use mapped::{LONGEST_SHARED, MappedMemory};
 #[cfg(not(loom))]
-pub use path_preference::{PREFERENCE_CLASSES, PathPreference};
+pub use path_preference::{PREFERENCE_CLASSES, PathPreference, Preferred};
 #[cfg(not(loom))]
 pub use peer_table::PeerTable;
 pub use piece_counter::PieceCounter;

@@ -4,9 +4,9 @@
 #[cfg(not(loom))]
 use datatype::double::{Double, ask};
 #[cfg(loom)]
-pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
-pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 /// The fast side of an asymmetric fence, for a writer to a rank that may sleep. It costs nothing,
 /// because the sleeper pays for both sides with [`heavy_fence`].

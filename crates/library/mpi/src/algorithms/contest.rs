@@ -67,8 +67,9 @@ const PAUSE_AT_MOST: u32 = 8192;
 const CLOSE: (u64, u64) = (3, 2);
 /// A [`Way`] whose time is more than this multiple of the least is in every second contest only.
 const FAR: u64 = 4;
-/// A [`Way`] replaces the chosen one only if it is faster by at least 1 / `MARGIN` of its own time.
-const MARGIN: u64 = 16;
+/// A [`Way`], or a path of messages, replaces the chosen one only if it is faster by at least
+/// 1 / `MARGIN` of its own time.
+pub(crate) const MARGIN: u64 = 16;
 
 /// The action of a member in the next call of a contest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

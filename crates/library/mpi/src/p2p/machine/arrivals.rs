@@ -5,8 +5,8 @@
 
 use channel::PeerTable;
 
+use super::learned_costs::Measured;
 use super::message::Message;
-use super::path_times::Begun;
 use crate::matching::Key;
 use crate::request::RequestId;
 
@@ -33,8 +33,8 @@ pub(super) struct Coming {
     /// The receive that the message has matched; or, if it has matched none, the bytes that have
     /// arrived.
     pub(super) to: std::result::Result<RequestId, Vec<u8>>,
-    /// The beginning and the length in bytes of a message that is timed.
-    pub(super) timed: Option<(Begun, usize)>,
+    /// The measurement of the message, if this rank learns costs from it.
+    pub(super) measured: Option<Measured>,
 }
 
 /// A change in the room for unexpected bytes of a peer, to be reported to the peer.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use channel::Exposure;
 
 use super::cooperative_copy::Help;
-use super::path_times::Preference;
+use super::learned_costs::Preference;
 use super::transfers::WriteBack;
 use crate::Error;
 use crate::matching::Key;

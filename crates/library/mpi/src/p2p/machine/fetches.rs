@@ -8,7 +8,6 @@ use channel::{Exposure, Router, ZeroCopy};
 use super::cooperative_copy::CooperativeCopy;
 use super::copy_pace::CopyPace;
 use super::learned_costs::Measured;
-use super::path_times::Begun;
 use crate::Result;
 use crate::packet::Offer;
 use crate::request::RequestId;
@@ -31,8 +30,6 @@ pub(super) struct Fetch {
     pub(super) method: Method,
     /// The measurement of the fetch, if this rank learns costs from it.
     pub(super) measured: Option<Measured>,
-    /// The beginning of the read of a shared message, if it is timed.
-    pub(super) begun: Option<Begun>,
 }
 
 /// The method by which a fetch moves a message, with its progress.

@@ -14,7 +14,7 @@ use channel::{HOST_WORDS, HostWords};
 use cost_cache::CostLines;
 use knobs::{Bytes, KnobValue};
 
-use super::cost_classes::{Class, MEDIUM_LENGTHS, OF_ONE_RUN, PATHS, least_of};
+use super::cost_classes::{COSTS_OF_ONE_RUN, Class, Company, PATHS};
 use super::protocol::Protocol;
 use crate::algorithms::contest::{KeptWays, Subject, WAY_NAMES, WAYS};
 
@@ -28,44 +28,34 @@ const COMPLETE: usize = HOST_WORDS - 1;
 /// A cost that ranks share: the time of a byte by one path, for one class of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
-    /// The cost of fetching an announced message on the path with this index in [`PATHS`].
-    Fetch(Class, usize),
-    /// Of a contiguous message of this class of medium length, between cores that share a cache
-    /// (true) or do not, by a read (true) or in packets.
-    Medium(usize, bool, bool),
+    /// The cost of a contiguous message of this class on the path with this index in [`PATHS`].
+    Message(Class, usize),
     /// Of a collective call of a pair of members (true), or of more, by the variant of `Way` with
     /// this index.
     Call(Subject, bool, usize),
 }
 
-const FETCHES: usize = OF_ONE_RUN * PATHS.len();
-const MESSAGES: usize = FETCHES + 4 * MEDIUM_LENGTHS;
-const _: () = assert!(MESSAGES + 2 * Subject::COUNT * WAYS <= COMPLETE);
+const _: () = assert!(COSTS_OF_ONE_RUN + 2 * Subject::COUNT * WAYS <= COMPLETE);
 
 impl Cost {
     /// All costs that a host's ranks share, in the order of their words.
     fn all() -> impl Iterator<Item = Cost> {
-        let fetches = Class::of_one_run()
-            .flat_map(|class| (0..PATHS.len()).map(move |path| Cost::Fetch(class, path)));
-        let medium = (0..4 * MEDIUM_LENGTHS)
-            .map(|number| Cost::Medium(number / 4, number & 2 != 0, number & 1 != 0));
+        let messages = Class::of_one_run()
+            .flat_map(|class| class.paths().map(move |path| Cost::Message(class, path)));
         let calls = Subject::all().flat_map(|subject| {
             let ways = [true, false].map(|is_pair| (0..WAYS).map(move |way| (is_pair, way)));
             let ways = ways.into_iter().flatten();
             ways.map(move |(is_pair, way)| Cost::Call(subject, is_pair, way))
         });
-        fetches.chain(medium).chain(calls)
+        messages.chain(calls)
     }
 
     fn word(self) -> usize {
         match self {
-            Cost::Fetch(class, path) => class.number() * PATHS.len() + path,
-            Cost::Medium(class, is_near, reads) => {
-                FETCHES + 4 * class + 2 * usize::from(is_near) + usize::from(reads)
-            }
+            Cost::Message(class, path) => class.cost(path),
             Cost::Call(subject, is_pair, way) => {
                 let number = 2 * subject.number() + usize::from(!is_pair);
-                MESSAGES + number * WAYS + way
+                COSTS_OF_ONE_RUN + number * WAYS + way
             }
         }
     }
@@ -79,33 +69,26 @@ impl Cost {
 
     /// The parts of the cost's name in reports.
     fn label(self) -> CostLabel {
-        let path = |protocol| match protocol {
-            Protocol::CooperativeCopy => "together",
-            Protocol::ReadRendezvous => "read",
-            _ => "packets",
-        };
         match self {
-            Cost::Fetch(class, at) => {
-                let (least, is_near, is_followed) = class.situation();
-                let situation = match (is_near, is_followed) {
-                    (true, true) => "near.queued",
-                    (true, false) => "near.alone",
-                    (false, true) => "far.queued",
-                    (false, false) => "far.alone",
-                };
-                let (of, path) = ("fetch", path(PATHS[at]));
-                CostLabel {
-                    of,
-                    path,
-                    least,
-                    situation,
-                }
-            }
-            Cost::Medium(class, is_near, reads) => CostLabel {
-                of: "medium",
-                path: if reads { "read" } else { "packets" },
-                least: least_of(class),
-                situation: if is_near { "near" } else { "far" },
+            Cost::Message(class, at) => CostLabel {
+                of: match class.company() {
+                    Company::AtOnce => "medium",
+                    Company::Alone | Company::Queued => "fetch",
+                },
+                path: match PATHS[at] {
+                    Protocol::CooperativeCopy => "together",
+                    Protocol::ReadRendezvous => "read",
+                    _ => "packets",
+                },
+                least: class.least(),
+                situation: match (class.is_near(), class.company()) {
+                    (true, Company::AtOnce) => "near",
+                    (true, Company::Alone) => "near.alone",
+                    (true, Company::Queued) => "near.queued",
+                    (false, Company::AtOnce) => "far",
+                    (false, Company::Alone) => "far.alone",
+                    (false, Company::Queued) => "far.queued",
+                },
             },
             Cost::Call(subject, is_pair, way) => {
                 let (collective, least) = subject.situation();
@@ -246,7 +229,7 @@ mod tests {
     #[test]
     fn a_job_begins_with_what_the_one_before_has_kept() {
         let class = Class::of(1 << 20, true, false);
-        let (read, packets) = (Cost::Fetch(class, 1), Cost::Fetch(class, 2));
+        let (read, packets) = (Cost::Message(class, 1), Cost::Message(class, 2));
         let first = HostCosts::over(None);
         first.store(read, 98);
         let kept = first.to_keep().unwrap();
@@ -272,7 +255,7 @@ mod tests {
     fn a_job_that_has_measured_nothing_keeps_nothing() {
         let first = HostCosts::over(None);
         assert_eq!(first.to_keep(), None);
-        first.store(Cost::Medium(1, true, true), 5);
+        first.store(Cost::Message(Class::of(1 << 20, true, false), 1), 5);
         let next = HostCosts::over(None);
         next.begin_with(&first.to_keep().unwrap());
         assert_eq!(next.to_keep(), None);

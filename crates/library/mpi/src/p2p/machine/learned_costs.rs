@@ -1,17 +1,23 @@
-//! Costs of the paths by which this rank fetches announced messages, learned from messages that
-//! move anyway.
+//! Costs of the paths by which messages come to this rank within its host, learned from messages
+//! that move anyway.
 //!
 //! Where processors copy, no constant costs hold: the fastest path depends on the caches between
 //! the two cores, on the processor's string moves, and on the other load of the ranks. So the
-//! receiver measures each fetch from its decision, or from the end of the fetch before it, to the
-//! last byte, which leaves out the wait for a late sender. Fetches are compared within one *class*:
-//! their length, whether others wait behind them, whether the cores share a cache, and the mean
-//! length of the runs of the send buffer.
+//! receiver measures, and compares paths within one *class* ([`Class`]): length, whether the
+//! message is announced and others wait behind it, whether the cores share a cache, and the mean
+//! length of the runs of the send buffer. For announced messages the receiver chooses the path; of
+//! messages that leave at once it publishes its preference to each sender.
 //!
-//! Several fetches by packets are in progress at a time, so their times include what this rank
-//! copies for the other direction; those of reads are the times of their steps. That is right where
-//! messages flow in both directions: packets cost their sender a copy, too, and each rank is the
-//! sender of the other.
+//! The time of a fetch goes from its decision, or from the end of the message before it, to the
+//! last byte, which leaves out the wait for a late sender. Several fetches by packets are in
+//! progress at a time, so their times include what this rank copies for the other direction; those
+//! of reads are the times of their steps. That is right where messages flow in both directions:
+//! packets cost their sender a copy, too, and each rank is the sender of the other.
+//!
+//! The time of a message that leaves at once goes from its first sign. The first packet took its
+//! sender a copy before that sign, for which the mean time of a packet is added, as far as the
+//! receiver waited at all. Where messages flow in both directions, the copy of one in the other
+//! direction is added instead ([`OwnSends`]).
 //!
 //! A class begins with the costs that the host's ranks have stored ([`HostCosts`]), and stores what
 //! it measures.
@@ -19,30 +25,16 @@
 //! The ring of a pair grows with its traffic, so its first messages by packets are slow. Where
 //! packets may win, one run of fetches in four takes packets until the sender's ring is settled,
 //! and nothing is learned from these. Where stored costs say that packets win, all do.
-//!
-//! Invariants: a choice depends on earlier times of the same class alone; a path is left only for
-//! one that is better by a margin, twice in a row; a path that is not chosen is tried ever more
-//! seldom, the slower it is known to be, so the loss by trials is bounded.
 
-use super::cost_classes::{Class, LONG_CLASSES, PATHS};
+use channel::{PeerTable, Preferred};
+
+use super::cost_classes::{CLASSES, Class, Company, LENGTHS, PACKETS, PATHS, READ, SHAPES};
 use super::host_costs::{Cost, HostCosts};
-use super::path_cost::{MARGIN, PathCost, TRIED, pause_by_loss};
+use super::own_sends::OwnSends;
+use super::path_choice::PathChoice;
 use super::protocol::Protocol;
+use crate::packet::RunClass;
 
-/// The index of the path [`Protocol::Packets`] in [`PATHS`].
-const PACKETS: usize = 2;
-/// Of this number of runs of [`TRIED`] fetches, one settles the ring of its sender, where that is
-/// useful.
-const SETTLING_EACH: u32 = 4;
-/// Number of messages of a class by the expected path before the first trial of another one. It
-/// doubles with each trial: a class of few messages tries little.
-const FIRST_TRIAL_AFTER: u32 = 8;
-/// Number of messages by a path that has replaced another before the next trial.
-const TRIAL_AFTER: u32 = 64;
-/// The greatest number of messages of a class between two trials of paths that are not chosen.
-const TRIAL_AT_MOST: u32 = 4096;
-/// Number of comparisons in a row that a path must win to replace the chosen one.
-const WINS: u8 = 2;
 /// The greatest number of fetches by packets that are measured at a time.
 const MOST_OPEN: usize = 64;
 
@@ -56,20 +48,46 @@ pub(super) enum Ring {
     Grows,
 }
 
-/// The costs of fetches that a rank has learned from their times.
+/// The costs of messages that a rank has learned from their times.
 pub(super) struct LearnedCosts {
     /// The costs that the ranks of this host share.
     shared: HostCosts,
-    /// The costs by class. Empty until the first fetch from which this rank may learn.
-    classes: Vec<ClassCosts>,
+    /// The choices for fetches by class.
+    fetches: Choices,
+    /// The senders by world rank.
+    senders: PeerTable<Box<Sender>>,
     /// Fetches by packets in progress: the receive, and the measurement to record at its end.
     open: Vec<(u32, Measured)>,
-    /// The end of the last fetch that was measured, in nanoseconds.
+    /// The end of the last message that was measured, in nanoseconds.
     last_end: u64,
+    pub(super) own: OwnSends,
     clock: Clock,
 }
 
-/// The clock by which fetches are timed; tests set its time.
+/// The choices by the number or the shape of their class, of those that have been met.
+type Choices = Vec<Option<Box<PathChoice>>>;
+
+/// A sender whose messages leave at once. Their times depend on it: where several senders send at a
+/// time, the messages of the last one seem short.
+struct Sender {
+    /// True if its core and this rank's share a cache.
+    is_near: bool,
+    /// By [`Class::shape`].
+    choices: Choices,
+    /// The published preferences, by [`Class::shape`].
+    published: [Option<Preferred>; SHAPES],
+}
+
+/// A change of the preference of this receiver for a sender's messages of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Preference {
+    pub(super) sender: usize,
+    /// The class by its [`Class::shape`].
+    pub(super) shape: usize,
+    pub(super) preferred: Option<Preferred>,
+}
+
+/// The clock by which messages are timed; tests set its time.
 #[derive(Default)]
 struct Clock {
     #[cfg(test)]
@@ -86,153 +104,131 @@ impl Clock {
     }
 }
 
-/// A fetch of a message whose time is being measured.
+/// A message whose time is being measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measured {
+    /// The sender of a message that leaves at once. `None`: this rank fetches the message.
+    sender: Option<usize>,
     class: Class,
-    path: Protocol,
+    /// The index of the path in [`PATHS`].
+    path: usize,
     begun: u64,
     /// The end of the last step, while the fetch is between two steps.
     paused: Option<u64>,
     len: usize,
-    /// True if the time is to be recorded. It is not if the fetch takes packets only to settle the
-    /// ring.
+    /// Number of bytes in the other direction that this rank copies for it.
+    paired: usize,
+    /// True if the time is to be recorded. It is not if a fetch takes packets only to settle the
+    /// ring, or if the end of the message is the beginning of the next.
     counts: bool,
 }
 
-/// The costs of all paths for fetches of one class.
-#[derive(Clone, Default)]
-struct ClassCosts {
-    paths: [PathCost; PATHS.len()],
-    /// The index of the path in use. `None`: no path has two times yet.
-    chosen: Option<usize>,
-    /// The index of the path that is better than the chosen one, and the number of comparisons in a
-    /// row that it has won.
-    rival: (usize, u8),
-    /// The index of the path that is on trial, and the number of messages that are still to take
-    /// it.
-    on_trial: (usize, u32),
-    /// The number of fetches that began before the sender's ring was settled.
-    unsettled: u32,
-    /// The number of messages since the last trial of another path.
-    since_trial: u32,
-    /// Least number of messages between two trials. It doubles with each.
-    pause: u32,
-    /// True once the class has taken over the shared costs.
-    has_begun: bool,
-}
-
-impl ClassCosts {
-    /// True if the next fetch uses packets so that its sender's ring settles.
-    fn settles(&mut self) -> bool {
-        let run = self.unsettled / TRIED;
-        self.unsettled = self.unsettled.wrapping_add(1);
-        run % SETTLING_EACH == SETTLING_EACH - 1
-    }
-
-    /// Begins with the costs that the host's ranks have stored, of contiguous messages.
-    fn begin(&mut self, class: Class, shared: &HostCosts) {
-        self.has_begun = true;
-        let is_queued = class.is_queued();
-        let is_stored = class.is_of_one_run();
-        for (at, path) in self.paths.iter_mut().enumerate() {
-            let stored = is_stored.then(|| shared.get(Cost::Fetch(class, at)));
-            path.begin(stored.flatten().unwrap_or(0), is_queued);
-        }
-        self.chosen = self.best([true; PATHS.len()]);
-        self.pause = FIRST_TRIAL_AFTER;
-    }
-
-    /// Chooses the path of the next fetch among those that are possible: `expected`, until times
-    /// are known. Returns its index.
-    fn choose(&mut self, possible: [bool; PATHS.len()], expected: usize) -> usize {
-        let choice = match self.chosen {
-            Some(chosen) if possible[chosen] => self.perhaps_on_trial(chosen, possible),
-            _ => self.best(possible).unwrap_or(expected),
-        };
-        self.paths[choice].tried = self.paths[choice].tried.saturating_add(1);
-        choice
-    }
-
-    /// The index of the chosen path or, from time to time, of another one on trial.
-    fn perhaps_on_trial(&mut self, chosen: usize, possible: [bool; PATHS.len()]) -> usize {
-        let (path, left) = self.on_trial;
-        if left > 0 && possible[path] {
-            self.on_trial.1 -= 1;
-            return path;
-        }
-        self.since_trial = self.since_trial.saturating_add(1);
-        if self.since_trial < self.pause {
-            return chosen;
-        }
-        let others = (0..PATHS.len()).filter(|path| possible[*path] && *path != chosen);
-        // A slow path does not keep the others from their trials.
-        let due = others.filter(|path| self.since_trial >= self.pause_by_loss(chosen, *path));
-        let Some(next) = due.min_by_key(|path| self.paths[*path].tried) else {
-            return chosen;
-        };
-        self.since_trial = 0;
-        self.pause = (self.pause * 2).min(TRIAL_AT_MOST);
-        self.on_trial = (next, TRIED - 1);
-        next
-    }
-
-    /// Number of messages by the chosen path after which a trial of another one loses the share
-    /// 1 / [`MARGIN`] of their time, as far as the costs of both are known.
-    fn pause_by_loss(&self, chosen: usize, next: usize) -> u32 {
-        let costs = [chosen, next].map(|path| self.paths[path].estimate());
-        let [Some(known), Some(other)] = costs else {
-            return 0;
-        };
-        pause_by_loss(known, other).min(TRIAL_AT_MOST)
-    }
-
-    fn best(&self, possible: [bool; PATHS.len()]) -> Option<usize> {
-        let known = (0..PATHS.len()).filter(|path| possible[*path]);
-        let known = known.filter_map(|path| Some((self.paths[path].estimate()?, path)));
-        known.min().map(|(_, path)| path)
-    }
-
-    /// Records the time of a fetch by this path, and changes the chosen path if another has proved
-    /// better.
-    fn record(&mut self, path: usize, ps_per_byte: u32) {
-        self.paths[path].record(ps_per_byte);
-        let is_known = |path: PathCost| path.tried > 0 || path.stored > 0;
-        let Some(best) = self.best(self.paths.map(is_known)) else {
-            return;
-        };
-        let Some(chosen) = self.chosen else {
-            self.chosen = Some(best);
-            (self.since_trial, self.pause) = (0, FIRST_TRIAL_AFTER);
-            return;
-        };
-        let (Some(now), Some(then)) = (self.paths[chosen].estimate(), self.paths[best].estimate())
-        else {
-            return;
-        };
-        let is_better = best != chosen && then + then / MARGIN < now;
-        let wins = match self.rival {
-            (rival, wins) if is_better && rival == best => wins + 1,
-            _ => u8::from(is_better),
-        };
-        self.rival = (best, wins);
-        if wins >= WINS {
-            (self.chosen, self.rival.1) = (Some(best), 0);
-            (self.since_trial, self.pause) = (0, TRIAL_AFTER);
-        }
-    }
-}
-
 impl LearnedCosts {
-    /// The costs of a rank whose host's ranks share `shared`.
-    pub(super) fn new(shared: HostCosts) -> LearnedCosts {
+    /// The costs of a rank with peers 0 to `ranks` - 1, whose host's ranks share `shared`.
+    pub(super) fn new(ranks: usize, shared: HostCosts) -> LearnedCosts {
         LearnedCosts {
             shared,
-            classes: Vec::new(),
+            fetches: Vec::new(),
+            senders: PeerTable::new(ranks),
             open: Vec::new(),
             last_end: 0,
+            own: OwnSends::default(),
             clock: Clock::default(),
         }
+    }
+
+    /// Adds peers, so that they are the ranks 0 to `ranks` - 1.
+    pub(super) fn grow(&mut self, ranks: usize) {
+        self.senders.grow(ranks);
+    }
+
+    /// The choice for fetches of a class.
+    fn of_fetches(&mut self, class: Class) -> &mut PathChoice {
+        met(
+            &mut self.fetches,
+            [class.number(), CLASSES],
+            class,
+            &self.shared,
+        )
+    }
+
+    /// The choice for messages of a sender that leave at once. `None`: its distance is not known.
+    fn of_sender(&mut self, sender: usize, class: Class) -> Option<&mut PathChoice> {
+        let choices = &mut self.senders.get_mut(sender)?.choices;
+        Some(met(choices, [class.shape(), SHAPES], class, &self.shared))
+    }
+
+    /// Records that the core of a sender and this rank's share a cache, or do not. If that is new,
+    /// the choices begin anew.
+    pub(super) fn set_distance(&mut self, sender: usize, is_near: bool) {
+        let new = || {
+            Box::new(Sender {
+                is_near,
+                choices: Vec::new(),
+                published: [None; SHAPES],
+            })
+        };
+        let sender = self.senders.entry(sender).get_or_insert_with(new);
+        if sender.is_near != is_near {
+            sender.is_near = is_near;
+            sender.choices.clear();
+        }
+    }
+
+    /// False if a sender's longest contiguous messages that leave at once, and for which there is a
+    /// preference, arrive faster by reads.
+    pub(super) fn packets_may_win(&self, sender: usize) -> bool {
+        let choices = self.senders.get(sender).map(|sender| &sender.choices);
+        let of_one_run = choices.into_iter().flatten().take(LENGTHS);
+        let known = of_one_run.filter_map(|choice| choice.as_ref()?.preferred);
+        !known.last().is_some_and(|preferred| preferred.reads)
+    }
+
+    /// A preference for a sender's messages of a class that is to be published.
+    pub(super) fn news(&mut self, sender: usize, class: Class) -> Option<Preference> {
+        let preferred = self.of_sender(sender, class)?.preferred;
+        let published = &mut self.senders.get_mut(sender)?.published[class.shape()];
+        let is_new = std::mem::replace(published, preferred) != preferred;
+        is_new.then_some(Preference {
+            sender,
+            shape: class.shape(),
+            preferred,
+        })
+    }
+
+    /// The class of a message that leaves at once. `None`: there is nothing to learn from it, or
+    /// the distance of its sender is not known.
+    pub(super) fn class_of(&self, sender: usize, len: usize, runs: RunClass) -> Option<Class> {
+        let is_near = self.senders.get(sender)?.is_near;
+        Class::at_once(len, is_near, runs)
+    }
+
+    /// Begins to time a message of `len` bytes that leaves at once, if it should be timed.
+    /// `is_read`: it arrives by a read. `is_read_later`: a message of this rank waits to be read.
+    pub(super) fn arrives(
+        &mut self,
+        sender: usize,
+        class: Class,
+        len: usize,
+        [is_read, is_read_later]: [bool; 2],
+    ) -> Option<Measured> {
+        let clock = &self.clock;
+        let paired = self.own.arrives(len, is_read_later, || clock.now());
+        let (path, paired) = match is_read {
+            true => (READ, 0),
+            false => (PACKETS, paired),
+        };
+        let counts = self.of_sender(sender, class)?.timing(path)?;
+        Some(Measured {
+            sender: Some(sender),
+            class,
+            path,
+            begun: self.clock.now(),
+            paused: None,
+            len,
+            paired,
+            counts,
+        })
     }
 
     /// Chooses the path of a fetch of `len` bytes among those for which `is_possible` is true, and
@@ -245,17 +241,11 @@ impl LearnedCosts {
         expected: Protocol,
         is_possible: impl Fn(Protocol) -> bool,
     ) -> Measured {
-        if self.classes.is_empty() {
-            self.classes = vec![ClassCosts::default(); LONG_CLASSES];
-        }
         let mut possible = PATHS.map(is_possible);
-        let costs = &mut self.classes[class.number()];
-        if !costs.has_begun {
-            costs.begin(class, &self.shared);
-        }
+        let choice = self.of_fetches(class);
         let grows = ring == Ring::Grows && possible[PACKETS];
-        let are_best = grows && costs.best(possible) == Some(PACKETS);
-        let settles = grows && (are_best || costs.settles());
+        let are_best = grows && choice.best(possible) == Some(PACKETS);
+        let settles = grows && (are_best || choice.settles());
         let has_others = (0..PATHS.len()).any(|path| possible[path] && path != PACKETS);
         if grows && has_others {
             possible[PACKETS] = false;
@@ -266,16 +256,29 @@ impl LearnedCosts {
                 let expected = PATHS.iter().position(|path| *path == expected);
                 let expected = expected.filter(|path| possible[*path]);
                 let first = possible.iter().position(|possible| *possible);
-                costs.choose(possible, expected.or(first).unwrap_or(PACKETS))
+                choice.choose(possible, expected.or(first).unwrap_or(PACKETS))
             }
         };
         Measured {
+            sender: None,
             class,
-            path: PATHS[path],
+            path,
             begun: self.clock.now(),
             paused: None,
             len,
+            paired: 0,
             counts: !grows || path != PACKETS,
+        }
+    }
+
+    /// Counts a copy for the other direction with a fetch if `is_both`: messages of this rank wait
+    /// to be read. Where both ranks use packets, their times include these copies; in a trial they
+    /// do not.
+    pub(super) fn pair(&self, measured: &mut Measured, is_both: bool) {
+        let is_chosen = |choice: &PathChoice| choice.chosen() == Some(PACKETS);
+        let is_usual = self.met_fetches(measured.class).is_some_and(is_chosen);
+        if is_both && measured.path == PACKETS && !is_usual {
+            measured.paired = measured.len;
         }
     }
 
@@ -291,7 +294,10 @@ impl LearnedCosts {
     /// Ends the measurement of a step of a read that is not the last one.
     pub(super) fn step_ends(&mut self, measured: &mut Option<Measured>) {
         // Without other fetches there is nothing to do between the steps.
-        if let Some(measured) = measured.as_mut().filter(|it| it.class.is_queued()) {
+        if let Some(measured) = measured
+            .as_mut()
+            .filter(|it| it.class.company() == Company::Queued)
+        {
             measured.paused = Some(self.clock.now());
         }
     }
@@ -325,63 +331,84 @@ impl LearnedCosts {
         self.open.clear();
     }
 
-    /// Records the time of a measured fetch that has ended.
+    /// Records the time of a measured message that has ended.
     pub(super) fn ended(&mut self, measured: Measured) {
+        self.ended_in_pieces(measured, usize::MAX);
+    }
+
+    /// Records the time of a measured message whose last one of `pieces` packets has arrived.
+    pub(super) fn ended_in_pieces(&mut self, measured: Measured, pieces: usize) {
         let now = self.clock.now();
-        let Measured {
-            class,
-            path,
-            begun,
-            len,
-            counts,
-            paused: _,
-        } = measured;
-        let begun = begun.max(self.last_end);
+        let Measured { class, path, .. } = measured;
+        let begun = measured.begun.max(self.last_end);
+        let (waited, time) = (begun - self.last_end, now.saturating_sub(begun));
+        let first = waited.min(time / pieces.max(1) as u64);
+        let copy = self.own.copy(measured.paired, (measured.len, time));
+        let time = time + copy.max(first);
         self.last_end = now;
-        if !counts {
+        if !measured.counts {
             return;
         }
-        let Some(path) = PATHS.iter().position(|known| *known == path) else {
-            return;
+        let ps_per_byte = time.saturating_mul(1000) / measured.len.max(1) as u64;
+        let ps_per_byte = u32::try_from(ps_per_byte).unwrap_or(u32::MAX);
+        let choice = match measured.sender {
+            None => Some(self.of_fetches(class)),
+            Some(sender) => self.of_sender(sender, class),
         };
-        let ps = now.saturating_sub(begun).saturating_mul(1000);
-        let ps_per_byte = ps / len.max(1) as u64;
-        let costs = &mut self.classes[class.number()];
-        costs.record(path, u32::try_from(ps_per_byte).unwrap_or(u32::MAX));
-        let times = &costs.paths[path];
-        if let Some(ps) = times.shared_estimate().filter(|_| class.is_of_one_run()) {
-            self.shared.store(Cost::Fetch(class, path), ps);
+        let to_store = choice.and_then(|choice| choice.record(path, ps_per_byte));
+        if let Some(ps) = to_store.filter(|_| class.is_of_one_run()) {
+            self.shared.store(Cost::Message(class, path), ps);
         }
     }
 
     /// The one of two classes that has more recorded times.
     pub(super) fn busier(&self, [one, other]: [Class; 2]) -> Class {
-        let seen = |class: Class| -> u32 {
-            let costs = self.classes.get(class.number());
-            costs.map_or(0, |costs| {
-                costs.paths.iter().map(|path| path.recorded()).sum()
-            })
-        };
+        let seen = |class| self.met_fetches(class).map_or(0, PathChoice::recorded);
         if seen(other) > seen(one) { other } else { one }
     }
 
     /// The learned times of a class, one for each path: protocol, picoseconds per byte, and true if
     /// the path is chosen.
     pub(super) fn times(&self, class: Class) -> impl Iterator<Item = (Protocol, u64, bool)> {
-        let costs = self.classes.get(class.number()).into_iter();
-        costs.flat_map(|costs| {
-            let paths = PATHS.iter().zip(&costs.paths).enumerate();
-            paths.filter_map(|(at, (path, cost))| {
-                Some((*path, cost.estimate()?, costs.chosen == Some(at)))
-            })
-        })
+        let times = self
+            .met_fetches(class)
+            .into_iter()
+            .flat_map(PathChoice::times);
+        times.map(|(at, ps, is_chosen)| (PATHS[at], ps, is_chosen))
+    }
+
+    fn met_fetches(&self, class: Class) -> Option<&PathChoice> {
+        self.fetches.get(class.number())?.as_deref()
     }
 }
 
+/// The choice with a number among `count` ones; it begins when it is first met.
+fn met<'a>(
+    choices: &'a mut Choices,
+    [number, count]: [usize; 2],
+    class: Class,
+    shared: &HostCosts,
+) -> &'a mut PathChoice {
+    if choices.is_empty() {
+        choices.resize_with(count, || None);
+    }
+    let begin = || Box::new(PathChoice::begin(class, shared));
+    choices[number].get_or_insert_with(begin)
+}
+
 impl Measured {
-    /// The path that was chosen for the fetch.
+    /// The path that was chosen for the message.
     pub(super) fn path(&self) -> Protocol {
-        self.path
+        PATHS[self.path]
+    }
+
+    /// The length of the message in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn class(&self) -> Class {
+        self.class
     }
 }
 

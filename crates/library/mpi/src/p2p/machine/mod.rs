@@ -28,8 +28,8 @@ mod message_source;
 #[cfg(test)]
 mod nonsense_tests;
 mod own_sends;
+mod path_choice;
 mod path_cost;
-mod path_times;
 mod peer_queue;
 mod probe;
 pub(crate) mod protocol;
@@ -47,6 +47,7 @@ mod shared_sends;
 mod short_path;
 mod streams;
 mod transfers;
+mod trials;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -68,7 +69,6 @@ pub(crate) use message::Body;
 pub(crate) use message::Found;
 pub(crate) use message::{Bytes, Message, Taken, received};
 use message_source::MessageSource;
-use path_times::PathTimes;
 use protocol::{Case, Limits, Protocol};
 use protocol_report::Choice;
 use protocol_table::rendezvous;
@@ -93,7 +93,6 @@ pub(crate) struct Messages {
     arrivals: Arrivals,
     fetches: Fetches,
     learned: LearnedCosts,
-    path_times: PathTimes,
     shared: ShareQueue,
     host_costs: HostCosts,
     transfers: Transfers,
@@ -175,8 +174,7 @@ impl Messages {
             send_queue,
             arrivals: Arrivals::new(ranks),
             fetches: Fetches::default(),
-            learned: LearnedCosts::new(host_costs.clone()),
-            path_times: PathTimes::new(ranks, host_costs.clone()),
+            learned: LearnedCosts::new(ranks, host_costs.clone()),
             shared: ShareQueue::new(ranks),
             host_costs,
             transfers: Transfers::default(),
@@ -199,7 +197,7 @@ impl Messages {
     pub(crate) fn add_peers(&mut self, router: &mut Router, peers: Range<usize>) {
         let limits = self.limits;
         self.arrivals.grow(peers.end);
-        self.path_times.grow(peers.end);
+        self.learned.grow(peers.end);
         self.shared.grow(peers.end);
         if limits.announces && has_rails(router, peers.clone()) {
             self.announcer.try_short();

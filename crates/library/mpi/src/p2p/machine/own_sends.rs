@@ -62,19 +62,38 @@ impl OwnSends {
         (bytes as u64).saturating_mul(self.copy_ps) / 1000
     }
 
-    /// Records the arrival of a message of `len` bytes; `now` reads the clock. Returns the price of
-    /// the copy of a message in the other direction, if there is one for it.
-    pub(super) fn arrives(&mut self, len: usize, now: impl FnOnce() -> u64) -> u64 {
-        if std::mem::take(&mut self.is_sending)
-            && let Some((ended, piece)) = self.ended.take()
-        {
-            let waited = now().saturating_sub(ended);
-            self.is_both = waited < self.price(piece);
+    /// The time of a copy of `paired` bytes for the other direction, in nanoseconds, while a
+    /// message of `len` bytes in packets takes this rank a time. Until a copy has been timed, it
+    /// costs as much as that of the receiver.
+    pub(super) fn copy(&self, paired: usize, (len, time): (usize, u64)) -> u64 {
+        match self.copy_ps {
+            0 => (u128::from(time) * paired as u128 / len.max(1) as u128) as u64,
+            _ => self.price(paired),
+        }
+    }
+
+    /// Records the arrival of a message of `len` bytes; `now` reads the clock. `is_read_later`: a
+    /// message of this rank waits to be read, so messages flow in both directions. Returns the
+    /// number of bytes in the other direction that are copied for it.
+    pub(super) fn arrives(
+        &mut self,
+        len: usize,
+        is_read_later: bool,
+        now: impl FnOnce() -> u64,
+    ) -> usize {
+        if std::mem::take(&mut self.is_sending) {
+            let ended = self.ended.take();
+            if is_read_later {
+                self.is_both = true;
+            } else if let Some((ended, piece)) = ended {
+                let waited = now().saturating_sub(ended);
+                self.is_both = waited < self.price(piece);
+            }
         }
         let paired = self.bytes.min(len);
         self.bytes -= paired;
         match self.is_both {
-            true => self.price(paired),
+            true => paired,
             false => 0,
         }
     }
@@ -89,7 +108,8 @@ mod tests {
     /// The time of a copy of `LEN` bytes.
     const COPY: u64 = 6_400;
 
-    /// The price of the last message of many turns: `sends` sends, a wait, and as many arrivals.
+    /// The price of the copy for the last message of many turns: `sends` sends, a wait, and as many
+    /// arrivals.
     fn last_price(sends: usize, wait: u64) -> u64 {
         let (mut own, mut now, mut price) = (OwnSends::default(), 0, 0);
         for _ in 0..2 * TIMED_EACH {
@@ -101,7 +121,8 @@ mod tests {
             }
             now += wait;
             for _ in 0..sends {
-                price = own.arrives(LEN, || now);
+                let paired = own.arrives(LEN, false, || now);
+                price = own.copy(paired, (LEN, 1));
             }
         }
         price
@@ -118,11 +139,22 @@ mod tests {
     #[test]
     fn messages_in_one_direction_do_not() {
         let mut own = OwnSends::default();
-        assert_eq!(own.arrives(LEN, || 7), 0);
+        assert_eq!(own.arrives(LEN, false, || 7), 0);
         own.is_both = true;
         own.ends((LEN, PIECE), Some((0, COPY)), true);
         own.is_sending = false;
-        let prices = [(); 2].map(|()| own.arrives(LEN, || 7));
-        assert_eq!(prices, [COPY, 0]);
+        let paired = [(); 2].map(|()| own.arrives(LEN, false, || 7));
+        assert_eq!(paired, [LEN, 0]);
+        assert_eq!(own.copy(LEN, (LEN, 1)), COPY);
+    }
+
+    #[test]
+    fn messages_that_wait_to_be_read_are_in_the_other_direction() {
+        let mut own = OwnSends::default();
+        own.begins();
+        own.ends((LEN, PIECE), None, false);
+        assert_eq!(own.arrives(LEN, true, || 7), LEN);
+        // No copy has been timed.
+        assert_eq!(own.copy(LEN / 2, (LEN, COPY)), COPY / 2);
     }
 }

@@ -1,23 +1,26 @@
 //! The cost of one path for one class of messages: the last times of this rank, and what the ranks
 //! of its host had stored before.
 
+pub(super) use crate::algorithms::contest::MARGIN;
+
 /// Number of measured times that are kept for each path.
-const KEPT: usize = 8;
-/// Up to this number of kept times, half of them may have been interrupted.
-const FEW: usize = 4;
+pub(super) const KEPT: usize = 8;
+/// Up to this number of kept times, those of one trial, half of them may have been interrupted.
+const FEW: usize = TRIED as usize;
 /// Number of consecutive messages of a trial. The first of them finds caches as another path has
 /// left them, as no later one would.
 pub(super) const TRIED: u32 = 4;
 /// Number of times of a path after which its cost is stored for the host's ranks.
 pub(super) const TO_SHARE: u32 = TRIED;
-/// A path replaces another one only if it is better by the share 1 / `MARGIN`.
-pub(super) const MARGIN: u64 = 16;
+/// The share 1 / `LOSS` of their time that messages may lose by trials: half of the margin, because
+/// where messages flow in both directions the trials of two ranks delay both.
+pub(super) const LOSS: u64 = 2 * MARGIN;
 
 /// Number of messages by a path of cost `known` after which a trial of one of cost `other` loses
-/// the share 1 / [`MARGIN`] of their time.
+/// the share 1 / [`LOSS`] of their time.
 pub(super) fn pause_by_loss(known: u64, other: u64) -> u32 {
     let lost = other.saturating_sub(known).saturating_mul(TRIED.into());
-    let pause = lost.saturating_mul(MARGIN) / known.max(1);
+    let pause = lost.saturating_mul(LOSS) / known.max(1);
     u32::try_from(pause).unwrap_or(u32::MAX)
 }
 

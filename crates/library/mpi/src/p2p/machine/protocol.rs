@@ -1,7 +1,7 @@
 //! The protocols, the settings that bound them, and the facts about a message on which the choice
 //! depends.
 
-use channel::{Capabilities, End, MessageCosts, PathCosts};
+use channel::{Capabilities, End, MessageCosts, PathCosts, Preferred};
 use knobs::{ProtocolChoice, Rendezvous};
 
 /// The protocol by which a message is moved: the method and its direction.
@@ -90,7 +90,7 @@ pub(crate) enum Sharing {
     /// All messages are shared, by a setting.
     Forced,
     /// The receiver prefers reads (true) or packets. `None`: it does not know, and both are tried.
-    Preferred(Option<bool>),
+    Preferred(Option<Preferred>),
 }
 
 /// The settings that limit which protocols a message may use.

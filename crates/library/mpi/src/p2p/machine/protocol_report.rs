@@ -7,8 +7,7 @@
 use channel::Capabilities;
 use knobs::Rendezvous;
 
-use super::cost_classes::class_starts;
-use super::protocol::{Case, CopyCostSource, Limits, Protocol, Sharing};
+use super::protocol::{Case, Limits, Protocol, Sharing};
 use super::protocol_table::{TABLE, applies, choose};
 
 /// A sender's choices for messages of all lengths to one peer: the length from which on each
@@ -51,10 +50,6 @@ pub(crate) fn lengths(peer: &Capabilities, limits: &Limits) -> Vec<usize> {
         limits.cooperative.saturating_sub(1),
     ];
     let mut lengths: Vec<usize> = (0..31).map(|power| 1 << power).collect();
-    let synchronous = peer.zero_copy.is_some_and(|it| it.synchronous);
-    if synchronous && limits.copy_costs == CopyCostSource::Learned {
-        lengths.extend(class_starts().filter(|start| *start <= limits.eager_to(peer)));
-    }
     lengths.extend(marks.iter().filter_map(|mark| mark.checked_add(1)));
     lengths.push(0);
     lengths.retain(|len| *len <= 1 << 30);
@@ -93,7 +88,8 @@ const BY_TURNS: &str = "shared send or eager pieces";
 /// Name of a sender's choice for messages of one length, of which the table has chosen `protocol`.
 pub(crate) fn name_of(protocol: Protocol, sharing: Sharing) -> &'static str {
     match (protocol, sharing) {
-        (Protocol::EagerPieces, Sharing::Forced | Sharing::Preferred(Some(true))) => SHARED,
+        (Protocol::EagerPieces, Sharing::Forced) => SHARED,
+        (Protocol::EagerPieces, Sharing::Preferred(Some(it))) if it.reads => SHARED,
         (Protocol::EagerPieces, Sharing::Preferred(None)) => BY_TURNS,
         _ => protocol.name(),
     }
@@ -159,8 +155,15 @@ fn is_possible(protocol: Protocol, case: &Case) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use channel::Preferred;
+
+    use super::super::protocol::CopyCostSource;
     use super::super::protocol_table::tests::{LIMITS, SHM};
     use super::*;
+
+    fn preferred(reads: bool) -> Sharing {
+        Sharing::Preferred(Some(Preferred::new(reads, 1)))
+    }
 
     #[test]
     fn a_shared_send_is_named_and_has_the_time_of_a_read() {
@@ -171,7 +174,7 @@ mod tests {
                 vec![(ReadRendezvous, 7000), (Packets, 12000)],
             )
         };
-        let (name, (taken, others)) = named(choice(), Sharing::Preferred(Some(true)));
+        let (name, (taken, others)) = named(choice(), preferred(true));
         assert_eq!((name, taken.1), (SHARED, 7000));
         let others: Vec<Protocol> = others.iter().map(|other| other.0).collect();
         assert_eq!(others, [ReadRendezvous, EagerPieces, Packets]);
@@ -180,23 +183,23 @@ mod tests {
             named(choice(), Sharing::Preferred(None)),
             (BY_TURNS, choice())
         );
-        for other in [Sharing::Never, Sharing::Preferred(Some(false))] {
+        for other in [Sharing::Never, preferred(false)] {
             assert_eq!(named(choice(), other), ("eager pieces", choice()));
         }
         assert_eq!(name_of(Eager, Sharing::Forced), "eager");
     }
 
     #[test]
-    fn a_class_of_lengths_begins_behind_a_power_of_two() {
+    fn a_class_of_lengths_begins_at_a_power_of_two() {
         let limits = Limits {
             copy_costs: CopyCostSource::Learned,
             ..LIMITS
         };
         let of = |sharing: fn(usize) -> Sharing| starts(&SHM, &limits, sharing);
-        let [first, second, third] = [16, 32, 128].map(|kib| (kib << 10) + 1);
-        let long = 256 << 10;
+        let [first, third] = [16, 128].map(|kib| (kib << 10) + 1);
+        let [second, long] = [32, 256].map(|kib| kib << 10);
         assert_eq!(of(|_| Sharing::Never), [0, first, third, long]);
-        let longer = |len| Sharing::Preferred(Some(len > 32 << 10));
+        let longer = |len| preferred(len >= 32 << 10);
         assert_eq!(of(longer), [0, first, second, third, long]);
     }
 }

@@ -4,8 +4,6 @@ use channel::Head;
 use datatype::Buffer;
 
 use super::arrivals::{Coming, Room};
-use super::cost_classes::class_of;
-use super::deferred::Action;
 use super::protocol::CopyCostSource;
 use super::{Body, Bytes, Found, Message, Messages, received};
 use crate::comm::{AGREEMENT, WINDOW, bare};
@@ -119,12 +117,8 @@ impl Messages {
             key,
             left: announced,
             to: to.ok_or(Vec::new()),
-            timed: match learns {
-                true => {
-                    let class = class_of(announced, runs);
-                    let begun = self.path_times.begin(peer, (class, announced), false);
-                    begun.map(|begun| (begun, announced))
-                }
+            measured: match learns {
+                true => self.measure_at_once(peer, (announced, runs), false),
                 false => None,
             },
         };
@@ -156,18 +150,16 @@ impl Messages {
                 left: 0,
                 key,
                 to,
-                timed,
+                measured,
             } => {
                 if let Err(bytes) = to {
                     self.match_or_keep(peer, key, bytes);
                 }
-                if let Some((begun, len)) = timed {
+                if let Some(measured) = measured {
                     // Other pieces are at least as long as the last one.
-                    let pieces = len.div_ceil(piece.bytes.len().max(1));
-                    let changed = self.path_times.packets(peer, (len, pieces), begun);
-                    changed
-                        .into_iter()
-                        .for_each(|new| self.deferred.push(Action::Prefer(new)));
+                    let pieces = measured.len().div_ceil(piece.bytes.len().max(1));
+                    self.learned.ended_in_pieces(measured, pieces);
+                    self.publish(peer, measured.class());
                 }
             }
             coming => _ = self.arrivals.set_coming(peer, coming),

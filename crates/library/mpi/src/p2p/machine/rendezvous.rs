@@ -55,7 +55,6 @@ impl Messages {
             offer: announcement.offer,
             method: Method::Undecided,
             measured: None,
-            begun: None,
         });
     }
 
@@ -250,15 +249,16 @@ impl Messages {
         }
         let (len, is_near) = (case.len, case.peer.push);
         let is_followed = !self.fetches.is_empty();
-        let possible = |protocol| applies(protocol, case);
         let class = Class::of(len, is_near, is_followed).in_runs(fetch.offer.runs);
         // Messages in runs settle no ring: packets are the exception for them.
         let settles = case.one_run[0] && !fetch.offer.settled;
-        let grows = settles && self.path_times.packets_may_win(fetch.peer);
+        let grows = settles && self.learned.packets_may_win(fetch.peer);
         let ring = if grows { Ring::Grows } else { Ring::Settled };
-        let measured = self
+        let mut measured = self
             .learned
-            .choose(class, len, ring, choose(case), possible);
+            .choose(class, len, ring, choose(case), |it| applies(it, case));
+        let is_both = self.transfers.are_offered();
+        self.learned.pair(&mut measured, is_both);
         fetch.measured = Some(measured);
         Some(measured.path())
     }
@@ -323,9 +323,9 @@ impl Messages {
         receive.arrived = bytes;
         if let Some(measured) = fetch.measured {
             self.learned.ended(measured);
-        }
-        if fetch.offer.shared {
-            self.shared_is_read(fetch);
+            if fetch.offer.shared {
+                self.publish(fetch.peer, measured.class());
+            }
         }
         let Some(receive) = self.requests.receive_mut(fetch.receive) else {
             return;
@@ -360,7 +360,7 @@ impl Messages {
                 }
                 Action::Prefer(new) => {
                     if let Some(word) = router.preference(new.sender, End::Receiver) {
-                        word.prefer(new.class, new.reads);
+                        word.prefer(new.shape, new.preferred);
                     }
                 }
                 Action::Raise(error) => return Err(error),

@@ -238,7 +238,7 @@ impl Messages {
             let is_copied = shared.is_none() && self.send_queue.is_clear(peer);
             let timed = timed.map(|begun| (begun, channel::now()));
             let piece = router.piece(peer);
-            let own = &mut self.path_times.own;
+            let own = &mut self.learned.own;
             own.ends((buffer.len(), piece), timed, is_copied);
         }
         if !self.send_queue.is_clear(peer) {
@@ -250,7 +250,7 @@ impl Messages {
     /// Begins a send in pieces, where costs are learned: the time of its beginning, if it is timed.
     fn begin_own(&mut self) -> Option<Option<u64>> {
         let learns = self.limits.copy_costs == CopyCostSource::Learned;
-        learns.then(|| self.path_times.own.begins().then(channel::now))
+        learns.then(|| self.learned.own.begins().then(channel::now))
     }
 
     /// True if this rank reads messages of the peer, or has queued their fetches.

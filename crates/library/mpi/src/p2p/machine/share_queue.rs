@@ -5,13 +5,12 @@
 
 use std::collections::VecDeque;
 
-use channel::PeerTable;
+use channel::{PeerTable, Preferred};
 use datatype::Pool;
 
 use super::copy_out::CopyOut;
-use super::cost_classes::CLASSES;
-use super::path_cost::TRIED;
-use super::path_times::least_between_trials;
+use super::cost_classes::{Class, SHAPES};
+use super::trials::Trials;
 use crate::request::RequestId;
 
 /// Number of passes of progress in which a receiver claims nothing before a send whose call does
@@ -32,8 +31,16 @@ pub(super) struct ShareQueue {
     pub(super) pool: Pool,
     /// Bytes of all shared messages, for each of which a copy may be needed.
     held: usize,
-    /// For each peer and class of length, the number of messages since the last trial.
-    sent: PeerTable<Box<[u32; CLASSES]>>,
+    /// For each peer, by [`Class::shape`].
+    sent: PeerTable<Box<[Sent; SHAPES]>>,
+}
+
+/// The choice between reads and packets for messages of one class to one peer.
+#[derive(Clone, Copy, Default)]
+struct Sent {
+    trials: Trials,
+    /// The last preference of the peer that was followed: true for reads.
+    reads: Option<bool>,
 }
 
 impl ShareQueue {
@@ -56,28 +63,24 @@ impl ShareQueue {
 
     /// True if the next message of a class to `peer` should be shared, by the preference of the
     /// peer. From time to time some messages take the other path, so that the peer can compare both
-    /// again. `between`: the number of messages between two such trials.
+    /// again. Without a preference both paths take turns.
     pub(super) fn is_next(
         &mut self,
         peer: usize,
-        class: usize,
-        prefers_reads: Option<bool>,
-        between: impl FnOnce() -> u32,
+        class: Class,
+        preferred: Option<Preferred>,
     ) -> bool {
-        let sent = self.sent.entry(peer).get_or_insert_default();
-        let number = sent[class];
-        sent[class] = number.wrapping_add(1);
-        let Some(reads) = prefers_reads else {
-            return (number / TRIED).is_multiple_of(2);
+        let new = || Box::new([Sent::default(); SHAPES]);
+        let sent = &mut self.sent.entry(peer).get_or_insert_with(new)[class.shape()];
+        let Some(Preferred { reads, pause }) = preferred else {
+            return !sent.trials.next_by_turns();
         };
-        if number < least_between_trials(class) {
-            return reads;
+        match sent.reads.replace(reads) {
+            None => sent.trials = Trials::of_known(),
+            Some(last) if last != reads => sent.trials.replaced(),
+            Some(_) => {}
         }
-        let tried = number.checked_sub(between());
-        if tried.is_some_and(|tried| tried + 1 >= TRIED) {
-            sent[class] = 0;
-        }
-        reads ^ tried.is_some()
+        reads ^ sent.trials.next(|since| since >= pause)
     }
 
     /// Records that a message is not shared any more.
@@ -141,7 +144,9 @@ impl ShareQueue {
 
 #[cfg(test)]
 mod tests {
+    use super::super::path_cost::TRIED;
     use super::*;
+    use crate::packet::RunClass;
 
     #[test]
     fn a_send_whose_call_waits_is_first_and_others_after_the_patience() {
@@ -168,19 +173,17 @@ mod tests {
     #[test]
     fn the_receivers_preference_decides_but_for_trials() {
         let mut sends = ShareQueue::new(3);
-        for class in [1, CLASSES - 1] {
-            let least = least_between_trials(class);
-            let known = (0..8 * TRIED).filter(|_| sends.is_next(2, class, None, || least));
-            assert_eq!(known.count() as u32, 4 * TRIED);
-            sends.sent.entry(2).get_or_insert_default()[class] = 0;
-            for between in [least, least, 3 * least] {
-                let mut of = |prefers| {
-                    let all = (0..between + TRIED)
-                        .filter(|_| sends.is_next(2, class, Some(prefers), || between));
-                    all.count() as u32
-                };
-                assert_eq!((of(true), of(false)), (between, TRIED));
-            }
+        let class = Class::at_once(64 << 10, true, RunClass::ONE).unwrap();
+        let by_turns = (0..8 * TRIED).filter(|_| sends.is_next(2, class, None));
+        assert_eq!(by_turns.count() as u32, 4 * TRIED);
+        for pause in [256, 512] {
+            let preferred = Some(Preferred::new(true, 1));
+            let shared = (0..pause + TRIED).filter(|_| sends.is_next(2, class, preferred));
+            assert_eq!(shared.count() as u32, pause);
         }
+        // The preference changes, and trials wait for their loss.
+        let preferred = Some(Preferred::new(false, 2048));
+        let shared = (0..2048 + TRIED).filter(|_| sends.is_next(2, class, preferred));
+        assert_eq!(shared.count() as u32, TRIED);
     }
 }

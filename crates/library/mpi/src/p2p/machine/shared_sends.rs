@@ -20,10 +20,11 @@ use datatype::Buffer;
 
 use super::Messages;
 use super::copy_out::{CopyOut, Step};
-use super::cost_classes::class_of;
+use super::cost_classes::Class;
 use super::deferred::Action;
 use super::fetches::{Fetch, Method};
-use super::path_times::{between_trials, stored_preference};
+use super::learned_costs::Measured;
+use super::path_choice::PathChoice;
 use super::protocol::{CopyCostSource, Protocol, Sharing};
 use crate::comm::bare;
 use crate::matching::Key;
@@ -120,17 +121,14 @@ impl Messages {
         if !self.shared.has_room(len, self.limits.unexpected) {
             return false;
         }
-        let Some(class) = class_of(len, runs) else {
+        let Some(class) = Class::at_once(len, capabilities.push, runs) else {
             return false;
         };
         self.set_distance(peer, capabilities.push);
         match self.sharing_in(router, peer, (len, class), capabilities) {
             Sharing::Never => false,
             Sharing::Forced => true,
-            Sharing::Preferred(reads) => {
-                let between = || between_trials(&self.host_costs, class, capabilities.push);
-                self.shared.is_next(peer, class, reads, between)
-            }
+            Sharing::Preferred(preferred) => self.shared.is_next(peer, class, preferred),
         }
     }
 
@@ -143,7 +141,7 @@ impl Messages {
         len: usize,
         capabilities: &Capabilities,
     ) -> Sharing {
-        let class = class_of(len, RunClass::ONE);
+        let class = Class::at_once(len, capabilities.push, RunClass::ONE);
         class.map_or(Sharing::Never, |class| {
             self.sharing_in(router, peer, (len, class), capabilities)
         })
@@ -154,7 +152,7 @@ impl Messages {
         &self,
         router: &Router,
         peer: usize,
-        (len, class): (usize, usize),
+        (len, class): (usize, Class),
         capabilities: &Capabilities,
     ) -> Sharing {
         let synchronous = capabilities.zero_copy.is_some_and(|it| it.synchronous);
@@ -167,9 +165,8 @@ impl Messages {
             None => Sharing::Never,
             Some(preference) => match self.limits.forced {
                 None => {
-                    let is_near = capabilities.push;
-                    let stored = || stored_preference(&self.host_costs, class, is_near);
-                    Sharing::Preferred(preference.of(class).or_else(stored))
+                    let stored = || PathChoice::begin(class, &self.host_costs).preferred;
+                    Sharing::Preferred(preference.of(class.shape()).or_else(stored))
                 }
                 Some(Protocol::ReadRendezvous) => Sharing::Forced,
                 Some(_) => Sharing::Never,
@@ -179,8 +176,7 @@ impl Messages {
 
     /// Records that the core of a peer and this rank's share a cache, or do not.
     pub(super) fn set_distance(&mut self, peer: usize, is_near: bool) {
-        let new = self.path_times.set_distance(peer, is_near);
-        new.for_each(|new| self.deferred.push(Action::Prefer(new)));
+        self.learned.set_distance(peer, is_near);
     }
 
     /// Copies the next piece of a shared message, if one should be copied now.
@@ -269,24 +265,35 @@ impl Messages {
         wanted: usize,
     ) -> Result<bool> {
         router.claim(fetch.peer, &fetch.offer.key)?;
-        let len = fetch.offer.len as usize;
-        let class = class_of(len, fetch.offer.runs);
-        fetch.begun = self.path_times.begin(fetch.peer, (class, len), true);
+        let shape = (fetch.offer.len as usize, fetch.offer.runs);
+        let measured = self.measure_at_once(fetch.peer, shape, true);
         let exposure = router.prepare(fetch.peer, buffer, wanted, Exposed::ToWrite)?;
         if let Some(exposure) = exposure {
+            fetch.measured = measured;
             fetch.method = Method::Steps(exposure);
         }
         Ok(true)
     }
 
-    /// Ends the time of a shared message that has been read, if it is timed.
-    pub(super) fn shared_is_read(&mut self, fetch: &Fetch) {
-        if let Some(begun) = fetch.begun {
-            let len = fetch.offer.len as usize;
-            let changed = self.path_times.read(fetch.peer, len, begun);
-            let changes = changed.into_iter().map(Action::Prefer);
-            changes.for_each(|change| self.deferred.push(change));
-        }
+    /// Begins to measure a message of a length in bytes and of runs that leaves at once, if this
+    /// rank learns costs from it. `is_read`: it arrives by a read.
+    pub(super) fn measure_at_once(
+        &mut self,
+        peer: usize,
+        (len, runs): (usize, RunClass),
+        is_read: bool,
+    ) -> Option<Measured> {
+        let class = self.learned.class_of(peer, len, runs)?;
+        self.publish(peer, class);
+        let is_read_later = self.transfers.are_offered();
+        self.learned
+            .arrives(peer, class, len, [is_read, is_read_later])
+    }
+
+    /// Informs a sender of this receiver's preference for messages of a class, if it has changed.
+    pub(super) fn publish(&mut self, peer: usize, class: Class) {
+        let new = self.learned.news(peer, class).map(Action::Prefer);
+        new.into_iter().for_each(|new| self.deferred.push(new));
     }
 }
 

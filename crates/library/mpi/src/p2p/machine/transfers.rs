@@ -133,6 +133,12 @@ impl Transfers {
         shared.map(|(id, _)| RequestId(*id))
     }
 
+    /// True if a message of this rank waits until its receiver reads it.
+    pub(super) fn are_offered(&self) -> bool {
+        let mut all = self.by_request.values();
+        all.any(|transfer| transfer.stage == Stage::Offered)
+    }
+
     pub(super) fn get(&self, id: RequestId) -> Option<&ExposedBuffer> {
         self.by_request.get(&id.0)
     }
