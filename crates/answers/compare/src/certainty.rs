@@ -80,7 +80,7 @@ impl Advice {
             (false, _) => said,
             (true, None) => format!("{said}, beside one recording, whose spread is unknown"),
             (true, Some(rest)) => format!(
-                "this is fairly sure, and not more, because one recording without a loop has an unknown spread{rest}"
+                "this is fairly sure, and not more, because the spread of one recording is unknown{rest}"
             ),
         }
     }
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(found.certainty(), Some(Certainty::FairlySure));
         let says = found.certainty_sentence();
         assert!(
-            says.starts_with("this is fairly sure, and not more, because one recording without a loop has an unknown spread: edr"),
+            says.starts_with("this is fairly sure, and not more, because the spread of one recording is unknown: edr"),
             "{says}"
         );
         found.sensitivity.as_mut().unwrap().holds_for_all = false;
