@@ -64,9 +64,12 @@ impl Request {
             Some(Divided::All) => numbers.len() * (machines + all_ideal),
         };
         let has_wildcards = !self.quick && recorded.is_some_and(Record::has_wildcards);
+        // The machine of the recording as it is, and without the costs of its network.
+        let checks = 2 * numbers.len() * usize::from(self.recorded_on.is_some());
+        let plain = plain * (1 + usize::from(has_wildcards)) + several.sum::<usize>();
         Runs {
             recordings: made,
-            replays: plain * (1 + usize::from(has_wildcards)) + several.sum::<usize>() + divided,
+            replays: checks + plain + divided,
         }
     }
 
@@ -157,6 +160,7 @@ impl Request {
 pub(crate) mod tests {
     use super::*;
     use crate::Machine;
+    use crate::check::RecordedOn;
     use crate::work::Wanted;
     use fabric::System;
     use fabric::catalogue::Catalogue;
@@ -197,6 +201,13 @@ pub(crate) mod tests {
             divided: Divided::All,
             ..usual.clone()
         };
+        // The check replays its machine twice for each number of ranks.
+        let checked = Request {
+            recorded_on: Some(RecordedOn(usual.machines[0].clone())),
+            ..usual.clone()
+        };
+        let more = checked.runs(None).replays - usual.runs(None).replays;
+        assert_eq!(more, 2 * 2);
         // The plain runs are recordings, one replay on each machine, and recordings left out on the
         // first. Then a free start on the first machine and on all with the best number of ranks;
         // 14 ideal ones.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
+use crate::check::RecordedOn;
 use crate::elsewhere::{Elsewhere, Ended, Missing};
 use crate::ideal::Ideal;
 use crate::jobs::{Runner, Task};
@@ -162,6 +163,8 @@ fn head(request: &Request) -> Result<Value> {
         format!("{} {}", machine.word, sum(text.as_bytes()))
     };
     let machines: Vec<String> = request.machines.iter().map(machine).collect();
+    let recorded_on = request.recorded_on.as_ref();
+    let recorded_on = recorded_on.map(|RecordedOn(one)| machine(one));
     let options: Vec<_> = request
         .options
         .iter()
@@ -173,6 +176,7 @@ fn head(request: &Request) -> Result<Value> {
         "program": record::words(&request.program),
         "recording": sum(&recording),
         "machines": machines,
+        "recorded_on": recorded_on,
         "ranks": request.ranks,
         "ppn": request.per_host,
         "options": options,
