@@ -3,12 +3,12 @@
 
     measurements/recording/programs.py [--prefix build] [--pairs 11] [--only TEXT]
 
-They run under PyPI's MPICH. A time is that between the begin of the first call and the end of the job, as the shell sees it, with the start of the
-launcher. Prints the calls a second of a rank, the median of the quotients of the pairs, and its interval: that of the second and the last but one
+They run under PyPI's MPICH. A time is that of the job, as the shell sees it, with the start of the launcher and without the merge of the parts. Prints the calls a second of a rank, the median of the quotients of the pairs, and its interval: that of the second and the last but one
 quotient of eleven has the median with 98.8 % confidence."""
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -45,14 +45,16 @@ def main() -> int:
             trace = Path(folder).absolute() / "program.trace"
 
             def seconds(recorded: bool) -> float:
-                words = [*mpich.launch(prefix, 2), *program]
-                words = [prefix.absolute() / "bin/fishplate", "record", "-o", trace, "--", *words] if recorded else words
-                trace.unlink(missing_ok=True)
+                libraries = ":".join(str(prefix.absolute() / f"lib/libfishplate_record{part}.so") for part in ("_large", ""))
+                variables = {"LD_PRELOAD": libraries, "FISHPLATE_RECORD": f"{folder}/parts"} if recorded else {}
+                shutil.rmtree(Path(folder) / "parts", ignore_errors=True)
                 begin = time.monotonic()
-                subprocess.run(list(map(str, words)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+                subprocess.run(list(map(str, [*mpich.launch(prefix, 2), *program])), env=os.environ | variables, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, check=True)
                 return time.monotonic() - begin
 
             seconds(True)
+            subprocess.run([prefix / "bin/fishplate", "trace", "merge", Path(folder) / "parts", "-o", trace], stderr=subprocess.DEVNULL, check=True)
             shown = json.loads(subprocess.run([prefix / "bin/fishplate", "trace", "show", "--json", trace], capture_output=True, check=True).stdout)
             often = shown["calls"] / shown["ranks"] / shown["elapsed_s"]
             quotients = []
@@ -62,7 +64,6 @@ def main() -> int:
                 quotients.append(100 * (recorded / plain - 1))
             quotients.sort()
             print(f"{name}: {often:.0f} calls a second and rank; {statistics.median(quotients):+.1f} % ({quotients[1]:+.1f} to {quotients[-2]:+.1f}; {WANTED} wanted)", flush=True)
-            shutil.rmtree(f"{trace}.parts", ignore_errors=True)
     return 0
 
 
