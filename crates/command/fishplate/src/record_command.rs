@@ -49,8 +49,8 @@ pub(crate) struct RecordArguments {
     size_limit: Option<u64>,
 
     /// Leave out the procedures with large counts (`MPI_Send_c`): the MPI library has none, and a
-    /// program that asks for them must not find any. Where the library of the command is found, it
-    /// decides
+    /// program that asks for them must not find any. Without this option the library beside the
+    /// launcher decides, if there is one
     #[arg(long)]
     without_large_counts: bool,
 

@@ -88,7 +88,7 @@ pub(crate) fn library_name() -> String {
     }
     let text = &text[..text.len().min(length.max(0) as usize)];
     let text = String::from_utf8_lossy(text);
-    // What follows may name the user and the host that built the library.
+    // The rest of the text may name the user and the host that built the library.
     let line = text.split(['\n', '\0', ',']).next().unwrap_or("");
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
