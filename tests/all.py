@@ -32,6 +32,8 @@ TIMES = harness.ROOT / "build" / "test-times.json"
 AT_ONCE = 3
 # Suites that run at the same time: their jobs often wait.
 SUITES_AT_ONCE = 2
+# Characters of a failed case that are shown below the table.
+SHOWN = 600
 
 
 def run(step: Step, log=None) -> dict:
@@ -105,6 +107,17 @@ def table(rows: list[dict], seconds: float) -> str:
     return "\n".join(lines)
 
 
+def failures(rows: list[dict]) -> str:
+    """The failed cases once more, each with its reason: the end of a log is often all that is kept of it."""
+    lines = []
+    for row in rows:
+        kept = harness.RESULTS / f"{row['suite']}.json"
+        if row["failed"] and kept.exists():
+            cases = [case for case in json.loads(kept.read_text())["cases"] if case.get("result") == "failed"]
+            lines += [f"failed: {row['suite']}: {case['name']}: {' '.join(case.get('reason', '').split())[:SHOWN]}\n" for case in cases]
+    return "".join(lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     extent = parser.add_mutually_exclusive_group()
@@ -148,7 +161,7 @@ def main() -> int:
         rows += Together(others, SUITES_AT_ONCE).run()
     seconds = time.monotonic() - clock
     not_run = "".join(dict.fromkeys(harness.NOT_RUN_FILE.read_text().splitlines(keepends=True)))
-    print(f"\n{table(rows, seconds)}\n{times.growth(rows)}{not_run}", end="", flush=True)
+    print(f"\n{table(rows, seconds)}\n{times.growth(rows)}{not_run}{failures(rows)}", end="", flush=True)
     if options.keep_times:
         times.keep(rows, options.all)
     TIMES.write_text(json.dumps({"began": began, "cores": os.cpu_count(), "full": options.all, "seconds": round(seconds, 1),

@@ -88,9 +88,9 @@ def wrong_result(prefix: Path) -> None:
     ended(ran, 1, r"WRONG$[\s\S]*^VERIFICATION FAILED$")
 
 
-def refusal(words: list[str], ranks: int, says: str):
+def refusal(words: list[str], ranks: int, says: str, options: tuple = ()):
     def test(prefix: Path) -> None:
-        ended(harness.launch(prefix, ranks, [folder(prefix) / words[0], *words[1:]], seconds=SECONDS), 2, "", says)
+        ended(harness.launch(prefix, ranks, [folder(prefix) / words[0], *words[1:]], options=options, seconds=SECONDS), 2, "", says)
     return test
 
 
@@ -170,15 +170,16 @@ def traced() -> list[Case]:
 
 def free_sources(prefix: Path) -> str:
     """A comparison of a trace with receives from any source has the times with the sources that come first: on the machine of the recorded
-    run that of the run."""
+    run that of the run, which the replay with known sources does not take, because a receive that knows its sender may tell it that it is
+    ready."""
     trace = folder(prefix) / "free-sources.trace"
-    direct = summary_of(prefix, 4, [folder(prefix) / "calls", "persistent"], *MODELLED, "--compute", "measured", "--record", str(trace))
+    direct = summary_of(prefix, 4, [folder(prefix) / "calls", "persistent"], *MODELLED, "--record", str(trace))
     direct = direct["virtual_s"]
     ran = harness.run([str(prefix / "bin/fishplate"), "compare", "--json", "--fabrics", f"{FABRIC},edr", str(trace)], seconds=LONG)
     ended(ran, 0, "^{")
     found = json.loads(ran.out)
     times = [(row["seconds"], row["seconds_with_free_sources"]) for row in found["rows"]]
-    if times[0][1] != direct or not all(0.5 < free / usual < 2 for usual, free in times):
+    if times[0][1] != direct or times[0][0] == direct or not all(0.5 < free / usual < 2 for usual, free in times):
         raise Problem(f"times, and those with the sources that come first: {times}; the recorded run took {direct} s")
     return f"{times}: {found['advice']['certainty']}"
 
@@ -206,6 +207,8 @@ def tests() -> list[Case]:
         Case("cg on 3 ranks is refused", refusal(["cg", "S"], 3, "3 ranks: .* power of two")),
         Case("an unknown class is refused", refusal(["mg", "Q"], 2, "one letter of SWAB")),
         Case("hpl on a wrong grid is refused", refusal(["hpl", "500", "32", "2", "2"], 2, "2 x 2 needs as many ranks")),
+        *[Case(f"{option} without a trace is refused", refusal(["pi"], 2, f"{option} replays a trace, not a program", (*MODELLED, option)))
+          for option in ("--fast", "--free-sources")],
         Case("hpl's skeleton: messages", skeleton_messages),
         Case("hpl's skeleton: time", skeleton_time),
         Case("the sources of receives in its trace are compared", free_sources, True, LONG + 10),

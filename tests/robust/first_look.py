@@ -57,7 +57,8 @@ def build(world, name: str, source: str) -> str:
 
 
 def output_once(world):
-    """The program's output appears once, a long one without its beginning; a quiet comparison prints its answer alone."""
+    """The program's output appears once, a long one without its beginning; a quiet comparison prints its answer alone, and what disturbed
+    its recordings: other work of this computer may."""
     program = build(world, "lines", LINES)
     words = ("--fabrics", "qdr,edr", "-n", "2,3", "--recordings", 2)
     _, said = compare(world, *words, program=program, arguments=(3,))
@@ -70,6 +71,7 @@ def output_once(world):
     if re.findall(r"line \d+", said) != ["line 18", "line 19", "line 20"] or "first 17 lines" not in said:
         raise Problem(f"a long output: {said}")
     answer, said = compare(world, *words, "-q", program=program, arguments=(20,))
+    said = re.sub(r"^fishplate: \d+ recordings? of \d+ ranks (was|were) disturbed .*\n", "", said, flags=re.M)
     if said or "Take" not in answer and "hardly matters" not in answer:
         raise Problem(f"a quiet comparison says {said!r}, and answers {answer!r}")
 

@@ -341,6 +341,9 @@ impl Jobs<'_> {
         if task.is_free {
             run.arg("--free-start");
         }
+        if task.has_free_sources {
+            run.arg("--free-sources");
+        }
         if task.is_fast {
             run.arg("--fast");
         }

@@ -105,6 +105,16 @@ pub(crate) struct RunArguments {
     #[arg(long, requires = "fabric", help_heading = "Modelled machine")]
     fast: bool,
 
+    /// Replay a trace so that its receives from any source take the messages that come first, and
+    /// not those of the recorded run
+    #[arg(
+        long,
+        requires = "fabric",
+        conflicts_with = "fast",
+        help_heading = "Modelled machine"
+    )]
+    free_sources: bool,
+
     #[command(flatten, next_help_heading = "Summary")]
     summary: SummaryArguments,
 }
@@ -202,12 +212,16 @@ pub(crate) fn main(arguments: RunArguments, further: Vec<ProgramArguments>) -> E
     match further.is_empty().then(|| traced::trace_of(&arguments)) {
         Some(Ok(Some(trace))) => return traced::main(&arguments, trace),
         Some(Err(why)) => return refuse(&why),
-        Some(Ok(None)) | None if arguments.fast => {
-            return refuse(
-                "--fast replays a trace, not a program: record it first (run --record FILE)",
-            );
-        }
         Some(Ok(None)) | None => (),
+    }
+    let of_traces = [
+        (arguments.fast, "--fast"),
+        (arguments.free_sources, "--free-sources"),
+    ];
+    if let Some((_, option)) = of_traces.iter().find(|(is_given, _)| *is_given) {
+        return refuse(&format!(
+            "{option} replays a trace, not a program: record it first (run --record FILE)"
+        ));
     }
     // Signals are taken before the job has a folder, which a signal would leave behind.
     let signals = match launch::Signals::take() {

@@ -44,13 +44,14 @@ pub(super) fn main(arguments: &RunArguments, trace: Arc<Trace>) -> ExitCode {
     if arguments.fast {
         return fast_way(&trace, &stage, summary);
     }
-    let frozen = match trace.has_wildcards() {
+    let is_frozen = trace.has_wildcards() && !arguments.free_sources;
+    let played = match is_frozen {
         true => Arc::new(trace.frozen()),
         false => Arc::clone(&trace),
     };
-    let code = match replay(frozen, &stage) {
+    let code = match replay(played, &stage) {
         Ok(outcome) => {
-            if trace.has_wildcards() {
+            if is_frozen {
                 say_wildcards(trace, stage, outcome.picos);
             }
             summary.other_choices(outcome.other_choices);
