@@ -48,10 +48,39 @@ pub(crate) struct Family {
     short_handles: bool,
     /// The number of bytes in a status, and the place of the source in it.
     pub(crate) status: (usize, usize),
-    handles: [FxHashMap<u64, i64>; CLASSES],
+    handles: [Predefined; CLASSES],
     meanings: [Vec<(i64, i64)>; MEANINGS],
     addresses: Vec<(u64, i64)>,
     pub(crate) topologies: Topologies,
+}
+
+/// The most handles that are compared one by one.
+const FEW: usize = 4;
+
+/// The predefined handles of a class, with their values in the standard ABI.
+struct Predefined {
+    pairs: Vec<(u64, i64)>,
+    /// The same, if they are many.
+    many: FxHashMap<u64, i64>,
+}
+
+impl Predefined {
+    fn new(pairs: Vec<(u64, i64)>) -> Predefined {
+        let many = match pairs.len() {
+            ..=FEW => FxHashMap::default(),
+            _ => pairs.iter().copied().collect(),
+        };
+        Predefined { pairs, many }
+    }
+
+    /// The value in the standard ABI of a handle, if it is predefined.
+    fn standard(&self, raw: u64) -> Option<i64> {
+        if self.pairs.len() > FEW {
+            return self.many.get(&raw).copied();
+        }
+        let found = self.pairs.iter().find(|pair| pair.0 == raw);
+        found.map(|pair| pair.1)
+    }
 }
 
 /// The numbers of the topologies.
@@ -106,9 +135,11 @@ impl Family {
             status,
             handles: constants.handles.map(|all| {
                 let pairs = pairs(all).into_iter();
-                pairs
-                    .map(|(raw, standard)| (raw as u64, standard))
-                    .collect()
+                Predefined::new(
+                    pairs
+                        .map(|(raw, standard)| (raw as u64, standard))
+                        .collect(),
+                )
             }),
             meanings: constants.meanings.map(pairs),
             topologies: Topologies {
@@ -131,8 +162,8 @@ impl Family {
                     true => u64::from(raw as u32),
                     false => raw,
                 };
-                let predefined = self.handles[class].get(&raw);
-                predefined.copied().unwrap_or(raw as i64)
+                let predefined = self.handles[class].standard(raw);
+                predefined.unwrap_or(raw as i64)
             }
             Form::Constant(meaning, is_wide) => {
                 let raw = if is_wide {
@@ -180,9 +211,9 @@ impl Family {
         if standard >= trace::FIRST_MADE as u64 {
             return standard;
         }
-        let mut pairs = self.handles[class].iter();
-        let found = pairs.find(|pair| *pair.1 == standard as i64);
-        found.map_or(standard, |pair| *pair.0)
+        let mut pairs = self.handles[class].pairs.iter();
+        let found = pairs.find(|pair| pair.1 == standard as i64);
+        found.map_or(standard, |pair| pair.0)
     }
 
     /// True if an element of this form has 32 bits.

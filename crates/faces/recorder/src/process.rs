@@ -20,8 +20,6 @@ use crate::words;
 
 /// The variable that names the folder of the recording.
 const FOLDER: &str = "FISHPLATE_RECORD";
-/// The greatest number of parameters of a procedure.
-const MOST_PARAMETERS: usize = 14;
 /// The longest time, in nanoseconds, that a call is kept in memory only, if calls follow it.
 const BETWEEN_FLUSHES: u64 = 1_000_000_000;
 
@@ -61,9 +59,6 @@ struct Recording {
     is_over: bool,
 }
 
-/// The arguments of a call in the standard ABI.
-type Standard = [u64; MOST_PARAMETERS];
-
 /// Makes a call of the program, and records it unless it is part of another one.
 ///
 /// # Safety
@@ -75,18 +70,18 @@ pub(crate) unsafe fn call<const N: usize>(entry: usize, words: [u64; N]) -> c_in
         // SAFETY: the caller's promise.
         return unsafe { invoke(function, &words) };
     }
-    let mut words = words;
+    let (mut words, mut standard) = (words, words);
     let ticks = TICKS.get().copied().unwrap_or(Ticks::SYSTEM);
     let began = ticks.now();
     IS_INSIDE.set(true);
     // SAFETY: the caller's promise.
     let code = unsafe {
-        let standard = before(entry / 2, &mut words, began);
+        let is_recorded = before(entry / 2, &mut words, &mut standard, began).is_some();
         let started = ticks.now();
         let code = invoke(function, &words);
         let ended = ticks.now();
-        if let Some(standard) = standard {
-            after(entry / 2, &standard[..N], code, ended - started);
+        if is_recorded {
+            after(entry / 2, &standard, code, ended - started);
         }
         code
     };
@@ -113,17 +108,21 @@ unsafe extern "C" fn fishplate_record_call(entry: usize, words: *const u64, coun
     by_count!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14)
 }
 
-/// Records the begin of a call. Returns its arguments in the standard ABI; `None`: the call is not
-/// recorded.
+/// Records the begin of a call, and turns its arguments into those of the standard ABI. `None`: the
+/// call is not recorded.
 ///
 /// # Safety
 /// As for [`call`].
-unsafe fn before(procedure: usize, words: &mut [u64], began: u64) -> Option<Standard> {
+unsafe fn before(
+    procedure: usize,
+    words: &mut [u64],
+    standard: &mut [u64],
+    began: u64,
+) -> Option<()> {
     let mut guard = lock();
     let recording = guard.as_mut()?;
-    let mut standard = [0; MOST_PARAMETERS];
     // SAFETY: the caller's promise.
-    unsafe { recording.enter(procedure, words, &mut standard, began)? };
+    unsafe { recording.enter(procedure, words, standard, began)? };
     if procedure == FINALIZE {
         recording.end(began);
         IS_ACTIVE.store(false, Ordering::Relaxed);
@@ -134,7 +133,7 @@ unsafe fn before(procedure: usize, words: &mut [u64], began: u64) -> Option<Stan
         recording.recorder.leave();
         recording.recorder.flush();
     }
-    Some(standard)
+    Some(())
 }
 
 /// Records the end of a call that took `inside` ticks.
@@ -168,7 +167,7 @@ impl Recording {
         &mut self,
         procedure: usize,
         words: &mut [u64],
-        standard: &mut Standard,
+        standard: &mut [u64],
         began: u64,
     ) -> Option<()> {
         let name = RECORDED[procedure].name;
@@ -183,13 +182,12 @@ impl Recording {
         if self.is_query[procedure] {
             return Some(());
         }
-        let count = words.len();
+        if self.recorder.repeats(procedure, words) {
+            return Some(());
+        }
         words::standard(&self.library.family, procedure, words, standard);
         // SAFETY: the caller's promise, and the words have the values of the standard ABI.
-        let given = unsafe {
-            let standard = &standard[..count];
-            self.recorder.arguments(&self.library, procedure, standard)
-        };
+        let given = unsafe { self.recorder.arguments(&self.library, procedure, standard) };
         if let Some(StatusMemory { parameter, address }) = given {
             words[parameter] = address;
             standard[parameter] = address;

@@ -48,14 +48,19 @@ impl Class {
 
 /// The numbers that stand for handles in the trace, by class.
 #[derive(Default)]
-pub(crate) struct Handles([Numbers; HANDLE_CLASSES.len()]);
+pub(crate) struct Handles {
+    classes: [Numbers; HANDLE_CLASSES.len()],
+    /// The number of times that a handle other than a request was made or freed.
+    generation: u64,
+}
 
 /// The numbers that stand for the handles of one class.
 #[derive(Default)]
 struct Numbers {
     /// The first number of each handle.
     first: FxHashMap<usize, i64>,
-    /// The further numbers of handles.
+    /// The further numbers of handles. A handle that had some keeps its place: operations that are
+    /// complete at once come again.
     further: FxHashMap<usize, Vec<i64>>,
     /// The numbers of objects that are gone. New objects take the lowest, so that equal steps of a
     /// program have equal numbers.
@@ -65,13 +70,18 @@ struct Numbers {
 }
 
 impl Handles {
+    /// A number that changes when a handle other than a request is made or freed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// The number of a handle; `None` for one that no call has made. `before`: the number of times
     /// that the handle occurs earlier in this array.
     pub(crate) fn number(&self, class: Class, handle: usize, before: usize) -> Option<i64> {
         if let predefined @ 0..FIRST_MADE = handle as i64 {
             return Some(predefined);
         }
-        let numbers = &self.0[class.0];
+        let numbers = &self.classes[class.0];
         let first = numbers.first.get(&handle).copied()?;
         if before == 0 || numbers.further.is_empty() {
             return Some(first);
@@ -81,10 +91,9 @@ impl Handles {
         Some(further.copied().unwrap_or(first))
     }
 
-    /// The number of a handle that stands for one object alone.
-    pub(crate) fn only(&self, class: Class, handle: usize) -> Option<i64> {
-        let is_shared = self.0[class.0].further.contains_key(&handle);
-        self.number(class, handle, 0).filter(|_| !is_shared)
+    /// True if a handle of the class has stood for several objects at once.
+    pub(crate) fn shares(&self, class: Class) -> bool {
+        !self.classes[class.0].further.is_empty()
     }
 
     /// The number of a handle that a call has returned. It is new, unless the object is known and
@@ -95,7 +104,8 @@ impl Handles {
         if let Some(number) = known.filter(is_known) {
             return number;
         }
-        let numbers = &mut self.0[class.0];
+        self.generation += u64::from(class != Class::REQUEST);
+        let numbers = &mut self.classes[class.0];
         let number = numbers.free.pop().map_or_else(
             || {
                 numbers.count += 1;
@@ -114,32 +124,25 @@ impl Handles {
 
     /// Forgets an object that is gone, with its handle and its number.
     pub(crate) fn gone(&mut self, class: Class, handle: usize, number: i64) {
+        self.generation += u64::from(class != Class::REQUEST);
         let Numbers {
             first,
             further,
             free,
             ..
-        } = &mut self.0[class.0];
+        } = &mut self.classes[class.0];
         let is_first = first.get(&handle) == Some(&number);
-        let known = match further.get_mut(&handle) {
-            None if is_first => {
-                first.remove(&handle);
-                true
-            }
+        let others = further.get_mut(&handle).filter(|all| !all.is_empty());
+        let known = match others {
+            None if is_first => first.remove(&handle).is_some(),
             None => false,
-            Some(all) if is_first => {
-                first.insert(handle, all.remove(0));
-                true
-            }
+            Some(all) if is_first => first.insert(handle, all.remove(0)).is_some(),
             Some(all) => {
                 let before = all.len();
                 all.retain(|own| *own != number);
                 all.len() < before
             }
         };
-        if further.get(&handle).is_some_and(Vec::is_empty) {
-            further.remove(&handle);
-        }
         if known {
             free.push(Reverse(number));
         }
@@ -159,11 +162,11 @@ mod tests {
         assert_eq!(numbers, [4096, 4097, 4098, 4099]);
         let in_order = [0, 1, 2, 3].map(|before| handles.number(request, 5000, before));
         assert_eq!(in_order, [4096, 4097, 4099, 4099].map(Some));
-        assert_eq!(handles.only(request, 5000), None);
-        assert_eq!(handles.only(request, 6000), Some(4098));
+        assert!(handles.shares(request) && !handles.shares(Class::of("group").unwrap()));
         handles.gone(request, 5000, 4096);
         handles.gone(request, 5000, 4099);
-        assert_eq!(handles.only(request, 5000), Some(4097));
+        assert_eq!(handles.number(request, 5000, 0), Some(4097));
+        assert_eq!(handles.number(request, 5000, 1), Some(4097));
         handles.gone(request, 5000, 4097);
         handles.gone(request, 5000, 4097);
         assert_eq!(handles.number(request, 5000, 0), None);

@@ -22,6 +22,7 @@ mod lengths;
 mod library;
 mod plan;
 mod recorder;
+mod repeats;
 pub mod standard;
 mod table;
 mod wildcards;

@@ -38,6 +38,17 @@ pub(crate) struct Plan {
     source: Option<usize>,
     /// True if the call completes requests, and has statuses that name their sources.
     pub(crate) completes: bool,
+    pub(crate) words: Words,
+}
+
+/// The words of a procedure's calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Words {
+    /// True if they decide the row of the call, with the request that it makes: nothing behind an
+    /// address does.
+    pub(crate) decide: bool,
+    /// The parameter that gets a request that the call makes.
+    pub(crate) made: Option<u8>,
 }
 
 /// The most parameters of a simple procedure.
@@ -59,7 +70,16 @@ impl Plan {
         let steps = steps.filter(|steps| steps.len() <= MOST_PARAMETERS)?;
         let is_out_status = |one: &Parameter| one.kind == "status" && one.access == Access::Out;
         let is_request = |step: &Step| matches!(step, Step::Request | Step::Requests(_));
+        let is_word =
+            |step: &Step| !matches!(step, Step::Request | Step::Requests(_) | Step::Result);
         Some(Plan {
+            words: Words {
+                decide: steps.iter().all(is_word),
+                made: steps
+                    .iter()
+                    .position(|step| *step == Step::Made)
+                    .map(|at| at as u8),
+            },
             comm: signature.first_of("comm"),
             source: signature.first_of("source"),
             completes: steps.iter().any(is_request)
@@ -183,7 +203,7 @@ impl Row {
         }
     }
 
-    /// Adds the requests at an address. False: one occurs twice, or no call has made it.
+    /// Adds the requests at an address. False: no call has made one of them.
     ///
     /// # Safety
     /// The parameter with this number points to as many requests.
@@ -199,10 +219,19 @@ impl Row {
         if start.is_null() {
             return false;
         }
+        let (first, shares) = (self.handles.len(), objects.handles.shares(Class::REQUEST));
         for index in 0..length as usize {
             // SAFETY: the caller's promise.
             let handle = unsafe { objects.library.element(procedure, at, start, index) } as u64;
-            let Some(number) = objects.handles.only(Class::REQUEST, handle as usize) else {
+            let earlier = match shares {
+                true => &self.handles[first..],
+                false => &[],
+            };
+            let before = earlier.iter().filter(|one| **one == handle).count();
+            let number = objects
+                .handles
+                .number(Class::REQUEST, handle as usize, before);
+            let Some(number) = number else {
                 return false;
             };
             self.handles.push(handle);
@@ -266,6 +295,16 @@ impl Row {
             }
         }
         made
+    }
+
+    /// Fills the row with that of an earlier call of a procedure whose words decide it. `made`: the
+    /// parameter that got a request, and the request's number.
+    pub(crate) fn repeat(&mut self, key: &[u64], made: Option<(usize, i64)>) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        if let Some((at, number)) = made {
+            self.set(at, HEAD + at, number);
+        }
     }
 
     fn set(&mut self, at: usize, place: usize, number: i64) {

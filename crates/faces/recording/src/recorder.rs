@@ -10,10 +10,13 @@ use crate::addresses::Addresses;
 use crate::capture::View;
 use crate::handles::{Buffers, Handles};
 use crate::library::{Library, MOVED_NOTHING};
-use crate::plan::{Objects, Plan, Row};
+use crate::plan::{Plan, Row, Words};
+use crate::repeats::{Repeat, Repeats};
 use crate::standard::MPI_SUCCESS;
 use crate::table::RECORDED;
 use crate::wildcards::{Asked, Wildcards, made};
+
+mod simple;
 
 /// The place to which a recorder appends the blocks of its part.
 pub type Sink = Box<dyn FnMut(&[u8]) -> io::Result<()> + Send>;
@@ -43,9 +46,12 @@ pub struct Recorder {
     buffers: Buffers,
     addresses: Addresses,
     procedures: Vec<Option<Arc<Procedure>>>,
+    /// For each procedure that has been called, the meaning of the words of its calls.
+    words: Vec<Words>,
     /// The numbers of simple calls in the part, by their keys.
     known: FxHashMap<Box<[u64]>, u64>,
     row: Row,
+    repeats: Repeats,
     pub(crate) wildcards: Wildcards,
     /// The call that is in progress.
     current: Option<Current>,
@@ -64,11 +70,13 @@ struct Current {
     name: &'static str,
     /// The computing time before the call, in nanoseconds.
     nanos: u64,
-    arguments: Option<Arguments>,
+    arguments: Option<Box<Arguments>>,
     /// The number of the procedure, if the arguments are in the row.
     simple: Option<usize>,
     /// The number of the call in the part, if it is known.
     number: Option<u64>,
+    /// The place of the call among those that are remembered, and what is known of it.
+    place: Option<(usize, Option<Repeat>)>,
     /// The level of MPI_Pcontrol.
     level: Option<c_int>,
 }
@@ -96,8 +104,10 @@ impl Recorder {
             buffers: Buffers::default(),
             addresses: Addresses::default(),
             procedures: vec![None; RECORDED.len()],
+            words: vec![Words::default(); RECORDED.len()],
             known: FxHashMap::default(),
             row: Row::default(),
+            repeats: Repeats::default(),
             wildcards: Wildcards::default(),
             current: None,
             unusable: None,
@@ -112,6 +122,7 @@ impl Recorder {
             arguments: None,
             simple: None,
             number: None,
+            place: None,
             level: None,
         });
     }
@@ -175,13 +186,13 @@ impl Recorder {
                 // SAFETY: the caller's promise.
                 unsafe { self.note_facts(&view, &values) };
                 if let Some(current) = &mut self.current {
-                    current.arguments = Some(Arguments {
+                    current.arguments = Some(Box::new(Arguments {
                         procedure,
                         values,
                         handles,
                         asked,
                         begun: None,
-                    });
+                    }));
                 }
             }
             Err(why) => {
@@ -194,67 +205,6 @@ impl Recorder {
             self.write();
         }
         given
-    }
-
-    /// Reads the arguments of a call into the row. False: they need more than that.
-    ///
-    /// # Safety
-    /// As for [`Recorder::arguments`].
-    unsafe fn is_simple(
-        &mut self,
-        library: &dyn Library,
-        called: &Procedure,
-        procedure: usize,
-        words: &[u64],
-    ) -> bool {
-        let Some(plan) = &called.plan else {
-            return false;
-        };
-        if plan.completes && !self.wildcards.is_empty() {
-            return false;
-        }
-        let objects = &mut Objects {
-            library,
-            handles: &mut self.handles,
-            buffers: &mut self.buffers,
-        };
-        // SAFETY: the caller's promise.
-        let is_simple = unsafe { self.row.before(plan, objects, procedure, words) };
-        if let Some(current) = &mut self.current {
-            current.simple = is_simple.then_some(procedure);
-        }
-        is_simple
-    }
-
-    /// Keeps the results of a call whose arguments are in the row.
-    ///
-    /// # Safety
-    /// As for [`Recorder::arguments`].
-    unsafe fn simple_results(&mut self, library: &dyn Library, procedure: usize, words: &[u64]) {
-        let called = self.procedure(procedure);
-        let Some(plan) = &called.plan else {
-            return;
-        };
-        let objects = &mut Objects {
-            library,
-            handles: &mut self.handles,
-            buffers: &mut self.buffers,
-        };
-        // SAFETY: the caller's promise.
-        let made = unsafe { self.row.after(plan, objects, words) };
-        if let Some(made) = made.filter(|_| !self.wildcards.is_empty()) {
-            self.wildcards.forget(made);
-        }
-        let known = self.known.get(&*self.row.key).copied();
-        let number = known.unwrap_or_else(|| {
-            let values = self.row.values(plan, words);
-            let number = self.writer.number(RECORDED[procedure].line, values);
-            self.known.insert(self.row.key.clone().into(), number);
-            number
-        });
-        if let Some(current) = &mut self.current {
-            current.number = Some(number);
-        }
     }
 
     /// Keeps the results of the call, which has returned this code.
@@ -432,6 +382,7 @@ impl Recorder {
             let parsed = Signature::parse(RECORDED[procedure].line);
             let signature = parsed.expect("a line of the generated table is a signature");
             let plan = Plan::of(&signature);
+            self.words[procedure] = plan.as_ref().map_or_else(Words::default, |plan| plan.words);
             Arc::new(Procedure { signature, plan })
         });
         Arc::clone(called)
