@@ -266,10 +266,10 @@ pub(crate) fn checks(
     let tasks = record.counts.iter().flat_map(|of| {
         let free = Task::ideal(request, number, of.ranks, Ideal::Everything);
         [
-            Task::plain(number, of.ranks),
+            Task::plain(number, of.ranks).with_taken(),
             Task {
                 is_free: false,
-                ..free
+                ..free.with_taken()
             },
         ]
     });

@@ -272,6 +272,10 @@ impl Runner {
                 let computing = work::played(middle, played.is_distributed, &request.wanted);
                 let marks = of.marks(played.without, &request.wanted);
                 let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
+                let computing = match played.has_taken {
+                    true => computing.with_taken(),
+                    false => computing,
+                };
                 let trace = computing.scaled(played.scale).trace(&marks);
                 let trace = match played.has_free_sources {
                     true => trace,

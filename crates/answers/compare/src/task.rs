@@ -20,6 +20,8 @@ pub(crate) struct Task {
     pub(crate) is_free: bool,
     /// True if receives from any source take the message that comes first.
     pub(crate) has_free_sources: bool,
+    /// True if ranks are interrupted as those of the recorded run were.
+    pub(crate) has_taken: bool,
     /// True if messages are replayed by their cost lines, without the protocols.
     pub(crate) is_fast: bool,
     pub(crate) changes: Vec<Change>,
@@ -41,6 +43,7 @@ impl Task {
             without: None,
             is_free: false,
             has_free_sources: false,
+            has_taken: false,
             is_fast: false,
             changes,
         }
@@ -59,6 +62,14 @@ impl Task {
         Task {
             without: Some(recording),
             ..Task::plain(machine, ranks)
+        }
+    }
+
+    /// This replay with the interruptions of the recorded run.
+    pub(crate) fn with_taken(self) -> Task {
+        Task {
+            has_taken: true,
+            ..self
         }
     }
 
@@ -95,6 +106,7 @@ impl Task {
             scale: request.machine(self.hosts_of).compute_scale,
             is_distributed: self.ideal == Some(Ideal::Distributed),
             has_free_sources: self.has_free_sources,
+            has_taken: self.has_taken,
         }
     }
 
@@ -125,6 +137,9 @@ impl Task {
         if self.has_free_sources {
             line += ", free sources";
         }
+        if self.has_taken {
+            line += ", interruptions";
+        }
         if self.is_fast {
             line += ", the fast way";
         }
@@ -148,4 +163,5 @@ pub(crate) struct Played {
     pub(crate) is_distributed: bool,
     /// True if receives from any source take the message that comes first.
     pub(crate) has_free_sources: bool,
+    pub(crate) has_taken: bool,
 }

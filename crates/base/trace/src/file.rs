@@ -11,7 +11,7 @@ use crate::{RankCalls, Trace};
 
 /// The beginning of the file of each version.
 pub const MAGIC: &[u8] = b"fishplate trace ";
-const VERSION: &[u8] = b"5\n";
+const VERSION: &[u8] = b"6\n";
 /// The beginning of the files that had the computing of a program before traces had it.
 pub const COMPUTE_TRACE: &[u8] = b"# fishplate: what each rank computed";
 /// The most ranks of a trace.
@@ -107,7 +107,7 @@ impl Trace {
             let line = rest.iter().take_while(|byte| byte.is_ascii_digit());
             let version: String = line.map(|byte| char::from(*byte)).take(9).collect();
             return Err(format!(
-                "it is of version {version}, and this is version 5; record it, or make it, again"
+                "it is of version {version}, and this is version 6; record it, or make it, again"
             ));
         };
         let from = &mut Bytes::new(rest);
@@ -135,7 +135,7 @@ impl Trace {
             let functions = Gaps::read(from, MOST_CALLS)?;
             let measured = match from.below(2, "the flag")? {
                 0 => None,
-                _ => Some(Measured::read(from)?),
+                _ => Some(Measured::read(from, lengths[sequence as usize])?),
             };
             parts.push((sequence, functions, measured));
         }
@@ -199,7 +199,7 @@ fn sequences(from: &mut Bytes, calls: usize) -> Result<(Vec<Vec<Item>>, Vec<u64>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Builder, Inside, Value};
+    use crate::{Builder, Inside, Taken, Value};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -254,6 +254,7 @@ mod tests {
                 builder.measured(Measured {
                     elapsed: nanos,
                     inside: vec![inside; number.unsigned_abs() as usize],
+                    taken: vec![Taken { call: 0, nanos }],
                     ..Measured::default()
                 });
             }
@@ -272,7 +273,7 @@ mod tests {
         let mut bytes = built(&[Vec::new()]).write();
         bytes[MAGIC.len()] = b'3';
         let why = Trace::read(&bytes).unwrap_err();
-        let remedy = "it is of version 3, and this is version 5; record it, or make it, again";
+        let remedy = "it is of version 3, and this is version 6; record it, or make it, again";
         assert_eq!(why, remedy);
     }
 

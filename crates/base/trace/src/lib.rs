@@ -52,7 +52,7 @@ pub use file::{COMPUTE_TRACE, MAGIC};
 pub use fold::{Folder, Item};
 pub use gaps::Gaps;
 pub use make::{Pattern, Recipe};
-pub use measured::{Inside, Measured};
+pub use measured::{Inside, Measured, Taken};
 pub use merge::merged;
 pub use queries::is_query;
 pub use raw::{Added, BLOCK_HEAD, Job, Part, RawWriter, parts};

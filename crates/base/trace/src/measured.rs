@@ -21,6 +21,18 @@ pub struct Measured {
     pub interrupted: u64,
     /// The times inside MPI, by procedure.
     pub inside: Vec<Inside>,
+    /// The interruptions of the known time, by the numbers of the calls that followed them.
+    pub taken: Vec<Taken>,
+}
+
+/// A time in which another process had the core, and which the computing before the call leaves
+/// out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The number of the call among those of the rank, from 0 on.
+    pub call: u64,
+    /// The time, in nanoseconds.
+    pub nanos: u64,
 }
 
 /// The calls of a procedure.
@@ -52,9 +64,17 @@ impl Measured {
             put(to, inside.calls);
             put(to, inside.nanos);
         }
+        put(to, self.taken.len() as u64);
+        let mut next = 0;
+        for taken in &self.taken {
+            put(to, taken.call - next);
+            put(to, taken.nanos);
+            next = taken.call + 1;
+        }
     }
 
-    pub(crate) fn read(from: &mut Bytes) -> Result<Measured> {
+    /// Reads the times of a rank with `calls` calls.
+    pub(crate) fn read(from: &mut Bytes, calls: u64) -> Result<Measured> {
         Ok(Measured {
             host: from.number()?,
             elapsed: from.number()?,
@@ -73,6 +93,26 @@ impl Measured {
                 });
                 all.collect::<Result<Vec<Inside>>>()?
             },
+            taken: {
+                let (count, mut next) = (from.count()?, 0u64);
+                let mut taken = Vec::new();
+                for _ in 0..count {
+                    let call = next.saturating_add(from.number()?);
+                    if call >= calls {
+                        return from
+                            .wrong("an interruption before a call that the rank does not make");
+                    }
+                    let nanos = from.number()?;
+                    taken.push(Taken { call, nanos });
+                    next = call + 1;
+                }
+                taken
+            },
         })
+    }
+
+    /// Leaves out the interruptions from call number `calls` on.
+    pub(crate) fn end_before(&mut self, calls: u64) {
+        self.taken.retain(|taken| taken.call < calls);
     }
 }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use crate::build::Builder;
 use crate::bytes::{Bytes, Result, put, put_bytes, put_signed};
 use crate::gaps::Gaps;
-use crate::measured::Measured;
+use crate::measured::{Measured, Taken};
 use crate::signature::Signature;
 use crate::value::{Call, Value};
 
@@ -24,8 +24,9 @@ const FUNCTION: u64 = 3;
 const MET: u64 = 4;
 const JOB: u64 = 5;
 const MEASURED: u64 = 6;
+const TAKEN: u64 = 7;
 /// The number of a part's first call.
-const FIRST: u64 = 7;
+const FIRST: u64 = 8;
 
 /// The bytes before those of a block: the rank, and the length of the rest.
 pub const BLOCK_HEAD: usize = 8;
@@ -133,6 +134,12 @@ impl RawWriter {
     pub fn function(&mut self, picos: u64) {
         put(&mut self.block, FUNCTION);
         put(&mut self.block, picos);
+    }
+
+    /// Adds that another process had the core for `nanos` nanoseconds before the next call.
+    pub fn taken(&mut self, nanos: u64) {
+        put(&mut self.block, TAKEN);
+        put(&mut self.block, nanos);
     }
 
     /// Begins the part of a recorder of any MPI library.
@@ -262,6 +269,7 @@ struct Read {
     /// The distances of the sources that receives from any source have met, by their calls.
     met: HashMap<usize, i64>,
     measured: Option<Measured>,
+    taken: Vec<Taken>,
     added: Added,
 }
 
@@ -304,7 +312,19 @@ impl Read {
                     began: from.number()?,
                 });
             }
-            MEASURED => self.measured = Some(Measured::read(from)?),
+            TAKEN => {
+                let (call, nanos) = (self.calls.len() as u64, from.number()?);
+                match self.taken.last_mut().filter(|last| last.call == call) {
+                    Some(last) => last.nanos = last.nanos.saturating_add(nanos),
+                    None => self.taken.push(Taken { call, nanos }),
+                }
+            }
+            MEASURED => {
+                let mut measured = Measured::read(from, self.calls.len() as u64)?;
+                measured.taken = std::mem::take(&mut self.taken);
+                measured.end_before(self.calls.len() as u64);
+                self.measured = Some(measured);
+            }
             number => {
                 if number - FIRST >= self.known.len() as u64 {
                     return from.wrong("a call that does not exist");
@@ -363,6 +383,28 @@ mod tests {
             .map(|call| call.values.len())
             .collect();
         assert_eq!(lengths, [0, 1, 1]);
+    }
+
+    #[test]
+    fn interruptions_belong_to_the_calls_that_follow_them() {
+        let mut writer = RawWriter::new(0);
+        for (taken, nanos) in [(0, 10), (300, 20), (0, 30), (40, 0)] {
+            if taken > 0 {
+                writer.taken(taken);
+            }
+            writer.call("MPI_Barrier", Vec::new(), nanos);
+        }
+        // Nothing follows this one.
+        writer.taken(7);
+        writer.measured(&Measured::default());
+        let mut builder = Builder::new("test".into());
+        let part = &parts(&writer.end(""), 1).unwrap()[0];
+        part.add_to(&mut builder).unwrap();
+        let trace = builder.finish();
+        assert_eq!(Trace::read(&trace.write()).unwrap(), trace);
+        let measured = trace.ranks[0].measured.as_ref().unwrap();
+        let taken = measured.taken.iter().map(|one| (one.call, one.nanos));
+        assert_eq!(taken.collect::<Vec<_>>(), [(1, 300), (3, 40)]);
     }
 
     #[test]

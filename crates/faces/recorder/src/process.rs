@@ -177,8 +177,12 @@ impl Recording {
             return None;
         }
         self.is_busy = true;
-        let gap = self.clock.enter(began);
+        let (before, gap) = (self.clock.sums.interrupted, self.clock.enter(began));
         self.recorder.enter(name, gap);
+        match self.clock.sums.interrupted - before {
+            0 => (),
+            taken => self.recorder.taken(taken),
+        }
         if self.is_query[procedure] {
             return Some(());
         }
@@ -236,6 +240,8 @@ impl Recording {
             slept: times.slept,
             interrupted: times.interrupted,
             inside: inside.collect(),
+            // The calls have them.
+            taken: Vec::new(),
         });
         self.recorder.finish();
     }

@@ -70,6 +70,8 @@ struct Current {
     name: &'static str,
     /// The computing time before the call, in nanoseconds.
     nanos: u64,
+    /// The time that another process had the core before the call, in nanoseconds.
+    taken: u64,
     arguments: Option<Box<Arguments>>,
     /// The number of the procedure, if the arguments are in the row.
     simple: Option<usize>,
@@ -119,12 +121,21 @@ impl Recorder {
         self.current = Some(Current {
             name,
             nanos,
+            taken: 0,
             arguments: None,
             simple: None,
             number: None,
             place: None,
             level: None,
         });
+    }
+
+    /// Keeps that another process had the core for `nanos` nanoseconds before the call that has
+    /// begun.
+    pub fn taken(&mut self, nanos: u64) {
+        if let Some(current) = &mut self.current {
+            current.taken = nanos;
+        }
     }
 
     /// Keeps the level of the call of MPI_Pcontrol that has begun.
@@ -346,6 +357,9 @@ impl Recorder {
         let Some(current) = self.current.take() else {
             return;
         };
+        if current.taken > 0 {
+            self.writer.taken(current.taken);
+        }
         if let Some(number) = current.number {
             if let Some(block) = self.writer.again(number, current.nanos) {
                 self.append(&block);

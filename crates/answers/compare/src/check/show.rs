@@ -98,7 +98,7 @@ impl Checked {
         }
         if self.interrupted > NOTICED {
             said += &format!(
-                " Other processes had the cores of the ranks for {} of the time: the replay leaves that out, and other ranks may have waited for it in MPI.",
+                " Other processes had the cores of the ranks for {} of the time, which the replay has too.",
                 percent(self.interrupted)
             );
         }

@@ -145,6 +145,20 @@ impl Computing {
         }
     }
 
+    /// The computing with the times that other processes took of it, as the ranks measured them:
+    /// ranks that waited for an interrupted one did so for that long.
+    pub fn with_taken(&self) -> Computing {
+        let mut with = self.clone();
+        for (part, lines) in self.trace.ranks.iter().zip(&mut with.ranks) {
+            for taken in part.measured.iter().flat_map(|measured| &measured.taken) {
+                if let Some(line) = lines.get_mut(taken.call as usize) {
+                    line.nanos = line.nanos.saturating_add(taken.nanos);
+                }
+            }
+        }
+        with
+    }
+
     /// The computing with these nanoseconds before each call of each rank, in the order of
     /// [`calls`](Computing::calls). Other lines have 0.
     pub fn replaced(&self, nanos: &[Vec<u64>]) -> Computing {

@@ -1,6 +1,6 @@
 //! Computing that is scaled, replaced, marked and combined.
 
-use trace::Signature;
+use trace::{Measured, Signature, Taken};
 
 use super::*;
 use crate::names::Method;
@@ -154,6 +154,20 @@ fn where_sure_calls_differ_one_whole_recording_is_taken() {
     }
     let found = Computing::middle(&[&long, &short, &middle]);
     assert_eq!(found, Some(middle));
+}
+
+#[test]
+fn interruptions_lengthen_the_computing_before_their_calls() {
+    let mut computing = of(&["MPI_Send 5\nMPI_Wtime 6\nMPI_Send 7\n", "MPI_Send 1\n"]);
+    let mut trace = Trace::clone(computing.recorded());
+    let taken = [(0, 100), (2, u64::MAX)];
+    trace.ranks[0].measured = Some(Measured {
+        taken: taken.map(|(call, nanos)| Taken { call, nanos }).into(),
+        ..Measured::default()
+    });
+    computing.trace = Arc::new(trace);
+    let longest = format!("MPI_Send 105\nMPI_Wtime 6\nMPI_Send {}\n", u64::MAX);
+    assert_eq!(lines(&computing.with_taken()), [&longest, "MPI_Send 1\n"]);
 }
 
 #[test]

@@ -86,7 +86,10 @@ fn cut(trace: &Trace, ends: &[usize]) -> Result<Beginning, String> {
         measured
             .filter(|_| !is_short)
             .into_iter()
-            .for_each(|times| builder.measured(times));
+            .for_each(|mut times| {
+                times.end_before(*end as u64);
+                builder.measured(times);
+            });
     }
     Ok(Beginning {
         trace: builder.finish(),
