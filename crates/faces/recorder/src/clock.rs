@@ -2,10 +2,12 @@
 //!
 //! The wall clock is read at each call. The processor time of a gap is read only where gaps are
 //! long, because a reading takes ten times as long. A gap that follows a procedure is expected to
-//! be as long as the last one after it.
+//! be as long as the last one after it. It is read again at the end of the gap, unless a mark says
+//! that the thread had its core for the whole of it.
 
 use std::ffi::c_int;
 
+use crate::mark::Marks;
 use crate::ticks::{Ticks, nanos};
 
 /// The length of a gap, in nanoseconds, from which on its processor time is of interest.
@@ -27,6 +29,7 @@ pub(crate) struct Gaps {
 /// The clock of a process.
 pub(crate) struct Clock {
     pub(crate) ticks: Ticks,
+    marks: Marks,
     /// The ticks at the begin of the recording.
     began: u64,
     /// The ticks at the end of the last call.
@@ -67,6 +70,7 @@ impl Clock {
         let now = ticks.now();
         Clock {
             ticks,
+            marks: Marks::of_process(),
             began: now,
             left: now,
             used: Some(used()),
@@ -85,9 +89,14 @@ impl Clock {
         self.sums.outside += gap;
         let is_long = gap >= LONG;
         self.is_long_after[self.last] = is_long;
-        match self.used.take().filter(|_| is_long) {
-            Some(before) => self.long(gap, used().saturating_sub(before), switches),
-            None => gap,
+        let Some(before) = self.used.take() else {
+            return gap;
+        };
+        let had_core = self.marks.take();
+        match is_long {
+            true if had_core => self.long(gap, gap, switches),
+            true => self.long(gap, used().saturating_sub(before), switches),
+            false => gap,
         }
     }
 
@@ -118,7 +127,10 @@ impl Clock {
         if is_long && self.was_idle {
             self.switches = switches();
         }
-        self.used = is_long.then(used);
+        if is_long {
+            self.used = Some(used());
+            self.marks.set();
+        }
         self.left = self.ticks.now();
     }
 
@@ -140,6 +152,7 @@ mod tests {
     fn at(left: u64) -> Clock {
         Clock {
             ticks: Ticks::SYSTEM,
+            marks: Marks::NONE,
             began: 0,
             left,
             used: Some(0),

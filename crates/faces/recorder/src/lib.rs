@@ -31,6 +31,7 @@ mod entry;
 mod family;
 mod foreign;
 mod limit;
+mod mark;
 mod names;
 mod original;
 mod part_file;
