@@ -19,6 +19,12 @@ pub fn merged(parts: &Parts, anonymous: bool) -> Result<Vec<Trace>, String> {
         let job = job.ok_or_else(|| format!("the part of rank {rank} has lost its beginning"))?;
         by_rank.entry(rank).or_default().push((job, part));
     }
+    if by_rank.is_empty() && parts.lost > 0 {
+        return Err(format!(
+            "its {} bytes have no whole block of a recorder of this version; remove them and record again",
+            parts.lost
+        ));
+    }
     let mut ranks: Vec<Vec<(Job, &Part)>> = by_rank.into_values().collect();
     for parts in &mut ranks {
         parts.sort_by_key(|(job, _)| job.began);

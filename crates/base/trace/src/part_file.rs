@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use crate::raw::{BLOCK_HEAD, Part};
 
-/// The beginning of a sealed block.
-const MARK: [u8; 8] = *b"fpblock\n";
+/// The beginning of a sealed block, with the version of the entries in it. Blocks of another
+/// version are no whole blocks.
+const MARK: [u8; 8] = *b"fpblock6";
 /// The bytes of a sealed block before the block.
 const SEAL: usize = MARK.len() + 16;
 
@@ -131,6 +132,8 @@ mod tests {
             let mut parts = Parts::default();
             parts.add(&file);
             assert_eq!((parts.all().count(), parts.lost), (0, file.len() as u64));
+            let why = crate::merged(&parts, false).unwrap_err();
+            assert!(why.contains("no whole block"), "{why}");
         }
     }
 }
