@@ -48,7 +48,8 @@ pub(crate) fn show(sheet: &Sheet) {
         table.collectives().join(", "),
         capital(&table.source),
     );
-    let rows = table.differences().map(|[of, theirs, ours, difference]| {
+    let differences = table.differences().into_iter();
+    let rows = differences.map(|[of, theirs, ours, difference]| {
         let ours = match ours {
             "auto" => "own choice",
             ours => ours,

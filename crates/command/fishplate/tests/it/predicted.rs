@@ -145,3 +145,36 @@ fn a_release_without_a_table_is_refused_with_the_valid_ones() {
         "{said}"
     );
 }
+
+#[test]
+fn replays_on_a_machine_that_names_open_mpi_have_its_algorithms() {
+    let (folder, machine) = with_open_mpi();
+    let folder = folder.path();
+    let fishplate = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fishplate"));
+        let output = command.args(words).current_dir(folder).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let virtual_seconds = |trace: &str, words: &[&str]| {
+        let run = ["run", "--fabric", &machine, "--summary", "json=run.json"];
+        fishplate(&[&run[..], words, &[trace]].concat());
+        let summary = std::fs::read_to_string(folder.join("run.json")).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+        summary["virtual_s"].as_f64().unwrap()
+    };
+    for (size, theirs, other) in [
+        ("8192", "recursive-doubling", "ring"),
+        ("65536", "ring", "rabenseifner"),
+    ] {
+        let make = ["trace", "make", "allreduce", "-n", "8", "--steps", "4"];
+        fishplate(&[&make[..], &["--size", size, "-o", "sums.trace"]].concat());
+        let named = ["--predict", "named"];
+        let forced = |algorithm: &str| {
+            let wish = format!("FISHPLATE_COLLECTIVES=allreduce={algorithm}");
+            virtual_seconds("sums.trace", &[&named[..], &["-x", &wish]].concat())
+        };
+        let taken = virtual_seconds("sums.trace", &named);
+        assert_eq!(taken, forced(theirs), "{size}");
+        assert_ne!(taken, forced(other), "{size}");
+    }
+}

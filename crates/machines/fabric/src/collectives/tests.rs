@@ -70,6 +70,8 @@ fn choices_change_at_the_thresholds_of_the_sources() {
         ("openmpi-4.1", "allgather", 32 << 10, 32, "ring"),
         ("openmpi-4.1", "allreduce", 4_095, 16, "recursive-doubling"),
         ("openmpi-4.1", "allreduce", 4_096, 16, "rabenseifner"),
+        // A ring to 64 B, which fewer elements than ranks never take.
+        ("openmpi-4.1", "allreduce", 8, 16, "recursive-doubling"),
         ("openmpi-4.1", "alltoall", 262_144, 64, "pairwise"),
         (
             "openmpi-5.0",
