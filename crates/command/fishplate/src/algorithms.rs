@@ -1,5 +1,5 @@
-//! The choices of algorithms of the MPI library that a machine names: as a setting of the ranks, and
-//! as rows of `fishplate fabric show`.
+//! The choices of algorithms of the MPI library that a machine names: as a setting of the ranks,
+//! and as rows of `fishplate fabric show`.
 
 use ::fabric::Software;
 use ::fabric::catalogue::{FieldValue, Sheet};

@@ -25,9 +25,9 @@ pub(super) enum Factor {
 }
 
 impl Bound {
-    /// Parses a bound: `below N`, `to N`, `below N * ranks`, `below N * pof2`, or `while ranks > A *
-    /// bytes + B`, in which A is a decimal number or a fraction of two. The error says what is
-    /// wrong.
+    /// Parses a bound: `below N`, `to N`, `below N * ranks`, `below N * pof2`, or a line as in
+    /// `while ranks > A * bytes + B`, in which A is a decimal number or a fraction of two. The
+    /// error says what is wrong.
     pub(super) fn read(text: &str) -> Result<Bound, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let bad = |why: &str| {
