@@ -342,6 +342,10 @@ impl Jobs<'_> {
         let trace = trace.context("there is no record of so many ranks")?;
         let mut run = self.command(machines, (task.ranks, per_host), &task.changes)?;
         run.arg("--summary").arg(word("json=", &summary.path()));
+        if task.machine >= self.request.machines.len() {
+            // The machine of the recording: its times are those of the library that ran there.
+            run.args(["--predict", "named"]);
+        }
         if task.is_free {
             run.arg("--free-start");
         }
@@ -420,8 +424,11 @@ fn last_words(ended: &Output) -> String {
 /// The reason that standard error gives; empty if there is none.
 fn reason(said: &str) -> String {
     const OURS: &str = "fishplate: ";
+    // Its settings are no reason.
+    const LIBRARY: &str = "fishplate: predicting the MPI library ";
     const MOST: usize = 4;
-    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = said.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(LIBRARY));
     let (ours, others): (Vec<&str>, Vec<&str>) = { lines }.partition(|line| line.starts_with(OURS));
     let ours = ours.iter().map(|line| &line[OURS.len()..]);
     // Several ranks may report the same reason.

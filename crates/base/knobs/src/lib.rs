@@ -22,7 +22,7 @@ mod rails;
 mod table;
 mod value;
 
-pub use algorithms::{AlgorithmChoice, AlgorithmChoices, MOST_BRANCHES, TreeArity};
+pub use algorithms::{AUTO_ALGORITHM, AlgorithmChoice, AlgorithmChoices, MOST_BRANCHES, TreeArity};
 pub use contract::{
     APPNUM, BINDING, CONTRACT, CONTROL_FD, ContractVariable, EXPLAIN, HOSTS, JOB, LOCAL_RANK,
     LOCAL_SIZE, MOST_RANKS, PROFILE_FD, RANK, RECORD, RECORD_FD, RECORD_LIMIT, SCENE_FD, SECRET_FD,

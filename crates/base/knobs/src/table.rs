@@ -285,7 +285,9 @@ knobs! {
 
     /// Algorithms of collective operations that replace those of the built-in table:
     /// `bcast=binomial,allreduce@1K=ring` selects `binomial` for every broadcast, and `ring` for an
-    /// allreduce of at least 1 KiB.
+    /// allreduce of at least 1 KiB. A number of ranks after a slash, as in
+    /// `allreduce@1K/16=rabenseifner`, is the least of the communicator, and counts before the
+    /// size. `auto` leaves the choice to the library.
     collectives: AlgorithmChoices = AlgorithmChoices::default(), "FISHPLATE_COLLECTIVES";
 
     /// The number of branches of each rank in the algorithm `k-ary` of collective operations. With

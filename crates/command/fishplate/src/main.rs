@@ -20,6 +20,7 @@ macro_rules! tell {
     ($($word:tt)*) => { say!("{}", results::terminal::fitted(&format!($($word)*))) };
 }
 
+mod algorithms;
 mod bench;
 mod binding;
 #[cfg(feature = "compare")]

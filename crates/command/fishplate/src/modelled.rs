@@ -8,12 +8,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use ::fabric::Software;
 use clap::{Args, ValueEnum};
 use model::config::{Compute, MachineConfig};
 use model::trace::{self, Record};
 use model::{IntraHost, PortFault, Usage};
 use results::arguments::{ANY, whole_number};
 
+use crate::algorithms;
 use crate::fabric::ValueChange;
 use crate::output::Output;
 
@@ -25,7 +27,8 @@ pub(crate) struct ModelledArguments {
     fabric: Option<String>,
 
     /// MPI library to predict: `own`, this one, or `named`, the one that the machine names, whose
-    /// eager limit, rendezvous and other protocols become settings of the ranks unless they are set
+    /// eager limit, rendezvous and other protocols, and algorithms of collectives, become settings
+    /// of the ranks unless they are set
     #[arg(long, value_enum, value_name = "LIBRARY", default_value_t = Predicted::Own, requires = "fabric")]
     predict: Predicted,
 
@@ -235,7 +238,8 @@ impl ModelledArguments {
         if self.predict == Predicted::Named {
             scene = scene.with_library(&system.software);
             settings = model::library::settings(&system.software);
-            say_settings(word, &settings);
+            settings.extend(algorithms::setting(&system.software, ranks));
+            say_settings(word, &system.software, &settings);
         }
         self.add_faults(&mut scene, word)?;
         scene.intra_host = self.intra_host.into();
@@ -300,9 +304,11 @@ impl ModelledArguments {
 }
 
 /// Prints the settings by which the ranks imitate the library that the machine `word` names. Prints
-/// nothing if there are none.
-fn say_settings(word: &str, settings: &[(&str, String)]) {
+/// nothing if there are none. The choices of algorithms, which may be long, are their table's name.
+fn say_settings(word: &str, software: &Software, settings: &[(&str, String)]) {
     let set = settings.iter().map(|(name, value)| {
+        let table = algorithms::table(software).filter(|_| *name == algorithms::VARIABLE);
+        let value = table.map_or(value.as_str(), |table| &table.name);
         let name = name.trim_start_matches("FISHPLATE_").to_lowercase();
         format!("{}={value}", name.replace('_', "-"))
     });

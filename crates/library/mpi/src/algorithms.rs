@@ -24,6 +24,7 @@ mod cost;
 mod names;
 mod network;
 mod order;
+mod overrides;
 mod pattern_costs;
 mod pieces;
 pub(crate) mod recent;
@@ -39,10 +40,11 @@ use contest::WAYS;
 pub use names::{Algorithm, Collective};
 pub use network::Network;
 pub use order::Order;
+use overrides::Override;
 pub(crate) use pieces::{CACHED_PIECE, CHAIN_PIECE, LEVEL_PIECE};
 pub use shared_choices::SharedChoices;
 
-use crate::{Class, Error, Result};
+use crate::Result;
 
 /// A set of conditions on a call without which an algorithm does not work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -372,13 +374,6 @@ pub fn predictions(collective: Collective, case: &Case) -> Vec<(Algorithm, u64)>
     predictions
 }
 
-/// An algorithm that the user has chosen for calls with `from` bytes or more.
-struct Override {
-    collective: Collective,
-    from: usize,
-    algorithm: Algorithm,
-}
-
 /// The table of algorithms, with the choices that the user has forced.
 pub struct AlgorithmTable {
     overrides: Vec<Override>,
@@ -391,47 +386,8 @@ impl AlgorithmTable {
     /// The table with these overrides, and this number of branches in k-ary trees. An error names
     /// an unknown collective or algorithm.
     pub fn new(overrides: &AlgorithmChoices, arity: TreeArity) -> Result<AlgorithmTable> {
-        let mut wanted = Vec::new();
-        for choice in &overrides.0 {
-            let bad = |detail| {
-                Err(Error::new(
-                    Class::ARG,
-                    format!("FISHPLATE_COLLECTIVES: {detail}"),
-                ))
-            };
-            let known = Collective::ALL
-                .iter()
-                .find(|of| of.name() == choice.collective);
-            let Some(&collective) = known else {
-                let all: Vec<_> = Collective::ALL.iter().map(|of| of.name()).collect();
-                return bad(format!(
-                    "there is no collective '{}'; there are {}",
-                    choice.collective,
-                    all.join(", ")
-                ));
-            };
-            let all = rows(collective).iter().map(|row| row.algorithm);
-            let Some(algorithm) = all.clone().find(|one| one.name() == choice.algorithm) else {
-                let mut algorithms: Vec<_> = all.map(Algorithm::name).collect();
-                algorithms.sort_unstable();
-                algorithms.dedup();
-                let all = algorithms.join(", ");
-                return bad(format!(
-                    "{} has no algorithm '{}'; it has {all}",
-                    choice.collective, choice.algorithm
-                ));
-            };
-            wanted.push(Override {
-                collective,
-                from: choice.from.get(),
-                algorithm,
-            });
-        }
-        // Of settings for one size, the last one in the user's text has precedence.
-        wanted.reverse();
-        wanted.sort_by_key(|one| std::cmp::Reverse(one.from));
         Ok(AlgorithmTable {
-            overrides: wanted,
+            overrides: overrides::read(overrides)?,
             arity,
             shared: None,
         })
@@ -451,7 +407,7 @@ impl AlgorithmTable {
     #[inline]
     pub fn algorithm(&self, collective: Collective, case: Case) -> Algorithm {
         if !self.overrides.is_empty()
-            && let Some(algorithm) = self.overridden(collective, &case)
+            && let Some(algorithm) = overrides::forced(&self.overrides, collective, &case)
         {
             return algorithm;
         }
@@ -475,16 +431,6 @@ impl AlgorithmTable {
     /// True if no setting selects an algorithm, so members may choose by measurement.
     pub(crate) fn is_free(&self) -> bool {
         self.overrides.is_empty()
-    }
-
-    /// The algorithm that the user has forced for this call, if it can be used.
-    #[cold]
-    fn overridden(&self, collective: Collective, case: &Case) -> Option<Algorithm> {
-        let fits = |one: &&Override| one.collective == collective && one.from <= case.bytes;
-        let wanted = self.overrides.iter().find(fits)?.algorithm;
-        let mut rows = rows(collective).iter();
-        let serves = rows.any(|row| row.algorithm == wanted && row.can(case));
-        serves.then_some(wanted)
     }
 }
 

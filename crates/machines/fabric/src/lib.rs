@@ -34,6 +34,8 @@ pub mod accuracy;
 pub mod calibrate;
 #[cfg(feature = "toml")]
 pub mod catalogue;
+#[cfg(feature = "toml")]
+pub mod collectives;
 pub mod components;
 pub mod cost;
 pub mod dragonfly;
@@ -50,6 +52,7 @@ pub mod packet;
 pub mod price;
 pub mod quantity;
 pub mod rails;
+pub mod release;
 pub mod software;
 pub mod storage;
 pub mod system;
@@ -64,6 +67,7 @@ pub use network::{Network, Topology};
 pub use packet::{Operation, Transport};
 pub use price::{Price, PriceGap};
 pub use rails::{Rail, Rails};
+pub use release::Release;
 pub use software::{Software, ZeroCopy};
 pub use storage::Storage;
 pub use system::System;

@@ -2,6 +2,7 @@
 
 use crate::components::{InvalidValue, part};
 use crate::quantity::{Quantity, Raw};
+use crate::release::Release;
 use crate::units::{Bytes, Nanos};
 
 part! {
@@ -21,6 +22,7 @@ part! {
         value inline: Option<Bytes>, "Largest inline payload that it asks for; \"none\": that of the HCA.";
         value coalesces: bool, "True if it sends several short messages in one packet while earlier ones are on their way.";
         value shared_queue: bool, "True if eager and zero-copy messages share a queue pair.";
+        optional library: Option<Release>, "Release of a library whose choices of algorithms collectives follow; may be left out: the choices of this library.";
         value uncut: Option<Bytes>, "Longest message that it does not cut into stripes for several rails; \"none\": the policy of this library.";
     }
     check |software| {
@@ -43,9 +45,9 @@ part! {
 }
 
 impl Software {
-    /// True if this is a particular library, with protocols of its own.
+    /// True if this is a particular library, with protocols or algorithms of its own.
     pub fn is_library(&self) -> bool {
-        self.eager.is_some()
+        self.eager.is_some() || self.library.is_some()
     }
 
     /// The costs of this software's work, with the protocols of no library in particular.
@@ -61,6 +63,7 @@ impl Software {
             inline: None,
             coalesces: true,
             shared_queue: false,
+            library: None,
             uncut: None,
             ..*self
         }

@@ -40,7 +40,7 @@ fn under(system: &System, software: &Software) -> System {
 }
 
 /// The settings, as variables and values, by which this library follows the protocols of
-/// `software`. Empty if `software` is no particular library.
+/// `software`. Empty if `software` has no protocols of its own.
 pub fn settings(software: &Software) -> Vec<(&'static str, String)> {
     let Some(eager) = software.eager else {
         return Vec::new();
@@ -103,7 +103,7 @@ mod tests {
         for name in names.map(|entry| entry.name) {
             let software = software(name);
             let set = settings(&software);
-            assert_eq!(set.is_empty(), !software.is_library(), "{name}");
+            assert_eq!(set.is_empty(), software.eager.is_none(), "{name}");
             libraries += usize::from(software.is_library());
             let variables = set
                 .into_iter()

@@ -11,4 +11,6 @@ fn the_reason_of_a_failed_job_is_ours_before_the_banner_of_the_program() {
          Command line:; gmx mdrun"
     );
     assert_eq!(reason("\n \n"), "");
+    let library = "fishplate: predicting the MPI library that qdr names: a=b";
+    assert_eq!(reason(&format!("{library}\nfishplate: no")), "no");
 }

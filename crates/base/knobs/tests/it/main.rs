@@ -46,9 +46,9 @@ fn each_type_is_read() {
     assert_eq!(knobs.spin, Duration::from_micros(1500));
     assert_eq!(knobs.report_stuck, Seconds(Duration::from_secs(2)));
     assert_eq!(knobs.device, "rxe0, mlx5_0:1");
-    assert_eq!(knobs.collectives.choose("bcast", 0), Some("binomial"));
-    assert_eq!(knobs.collectives.choose("allreduce", 1023), None);
-    assert_eq!(knobs.collectives.choose("allreduce", 1024), Some("ring"));
+    assert_eq!(knobs.collectives.choose("bcast", 0, 4), Some("binomial"));
+    assert_eq!(knobs.collectives.choose("allreduce", 1023, 4), None);
+    assert_eq!(knobs.collectives.choose("allreduce", 1024, 4), Some("ring"));
 }
 
 #[test]
@@ -77,7 +77,8 @@ fn the_largest_threshold_that_fits_wins() {
         "bcast@1M=chain,bcast=flat,bcast@1K=tree",
     )])
     .unwrap();
-    let chosen = [10, 2000, 2 << 20].map(|size| knobs.collectives.choose("bcast", size).unwrap());
+    let chosen =
+        [10, 2000, 2 << 20].map(|size| knobs.collectives.choose("bcast", size, 4).unwrap());
     assert_eq!(chosen, ["flat", "tree", "chain"]);
 }
 
@@ -112,12 +113,12 @@ fn a_bad_value_is_named_with_what_would_be_valid() {
         (
             "FISHPLATE_COLLECTIVES",
             "bcast",
-            "COLLECTIVE[@BYTES]=ALGORITHM",
+            "COLLECTIVE[@BYTES][/RANKS]=ALGORITHM",
         ),
         (
             "FISHPLATE_COLLECTIVES",
             "bcast@=x",
-            "COLLECTIVE[@BYTES]=ALGORITHM",
+            "COLLECTIVE[@BYTES][/RANKS]=ALGORITHM",
         ),
     ];
     for (variable, value, expected) in bad {

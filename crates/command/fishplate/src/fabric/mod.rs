@@ -15,7 +15,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use results::arguments::{ANY, whole_number};
 use serde_json::{Map, Value, json};
 
-use crate::refuse;
+use crate::{algorithms, refuse};
 use explain::{Explained, Request};
 pub(crate) use files::{ValueChange, changed_system, system};
 #[cfg(feature = "compare")]
@@ -220,13 +220,18 @@ fn show(name: &str, json: bool) -> Result<(), String> {
     let (catalogue, word) = in_catalogue(name)?;
     let (sheet, others) = catalogue.find(&word).map_err(|why| why.to_string())?;
     if json {
-        say!("{}", object(&sheet));
+        let mut object = object(&sheet);
+        if let Some(algorithms) = algorithms::object(&sheet) {
+            object["algorithms"] = algorithms;
+        }
+        say!("{object}");
         return Ok(());
     }
     let mut rows = Vec::new();
     fill(&mut rows, "", &sheet);
     tell!("{}.{} ({})", sheet.kind, sheet.name, sheet.location);
     print(["key", "value", "source"], rows, 3);
+    algorithms::show(&sheet);
     for kind in others {
         tell!("There is also {kind}.{word}.");
     }
@@ -318,7 +323,7 @@ fn agreed(name: &str, system: &System, rail: u32) -> String {
 }
 
 /// Prints a table. Columns after the first `left` ones are right-aligned.
-fn print<const N: usize>(header: [&str; N], rows: Vec<[String; N]>, left: usize) {
+pub(crate) fn print<const N: usize>(header: [&str; N], rows: Vec<[String; N]>, left: usize) {
     let header = header.map(String::from).to_vec();
     let rows = rows.into_iter().map(Vec::from).collect();
     say!("{}", results::table::lines(header, rows, left).trim_end());

@@ -94,6 +94,27 @@ fn a_wish_counts_where_it_can_be_granted() {
 }
 
 #[test]
+fn the_next_wish_counts_where_one_cannot_be_granted() {
+    let wish = "allreduce=reduce-bcast,allreduce=ring,allreduce@1K/4=auto,allreduce@2K/4=ring";
+    let wish = AlgorithmChoices::parse(wish).unwrap();
+    let table = AlgorithmTable::new(&wish, TreeArity::AUTO).unwrap();
+    let chosen = |bytes, ranks, commutative| {
+        let case = Case {
+            commutative,
+            ..Case::usual(bytes, ranks)
+        };
+        table.algorithm(Collective::Allreduce, case)
+    };
+    assert_eq!(chosen(8, 5, true), Algorithm::Ring);
+    assert_eq!(chosen(8, 5, false), Algorithm::ReduceBcast);
+    assert_eq!(chosen(4096, 3, true), Algorithm::Ring);
+    let own = AlgorithmTable::new(&AlgorithmChoices::default(), TreeArity::AUTO).unwrap();
+    let usual = own.algorithm(Collective::Allreduce, Case::usual(1024, 5));
+    assert_eq!(chosen(1024, 5, true), usual);
+    assert_eq!(chosen(4096, 5, true), Algorithm::Ring);
+}
+
+#[test]
 fn a_wish_for_nothing_that_exists_is_refused_with_what_does() {
     let refused = |text| {
         let wish = AlgorithmChoices::parse(text).unwrap();

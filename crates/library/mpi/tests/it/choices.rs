@@ -107,3 +107,52 @@ fn the_branches_of_trees_are_those_of_the_setting() {
         assert!(!text.contains("k-ary (k = 2)"), "{text}");
     });
 }
+
+#[test]
+fn tables_of_other_libraries_name_algorithms_that_exist() {
+    use fabric::collectives::ChoiceTable;
+    use knobs::{AlgorithmChoices, KnobValue, TreeArity};
+    use mpi::algorithms::AlgorithmTable;
+    for table in ChoiceTable::all() {
+        for ranks in [2, 64, 1000, 20_000] {
+            let choices = AlgorithmChoices::parse(&table.setting(ranks)).unwrap();
+            if let Err(why) = AlgorithmTable::new(&choices, TreeArity::AUTO) {
+                panic!("{}: {why}", table.name);
+            }
+            let of = table.collectives();
+            assert!(choices.0.iter().all(|one| of.contains(&&*one.collective)));
+        }
+    }
+}
+
+#[test]
+fn a_table_of_another_library_chooses_for_the_ranks_of_a_call() {
+    use fabric::collectives::ChoiceTable;
+    use knobs::{AlgorithmChoices, KnobValue, TreeArity};
+    use mpi::algorithms::{Algorithm, AlgorithmTable, Case};
+    let tables = ChoiceTable::all().iter();
+    let table = tables
+        .clone()
+        .find(|table| table.name == "openmpi-1.3")
+        .unwrap();
+    let choices = AlgorithmChoices::parse(&table.setting(32)).unwrap();
+    let table = AlgorithmTable::new(&choices, TreeArity::AUTO).unwrap();
+    let chosen = |of, bytes, ranks| table.algorithm(of, Case::usual(bytes, ranks));
+    assert_eq!(
+        chosen(Collective::Allreduce, 9_999, 32),
+        Algorithm::RecursiveDoubling
+    );
+    assert_eq!(chosen(Collective::Allreduce, 10_000, 32), Algorithm::Ring);
+    // Recursive doubling of 8 ranks, Bruck's algorithm of the next number.
+    assert_eq!(
+        chosen(Collective::Allgather, 8_000, 8),
+        Algorithm::RecursiveDoubling
+    );
+    assert_eq!(chosen(Collective::Allgather, 8_001, 9), Algorithm::Bruck);
+    let uncommutative = Case {
+        commutative: false,
+        ..Case::usual(1 << 20, 32)
+    };
+    let of = table.algorithm(Collective::Allreduce, uncommutative);
+    assert_eq!(of, Algorithm::ReduceBcast);
+}

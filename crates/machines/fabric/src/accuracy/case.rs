@@ -85,8 +85,8 @@ pub fn names_library(machine: &Sheet) -> bool {
 
 /// True if the hosts and the MPI libraries of two machines have equal costs.
 pub fn have_equal_hosts(one: &Sheet, other: &Sheet) -> bool {
-    // Neither of these values makes a message slower.
-    const FREE: [&str; 2] = ["cores", "price"];
+    // None of these values makes a message slower.
+    const FREE: [&str; 3] = ["cores", "library", "price"];
     let values = |machine: &Sheet| -> Vec<_> {
         let counts = |value: &NamedValue| {
             let top = value.path.split('.').next();
