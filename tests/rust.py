@@ -69,8 +69,9 @@ def nextest(program: str, tally: Tally) -> None:
     if report.exists():
         root = xml.parse(report).getroot()
         for case in root.iter("testcase"):
-            bad = any(child.tag in ("failure", "error") for child in case)
-            tally.add(f"{case.get('classname')} {case.get('name')}", "failed" if bad else "passed", float(case.get("time")))
+            bad = [child for child in case if child.tag in ("failure", "error")]
+            reason = " ".join(f"{child.get('message')} {child.text}" for child in bad)
+            tally.add(f"{case.get('classname')} {case.get('name')}", "failed" if bad else "passed", float(case.get("time")), reason)
     if done.returncode != 0 and not tally.failed:
         tally.add("nextest", "failed", 0, f"it ended with {done.returncode}")
 

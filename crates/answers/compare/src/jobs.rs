@@ -265,22 +265,7 @@ impl Runner {
         for task in &new {
             let played = task.played(request);
             if let Entry::Vacant(place) = self.replayed.entry(played) {
-                let of = record.of(played.ranks);
-                let of = of.context("there is no record of so many ranks")?;
-                let middle = of.middle(played.without);
-                let middle = middle.context("there is no record of so many ranks")?;
-                let computing = work::played(middle, played.is_distributed, &request.wanted);
-                let marks = of.marks(played.without, &request.wanted);
-                let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
-                let computing = match played.has_taken {
-                    true => computing.with_taken(),
-                    false => computing,
-                };
-                let trace = computing.scaled(played.scale).trace(&marks);
-                let trace = match played.has_free_sources {
-                    true => trace,
-                    false => trace.frozen(),
-                };
+                let trace = played.trace(request, record)?;
                 let file = MemoryFile::new()?;
                 let written = (&file.0).write_all(&trace.write());
                 written.context("cannot write a record for the replays")?;
@@ -322,6 +307,28 @@ impl Runner {
         })?;
         self.replaying += start.elapsed();
         Ok(tasks.iter().map(|task| self.known[task].clone()).collect())
+    }
+}
+
+impl Played {
+    /// The trace that the replays use.
+    fn trace(&self, request: &Request, record: &Record) -> Result<Trace> {
+        let of = record.of(self.ranks);
+        let of = of.context("there is no record of so many ranks")?;
+        let middle = of.middle(self.without);
+        let middle = middle.context("there is no record of so many ranks")?;
+        let computing = work::played(middle, self.is_distributed, &request.wanted);
+        let computing = match self.has_taken {
+            true => computing.with_taken(),
+            false => computing,
+        };
+        let marks = of.marks(self.without, &request.wanted);
+        let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
+        let trace = computing.scaled(self.scale).trace(&marks);
+        Ok(match self.has_free_sources {
+            true => trace,
+            false => trace.frozen(),
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A mark that the system removes when it takes a thread off its core: while it stands, the thread
 //! has had the core for itself.
 //!
-//! It is the descriptor of a restartable sequence (rseq(2)). The system looks at it whenever it
+//! It is the descriptor of a restartable sequence (rseq(2)). The system checks it whenever it
 //! takes the core, or delivers a signal, and removes one whose instructions the thread is not in.
 //! This one has none that anybody executes. Setting it is a store, where a reading of the processor
 //! time is a call of the system. The C library registers the area of each thread, since version

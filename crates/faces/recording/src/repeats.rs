@@ -1,8 +1,8 @@
 //! Calls whose arguments are, word by word, those of an earlier call.
 //!
 //! Such a call has the number of the earlier one in the trace, unless a handle other than a request
-//! was made or freed in between. It is found without a look at what its arguments mean, so that a
-//! call of a program whose data fills the caches touches little memory of the recorder.
+//! was made or freed in between. It is found whatever its arguments mean, so that a call of a
+//! program whose data fills the caches touches little memory of the recorder.
 
 /// The most parameters of a call that is remembered.
 const MOST_PARAMETERS: usize = 12;

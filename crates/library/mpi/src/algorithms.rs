@@ -387,7 +387,9 @@ impl AlgorithmTable {
     /// an unknown collective or algorithm.
     pub fn new(overrides: &AlgorithmChoices, arity: TreeArity) -> Result<AlgorithmTable> {
         Ok(AlgorithmTable {
-            overrides: overrides::read(overrides)?,
+            overrides: overrides::read(overrides, |of| {
+                rows(of).iter().map(|row| row.algorithm).collect()
+            })?,
             arity,
             shared: None,
         })
@@ -407,7 +409,7 @@ impl AlgorithmTable {
     #[inline]
     pub fn algorithm(&self, collective: Collective, case: Case) -> Algorithm {
         if !self.overrides.is_empty()
-            && let Some(algorithm) = overrides::forced(&self.overrides, collective, &case)
+            && let Some(algorithm) = self.forced(collective, &case)
         {
             return algorithm;
         }
@@ -419,6 +421,17 @@ impl AlgorithmTable {
             },
         };
         best.expect("a collective has a row for everything")
+    }
+
+    /// The algorithm that the user has forced for a call, if one can be used.
+    #[cold]
+    fn forced(&self, of: Collective, case: &Case) -> Option<Algorithm> {
+        let met = Restrictions::met_by(case);
+        let serves = |wanted| {
+            let mut rows = rows(of).iter();
+            rows.any(|row| row.algorithm == wanted && row.restrictions.are_among(met))
+        };
+        overrides::forced(&self.overrides, of, case, serves)
     }
 
     /// True if, in every collective, members that share memory publish vectors of `published` bytes

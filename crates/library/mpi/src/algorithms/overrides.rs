@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use knobs::{AUTO_ALGORITHM, AlgorithmChoice, AlgorithmChoices};
 
-use super::{Algorithm, Case, Collective, Restrictions, rows};
+use super::case::Case;
+use super::names::{Algorithm, Collective};
 use crate::{Class, Error, Result};
 
 /// An algorithm that the user has chosen for calls with `from` bytes or more of `ranks` ranks or
@@ -16,10 +17,14 @@ pub(super) struct Override {
     algorithm: Option<Algorithm>,
 }
 
-/// The overrides of a setting, in the order in which they are tried. An error names an unknown
-/// collective or algorithm.
-pub(super) fn read(choices: &AlgorithmChoices) -> Result<Vec<Override>> {
-    let wanted: Result<Vec<Override>> = choices.0.iter().map(one).collect();
+/// The overrides of a setting, in the order in which they are tried. `algorithms`: those of a
+/// collective. An error names an unknown collective or algorithm.
+pub(super) fn read(
+    choices: &AlgorithmChoices,
+    algorithms: impl Fn(Collective) -> Vec<Algorithm>,
+) -> Result<Vec<Override>> {
+    let of = |choice| one(choice, &algorithms);
+    let wanted: Result<Vec<Override>> = choices.0.iter().map(of).collect();
     let mut wanted = wanted?;
     // Of settings for one size and number, the last one in the user's text has precedence.
     wanted.reverse();
@@ -27,7 +32,10 @@ pub(super) fn read(choices: &AlgorithmChoices) -> Result<Vec<Override>> {
     Ok(wanted)
 }
 
-fn one(choice: &AlgorithmChoice) -> Result<Override> {
+fn one(
+    choice: &AlgorithmChoice,
+    algorithms: impl Fn(Collective) -> Vec<Algorithm>,
+) -> Result<Override> {
     let bad = |detail| {
         let what = format!("FISHPLATE_COLLECTIVES: {detail}");
         Err(Error::new(Class::ARG, what))
@@ -41,13 +49,13 @@ fn one(choice: &AlgorithmChoice) -> Result<Override> {
             all.join(", ")
         ));
     };
-    let all = rows(collective).iter().map(|row| row.algorithm);
+    let all = algorithms(collective).into_iter();
     let algorithm = all.clone().find(|one| one.name() == choice.algorithm);
     if algorithm.is_none() && choice.algorithm != AUTO_ALGORITHM {
-        let mut algorithms: Vec<_> = all.map(Algorithm::name).collect();
-        algorithms.sort_unstable();
-        algorithms.dedup();
-        let all = algorithms.join(", ");
+        let mut names: Vec<_> = all.map(Algorithm::name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let all = names.join(", ");
         return bad(format!(
             "{} has no algorithm '{}'; it has {all}, and {AUTO_ALGORITHM}",
             choice.collective, choice.algorithm
@@ -61,18 +69,18 @@ fn one(choice: &AlgorithmChoice) -> Result<Override> {
     })
 }
 
-/// The algorithm that the user has forced for a call: of those that apply, the first that can be
-/// used.
+/// The algorithm that the user has forced for a call: of those that apply, the first that `serves`
+/// it.
 #[cold]
-pub(super) fn forced(all: &[Override], of: Collective, case: &Case) -> Option<Algorithm> {
-    let met = Restrictions::met_by(case);
-    let serves = |wanted| {
-        let mut rows = rows(of).iter();
-        rows.any(|row| row.algorithm == wanted && row.restrictions.are_among(met))
-    };
+pub(super) fn forced(
+    all: &[Override],
+    of: Collective,
+    case: &Case,
+    serves: impl Fn(Algorithm) -> bool,
+) -> Option<Algorithm> {
     let applying = all
         .iter()
         .filter(|one| one.collective == of && one.ranks <= case.ranks && one.from <= case.bytes);
     let mut wanted = applying.map(|one| one.algorithm);
-    wanted.find(|algorithm| algorithm.is_none_or(serves))?
+    wanted.find(|algorithm| algorithm.is_none_or(&serves))?
 }
