@@ -18,7 +18,7 @@ pub(crate) struct Repeats {
     keys: Vec<Box<[u64]>>,
 }
 
-/// A remembered call: two lines of a cache, of which the first is enough for most calls.
+/// A remembered call, in two lines of a cache.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Place {
@@ -28,7 +28,7 @@ struct Place {
     words: [u64; MOST_PARAMETERS],
 }
 
-/// What is known of a remembered call.
+/// The numbers of a remembered call in the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Repeat {
     /// Its number in the part.
