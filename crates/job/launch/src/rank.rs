@@ -174,7 +174,7 @@ impl RankProcess {
             return None;
         }
         let text = self.receive()?;
-        budget.spend(text.len());
+        budget.spend_lines(&text);
         Some(self.handle_packet(&text))
     }
 
