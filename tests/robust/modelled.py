@@ -279,7 +279,7 @@ def damaged_traces(world):
     check("is of 3 ranks", kept, "-n", 4)
     for length in range(20, len(kept), 37):
         check("other.trace: byte [0-9]+: ", kept[:length])
-    check("it is of version 7, and this is version 6; record it", kept.replace(b"trace 6", b"trace 7", 1))
+    check("it is of version 8, and this is version 7; record it", kept.replace(b"trace 7", b"trace 8", 1))
     check("computing already: no --compute", kept, "--compute", "measured")
     job = replayed(world, file, "--summary", "none")
     other.write_bytes(2 * kept)

@@ -110,6 +110,25 @@ pub(crate) fn walk(trace: &Trace, visit: &mut Visit) -> Result<(), String> {
     }
 }
 
+/// The number of members of each communicator in which calls are made: for each rank, by the rank's
+/// number of it.
+///
+/// # Errors
+/// Not all ranks of a communicator make a new one.
+pub fn comm_sizes(trace: &Trace) -> Result<Vec<HashMap<i64, usize>>, String> {
+    let mut sizes = vec![HashMap::new(); trace.ranks.len()];
+    walk(trace, &mut |step| {
+        if let Place::In(comm, _) = step.place
+            && let Some(at) = trace.signature(step.call).first_of("comm")
+            && let Some(number) = trace.calls[step.call as usize].values[at].number()
+        {
+            sizes[step.rank].insert(number, comm.members.len());
+        }
+        Ok(())
+    })?;
+    Ok(sizes)
+}
+
 /// The state of a walk over the calls of a trace.
 struct Walk<'a> {
     trace: &'a Trace,
@@ -287,6 +306,9 @@ mod tests {
             Ok(())
         };
         walk(&trace, &mut visit).unwrap();
+        let sizes = comm_sizes(&trace).unwrap();
+        assert_eq!(sizes[0], HashMap::from([(WORLD, 5), (FIRST_MADE, 2)]));
+        assert_eq!(sizes[4], HashMap::from([(WORLD, 5)]));
         found.sort();
         let wanted = [
             (0, vec![2, 0], 1),

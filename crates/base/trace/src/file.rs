@@ -11,7 +11,7 @@ use crate::{RankCalls, Trace};
 
 /// The beginning of the file of each version.
 pub const MAGIC: &[u8] = b"fishplate trace ";
-const VERSION: &[u8] = b"6\n";
+const VERSION: &[u8] = b"7\n";
 /// The beginning of the files that had the computing of a program before traces had it.
 pub const COMPUTE_TRACE: &[u8] = b"# fishplate: what each rank computed";
 /// The most ranks of a trace.
@@ -107,7 +107,7 @@ impl Trace {
             let line = rest.iter().take_while(|byte| byte.is_ascii_digit());
             let version: String = line.map(|byte| char::from(*byte)).take(9).collect();
             return Err(format!(
-                "it is of version {version}, and this is version 6; record it, or make it, again"
+                "it is of version {version}, and this is version 7; record it, or make it, again"
             ));
         };
         let from = &mut Bytes::new(rest);
@@ -248,6 +248,8 @@ mod tests {
             if let Some(&(_, number, nanos)) = calls.first() {
                 let inside = Inside {
                     procedure: "MPI_Send".into(),
+                    comm: (number > 0).then_some(number),
+                    phase: (number < 0).then_some(number),
                     calls: number.unsigned_abs(),
                     nanos,
                 };
@@ -273,7 +275,7 @@ mod tests {
         let mut bytes = built(&[Vec::new()]).write();
         bytes[MAGIC.len()] = b'3';
         let why = Trace::read(&bytes).unwrap_err();
-        let remedy = "it is of version 3, and this is version 6; record it, or make it, again";
+        let remedy = "it is of version 3, and this is version 7; record it, or make it, again";
         assert_eq!(why, remedy);
     }
 

@@ -45,6 +45,7 @@ mod times;
 mod value;
 
 pub use build::Builder;
+pub use comms::comm_sizes;
 pub use convert::{goal, time_independent};
 pub use expand::Calls;
 pub use fact::Fact;

@@ -1,7 +1,7 @@
 //! The times of a recorded run as a rank of it has measured them: what a replay on the machine of
 //! the recording is compared with.
 
-use crate::bytes::{Bytes, Result, put, put_bytes};
+use crate::bytes::{Bytes, Result, put, put_bytes, put_signed};
 
 /// The times that a rank of the recorded run has measured, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Measured {
     pub slept: u64,
     /// The part of the known time in which another process had the core.
     pub interrupted: u64,
-    /// The times inside MPI, by procedure.
+    /// The times inside MPI, by procedure, communicator and phase.
     pub inside: Vec<Inside>,
     /// The interruptions of the known time, by the numbers of the calls that followed them.
     pub taken: Vec<Taken>,
@@ -35,15 +35,27 @@ pub struct Taken {
     pub nanos: u64,
 }
 
-/// The calls of a procedure.
-#[derive(Clone, Debug, PartialEq)]
+/// The calls of a procedure in a communicator and a phase.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inside {
     /// The name of the procedure.
     pub procedure: String,
+    /// The rank's number of the communicator; `None`: the procedure has none.
+    pub comm: Option<i64>,
+    /// The level of the last call of `MPI_Pcontrol` before; `None`: there was none.
+    pub phase: Option<i64>,
     /// The number of its calls.
     pub calls: u64,
     /// The time in them, in nanoseconds.
     pub nanos: u64,
+}
+
+/// Reads a number that may be missing.
+fn known(from: &mut Bytes) -> Result<Option<i64>> {
+    Ok(match from.below(2, "the flag")? {
+        0 => None,
+        _ => Some(from.signed()?),
+    })
 }
 
 impl Measured {
@@ -61,6 +73,10 @@ impl Measured {
         }
         for inside in &self.inside {
             put_bytes(to, inside.procedure.as_bytes());
+            for number in [inside.comm, inside.phase] {
+                put(to, number.is_some().into());
+                number.into_iter().for_each(|number| put_signed(to, number));
+            }
             put(to, inside.calls);
             put(to, inside.nanos);
         }
@@ -87,6 +103,8 @@ impl Measured {
                 let all = (0..count).map(|_| {
                     Ok(Inside {
                         procedure: from.text()?.to_string(),
+                        comm: known(from)?,
+                        phase: known(from)?,
                         calls: from.number()?,
                         nanos: from.number()?,
                     })

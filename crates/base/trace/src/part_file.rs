@@ -9,7 +9,7 @@ use crate::raw::{BLOCK_HEAD, Part};
 
 /// The beginning of a sealed block, with the version of the entries in it. Blocks of another
 /// version are no whole blocks.
-const MARK: [u8; 8] = *b"fpblock6";
+const MARK: [u8; 8] = *b"fpblock7";
 /// The bytes of a sealed block before the block.
 const SEAL: usize = MARK.len() + 16;
 

@@ -323,6 +323,9 @@ fn json_of(trace: &Trace) -> String {
     if let Some(times) = &measured {
         object["elapsed_s"] = json!(times.elapsed());
         object["outside_s_per_rank"] = json!(times.outside());
+        for (key, rows) in times.json() {
+            object[key] = rows;
+        }
     }
     format!("{object}\n")
 }
@@ -367,5 +370,6 @@ fn shown(trace: &Trace) -> String {
         let inside = inside.unwrap_or_default();
         let _ = writeln!(text, "    {name:<28} {calls:>12}{inside}{bytes}");
     }
+    text.extend(measured.iter().map(Times::lines));
     text
 }

@@ -14,6 +14,7 @@
 //! - [`foreign`]: questions to the library about its objects;
 //! - [`process`]: the recording of this process;
 //! - [`clock`]: the time of calls and of computing, in [`ticks`];
+//! - [`pcontrol`]: the phases that the program marks;
 //! - [`limit`]: the limits of a recording, by time and by size;
 //! - [`part_file`]: the file to which the processes of a host append.
 //!
@@ -35,6 +36,7 @@ mod mark;
 mod names;
 mod original;
 mod part_file;
+mod pcontrol;
 mod process;
 mod start;
 mod ticks;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use recording::{Library, RECORDED, Recorder, StatusMemory, standard};
-use trace::{Inside, Job, Measured, is_query};
+use trace::{Job, Measured, is_query};
 
 use crate::clock::Clock;
 use crate::foreign::Foreign;
@@ -20,6 +20,8 @@ use crate::words;
 
 /// The variable that names the folder of the recording.
 const FOLDER: &str = "FISHPLATE_RECORD";
+/// The number of MPI_Pcontrol, which follows those of the recorded procedures.
+const PCONTROL: usize = NAMES.len() / 2;
 /// The longest time, in nanoseconds, that a call is kept in memory only, if calls follow it.
 const BETWEEN_FLUSHES: u64 = 1_000_000_000;
 
@@ -40,8 +42,6 @@ struct Recording {
     recorder: Recorder,
     library: Foreign,
     clock: Clock,
-    /// For each procedure, the number of its calls and the ticks in them.
-    inside: Vec<(u64, u64)>,
     /// For each procedure, true if its calls move nothing and make nothing.
     is_query: Vec<bool>,
     /// True while a call is in progress.
@@ -154,6 +154,19 @@ unsafe fn after(procedure: usize, standard: &[u64], code: c_int, inside: u64) {
     }
 }
 
+/// Makes a call of MPI_Pcontrol with this level, which is the function `original`, and records it.
+pub(crate) fn control(level: c_int, original: impl FnOnce() -> c_int) -> c_int {
+    if IS_ACTIVE.load(Ordering::Relaxed) && !IS_INSIDE.get() {
+        let began = TICKS.get().copied().unwrap_or(Ticks::SYSTEM).now();
+        IS_INSIDE.set(true);
+        if let Some(recording) = lock().as_mut() {
+            recording.control(level, began);
+        }
+        IS_INSIDE.set(false);
+    }
+    original()
+}
+
 fn lock() -> MutexGuard<'static, Option<Recording>> {
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -170,19 +183,7 @@ impl Recording {
         standard: &mut [u64],
         began: u64,
     ) -> Option<()> {
-        let name = RECORDED[procedure].name;
-        if self.is_busy {
-            let why = "calls of several threads overlap";
-            self.recorder.refuse(name, why);
-            return None;
-        }
-        self.is_busy = true;
-        let (before, gap) = (self.clock.sums.interrupted, self.clock.enter(began));
-        self.recorder.enter(name, gap);
-        match self.clock.sums.interrupted - before {
-            0 => (),
-            taken => self.recorder.taken(taken),
-        }
+        self.begin(RECORDED[procedure].name, began)?;
         if self.is_query[procedure] {
             return Some(());
         }
@@ -199,6 +200,34 @@ impl Recording {
         Some(())
     }
 
+    /// Begins a call of the procedure `name`, after the computing before it. `None`: another
+    /// thread's call is in progress.
+    fn begin(&mut self, name: &'static str, began: u64) -> Option<()> {
+        if self.is_busy {
+            let why = "calls of several threads overlap";
+            self.recorder.refuse(name, why);
+            return None;
+        }
+        self.is_busy = true;
+        let (before, gap) = (self.clock.sums.interrupted, self.clock.enter(began));
+        self.recorder.enter(name, gap);
+        match self.clock.sums.interrupted - before {
+            0 => (),
+            taken => self.recorder.taken(taken),
+        }
+        Some(())
+    }
+
+    /// Records a call of MPI_Pcontrol.
+    fn control(&mut self, level: c_int, began: u64) {
+        if self.begin("MPI_Pcontrol", began).is_some() {
+            self.recorder.level(level);
+            self.recorder.leave();
+            self.is_busy = false;
+            self.clock.leave(PCONTROL);
+        }
+    }
+
     /// Ends a call.
     ///
     /// # Safety
@@ -206,12 +235,10 @@ impl Recording {
     unsafe fn leave(&mut self, procedure: usize, standard: &[u64], code: c_int, inside: u64) {
         // SAFETY: the caller's promise.
         unsafe { self.recorder.results(&self.library, standard, code) };
-        self.recorder.leave();
+        self.recorder.leave_after(inside);
         if RECORDED[procedure].constructs {
             self.library.forget();
         }
-        let sums = &mut self.inside[procedure];
-        *sums = (sums.0 + 1, sums.1 + inside);
         self.is_busy = false;
         self.clock.leave(procedure);
         if self.clock.left() - self.flushed > self.between_flushes {
@@ -226,12 +253,7 @@ impl Recording {
     /// Ends the recording at tick `now`, with the times that have been measured.
     fn end(&mut self, now: u64) {
         let (times, ticks) = (self.clock.sums, self.clock.ticks);
-        let used = self.inside.iter().enumerate().filter(|of| of.1.0 > 0);
-        let inside = used.map(|(procedure, &(calls, inside))| Inside {
-            procedure: RECORDED[procedure].name.into(),
-            calls,
-            nanos: ticks.nanos(inside),
-        });
+        let inside = self.recorder.inside(|inside| ticks.nanos(inside));
         self.recorder.measured(&Measured {
             host: 0,
             elapsed: self.clock.elapsed(now),
@@ -239,7 +261,7 @@ impl Recording {
             known: times.known,
             slept: times.slept,
             interrupted: times.interrupted,
-            inside: inside.collect(),
+            inside,
             // The calls have them.
             taken: Vec::new(),
         });
@@ -324,7 +346,6 @@ impl Recording {
         });
         // Whatever becomes of the process, its rank is known.
         recorder.flush();
-        let procedures = NAMES.len() / 2;
         let query = |number: usize| {
             let name = RECORDED[number].name;
             is_query(name) && !["MPI_Get_address", "MPI_Address"].contains(&name)
@@ -333,9 +354,8 @@ impl Recording {
             process: std::process::id(),
             recorder,
             library,
-            clock: Clock::new(procedures, ticks),
-            inside: vec![(0, 0); procedures],
-            is_query: (0..procedures).map(query).collect(),
+            clock: Clock::new(PCONTROL + 1, ticks),
+            is_query: (0..PCONTROL).map(query).collect(),
             is_busy: false,
             flushed: ticks.now(),
             between_flushes: ticks.ticks(BETWEEN_FLUSHES.min(limit.nanos)),

@@ -24,6 +24,7 @@ mod plan;
 mod recorder;
 mod repeats;
 pub mod standard;
+mod sums;
 mod table;
 mod wildcards;
 

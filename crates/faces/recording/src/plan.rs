@@ -33,8 +33,8 @@ enum Step {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     steps: Vec<Step>,
-    /// The communicator of the peers.
-    comm: Option<usize>,
+    /// The parameter that is the communicator.
+    pub(crate) comm: Option<usize>,
     source: Option<usize>,
     /// True if the call completes requests, and has statuses that name their sources.
     pub(crate) completes: bool,

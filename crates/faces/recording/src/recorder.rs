@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use std::ffi::c_int;
 use std::io;
 use std::sync::Arc;
-use trace::{Fact, Job, Measured, Parameter, RawWriter, Signature, Value};
+use trace::{Fact, Inside, Job, Measured, Parameter, RawWriter, Signature, Value};
 
 use crate::addresses::Addresses;
 use crate::capture::View;
@@ -13,6 +13,7 @@ use crate::library::{Library, MOVED_NOTHING};
 use crate::plan::{Plan, Row, Words};
 use crate::repeats::{Repeat, Repeats};
 use crate::standard::MPI_SUCCESS;
+use crate::sums::Sums;
 use crate::table::RECORDED;
 use crate::wildcards::{Asked, Wildcards, made};
 
@@ -52,6 +53,7 @@ pub struct Recorder {
     known: FxHashMap<Box<[u64]>, u64>,
     row: Row,
     repeats: Repeats,
+    sums: Sums,
     pub(crate) wildcards: Wildcards,
     /// The call that is in progress.
     current: Option<Current>,
@@ -110,6 +112,7 @@ impl Recorder {
             known: FxHashMap::default(),
             row: Row::default(),
             repeats: Repeats::default(),
+            sums: Sums::default(),
             wildcards: Wildcards::default(),
             current: None,
             unusable: None,
@@ -213,7 +216,7 @@ impl Recorder {
         }
         // MPI_Finalize ends the recording before it returns.
         if signature.name == "MPI_Finalize" {
-            self.write();
+            self.write(None);
         }
         given
     }
@@ -306,14 +309,24 @@ impl Recorder {
 
     /// Ends the call.
     pub fn leave(&mut self) {
-        self.write();
+        self.write(None);
+    }
+
+    /// Ends the call, whose time counts in the sums: this number of ticks.
+    pub fn leave_after(&mut self, ticks: u64) {
+        self.write(Some(ticks));
+    }
+
+    /// The sums of the times in calls. `nanos` turns ticks into nanoseconds.
+    pub fn inside(&mut self, nanos: impl Fn(u64) -> u64) -> Vec<Inside> {
+        self.sums.all(nanos)
     }
 
     /// Keeps that the program has slept for `nanos` nanoseconds.
     pub fn slept(&mut self, nanos: u64) {
         let current = self.current.take();
         self.enter(SLEEP, nanos);
-        self.write();
+        self.write(None);
         self.current = current;
     }
 
@@ -353,24 +366,40 @@ impl Recorder {
         }
     }
 
-    fn write(&mut self) {
+    fn write(&mut self, inside: Option<u64>) {
         let Some(current) = self.current.take() else {
             return;
         };
         if current.taken > 0 {
             self.writer.taken(current.taken);
         }
-        if let Some(number) = current.number {
-            if let Some(block) = self.writer.again(number, current.nanos) {
-                self.append(&block);
-            }
-            return;
+        let (nanos, level) = (current.nanos, current.level);
+        let number = match current.number {
+            Some(number) => number,
+            None => self.number_of(current),
+        };
+        if let Some(block) = self.writer.again(number, nanos) {
+            self.append(&block);
         }
+        if let Some(ticks) = inside {
+            self.sums.add(number, ticks);
+        }
+        if let Some(level) = level {
+            self.sums.begin(level.into());
+        }
+    }
+
+    /// The number in the part of a call that has none yet.
+    fn number_of(&mut self, current: Current) -> u64 {
+        let mut comm = None;
         let (line, values) = match current.arguments {
             Some(arguments) => {
                 if let Some(begun) = arguments.begun {
                     self.wildcards.begin(begun, self.writer.count());
                 }
+                let at = self.procedure(arguments.procedure);
+                let at = at.signature.first_of("comm");
+                comm = at.and_then(|at| arguments.values[at].number());
                 (RECORDED[arguments.procedure].line, arguments.values)
             }
             None => match current.level {
@@ -378,10 +407,9 @@ impl Recorder {
                 None => (current.name, Vec::new()),
             },
         };
-        let block = self.writer.call(line, values, current.nanos);
-        if let Some(block) = block {
-            self.append(&block);
-        }
+        let number = self.writer.number(line, values);
+        self.sums.know(number, (current.name, comm));
+        number
     }
 
     pub(crate) fn append(&mut self, block: &[u8]) {

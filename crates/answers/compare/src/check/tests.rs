@@ -8,6 +8,7 @@ fn rank(outside: u64, calls: &[(&str, u64)]) -> Measured {
         procedure: (*procedure).into(),
         calls: 1,
         nanos: *nanos,
+        ..Inside::default()
     });
     Measured {
         outside,

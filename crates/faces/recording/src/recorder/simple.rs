@@ -140,7 +140,9 @@ impl Recorder {
         let known = self.known.get(&*self.row.key).copied();
         let number = known.unwrap_or_else(|| {
             let values = self.row.values(plan, words);
+            let comm = plan.comm.and_then(|at| values[at].number());
             let number = self.writer.number(RECORDED[procedure].line, values);
+            self.sums.know(number, (RECORDED[procedure].name, comm));
             self.known.insert(self.row.key.clone().into(), number);
             number
         });
