@@ -348,7 +348,7 @@ impl Round<'_> {
             if len >= ASKED {
                 buffer.measure();
             }
-            let room = buffer.vectors.place(round, len);
+            let room = buffer.vectors.place(round, len, buffer.core_each);
             // SAFETY: nobody reads there: both members of a pair have done so before a place is
             // free, and other memory is used again only after all rounds in a slot.
             let room = unsafe { std::slice::from_raw_parts_mut(room, len) };

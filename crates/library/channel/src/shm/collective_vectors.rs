@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datatype::Buffer;
 
 use super::cache_distance::CacheDistance;
-use super::collective_area::{MOST_BYTES, Member, Place, Places, Positions, SHORT};
+use super::collective_area::{MOST_BYTES, Member, Place, Places, Positions, SHORT, exceeds_cache};
 use crate::string_moves::StringMoves;
 
 /// The memory in which the members of a group publish vectors.
@@ -38,8 +38,9 @@ impl Vectors {
     }
 
     /// The memory for a long vector of `len` bytes that this rank publishes in `round`.
+    /// `core_each`: each member has a core.
     #[inline(never)]
-    pub(super) fn place(&mut self, round: u64, len: usize) -> *mut u8 {
+    pub(super) fn place(&mut self, round: u64, len: usize, core_each: bool) -> *mut u8 {
         let (is_near, own) = (self.reach.is_near(), &self.members[self.me]);
         if self.members.len() == 2
             && is_near
@@ -50,8 +51,9 @@ impl Vectors {
             unsafe { own.set_position(round, place.word()) };
             return self.members[place.owner()].at(place);
         }
+        let walks = is_near && core_each && exceeds_cache();
         // SAFETY: as above.
-        unsafe { own.place(round, len, (&mut self.positions, is_near)) }
+        unsafe { own.place(round, len, (&mut self.positions, walks)) }
     }
 
     /// The memory of the long vector of `len` bytes that a member has published in `round`.
