@@ -31,8 +31,8 @@ COLLECTIVE, OTHER = 1.10, 1.05
 MESSAGES = ("latency", "bw", "bibw")
 REMARKS = """
 - Between the two runs the library changed. Long vectors no longer use all 2 MiB of a collective buffer where the second-level cache is as large (as on this machine), or where ranks share
-  cores: giving it pages and walking through it made 110 calls of 16 and 32 KiB three to four times as long, and all calls of four ranks on two cores up to six times. And an allreduce
-  of 512 KiB and more goes by a direct copy. The points that were within their limits before were not measured again.
+  cores: giving it pages and walking through it made 110 calls of 16 and 32 KiB by two ranks three times as long, and calls of 8 to 64 KiB by four ranks on two cores 2 to 7 times. And an
+  allreduce of 512 KiB and more goes by a direct copy. The points that were within their limits before were not measured again.
 - What is left are fixed sizes: of reductions, whose algorithms no measured costs choose, of vectors up to 8 KiB, which always use the collective buffer, and the eager limit of 16 KiB.
 """
 # The shares of points that may fail, and that may be undecided.
