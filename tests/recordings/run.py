@@ -167,6 +167,13 @@ def phases(prefix: Path) -> str:
         text = fishplate(prefix, "trace", "show", trace).out
         if "by communicator" not in text or "by phase" not in text:
             raise Problem(harness.output(text))
+    tool, program = (work(prefix).absolute() / name for name in ("tool.so", "phases-tool"))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tool, HERE / "tool.c"], check=True)
+    subprocess.run([prefix / "bin/mpicc", "-o", program, HERE / "phases.c", "-Wl,--no-as-needed", tool], check=True)
+    beside = work(prefix) / "phases-tool.trace"
+    record(prefix, FAMILIES[-1], [program], 4, beside)
+    if (calls := counted(shown(prefix, beside))["MPI_Pcontrol"][0]) != 32:
+        raise Problem(f"beside a tool MPI_Pcontrol is recorded {calls} times, not 32")
     compared = fishplate(prefix, "compare", "--quick", "--quiet", "--json", "--fabrics", "qdr,edr", trace)
     if compared.code or "MPI_Pcontrol" not in compared.out:
         raise Problem(f"the marked loop is not found{harness.output(compared.out + compared.err)}")

@@ -58,6 +58,7 @@ pub use merge::merged;
 pub use queries::is_query;
 pub use raw::{Added, BLOCK_HEAD, Job, Part, RawWriter, parts};
 pub use signature::{Access, HANDLE_CLASSES, Length, Parameter, Signature};
+pub use standard::{SELF, WORLD};
 pub use value::{Call, FIRST_MADE, NUMBER_OF_MEMORY, Value};
 
 /// A trace: the calls of all ranks of a job.

@@ -4,10 +4,10 @@
 use crate::signature::Signature;
 use crate::value::{NUMBER_OF_MEMORY, Value};
 
-/// MPI_COMM_WORLD.
-pub(crate) const WORLD: i64 = 0x101;
-/// MPI_COMM_SELF.
-pub(crate) const SELF: i64 = 0x102;
+/// The value of MPI_COMM_WORLD in a trace.
+pub const WORLD: i64 = 0x101;
+/// The value of MPI_COMM_SELF in a trace.
+pub const SELF: i64 = 0x102;
 /// MPI_PROC_NULL.
 pub(crate) const PROC_NULL: i64 = -3;
 /// MPI_ANY_SOURCE.

@@ -156,15 +156,18 @@ unsafe fn after(procedure: usize, standard: &[u64], code: c_int, inside: u64) {
 
 /// Makes a call of MPI_Pcontrol with this level, which is the function `original`, and records it.
 pub(crate) fn control(level: c_int, original: impl FnOnce() -> c_int) -> c_int {
-    if IS_ACTIVE.load(Ordering::Relaxed) && !IS_INSIDE.get() {
-        let began = TICKS.get().copied().unwrap_or(Ticks::SYSTEM).now();
-        IS_INSIDE.set(true);
-        if let Some(recording) = lock().as_mut() {
-            recording.control(level, began);
-        }
-        IS_INSIDE.set(false);
+    if !IS_ACTIVE.load(Ordering::Relaxed) || IS_INSIDE.get() {
+        return original();
     }
-    original()
+    let began = TICKS.get().copied().unwrap_or(Ticks::SYSTEM).now();
+    IS_INSIDE.set(true);
+    if let Some(recording) = lock().as_mut() {
+        recording.control(level, began);
+    }
+    // A tool's function may call the library's by its profiled name.
+    let code = original();
+    IS_INSIDE.set(false);
+    code
 }
 
 fn lock() -> MutexGuard<'static, Option<Recording>> {

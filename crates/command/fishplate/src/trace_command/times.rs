@@ -16,8 +16,11 @@ struct Sum {
 /// The sums of groups of calls, with the names of the groups.
 type Sums = Vec<(String, Sum)>;
 
-/// The numbers of `MPI_COMM_WORLD` and `MPI_COMM_SELF` in a trace.
-const PREDEFINED: [(i64, &str); 2] = [(0x101, "MPI_COMM_WORLD"), (0x102, "MPI_COMM_SELF")];
+/// The predefined communicators by their numbers in a trace.
+const PREDEFINED: [(i64, &str); 2] = [
+    (trace::WORLD, "MPI_COMM_WORLD"),
+    (trace::SELF, "MPI_COMM_SELF"),
+];
 
 /// The times of a recorded run.
 pub(crate) struct Times<'a> {
