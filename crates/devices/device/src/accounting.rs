@@ -23,9 +23,14 @@ pub enum Effort {
     Copy(usize),
     /// A short call, such as a test or a reading of the clock.
     Call,
-    /// No work, but the information whether the messages that follow belong to a blocking send.
-    /// Libraries may have different protocols for blocking and nonblocking sends.
-    Blocking(bool),
+    /// No work, but the beginning of the send of a message. Libraries may have different protocols
+    /// for blocking and nonblocking sends, and a machine may have times by the length of messages.
+    Message {
+        /// The length of the message, in bytes.
+        length: usize,
+        /// True if the send is blocking.
+        is_blocking: bool,
+    },
 }
 
 /// The account of a rank's processor time in virtual time.
@@ -84,6 +89,12 @@ pub trait Accounting {
 
     /// Records that the call returns to the program.
     fn leave(&mut self);
+
+    /// Announces that an MPI library uses the node. True: the machine has times by the length of
+    /// messages, so it must hear of each by [`Effort::Message`].
+    fn attach_library(&mut self) -> bool {
+        false
+    }
 
     /// The account of work on the rank's own memory. `None`: such work takes no time.
     fn local_work(&mut self) -> Option<LocalCharge> {

@@ -61,12 +61,22 @@ impl Machine<'_> {
         }
     }
 
-    /// Sets whether the messages that follow belong to a blocking send. Only a modelled machine
-    /// whose library distinguishes blocking from nonblocking sends needs this.
-    pub fn begin_send(&mut self, is_blocking: bool) {
+    /// Begins the send of a message of this length. Only a modelled machine needs this whose
+    /// library distinguishes blocking from nonblocking sends, or that has times by length.
+    pub fn begin_send(&mut self, length: usize, is_blocking: bool) {
         if let Some(rdma) = &mut self.0 {
-            rdma.node().charge(Effort::Blocking(is_blocking));
+            rdma.node().charge(Effort::Message {
+                length,
+                is_blocking,
+            });
         }
+    }
+
+    /// Announces that an MPI library uses the machine. True: it must hear of each message, by
+    /// [`begin_send`](Self::begin_send).
+    pub fn attach_library(&mut self) -> bool {
+        let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
+        accounting.is_some_and(|accounting| accounting.attach_library())
     }
 
     /// Adds to the recording the rank's work on its own memory, as its meter has counted it.

@@ -1,6 +1,7 @@
 //! The components of a system. One table for each kind of component defines its values, their types
 //! and their meaning. Reading, checking, showing and compiling all use that table.
 
+use crate::curve::Curve;
 use crate::price::Price;
 use crate::quantity::Quantity;
 use crate::units::{Bytes, GbPerSec, Metres, Nanos, PerSec, Ratio};
@@ -321,6 +322,8 @@ part! {
         optional queue_rate: Option<GbPerSec>, "Throughput of one queue pair, in one direction: for sockets, of the core that serves a connection; may be left out: no limit.";
         value read_engine: Option<GbPerSec>, "Throughput of the engine that reads host memory.";
         value internal: Option<GbPerSec>, "Throughput of the internal buffer, the sum of both directions.";
+        list delay: Curve, "Additional time until the bytes of a work request are visible, by its length, of a calibration; it occupies nothing. May be left out: none.";
+        list interval: Curve, "Least time from one work request of a queue pair to the next, by its length, of a calibration; may be left out: that of the rates.";
         optional price: Option<Price>, "Price of one; may be left out.";
     }
     check |hca| {
@@ -330,6 +333,8 @@ part! {
         InvalidValue::unless((1999..=2100).contains(&hca.year), "year", || {
             format!("{} is not a year of InfiniBand; valid are 1999 to 2100", hca.year)
         })?;
+        hca.delay.check("delay")?;
+        hca.interval.check("interval")?;
         InvalidValue::unless(hca.reads >= 1, "reads", || "at least 1 read must be allowed".into())?;
         InvalidValue::unless(hca.prefetch != Some(0), "prefetch", || "at least 1 request must be allowed".into())?;
         InvalidValue::unless(hca.inline.0 <= 4096, "inline", || {

@@ -38,12 +38,11 @@ pub mod catalogue;
 pub mod collectives;
 pub mod components;
 pub mod cost;
+pub mod curve;
 pub mod dragonfly;
 pub mod explain;
 pub mod family;
 pub mod figures;
-#[cfg(feature = "toml")]
-pub mod fit;
 pub mod kernel;
 pub mod limits;
 pub mod network;
@@ -61,6 +60,7 @@ pub mod units;
 
 pub use components::{Bus, Cable, Hca, Host, Link, Switch};
 pub use cost::{Costs, Resource};
+pub use curve::Curve;
 pub use family::Family;
 pub use kernel::Kernel;
 pub use network::{Network, Topology};

@@ -1,6 +1,7 @@
 //! An MPI library: the costs of its work, and the choices by which libraries differ.
 
 use crate::components::{InvalidValue, part};
+use crate::curve::Curve;
 use crate::quantity::{Quantity, Raw};
 use crate::release::Release;
 use crate::units::{Bytes, Nanos};
@@ -24,8 +25,12 @@ part! {
         value shared_queue: bool, "True if eager and zero-copy messages share a queue pair.";
         optional library: Option<Release>, "Release of a library whose choices of algorithms collectives follow; may be left out: the choices of this library.";
         value uncut: Option<Bytes>, "Longest message that it does not cut into stripes for several rails; \"none\": the policy of this library.";
+        list delay: Curve, "Additional time until a message has arrived, by its length, of a calibration; it occupies nothing. May be left out: none.";
+        list interval: Curve, "Least time from one message of a rank to its next, by its length, of a calibration: the processor's for eager messages, and the HCA's for others. May be left out: none.";
     }
     check |software| {
+        software.delay.check("delay")?;
+        software.interval.check("interval")?;
         InvalidValue::unless(software.eager.is_none_or(|eager| eager.0 > 0), "eager", || {
             "a library sends at least 1 B eagerly".into()
         })?;

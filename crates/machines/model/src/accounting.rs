@@ -12,9 +12,13 @@ use device::{Accounting, Effort, LocalCharge, Note, ProgramCall, Result, Virtual
 
 impl Accounting for ModelNode {
     fn charge(&mut self, of: Effort) {
-        if let Effort::Blocking(is_blocking) = of {
+        if let Effort::Message {
+            length,
+            is_blocking,
+        } = of
+        {
             self.is_blocking = is_blocking;
-            return;
+            return self.begin_message(length as u64);
         }
         self.local.charge(&self.turn);
         let rank = self.turn.rank();
@@ -23,7 +27,7 @@ impl Accounting for ModelNode {
             Effort::Send => Activity::Send,
             Effort::Receive => Activity::Receive,
             Effort::Control => Activity::Control,
-            Effort::Call | Effort::Blocking(_) => Activity::Short,
+            Effort::Call | Effort::Message { .. } => Activity::Short,
             Effort::Copy(len) if prepared && self.leaves_uncopied(len) => return,
             Effort::Copy(len) => return copy(&self.turn, len),
         };
@@ -97,6 +101,7 @@ impl Accounting for ModelNode {
         let Some(call) = self.call.take() else {
             return;
         };
+        self.end_message();
         let rank = self.turn.rank();
         self.turn.with(|net, clock| {
             net.constructs(rank, false);
@@ -104,6 +109,15 @@ impl Accounting for ModelNode {
             let times = (call.start, clock.of(rank));
             net.qps.run.record.note_call(who, times, call.call.name);
         });
+    }
+
+    fn attach_library(&mut self) -> bool {
+        let rank = self.turn.rank();
+        self.turn.with(|net, _| {
+            net.qps.ranks[rank].library.is_attached = true;
+            let software = &net.qps.run.system.software;
+            !software.delay.is_empty() || !software.interval.is_empty()
+        })
     }
 
     fn local_work(&mut self) -> Option<LocalCharge> {

@@ -48,6 +48,7 @@ mod free_start;
 mod inbox;
 mod inner_links;
 pub mod library;
+mod library_messages;
 mod lookahead;
 mod machine;
 mod message;

@@ -87,6 +87,10 @@ pub(crate) struct Message {
     pub answers: u32,
     /// The latency of chips, cables and switches between the two queue pairs.
     pub latency: Time,
+    /// The additional time until its bytes are visible.
+    pub delay: Time,
+    /// The least time until the engine of its queue pair takes the next request.
+    pub interval: Time,
     /// True if the message occupies no resource, because its rank makes or frees an object whose
     /// cost the machine leaves out.
     pub is_free: bool,
@@ -222,6 +226,8 @@ impl Messages {
             answers_sent: 0,
             answers: 0,
             latency: 0,
+            delay: 0,
+            interval: 0,
             is_free: false,
             slices: Vec::new_in(self.memory),
             payload: Vec::new_in(self.memory),

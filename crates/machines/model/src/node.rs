@@ -98,11 +98,38 @@ impl ModelNode {
     /// that the copy into its packet, which this library makes, takes no time. A library that has a
     /// protocol of its own for blocking sends copies their messages, so that the call can return.
     pub(super) fn leaves_uncopied(&self, len: usize) -> bool {
-        let software = self.turn.with(|net, _| net.qps.run.system.software);
-        let uncopied = software
-            .copied
-            .is_some_and(|longest| len as u64 > longest.0);
-        uncopied && !(self.is_blocking && software.blocking.is_some())
+        self.turn.with(|net, _| {
+            let software = &net.qps.run.system.software;
+            let uncopied = software
+                .copied
+                .is_some_and(|longest| len as u64 > longest.0);
+            uncopied && !(self.is_blocking && software.blocking.is_some())
+        })
+    }
+
+    /// Begins the send of a message by the rank's library, after the processor's work on the
+    /// previous one.
+    pub(super) fn begin_message(&mut self, length: u64) {
+        self.local.charge(&self.turn);
+        let rank = self.turn.rank();
+        let rest = self.turn.with(|net, clock| {
+            let software = &net.qps.run.system.software;
+            let library = &mut net.qps.ranks[rank].library;
+            library.begin(software, length, clock.of(rank))
+        });
+        keep_busy(&self.turn, rest, Activity::Send.alone(0));
+    }
+
+    /// Ends the work of the rank's library on the messages of the present call.
+    pub(super) fn end_message(&mut self) {
+        let rank = self.turn.rank();
+        let rest = self.turn.with(|net, clock| {
+            let now = clock.of(rank);
+            net.qps.ranks[rank].library.end_call(now)
+        });
+        if rest > 0 {
+            keep_busy(&self.turn, rest, Activity::Send.alone(0));
+        }
     }
 
     /// Waits until something has changed for this rank, but at most `nanos` nanoseconds.

@@ -216,6 +216,16 @@ impl QueuePairs {
         self.run.schedule(at, timeout, clock);
     }
 
+    /// Records that bytes of a message which queue pair `q` receives have been written at `at`.
+    /// Returns the time at which they are visible: not before those of earlier messages.
+    #[inline]
+    pub(crate) fn visible(&mut self, q: u32, number: u32, at: Time) -> Time {
+        let delay = self.run.messages[number].delay;
+        let qp = &mut self[q];
+        qp.visible = (at + delay).max(qp.visible);
+        qp.visible
+    }
+
     /// Makes an HCA write an entry of a completion queue, from the time `at` on.
     fn write_completion(
         &mut self,

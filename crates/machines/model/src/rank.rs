@@ -3,6 +3,7 @@
 use sim::memory::{Vec, WorldMemory};
 
 use super::inbox::{Datagrams, Inbox};
+use super::library_messages::LibraryMessages;
 use super::pinned::Pinned;
 use super::written_regions::WrittenRegions;
 use device::PortChange;
@@ -18,6 +19,8 @@ pub(crate) struct Rank {
     /// True while the rank's work and messages cost nothing, because it makes or frees an object
     /// whose cost the machine omits.
     pub is_free: bool,
+    /// The MPI library of the rank, if it has one.
+    pub library: LibraryMessages,
     pub inbox: Inbox,
     /// True if data has become visible since the rank last polled its memory.
     pub written: bool,
@@ -44,6 +47,7 @@ impl Rank {
             slowness,
             shares_core: false,
             is_free: false,
+            library: LibraryMessages::default(),
             inbox: Inbox::new(memory),
             written: false,
             fresh: false,

@@ -111,6 +111,7 @@ impl Requesters {
             message.slices.extend_from_slice(work.local);
         }
         let is_fetched = message.is_fetched();
+        Requesters::set_times(qps, number, (rank, adapter));
         qps.append(q, number);
         if state == State::Error {
             qps.flush(q, at, clock);
@@ -131,6 +132,20 @@ impl Requesters {
         };
         qps.run.schedule(senders[q].ring(there), doorbell, clock);
         Ok(number)
+    }
+
+    /// Sets the times of a request by its length, where a calibrated machine has such times.
+    fn set_times(qps: &mut QueuePairs, number: u32, (rank, adapter): (u32, u32)) {
+        let message = &mut qps.run.messages[number];
+        (message.delay, message.interval) = (0, 0);
+        let place = &qps.ranks[rank];
+        if place.is_free || qps.ports.is_within(adapter) {
+            return;
+        }
+        let (delay, interval) = place.library.times(&qps.run.system.software, message);
+        let own = qps.ports.timing(adapter).by_length(message.len);
+        message.delay = delay + own.0;
+        message.interval = interval.max(own.1);
     }
 
     /// The queue pair to which a request goes, and the latency of the path to it.
@@ -173,7 +188,7 @@ impl Requesters {
                 let (ports, run) = (&mut qps.ports, &mut qps.run);
                 let end = ports.write(run, adapter, now, len, (number, packet));
                 let visible = end + ports.timing(adapter).write_latency;
-                qps[q].visible = visible;
+                let visible = qps.visible(q, number, visible);
                 let placed = Placed {
                     message: number,
                     from,

@@ -142,7 +142,7 @@ impl Responders {
         let (ports, run) = (&mut qps.ports, &mut qps.run);
         let end = ports.write(run, adapter, clock.now(), len + header, (number, packet));
         let visible = end + ports.timing(adapter).write_latency;
-        qps[q].visible = visible;
+        let visible = qps.visible(q, number, visible);
         let placed = Placed {
             message: number,
             from,

@@ -127,8 +127,8 @@ impl Senders {
             // The event that ends the obstacle schedules this again.
             return;
         }
-        let (kind, is_fetched) = (message.kind, message.is_fetched());
-        let until = now + timing.engine_of(kind);
+        let is_fetched = message.is_fetched();
+        let until = now + timing.engine_of(message.kind).max(message.interval);
         if !granted {
             let start = qps.ports.take_chip(&mut qps.run, adapter, now);
             if start > now {

@@ -122,6 +122,8 @@ pub(crate) struct Timing {
     /// The times of a packet on the link, by its length in bytes; filled on first use.
     wire: Vec<Time>,
     within: bool,
+    /// True if the HCA has times by the length of requests.
+    has_curves: bool,
 }
 
 /// The times that the payload of one packet occupies resources, in picoseconds.
@@ -176,6 +178,7 @@ impl Timing {
             pieces,
             wire,
             within: false,
+            has_curves: !hca.delay.is_empty() || !hca.interval.is_empty(),
         }
     }
 
@@ -217,6 +220,19 @@ impl Timing {
             RequestKind::Send => self.engine_of_send,
             _ => self.engine_of_read,
         }
+    }
+
+    /// The times of a work request of `len` bytes, of a calibration: the additional time until its
+    /// bytes are visible, and the least time until its queue pair's next request.
+    pub(crate) fn by_length(&self, len: u32) -> (Time, Time) {
+        if !self.has_curves {
+            return (0, 0);
+        }
+        let (hca, length) = (&self.costs.rail().hca, u64::from(len));
+        (
+            hca.delay.at(length).picos(),
+            hca.interval.at(length).picos(),
+        )
     }
 
     /// The time from the processor's store until the request with `inlined` bytes is in the HCA.

@@ -1,12 +1,17 @@
-//! Calibration: builds a machine from figures that a user has measured on it. The values of a known
-//! system that no document states are changed towards the figures ([`fabric::fit`]).
+//! Calibration: builds a machine from figures that a user has measured on it. The machine reaches
+//! its figures: what no value of the catalogue explains becomes times by length
+//! ([`fabric::curve`]), in the manner of an interpolation between the figures.
 //!
 //! Predictions are made as by `fishplate study score`: by jobs that run the same benchmark as the
 //! measuring tool, in virtual time.
 
 mod near;
+mod next;
 mod runs;
+mod search;
+pub(crate) mod series;
 mod show;
+mod trial;
 mod warn;
 
 use std::path::Path;
@@ -14,15 +19,17 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use fabric::catalogue::{Catalogue, FieldValue, Sheet};
 use fabric::components::Part;
-use fabric::figures::Figures;
-use fabric::fit::{Coordinates, Fitted, FreeValue, Movement, Observation, fit, movements};
+use fabric::curve::MOST_POINTS;
 use fabric::outputs::Reading;
 use fabric::quantity::Raw;
-use fabric::{GbPerSec, System};
+use fabric::{Nanos, System};
 use results::Console;
 
 use crate::score::figures::PublishedFigure;
 use runs::{Change, Runs};
+use search::{Wanted, search};
+use series::{GRID, KINDS, Level, SeriesKind, kind_of, targets, time_of, usual_test};
+use trial::{Speed, Trial};
 
 /// A request for a calibration: figures of a machine, and the system that it resembles.
 pub struct CalibrateRequest<'a> {
@@ -62,17 +69,14 @@ pub struct CalibratedMachine {
     base: Base,
     /// The nearest systems of the catalogue with their distances, if the nearest was searched.
     nearest: Vec<(String, f64)>,
+    /// The values by which the machine differs from the base.
     changes: Vec<Change>,
-    moved: Vec<Moved>,
     rows: Vec<Row>,
-    /// Warnings about measured figures that contradict the hardware.
+    /// The benchmarks and sizes whose figures would help most next.
+    next: Vec<(&'static str, usize)>,
+    /// Warnings about measured figures: they contradict the hardware, or the machine does not reach
+    /// them.
     pub warnings: Vec<String>,
-}
-
-/// A value of the machine that the calibration has changed.
-struct Moved {
-    free: FreeValue,
-    value: Raw,
 }
 
 /// A measured figure with the predictions that a calibration made of it.
@@ -83,7 +87,7 @@ pub(crate) struct Row {
     pub(crate) measured: f64,
     pub(crate) before: f64,
     pub(crate) after: f64,
-    /// The prediction with values that are fitted to the other figures only.
+    /// The prediction of a machine that the other figures alone determine.
     pub(crate) left_out: f64,
 }
 
@@ -105,7 +109,7 @@ pub fn calibrate(command: &Path, request: &CalibrateRequest) -> Result<Calibrate
     let has_list = sheet
         .fields
         .iter()
-        .any(|field| matches!(field.value, FieldValue::List(_)));
+        .any(|field| field.key.name == "rails" && matches!(field.value, FieldValue::List(_)));
     ensure!(
         !has_list,
         "{}: a system with a list of rails cannot be calibrated; choose one with a number of equal rails",
@@ -113,126 +117,294 @@ pub fn calibrate(command: &Path, request: &CalibrateRequest) -> Result<Calibrate
     );
     let system = sheet.build::<System>();
     let system = system.map_err(|why| anyhow::anyhow!("{}: {why}", base.name))?;
-    let warnings = warn::contradictions(&base.name, &system, &request.figures);
-    let mut changes = Vec::new();
+    let mut warnings = warn::contradictions(&base.name, &system, &request.figures);
+    let mut stated = Vec::new();
     let stated_mtu = system.hca.mtu.0;
     if let Some((mtu, place)) = request.mtu.as_ref().filter(|(mtu, _)| *mtu != stated_mtu) {
-        changes.push(Change {
+        stated.push(Change {
             path: "hca.mtu".into(),
             raw: Raw::Text(format!("{mtu} B")),
             source: format!("published: {place}"),
         });
     }
     if let Some(hops) = request.hops {
-        changes.push(Change {
+        stated.push(Change {
             path: "hops".into(),
             raw: Raw::Integer(hops.into()),
             source: "published: --hops".into(),
         });
     }
-    let runs = Runs::new(command, &base, &figures, changes.clone())?;
-    let one_way = request
-        .figures
-        .iter()
-        .filter(|(_, one)| one.test.ends_with("_bw") && one.size >= 65536);
-    let most = one_way.map(|(_, one)| one.value).max_by(f64::total_cmp);
-    let free = movements(&sheet, longest(&system, most));
-    let observations: Vec<Observation> = figures.iter().map(observed).collect::<Result<_>>()?;
-    let found = search(&runs, &free, &observations, &mut console)?;
-    let rows = figures.into_iter().enumerate().map(|(at, figure)| Row {
-        place: request.figures[at].0.clone(),
-        measured: observations[at].value,
-        before: found.before[at],
-        after: found.after[at],
-        left_out: found.left_out[at],
-        figure,
+    let all: Vec<usize> = (0..figures.len()).collect();
+    let found = fitted(command, (&base, &stated), &figures, &all, &mut console)?;
+    let rows = figures.into_iter().zip(&found.predicted).enumerate();
+    let rows = rows.map(|(at, (figure, [before, after]))| {
+        let measured = figure.number().context("a figure without a number")?;
+        Ok(Row {
+            place: request.figures[at].0.clone(),
+            measured,
+            before: *before,
+            after: *after,
+            left_out: found.left_out[at].unwrap_or(*after),
+            figure,
+        })
     });
-    let rows = rows.collect();
-    let moved = moved(&free, &found.moved);
+    let rows: Vec<Row> = rows.collect::<Result<_>>()?;
+    warnings.extend(warn::missed(&rows));
     Ok(CalibratedMachine {
         name: request.name.into(),
-        base,
         nearest,
-        changes,
-        moved,
+        next: next::helpful(rows.iter().map(|row| &row.figure)),
+        changes: stated.into_iter().chain(found.changes).collect(),
+        base,
         rows,
         warnings,
     })
 }
 
-/// Fits a machine to some of its figures, the anchors. Returns the changed values, and for every
-/// figure its errors before and after.
+/// A machine that reaches some of its figures, the anchors.
+pub(crate) struct Fitted {
+    /// The values by which it differs from the base.
+    pub(crate) changes: Vec<Change>,
+    /// For each figure, the predictions of the base and of this machine, in the figure's unit.
+    pub(crate) predicted: Vec<[f64; 2]>,
+    /// For each figure, the value that the other anchors alone would give. `None`: it is no anchor
+    /// that determines a value.
+    pub(crate) left_out: Vec<Option<f64>>,
+}
+
+/// Calibrates the system `base`, with values that are stated, by those of `figures` whose indices
+/// are in `anchors`. Predicts all figures.
 pub(crate) fn fitted(
     command: &Path,
-    base: &Base,
+    (base, stated): (&Base, &[Change]),
     figures: &[PublishedFigure],
     anchors: &[usize],
-) -> Result<(Vec<String>, Vec<[f64; 2]>)> {
-    let mut console = Console::without_libraries(0);
+    console: &mut Console,
+) -> Result<Fitted> {
     let sheet = base.sheet()?;
     let system = sheet.build::<System>();
     let system = system.map_err(|why| anyhow::anyhow!("{}: {why}", base.name))?;
-    let chosen: Vec<PublishedFigure> = anchors.iter().map(|at| figures[*at].clone()).collect();
-    let observations: Vec<Observation> = chosen.iter().map(observed).collect::<Result<_>>()?;
-    let most = chosen
-        .iter()
-        .zip(&observations)
-        .filter(|(figure, _)| figure.unit == "MB/s");
-    let most = most.map(|(_, one)| one.value).max_by(f64::total_cmp);
-    let free = movements(&sheet, longest(&system, most));
-    let runs = Runs::new(command, base, &chosen, Vec::new())?;
-    let found = search(&runs, &free, &observations, &mut console)?;
-    let machines = [Vec::new(), changes_of(&free, &found.moved)];
-    let runs = Runs::new(command, base, figures, Vec::new())?;
-    let predictions = runs.predict(&machines, "the other figures", &mut console)?;
-    let errors = figures.iter().enumerate().map(|(at, figure)| {
-        let value = observed(figure)?.value;
-        Ok([0, 1].map(|machine| predictions[machine][at] / value - 1.0))
-    });
-    let moved = moved(&free, &found.moved).into_iter().map(|one| {
-        let shown = |raw: &Raw| raw.to_string().trim_matches('"').to_owned();
-        let [before, after] = [&one.free.written, &one.value].map(shown);
-        format!("{} ({before} to {after})", one.free.paths[0])
-    });
-    Ok((moved.collect(), errors.collect::<Result<_>>()?))
-}
-
-/// Runs the fit, with a progress bar for each of its phases.
-fn search(
-    runs: &Runs,
-    free: &[Movement],
-    observations: &[Observation],
-    console: &mut Console,
-) -> Result<Fitted> {
-    let mut part = "each value alone";
-    fit(free, observations, |trials: &[Coordinates]| {
-        let all: Vec<Vec<Change>> = trials.iter().map(|trial| changes_of(free, trial)).collect();
-        let found = runs.predict(&all, part, console);
-        part = "the best values together";
-        found
+    let mut plans: Vec<Plan> = KINDS
+        .into_iter()
+        .filter_map(|kind| Plan::of(kind, figures, anchors))
+        .collect();
+    ensure!(
+        !plans.is_empty(),
+        "no figure determines a value: latencies, bandwidths or message rates of two processes are needed"
+    );
+    let source = format!("inferred: {} figures of this machine", anchors.len());
+    let own = [Trial::of(Speed::OWN)];
+    let setting = Setting {
+        command,
+        base,
+        stated,
+        system: &system,
+        source: &source,
+    };
+    let found = setting.predict(&plans, &own, "the machine before", console)?;
+    let found = found.into_iter().next().unwrap_or_default();
+    let mut left_out = vec![None; figures.len()];
+    for (plan, before) in plans.iter_mut().zip(&found) {
+        plan.set(before);
+        for (at, time) in plan.left_out(figures, anchors, before) {
+            left_out[at] = Some(value_of(&figures[at], time));
+        }
+    }
+    let mut trial = setting.search(&plans, console)?;
+    if trial.speed != Speed::OWN {
+        // Faster parts change what no figure asks to change: further curves restore it.
+        let has_library = system.software.send > Nanos::ZERO;
+        let others = KINDS.into_iter().filter(|kind| {
+            let is_new = plans.iter().all(|plan| plan.wanted.kind != *kind);
+            is_new && (has_library || kind.0 == Level::Requests)
+        });
+        let mut others: Vec<Plan> = others.map(Plan::usual).collect();
+        let found = setting.predict(&others, &own, "the machine before", console)?;
+        for (plan, before) in others.iter_mut().zip(found.into_iter().flatten()) {
+            plan.wanted.times = before;
+        }
+        plans.extend(others);
+        trial = setting.search(&plans, console)?;
+    }
+    let changes = trial.changes(&system, &source);
+    let runs = Runs::new(command, base, figures, stated.to_vec())?;
+    let machines = [Vec::new(), changes.clone()];
+    let predictions = runs.predict(&machines, "all figures", console)?;
+    let predicted = (0..figures.len()).map(|at| [predictions[0][at], predictions[1][at]]);
+    Ok(Fitted {
+        predicted: predicted.collect(),
+        changes,
+        left_out,
     })
 }
 
-/// The changed values of a machine with these coordinates.
-fn changes_of(free: &[Movement], trial: &[(usize, f64)]) -> Vec<Change> {
-    let each = trial.iter().flat_map(|(place, at)| free[*place].at(*at));
-    let changes = each.map(|(path, raw)| Change {
-        path: path.to_owned(),
-        raw,
-        source: "inferred: a trial".into(),
-    });
-    changes.collect()
+/// The value of a figure, in its unit, that a time of one message means.
+fn value_of(figure: &PublishedFigure, micros: f64) -> f64 {
+    match figure.unit.as_str() {
+        "us" => micros,
+        _ => time_of(figure, 1.0) / micros,
+    }
 }
 
-/// The values that the calibration has changed.
-fn moved(free: &[Movement], coordinates: &[(usize, f64)]) -> Vec<Moved> {
-    let each = coordinates.iter().flat_map(|(place, at)| {
-        free[*place].values.iter().map(|one| Moved {
-            value: one.at(*at),
-            free: one.clone(),
+/// A series to calibrate: one test at the sizes of a grid, with its anchors.
+struct Plan {
+    wanted: Wanted,
+    test: String,
+    unit: String,
+    /// The sizes in bytes, in ascending order, with the measured times in microseconds.
+    anchors: Vec<(usize, f64)>,
+}
+
+impl Plan {
+    /// The series of a kind whose test has most of the anchors. `None`: no anchor is of the kind.
+    fn of(kind: SeriesKind, figures: &[PublishedFigure], anchors: &[usize]) -> Option<Plan> {
+        let own: Vec<&PublishedFigure> = anchors
+            .iter()
+            .map(|at| &figures[*at])
+            .filter(|figure| kind_of(figure) == Some(kind))
+            .collect();
+        let count = |test: &str| own.iter().filter(|one| one.test == test).count();
+        // Of tests with as many anchors the first one of the list is chosen.
+        let most = own.iter().map(|one| count(&one.test)).max()?;
+        let test = &own.iter().find(|one| count(&one.test) == most)?.test;
+        let of_test = own.iter().filter(|one| one.test == *test);
+        let mut sizes: Vec<usize> = of_test.clone().filter_map(|one| one.size()).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let times = |size: usize| {
+            let same = of_test.clone().filter(|one| one.size() == Some(size));
+            let logs: Vec<f64> = same
+                .filter_map(|one| Some(time_of(one, one.number()?).ln()))
+                .collect();
+            (logs.iter().sum::<f64>() / logs.len() as f64).exp()
+        };
+        let anchors: Vec<(usize, f64)> = sizes.iter().map(|size| (*size, times(*size))).collect();
+        let unit = of_test.clone().next()?.unit.clone();
+        let mut sizes: Vec<usize> = sizes.into_iter().map(|size| size.max(1)).collect();
+        sizes.truncate(MOST_POINTS);
+        let room = MOST_POINTS - sizes.len();
+        let new = GRID.into_iter().filter(|size| !sizes.contains(size));
+        let new: Vec<usize> = new.take(room).collect();
+        sizes.extend(new);
+        sizes.sort_unstable();
+        sizes.dedup();
+        Some(Plan {
+            wanted: Wanted {
+                kind,
+                sizes,
+                times: Vec::new(),
+            },
+            test: test.clone(),
+            unit,
+            anchors: anchors
+                .into_iter()
+                .map(|(size, time)| (size.max(1), time))
+                .collect(),
         })
-    });
-    each.collect()
+    }
+
+    /// The usual test of a kind, without anchors.
+    fn usual(kind: SeriesKind) -> Plan {
+        let (test, unit) = usual_test(kind);
+        Plan {
+            wanted: Wanted {
+                kind,
+                sizes: GRID.to_vec(),
+                times: Vec::new(),
+            },
+            test: test.into(),
+            unit: unit.into(),
+            anchors: Vec::new(),
+        }
+    }
+
+    /// Sets the times to reach, given those of the uncalibrated machine.
+    fn set(&mut self, before: &[f64]) {
+        let Wanted { kind, sizes, times } = &mut self.wanted;
+        *times = targets(kind.1, sizes, before, &self.anchors);
+    }
+
+    /// For each figure that is an anchor, the time that the others give.
+    fn left_out(
+        &self,
+        figures: &[PublishedFigure],
+        anchors: &[usize],
+        before: &[f64],
+    ) -> Vec<(usize, f64)> {
+        let Wanted { kind, sizes, .. } = &self.wanted;
+        let own = anchors.iter().filter(|at| {
+            let figure = &figures[**at];
+            kind_of(figure) == Some(*kind) && figure.test == self.test
+        });
+        let each = own.filter_map(|at| {
+            let size = figures[*at].size()?.max(1);
+            let others: Vec<(usize, f64)> = (self.anchors.iter().copied())
+                .filter(|(other, _)| *other != size)
+                .collect();
+            let place = sizes.iter().position(|own| *own == size)?;
+            Some((*at, targets(kind.1, sizes, before, &others)[place]))
+        });
+        each.collect()
+    }
+
+    /// The figures by which the series is predicted.
+    fn figures(&self) -> impl Iterator<Item = PublishedFigure> + '_ {
+        self.wanted.sizes.iter().map(|size| PublishedFigure {
+            id: format!("{} of {size} B", self.test),
+            test: self.test.clone(),
+            msg_size: size.to_string(),
+            value: "1".into(),
+            unit: self.unit.clone(),
+            pairs: Some(1),
+            ..PublishedFigure::default()
+        })
+    }
+}
+
+/// A base with its stated values, on which machines are tried.
+struct Setting<'a> {
+    command: &'a Path,
+    base: &'a Base,
+    stated: &'a [Change],
+    system: &'a System,
+    source: &'a str,
+}
+
+impl Setting<'_> {
+    /// For each machine and each series, the predicted times of one message, in microseconds.
+    fn predict(
+        &self,
+        plans: &[Plan],
+        trials: &[Trial],
+        part: &str,
+        console: &mut Console,
+    ) -> Result<Vec<Vec<Vec<f64>>>> {
+        let figures: Vec<PublishedFigure> = plans.iter().flat_map(Plan::figures).collect();
+        let runs = Runs::new(self.command, self.base, &figures, self.stated.to_vec())?;
+        let machines: Vec<Vec<Change>> = trials
+            .iter()
+            .map(|trial| trial.changes(self.system, self.source))
+            .collect();
+        let found = runs.predict(&machines, part, console)?;
+        let each = found.into_iter().map(|values| {
+            let pairs = figures.iter().zip(values);
+            let mut times = pairs.map(|(figure, value)| time_of(figure, value));
+            let of_plan = |plan: &Plan| times.by_ref().take(plan.wanted.sizes.len()).collect();
+            plans.iter().map(of_plan).collect()
+        });
+        Ok(each.collect())
+    }
+
+    fn search(&self, plans: &[Plan], console: &mut Console) -> Result<Trial> {
+        let wanted: Vec<Wanted> = plans.iter().map(|plan| plan.wanted.clone()).collect();
+        search(&wanted, |trials: &[Trial]| {
+            let part = match trials.len() {
+                1 => "times by length",
+                _ => "faster parts",
+            };
+            self.predict(plans, trials, part, console)
+        })
+    }
 }
 
 /// A measured figure as an entry of the list of published figures.
@@ -247,39 +419,6 @@ fn published((place, reading): &(String, Reading)) -> PublishedFigure {
         pairs: Some(reading.pairs),
         ..PublishedFigure::default()
     }
-}
-
-/// A figure with its standard deviation, as a share: that of measurements, and that of the model
-/// where the fitted values cannot change the shape of its curve. The deviations were chosen with
-/// the anchors of the published figures in view.
-pub(crate) fn observed(figure: &PublishedFigure) -> Result<Observation> {
-    let value = figure
-        .number()
-        .with_context(|| format!("{}: no number", figure.id))?;
-    let size = figure
-        .size()
-        .with_context(|| format!("{}: no size", figure.id))?;
-    let deviation = match (figure.unit.as_str(), size) {
-        ("us", ..=128) => 0.03,
-        ("us", ..8192) => 0.05,
-        // Several packets or a rendezvous: phases overlap, so the model's shape matters.
-        ("us", ..65536) => 0.1,
-        ("us", _) => 0.04,
-        (_, 65536..) => 0.05,
-        (_, 2048..) => 0.1,
-        _ => 0.3,
-    };
-    Ok(Observation { value, deviation })
-}
-
-/// The bandwidth of the longest messages: the highest measured one, `most` in MB/s, but at most
-/// that of the system.
-fn longest(system: &System, most: Option<f64>) -> GbPerSec {
-    let own = Figures::of(system, 0).peak;
-    most.map_or(own, |most| {
-        let bits = (most * 8e6) as u64;
-        GbPerSec::from_bits_per_sec(bits.min(own.bits_per_sec()).max(1_000_000))
-    })
 }
 
 /// An error if a figure cannot be predicted; it names the figure's location.

@@ -12,7 +12,7 @@ use results::Console;
 use results::stats::median;
 
 use super::runs::predict;
-use super::{Base, observed, refused};
+use super::{Base, refused};
 use crate::score::figures::{PublishedFigure, groups};
 
 /// A system is a candidate only if its bandwidth and the highest measured one differ by at most
@@ -36,16 +36,14 @@ pub(super) fn nearest(
     let tasks = candidates.len() * groups.len();
     console.phase_without_line("the nearest machine", Some(tasks));
     let found = predict(command, figures, &groups, &candidates, console)?;
-    let distance = |found: &Vec<f64>| -> Result<f64> {
-        let each = figures.iter().zip(found).map(|(figure, found)| {
-            let one = observed(figure)?;
-            Ok((found / one.value).ln().abs())
-        });
-        Ok(median(&each.collect::<Result<Vec<f64>>>()?))
+    let distance = |found: &Vec<f64>| -> f64 {
+        let each = figures.iter().zip(found);
+        let each = each.filter_map(|(figure, found)| Some((found / figure.number()?).ln().abs()));
+        median(&each.collect::<Vec<f64>>())
     };
     let mut all = Vec::new();
     for (name, found) in candidates.into_iter().zip(&found) {
-        all.push((name, distance(found)?));
+        all.push((name, distance(found)));
     }
     // Systems at equal distances keep the catalogue's order.
     all.sort_by(|one, other| one.1.total_cmp(&other.1));

@@ -14,15 +14,19 @@ use crate::score::figures::{Group, PublishedFigure, groups};
 
 /// A value of a machine file that replaces the catalogue's.
 #[derive(Clone, Debug)]
-pub(super) struct Change {
-    pub(super) path: String,
-    pub(super) raw: Raw,
-    pub(super) source: String,
+pub(crate) struct Change {
+    pub(crate) path: String,
+    pub(crate) raw: Raw,
+    pub(crate) source: String,
 }
 
 impl Change {
     /// The change as a line of a machine file.
     pub(super) fn line(&self) -> String {
+        if let Raw::Other(list) = &self.raw {
+            // A list of parts has no source of its own.
+            return format!("{} = {list}\n", self.path);
+        }
         let source = self.source.replace(['"', '\\', '\n'], " ");
         format!(
             "{} = {{ value = {}, source = \"{source}\" }}\n",

@@ -4,18 +4,11 @@ use results::stats::{digits, median};
 use results::table::significant;
 use serde_json::{Value, json};
 
-use super::runs::{Change, machine};
-use super::{CalibratedMachine, Moved, Row};
+use super::runs::machine;
+use super::{CalibratedMachine, Row};
 
-impl Moved {
-    fn bounds(&self) -> [String; 2] {
-        self.free.bounds().map(|raw| shown(&raw.to_string()))
-    }
-}
-
-fn shown(raw: &str) -> String {
-    raw.trim_matches('"').to_owned()
-}
+/// The most figures that are named as helpful.
+const SHOWN: usize = 3;
 
 impl CalibratedMachine {
     /// The file that defines the machine. It begins with comments: the figures and their errors.
@@ -33,21 +26,21 @@ impl CalibratedMachine {
         }
         text += ".\n# Errors: with its values, with the values below, and with values that the other figures alone determine.\n#\n";
         text += &self.table();
+        if let Some(next) = self.next() {
+            text += &format!("# What would help most next: {next}.\n");
+        }
         text.push('\n');
-        let moved = self.moved.iter().flat_map(|one| {
-            let [low, high] = one.bounds();
-            let before = shown(&one.free.written.to_string());
-            one.free.paths.iter().map(move |path| Change {
-                path: path.clone(),
-                raw: one.value.clone(),
-                source: format!(
-                    "inferred: the figures above; {} has {before} ({}); bounds {low} to {high}",
-                    self.base.name, one.free.standing
-                ),
-            })
-        });
-        let changes: Vec<Change> = self.changes.iter().cloned().chain(moved).collect();
-        text + &machine(&self.base, &self.name, &changes)
+        text + &machine(&self.base, &self.name, &self.changes)
+    }
+
+    /// The figures that would help most next, as text. `None`: there are none.
+    fn next(&self) -> Option<String> {
+        let each = self
+            .next
+            .iter()
+            .map(|(test, size)| format!("{test} of {size} B"));
+        let each: Vec<String> = each.take(SHOWN).collect();
+        (!each.is_empty()).then(|| each.join(", "))
     }
 
     fn table(&self) -> String {
@@ -104,13 +97,11 @@ impl CalibratedMachine {
     /// JSON, one object per line: the figures, the changed values, and the machine with its file.
     pub fn json(&self) -> String {
         let mut lines: Vec<Value> = self.rows.iter().map(Row::json).collect();
-        lines.extend(self.moved.iter().map(|one| {
-            json!({
-                "values": one.free.paths, "value": shown(&one.value.to_string()),
-                "before": shown(&one.free.written.to_string()), "standing": one.free.standing,
-                "bounds": one.bounds(),
-            })
-        }));
+        lines.extend(
+            self.changes
+                .iter()
+                .map(|one| json!({"value": one.path, "is": one.raw.to_string().trim_matches('"')})),
+        );
         let summed = self.summed().map(|errors| {
             let [before, after, left_out] = errors.map(|error| digits(error * 100.0));
             json!({"before": before, "after": after, "left_out": left_out})
@@ -119,7 +110,7 @@ impl CalibratedMachine {
         lines.push(json!({
             "machine": self.name, "like": self.base.name, "figures": self.rows.len(),
             "median_percent": medians, "worst_percent": worst,
-            "warnings": self.warnings, "file": self.toml(),
+            "warnings": self.warnings, "next": self.next(), "file": self.toml(),
         }));
         lines.iter().map(|line| format!("{line}\n")).collect()
     }

@@ -4,6 +4,8 @@ use fabric::limits::limits;
 use fabric::outputs::{Reading, ReadingUnit};
 use fabric::{Bytes, Costs, Resource, System};
 
+use super::Row;
+
 /// The factor by which a figure may exceed a limit because of rounding and clocks.
 const SLACK: f64 = 1.02;
 
@@ -31,6 +33,24 @@ pub(super) fn contradictions(
         }
     }
     worst.into_iter().map(|(_, _, said)| said).collect()
+}
+
+/// The error beyond which a calibrated machine does not reach one of its figures.
+const MISSED: f64 = 0.01;
+
+/// A warning about each figure that the calibrated machine does not reach.
+pub(super) fn missed(rows: &[Row]) -> Vec<String> {
+    let missed = rows.iter().filter(|row| row.errors()[1].abs() > MISSED);
+    let said = missed.map(|row| {
+        format!(
+            "{}: {} of {} B is predicted {:+.1} % off: no value explains it beside the other figures; give this figure alone, or start from another machine with --like",
+            row.place,
+            row.figure.test,
+            row.figure.msg_size,
+            row.errors()[1] * 100.0
+        )
+    });
+    said.collect()
 }
 
 /// The factor by which a figure exceeds a limit, and a description of the limit. `None`: it exceeds

@@ -1,15 +1,14 @@
-//! Calibrations of machines with a few of their published figures, the *anchors*, and the errors of
-//! the predictions of the other figures.
+//! Calibrations of machines with three of their published figures, the *anchors*, and the errors of
+//! the predictions of all other figures of the same level: messages, or work requests.
 //!
-//! The anchors of a machine are three figures: its shortest latency, the latency nearest to 16 KiB,
-//! and the bandwidth of the longest messages; or four: also the bandwidth nearest to 8 KiB. A
-//! figure is near an anchor if both are latencies, or both bandwidths, and the sizes differ by at
-//! most a factor of four. Near latencies are not scored. With the fourth anchor, streams are scored
-//! unless they are an anchor: nearly all of them lie within a factor of four of 8 KiB.
+//! The anchors are latencies of 8 B, 16 KiB and 1 MiB, or streams of 64 B, 8 KiB and 1 MiB, of one
+//! test each, or of the nearest sizes that a machine has within a factor of two.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use fabric::System;
+use results::Console;
 use results::stats::{median, percentile};
 use results::table::aligned;
 use serde_json::{Value, json};
@@ -17,59 +16,167 @@ use serde_json::{Value, json};
 use super::ScoreRequest;
 use super::figures::{self, PublishedFigure};
 use super::machines::FigureMachines;
+use crate::calibrate::series::{Level, Property, SeriesKind, kind_of};
 use crate::calibrate::{Base, fitted};
 
-/// The greatest factor between the sizes of a figure and of an anchor that is near it.
-const NEAR: usize = 4;
-/// The size in bytes to which the second anchor is nearest.
-const MIDDLE: usize = 16 << 10;
-/// The size in bytes to which the fourth anchor is nearest.
-const STREAM: usize = 8 << 10;
-/// The greatest factor between the size of the second anchor and [`MIDDLE`], and between that of
-/// the fourth anchor and [`STREAM`].
+/// The greatest factor between the size of an anchor and the wanted one.
 const AWAY: usize = 2;
 /// The size from which on a message counts as long, in bytes.
 const LONG: usize = 64 << 10;
+/// The size from which on a message of a stream counts as neither short nor long, in bytes.
+const STREAM: usize = 2 << 10;
+/// The greatest error of an anchor, as a share.
+const REACHED: f64 = 0.01;
+
+/// The three sizes of the anchors of a property, in bytes.
+fn wanted(property: Property) -> [usize; 3] {
+    match property {
+        Property::Latency => [8, 16 << 10, 1 << 20],
+        Property::Stream => [64, 8 << 10, 1 << 20],
+    }
+}
 
 /// A group of figures, and the limits for its errors.
 struct Limits {
     name: &'static str,
-    /// True if a figure with this size in bytes belongs to the group.
-    has: fn(&PublishedFigure, usize) -> bool,
-    /// The greatest acceptable median of the errors, as a share.
-    median: f64,
-    /// The greatest acceptable 90th percentile of the errors, as a share.
-    percentile: f64,
-    /// True if the figures are predicted with four anchors, otherwise with three.
-    fourth: bool,
+    networks: &'static [&'static str],
+    kinds: &'static [SeriesKind],
+    /// The least and the greatest size of the group's figures, in bytes.
+    sizes: [usize; 2],
+    /// The greatest acceptable median and 90th percentile of the errors, as shares. `None`: no
+    /// limit is known.
+    most: Option<[f64; 2]>,
 }
 
-const LIMITS: [Limits; 2] = [
-    Limits {
-        name: "latencies, three anchors",
-        has: |figure, _| is_latency(figure),
-        median: 0.05,
-        percentile: 0.15,
-        fourth: false,
-    },
-    Limits {
-        name: "streams of 2 to 63 KiB, four anchors",
-        has: |figure, size| !is_latency(figure) && (2048..LONG).contains(&size),
-        median: 0.12,
-        percentile: 0.30,
-        fourth: true,
-    },
+const INFINIBAND: &[&str] = &["InfiniBand"];
+const ROCE: &[&str] = &["RoCE"];
+const TCP: &[&str] = &["TCP"];
+const MESSAGE_LATENCY: SeriesKind = (Level::Messages, Property::Latency);
+const MESSAGE_STREAM: SeriesKind = (Level::Messages, Property::Stream);
+const REQUEST_LATENCY: SeriesKind = (Level::Requests, Property::Latency);
+const REQUEST_STREAM: SeriesKind = (Level::Requests, Property::Stream);
+const ALL: &[SeriesKind] = &[
+    MESSAGE_LATENCY,
+    MESSAGE_STREAM,
+    REQUEST_LATENCY,
+    REQUEST_STREAM,
 ];
 
-/// A figure that is not an anchor, with the errors of its prediction before and after the
-/// calibration.
+const fn limits(
+    name: &'static str,
+    networks: &'static [&'static str],
+    kinds: &'static [SeriesKind],
+    sizes: [usize; 2],
+    most: Option<[f64; 2]>,
+) -> Limits {
+    Limits {
+        name,
+        networks,
+        kinds,
+        sizes,
+        most,
+    }
+}
+
+const LIMITS: [Limits; 14] = [
+    limits("all", INFINIBAND, ALL, [0, usize::MAX], Some([0.04, 0.18])),
+    limits(
+        "latency to 128 B",
+        INFINIBAND,
+        &[MESSAGE_LATENCY],
+        [0, 128],
+        Some([0.03, 0.13]),
+    ),
+    limits(
+        "latency 129 B to 63 KiB",
+        INFINIBAND,
+        &[MESSAGE_LATENCY],
+        [129, LONG - 1],
+        Some([0.07, 0.20]),
+    ),
+    limits(
+        "latency from 64 KiB",
+        INFINIBAND,
+        &[MESSAGE_LATENCY],
+        [LONG, usize::MAX],
+        Some([0.03, 0.18]),
+    ),
+    limits(
+        "verbs latency",
+        INFINIBAND,
+        &[REQUEST_LATENCY],
+        [0, usize::MAX],
+        Some([0.05, 0.15]),
+    ),
+    limits(
+        "stream below 2 KiB",
+        INFINIBAND,
+        &[MESSAGE_STREAM],
+        [0, STREAM - 1],
+        Some([0.05, 0.24]),
+    ),
+    limits(
+        "verbs stream below 2 KiB",
+        INFINIBAND,
+        &[REQUEST_STREAM],
+        [0, STREAM - 1],
+        Some([0.03, 0.20]),
+    ),
+    limits(
+        "streams 2 to 63 KiB",
+        INFINIBAND,
+        &[MESSAGE_STREAM, REQUEST_STREAM],
+        [STREAM, LONG - 1],
+        Some([0.07, 0.28]),
+    ),
+    limits(
+        "streams from 64 KiB",
+        INFINIBAND,
+        &[MESSAGE_STREAM, REQUEST_STREAM],
+        [LONG, usize::MAX],
+        Some([0.004, 0.06]),
+    ),
+    limits("all", ROCE, ALL, [0, usize::MAX], Some([0.04, 0.18])),
+    limits(
+        "latency to 128 B",
+        TCP,
+        &[MESSAGE_LATENCY],
+        [0, 128],
+        Some([0.02, 0.08]),
+    ),
+    limits(
+        "latency above 128 B",
+        TCP,
+        &[MESSAGE_LATENCY],
+        [129, usize::MAX],
+        None,
+    ),
+    limits(
+        "stream below 2 KiB",
+        TCP,
+        &[MESSAGE_STREAM],
+        [0, STREAM - 1],
+        Some([0.25, 0.45]),
+    ),
+    limits(
+        "streams from 2 KiB",
+        TCP,
+        &[MESSAGE_STREAM],
+        [STREAM, usize::MAX],
+        None,
+    ),
+];
+
+/// A figure with the errors of its prediction before and after a calibration.
 struct Other {
     system: String,
+    network: &'static str,
     figure: PublishedFigure,
+    kind: SeriesKind,
     size: usize,
-    fourth: bool,
-    /// True if the figure's size is near that of an anchor.
-    is_near: bool,
+    /// The kind of the anchors.
+    anchors: SeriesKind,
+    is_anchor: bool,
     before: f64,
     after: f64,
 }
@@ -77,14 +184,11 @@ struct Other {
 /// The errors of machines that were calibrated with anchors.
 pub(crate) struct Anchored {
     others: Vec<Other>,
-    systems: Vec<(String, bool, Vec<String>)>,
+    /// Each machine with its anchors, and the values that they changed.
+    systems: Vec<(String, String, Vec<String>)>,
 }
 
-fn is_latency(figure: &PublishedFigure) -> bool {
-    figure.unit == "us"
-}
-
-/// Calibrates each machine that has all anchors, and predicts its other figures.
+/// Calibrates each machine that has the anchors of a test, and predicts its other figures.
 pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Anchored> {
     let all = figures::read(request.figures, super::FIGURES)?;
     let machines = FigureMachines::read(request.fabrics, super::MACHINES)?;
@@ -96,55 +200,61 @@ pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Anchored> {
         systems: Vec::new(),
     };
     for name in names {
-        let own: Vec<(PublishedFigure, usize)> = all
+        let own = all.iter().filter(|figure| {
+            figure.model_cfg == name && figure.over.is_none() && !figure.test.is_empty()
+        });
+        let own = own.filter_map(|figure| Some((figure.clone(), figure.size()?, kind_of(figure)?)));
+        let own: Vec<(PublishedFigure, usize, SeriesKind)> = own.collect();
+        let Some(base) = machines.base(name) else {
+            continue;
+        };
+        let mut tests: Vec<&str> = own
             .iter()
-            .filter(|figure| figure.model_cfg == name && figure.over.is_none())
-            .filter(|figure| !figure.test.is_empty())
-            .filter_map(|figure| Some((figure.clone(), figure.size()?)))
+            .map(|(figure, ..)| figure.test.as_str())
             .collect();
-        for fourth in [false, true] {
-            let Some(anchors) = anchors(&own, fourth) else {
-                continue;
-            };
-            let Some(base) = machines.base(name) else {
-                continue;
-            };
-            found.add(command, name, &base, &own, &anchors, fourth)?;
+        tests.sort_unstable();
+        tests.dedup();
+        for test in tests {
+            if let Some(anchors) = anchors(&own, test) {
+                found.add(command, name, &base, &own, &anchors)?;
+            }
         }
     }
     Ok(found)
 }
 
-/// The indices of the anchors among the figures of a machine. `None`: the machine lacks some of
-/// them.
-fn anchors(own: &[(PublishedFigure, usize)], fourth: bool) -> Option<Vec<usize>> {
-    let of = |wanted: fn(&PublishedFigure) -> bool| {
-        own.iter()
-            .enumerate()
-            .filter(move |(_, (figure, _))| wanted(figure))
+/// The indices of the anchors among the figures of a machine, of one test. `None`: the machine
+/// lacks some of them.
+fn anchors(own: &[(PublishedFigure, usize, SeriesKind)], test: &str) -> Option<[usize; 3]> {
+    let of_test = own.iter().enumerate();
+    let of_test = of_test.filter(|(_, (figure, ..))| figure.test == test);
+    let (_, (_, _, kind)) = of_test.clone().next()?;
+    let apart = |size: usize, middle: usize| {
+        size.max(1).max(middle) as f64 / size.max(1).min(middle) as f64
     };
-    let apart = |size: usize, middle: usize| size.max(middle) as f64 / size.min(middle) as f64;
-    let nearest = |wanted: fn(&PublishedFigure) -> bool, middle: usize| {
-        let close = of(wanted).filter(|(_, (_, size))| apart(*size, middle) <= AWAY as f64);
+    let nearest = |(number, middle): (usize, usize)| {
+        // Latencies to 8 B are equal.
+        let is_close = |size: usize| {
+            apart(size, middle) <= AWAY as f64
+                || (number == 0 && kind.1 == Property::Latency && size <= middle)
+        };
+        let close = of_test.clone().filter(|(_, (_, size, _))| is_close(*size));
         let found = close
             .min_by(|(_, one), (_, other)| apart(one.1, middle).total_cmp(&apart(other.1, middle)));
         found.map(|(at, _)| at)
     };
-    // Reads take a round trip more than writes, so they are not used as anchors.
-    let latency: fn(&PublishedFigure) -> bool =
-        |figure| is_latency(figure) && !figure.test.contains("read");
-    let bandwidth: fn(&PublishedFigure) -> bool =
-        |figure| figure.unit == "MB/s" && figure.test.ends_with("_bw");
-    let short = of(latency).min_by_key(|(_, (_, size))| *size)?;
-    let middle = nearest(latency, MIDDLE)?;
-    let long = of(bandwidth)
-        .filter(|(_, (_, size))| *size >= LONG)
-        .max_by_key(|(_, (_, size))| *size)?;
-    let mut places = vec![short.0, middle, long.0];
-    if fourth {
-        places.push(nearest(bandwidth, STREAM)?);
+    let places = wanted(kind.1).into_iter().enumerate().map(nearest);
+    let places: Vec<usize> = places.collect::<Option<_>>()?;
+    places.try_into().ok()
+}
+
+/// The network of a machine, in words.
+fn network(system: &System) -> &'static str {
+    match (system.hca.polled, system.hca.link.framing.is_some()) {
+        (true, _) => "TCP",
+        (false, true) => "RoCE",
+        (false, false) => "InfiniBand",
     }
-    Some(places)
 }
 
 impl Anchored {
@@ -153,30 +263,34 @@ impl Anchored {
         command: &Path,
         name: &str,
         base: &Base,
-        own: &[(PublishedFigure, usize)],
-        anchors: &[usize],
-        fourth: bool,
+        own: &[(PublishedFigure, usize, SeriesKind)],
+        anchors: &[usize; 3],
     ) -> Result<()> {
-        let figures: Vec<PublishedFigure> = own.iter().map(|(figure, _)| figure.clone()).collect();
-        let (moved, rows) = fitted(command, base, &figures, anchors)
-            .with_context(|| format!("cannot calibrate {name}"))?;
-        self.systems.push((name.to_owned(), fourth, moved));
-        for (at, ((figure, size), [before, after])) in own.iter().zip(rows).enumerate() {
-            if anchors.contains(&at) {
+        let figures: Vec<PublishedFigure> = own.iter().map(|(figure, ..)| figure.clone()).collect();
+        let mut console = Console::without_libraries(0);
+        let found = fitted(command, (base, &[]), &figures, anchors, &mut console);
+        let found = found.with_context(|| format!("cannot calibrate {name}"))?;
+        let system = base.catalogue.system(&base.name);
+        let system = system.map_err(|why| anyhow::anyhow!("{why}"))?;
+        let values = found.changes.iter().map(|one| one.path.clone());
+        let (_, _, kind) = &own[anchors[0]];
+        let sizes = anchors.map(|at| own[at].1.to_string());
+        let said = format!("{} of {} B", figures[anchors[0]].test, sizes.join(", "));
+        self.systems.push((name.to_owned(), said, values.collect()));
+        let level = kind.0;
+        for (at, (figure, size, of)) in own.iter().enumerate() {
+            let Some(value) = figure.number().filter(|_| of.0 == level) else {
                 continue;
-            }
-            let is_near = anchors.iter().any(|anchor| {
-                let (other, anchored) = &own[*anchor];
-                is_latency(other) == is_latency(figure)
-                    && size.max(anchored) / size.min(anchored) <= NEAR
-                    && (size.max(anchored) <= &(size.min(anchored) * NEAR))
-            });
+            };
+            let [before, after] = found.predicted[at].map(|predicted| predicted / value - 1.0);
             self.others.push(Other {
                 system: name.to_owned(),
+                network: network(&system),
                 figure: figure.clone(),
+                kind: *of,
                 size: *size,
-                fourth,
-                is_near,
+                anchors: *kind,
+                is_anchor: anchors.contains(&at),
                 before,
                 after,
             });
@@ -184,17 +298,15 @@ impl Anchored {
         Ok(())
     }
 
-    /// The errors, before and after the calibration, of a group's figures: of one machine, or of
-    /// all.
-    fn errors(&self, limits: &Limits, system: Option<&str>) -> [Vec<f64>; 2] {
-        let wanted = self.others.iter().filter(|other| {
-            other.fourth == limits.fourth
-                && (limits.has)(&other.figure, other.size)
-                && (limits.fourth || !other.is_near)
-                && system.is_none_or(|name| other.system == name)
-        });
+    /// The errors, before and after the calibration, of the figures that no anchors are and for
+    /// which `wanted` is true.
+    fn errors(&self, wanted: impl Fn(&Other) -> bool) -> [Vec<f64>; 2] {
         let mut both = [Vec::new(), Vec::new()];
-        for other in wanted {
+        for other in self
+            .others
+            .iter()
+            .filter(|other| !other.is_anchor && wanted(other))
+        {
             both[0].push(other.before.abs());
             both[1].push(other.after.abs());
         }
@@ -204,52 +316,59 @@ impl Anchored {
         both
     }
 
-    /// The header and the rows of the table: group, machine, number of figures, and the errors
-    /// before and after.
+    /// The header and the rows of the table: network, kind, anchors, numbers, and the errors before
+    /// and after.
     pub(crate) fn rows(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let mut rows = Vec::new();
         for limits in &LIMITS {
-            let mut names: Vec<Option<&str>> = Vec::new();
-            for (name, fourth, _) in &self.systems {
-                if *fourth == limits.fourth {
-                    names.push(Some(name));
-                }
-            }
-            names.push(None);
-            for name in names {
-                let [before, after] = self.errors(limits, name);
+            for is_same in [true, false] {
+                let has = |other: &Other| {
+                    limits.networks.contains(&other.network)
+                        && limits.kinds.contains(&other.kind)
+                        && (limits.sizes[0]..=limits.sizes[1]).contains(&other.size)
+                        && (other.kind == other.anchors) == is_same
+                };
+                let [before, after] = self.errors(has);
                 if after.is_empty() {
                     continue;
                 }
+                let mut systems: Vec<&str> = self
+                    .others
+                    .iter()
+                    .filter(|other| has(other) && !other.is_anchor)
+                    .map(|other| other.system.as_str())
+                    .collect();
+                systems.sort_unstable();
+                systems.dedup();
                 let (middle, far) = (median(&after), percentile(&after, 90.0));
-                let met = middle <= limits.median && far <= limits.percentile;
+                let met = |[most, most_far]: [f64; 2]| match middle <= most && far <= most_far {
+                    true => "met",
+                    false => "missed",
+                };
+                let limit = limits.most.filter(|_| is_same);
                 rows.push(vec![
+                    limits.networks[0].to_owned(),
                     limits.name.to_owned(),
-                    name.unwrap_or("all").to_owned(),
-                    after.len().to_string(),
-                    format!(
-                        "{}, {}",
-                        percent(median(&before)),
-                        percent(percentile(&before, 90.0))
-                    ),
-                    format!("{}, {}", percent(middle), percent(far)),
-                    match name {
-                        Some(_) => String::new(),
-                        None => format!(
-                            "{}, {}: {}",
-                            percent(limits.median),
-                            percent(limits.percentile),
-                            if met { "met" } else { "missed" }
-                        ),
-                    },
+                    if is_same {
+                        "of the kind"
+                    } else {
+                        "of the other kind"
+                    }
+                    .to_owned(),
+                    format!("{} of {}", after.len(), systems.len()),
+                    pair([median(&before), percentile(&before, 90.0)]),
+                    pair([middle, far]),
+                    limit.map_or(String::new(), |most| {
+                        format!("{}: {}", pair(most), met(most))
+                    }),
                 ]);
             }
         }
         let header = vec![
-            "figures that are no anchors",
-            "machine",
-            "number",
+            "network",
+            "figures",
+            "anchors",
+            "number, systems",
             "before",
             "after",
             "limit",
@@ -257,15 +376,29 @@ impl Anchored {
         (header, rows)
     }
 
+    /// The number of anchors, and of those that their machine does not reach.
+    fn reached(&self) -> (usize, usize) {
+        let anchors = self.others.iter().filter(|other| other.is_anchor);
+        let missed = anchors.clone().filter(|other| other.after.abs() > REACHED);
+        (anchors.count(), missed.count())
+    }
+
     /// The lines with the values that the calibration has changed, for each machine.
     fn moved(&self) -> String {
-        let lines = self.systems.iter().map(|(name, fourth, moved)| {
-            let anchors = if *fourth { "four" } else { "three" };
-            let moved = match moved.as_slice() {
-                [] => "nothing".to_owned(),
-                some => some.join(", "),
+        let lines = self.systems.iter().map(|(name, anchors, values)| {
+            let own = |other: &&Other| other.system == *name && other.is_anchor;
+            let own = self.others.iter().filter(own);
+            let missed = own.filter(|other| {
+                other.after.abs() > REACHED && anchors.starts_with(&other.figure.test)
+            });
+            let missed: Vec<String> = missed
+                .map(|other| format!("{} B {:+.1} %", other.size, other.after * 100.0))
+                .collect();
+            let missed = match missed.is_empty() {
+                true => String::new(),
+                false => format!("; not reached: {}", missed.join(", ")),
             };
-            format!("{name}, {anchors} anchors move {moved}\n")
+            format!("{name}, {anchors}: {}{missed}\n", values.join(", "))
         });
         lines.collect()
     }
@@ -274,8 +407,14 @@ impl Anchored {
     pub(crate) fn text(&self) -> String {
         let (header, rows) = self.rows();
         let header = header.into_iter().map(String::from).collect();
-        let table = aligned(header, rows, |column| ![2].contains(&column));
-        format!("{table}\n{}", self.moved())
+        let table = aligned(header, rows, |column| column != 3);
+        let (all, missed) = self.reached();
+        format!(
+            "{table}\n{} of {all} anchors are within {:.0} %\n\n{}",
+            all - missed,
+            REACHED * 100.0,
+            self.moved()
+        )
     }
 
     /// JSON, one object per line: the figures, then the groups.
@@ -284,27 +423,37 @@ impl Anchored {
         let percent = |share: f64| (share * 1e4).round() / 100.0;
         for other in &self.others {
             lines.push(json!({
-                "figure": other.figure.id, "machine": other.system, "size": other.size,
-                "anchors": if other.fourth { 4 } else { 3 }, "near": other.is_near,
+                "figure": other.figure.id, "machine": other.system, "test": other.figure.test,
+                "size": other.size, "network": other.network,
+                "anchors": match other.anchors.1 {
+                    Property::Latency => "latencies",
+                    Property::Stream => "streams",
+                },
+                "anchor": other.is_anchor,
                 "error_percent": {"before": percent(other.before), "after": percent(other.after)},
             }));
         }
         let (_, rows) = self.rows();
         for row in rows {
             lines.push(
-                json!({"group": row[0], "machine": row[1], "figures": row[2], "before": row[3],
-                "after": row[4], "limit": row[5]}),
+                json!({"network": row[0], "group": row[1], "anchors": row[2],
+                "figures": row[3], "before": row[4], "after": row[5], "limit": row[6]}),
             );
         }
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
+/// A median and a percentile, as text.
+fn pair([middle, far]: [f64; 2]) -> String {
+    format!("{:.1}, {:.1} %", middle * 100.0, far * 100.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn figure(test: &str, size: usize) -> (PublishedFigure, usize) {
+    fn figure(test: &str, size: usize) -> (PublishedFigure, usize, SeriesKind) {
         let figure = PublishedFigure {
             test: test.into(),
             msg_size: size.to_string(),
@@ -312,24 +461,25 @@ mod tests {
             unit: if test.contains("lat") { "us" } else { "MB/s" }.into(),
             ..PublishedFigure::default()
         };
-        (figure, size)
+        let kind = kind_of(&figure).unwrap();
+        (figure, size, kind)
     }
 
     #[test]
     fn anchors_are_chosen_by_size() {
         let own = [
-            figure("ib_read_lat", 1),
             figure("ib_write_lat", 64),
             figure("ib_write_lat", 2),
             figure("ib_write_lat", 8192),
             figure("ib_write_lat", 20000),
-            figure("ib_write_bw", 65536),
+            figure("ib_write_lat", 1 << 20),
+            figure("ib_write_bw", 64),
             figure("ib_write_bw", 1 << 20),
             figure("ib_write_bw", 4096),
         ];
-        assert_eq!(anchors(&own, false), Some(vec![2, 4, 6]));
-        assert_eq!(anchors(&own, true), Some(vec![2, 4, 6, 7]));
-        assert_eq!(anchors(&own[..7], true), None);
-        assert_eq!(anchors(&own[..5], false), None);
+        assert_eq!(anchors(&own, "ib_write_lat"), Some([1, 3, 4]));
+        assert_eq!(anchors(&own, "ib_write_bw"), Some([5, 7, 6]));
+        assert_eq!(anchors(&own[..7], "ib_write_bw"), None);
+        assert_eq!(anchors(&own, "osu_bw"), None);
     }
 }

@@ -139,7 +139,7 @@ impl PublishedFigure {
     }
 
     /// True if the figure is of devices or sockets, without MPI.
-    pub(super) fn is_of_devices(&self) -> bool {
+    pub(crate) fn is_of_devices(&self) -> bool {
         let of = self.benchmark();
         of.is_some_and(|(of, ..)| of.is_of_devices())
     }

@@ -1,6 +1,7 @@
 //! The kinds of parts that a catalogue file can define, each with the table of its keys.
 
 use crate::components::{Bus, Cable, Hca, Host, Key, Link, Part, Switch};
+use crate::curve::Point;
 use crate::kernel::Kernel;
 use crate::rails::{OwnRails, Rail};
 use crate::software::Software;
@@ -21,8 +22,12 @@ pub const KINDS: [(&str, &[Key]); 10] = [
     (Storage::KIND, Storage::KEYS),
 ];
 
-/// The kinds of parts that exist only in lists of a system and have no names.
-const LISTED: [(&str, &[Key]); 2] = [(Rail::KIND, Rail::KEYS), (OwnRails::KIND, OwnRails::KEYS)];
+/// The kinds of parts that exist only in lists and have no names.
+const LISTED: [(&str, &[Key]); 3] = [
+    (Rail::KIND, Rail::KEYS),
+    (OwnRails::KIND, OwnRails::KEYS),
+    (Point::KIND, Point::KEYS),
+];
 
 pub(super) fn keys(kind: &str) -> &'static [Key] {
     KINDS

@@ -1,4 +1,4 @@
-//! The lists of parts within a system, resolved. A rail of a list inherits all that it does not
+//! The lists of parts within a part, resolved. A rail of a list inherits all that it does not
 //! define itself from its system, once the system has all its values. So a system that changes only
 //! the HCA of its base changes it for all rails that name none.
 
@@ -13,8 +13,13 @@ use crate::components::Part;
 use crate::quantity::Raw;
 use crate::rails::Rail;
 
-/// Resolves the lists of a part whose other values are complete.
+/// Resolves the lists of a part whose other values are complete, and those of the parts within it.
 pub(super) fn complete(parts: &[Arc<WrittenPart>], sheet: &mut Sheet) -> Result<(), Problem> {
+    for field in &mut sheet.fields {
+        if let FieldValue::Part(inner) = &mut field.value {
+            complete(parts, inner)?;
+        }
+    }
     for list in std::mem::take(&mut sheet.lists) {
         let mut items = Vec::new();
         for (number, part) in list.parts.iter().enumerate() {
@@ -31,6 +36,7 @@ pub(super) fn complete(parts: &[Arc<WrittenPart>], sheet: &mut Sheet) -> Result<
             };
             let source = part.source.as_deref().or(list.source.as_deref());
             overlay(parts, &mut item, part, source, &mut Vec::new())?;
+            complete(parts, &mut item)?;
             items.push(item);
         }
         let first = items.first().and_then(|item| item.fields.last());

@@ -112,6 +112,8 @@ pub(crate) struct Messages {
     /// True once a peer is lost, or a member has left a collective operation. Operations then check
     /// for losses.
     watches_losses: bool,
+    /// True if the modelled machine must hear of each message before it is sent.
+    tells_messages: bool,
     /// The profile of the rank, which counts messages, if there is one.
     profile: Option<Arc<RankProfile>>,
     /// The first violation of the protocol by a peer. It ends the job at the next progress.
@@ -164,7 +166,9 @@ impl Messages {
         let whole = |peer| limits.whole(&router.capabilities(peer));
         let mut send_queue = SendQueue::new((0..ranks).map(whole));
         let host_costs = HostCosts::over(router.host_words());
-        if limits.tells_blocking() {
+        let has_times = router.machine().attach_library();
+        let tells_messages = limits.tells_blocking() || has_times;
+        if tells_messages {
             send_queue.hide_one_puts();
         }
         Messages {
@@ -188,6 +192,7 @@ impl Messages {
             losses: Losses::default(),
             of_windows: Vec::new(),
             watches_losses: false,
+            tells_messages,
             profile: None,
             broken: None,
         }

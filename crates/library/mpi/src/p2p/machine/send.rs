@@ -133,8 +133,10 @@ impl Messages {
         key: Key,
     ) -> Result<RequestId> {
         let step = self.send_queue.next_step(peer, buffer.len());
-        if self.limits.tells_blocking() {
-            router.machine().begin_send(mode == Mode::Blocking);
+        if self.tells_messages {
+            router
+                .machine()
+                .begin_send(buffer.len(), mode == Mode::Blocking);
         }
         if let Some(profile) = &self.profile
             && step != Step::Fail

@@ -1,0 +1,249 @@
+//! The search for a machine that reaches the times of its series: first a speed from which only
+//! additions are needed, then the additions.
+//!
+//! Invariant: equal inputs give equal results. Predictions are made in batches, so that they run at
+//! once.
+
+use super::series::{Property, SeriesKind};
+use super::trial::{Speed, Trial};
+
+/// The series of a kind: its sizes, and the times of one message that a machine must reach, in
+/// microseconds.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub kind: SeriesKind,
+    pub sizes: Vec<usize>,
+    pub times: Vec<f64>,
+}
+
+/// For each series, the predicted times at its sizes.
+pub(super) type Predicted = Vec<Vec<f64>>;
+
+/// The factors on times of processors and chips that are tried, from the slowest machine.
+const TIMES: [f64; 6] = [0.85, 0.65, 0.45, 0.3, 0.18, 0.08];
+/// The factors on rates of links and slots that are tried.
+const LANES: [f64; 6] = [1.02, 1.05, 1.1, 1.18, 1.3, 1.5];
+/// The number of steps by which curves approach the times.
+const STEPS: usize = 6;
+/// The error at which a time counts as reached.
+const REACHED: f64 = 0.003;
+/// The share by which a time may exceed the wanted one before parts must become faster.
+const OVER: f64 = 0.004;
+/// The shortest message whose time depends on rates of links more than on processors, in bytes.
+const LONG: usize = 64 << 10;
+
+/// Finds the machine whose series have the wanted times. `predict` returns the predicted times of
+/// all series for each of several machines.
+pub(super) fn search<E>(
+    wanted: &[Wanted],
+    mut predict: impl FnMut(&[Trial]) -> Result<Vec<Predicted>, E>,
+) -> Result<Trial, E> {
+    let own = Trial::of(Speed::OWN);
+    let found = predict(std::slice::from_ref(&own))?;
+    let first = found.into_iter().next().unwrap_or_default();
+    let (speed, found) = match over(wanted, &first, |_| true) > OVER {
+        true => faster(wanted, first, &mut predict)?,
+        false => (Speed::OWN, first),
+    };
+    approach(wanted, Trial::of(speed), found, &mut predict)
+}
+
+/// The speed from which additions reach the wanted times, with the times that it gives.
+fn faster<E>(
+    wanted: &[Wanted],
+    own: Predicted,
+    predict: &mut impl FnMut(&[Trial]) -> Result<Vec<Predicted>, E>,
+) -> Result<(Speed, Predicted), E> {
+    let short = |size: usize| size < LONG;
+    let mut best = (Speed::OWN, own);
+    for copies in [false, true] {
+        if over(wanted, &best.1, short) > OVER {
+            let speeds = TIMES.into_iter().map(|times| Speed {
+                times,
+                copies: if copies { 1.0 / times } else { 1.0 },
+                lanes: 1.0,
+            });
+            best = least(wanted, best, speeds.collect(), short, predict)?;
+        }
+    }
+    if over(wanted, &best.1, |_| true) > OVER {
+        let lanes = LANES.into_iter().map(|lanes| Speed { lanes, ..best.0 });
+        let lanes: Vec<Speed> = lanes.collect();
+        best = least(wanted, best, lanes, |_| true, predict)?;
+    }
+    Ok(best)
+}
+
+/// The first of `speeds` from which additions reach the wanted times at the sizes `at`, or else
+/// the one that comes nearest. `own` is the speed so far.
+fn least<E>(
+    wanted: &[Wanted],
+    own: (Speed, Predicted),
+    speeds: Vec<Speed>,
+    at: impl Fn(usize) -> bool,
+    predict: &mut impl FnMut(&[Trial]) -> Result<Vec<Predicted>, E>,
+) -> Result<(Speed, Predicted), E> {
+    let trials: Vec<Trial> = speeds.iter().map(|speed| Trial::of(*speed)).collect();
+    let found = predict(&trials)?;
+    let mut best = own;
+    let mut nearest = over(wanted, &best.1, &at);
+    for (speed, found) in speeds.into_iter().zip(found) {
+        if nearest <= OVER {
+            break;
+        }
+        let own = over(wanted, &found, &at);
+        if own < nearest - 1e-6 {
+            (nearest, best) = (own, (speed, found));
+        }
+    }
+    Ok(best)
+}
+
+/// The greatest share by which a predicted time exceeds the wanted one, at the sizes `at`.
+fn over(wanted: &[Wanted], found: &Predicted, at: impl Fn(usize) -> bool) -> f64 {
+    let each = wanted.iter().zip(found).flat_map(|(wanted, found)| {
+        let times = wanted.sizes.iter().zip(&wanted.times).zip(found);
+        times.filter(|((size, _), _)| at(**size))
+    });
+    each.map(|((_, time), found)| found / time - 1.0)
+        .fold(0.0, f64::max)
+}
+
+/// The greatest error of a predicted time.
+fn worst(wanted: &[Wanted], found: &Predicted) -> f64 {
+    let each = wanted
+        .iter()
+        .zip(found)
+        .flat_map(|(wanted, found)| wanted.times.iter().zip(found));
+    each.map(|(time, found)| (found / time - 1.0).abs())
+        .fold(0.0, f64::max)
+}
+
+/// Adds times by length until the wanted times are reached, or no step helps any more.
+fn approach<E>(
+    wanted: &[Wanted],
+    mut trial: Trial,
+    mut found: Predicted,
+    predict: &mut impl FnMut(&[Trial]) -> Result<Vec<Predicted>, E>,
+) -> Result<Trial, E> {
+    let mut best = (worst(wanted, &found), trial.clone());
+    let mut slopes: Vec<Vec<f64>> = wanted
+        .iter()
+        .map(|one| vec![1.0; one.sizes.len()])
+        .collect();
+    for _ in 0..STEPS {
+        if best.0 <= REACHED {
+            break;
+        }
+        let before = (trial.clone(), found);
+        for ((wanted, found), slopes) in wanted.iter().zip(&before.1).zip(&slopes) {
+            add(trial.curve(wanted.kind), wanted, found, slopes);
+        }
+        let next = predict(std::slice::from_ref(&trial))?;
+        found = next.into_iter().next().unwrap_or_default();
+        for (number, wanted) in wanted.iter().enumerate() {
+            let curves = [&before.0, &trial].map(|trial| trial.clone().curve(wanted.kind).clone());
+            let times = [&before.1[number], &found[number]];
+            learn(&mut slopes[number], &curves, times);
+        }
+        let own = worst(wanted, &found);
+        if own < best.0 {
+            best = (own, trial.clone());
+        }
+    }
+    Ok(best.1)
+}
+
+/// Changes the curve of a series by what its times lack. `slopes`: the change of each time with its
+/// point of the curve.
+fn add(curve: &mut Vec<(usize, f64)>, wanted: &Wanted, found: &[f64], slopes: &[f64]) {
+    if curve.is_empty() {
+        *curve = wanted.sizes.iter().map(|size| (*size, 0.0)).collect();
+    }
+    let times = wanted.times.iter().zip(found).zip(slopes);
+    for (point, ((time, found), slope)) in curve.iter_mut().zip(times) {
+        point.1 = match wanted.kind.1 {
+            Property::Latency => (point.1 + (time - found) / slope).max(0.0),
+            // An interval has an effect only where it is longer than the time without it.
+            Property::Stream if point.1 > 0.0 => point.1 * (time / found).clamp(0.5, 2.0),
+            Property::Stream if *found < time * (1.0 - REACHED) => *time,
+            Property::Stream => 0.0,
+        };
+    }
+}
+
+/// Learns the slopes from a step: a message may have several requests, each of which is delayed.
+fn learn(slopes: &mut [f64], curves: &[Vec<(usize, f64)>; 2], times: [&Vec<f64>; 2]) {
+    let [from, to] = curves;
+    for (at, slope) in slopes.iter_mut().enumerate() {
+        let point = |curve: &[(usize, f64)]| curve.get(at).map_or(0.0, |point| point.1);
+        let by = point(to) - point(from);
+        // Steps that are smaller than the resolution of times teach nothing.
+        if by.abs() > 1e-3 {
+            *slope = ((times[1][at] - times[0][at]) / by).clamp(0.5, 4.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::series::{Level, Property};
+    use super::*;
+
+    const SIZES: [usize; 3] = [8, 16 << 10, 1 << 20];
+
+    /// A machine whose latencies are 1 µs of fixed times, copies and bytes, and whose streams need
+    /// a processor.
+    fn machine(trial: &Trial) -> Predicted {
+        let at = |curve: &[(usize, f64)], size: usize| {
+            let point = curve.iter().find(|point| point.0 == size);
+            point.map_or(0.0, |point| point.1)
+        };
+        let [delay, interval, ..] = &trial.curves;
+        let speed = trial.speed;
+        let latency = |size: usize| {
+            let copied = size.min(16 << 10) as f64 / 1e4 / speed.copies;
+            let times = if size == 16 << 10 { 2.0 } else { 1.0 };
+            speed.times + copied + size as f64 / 1e4 / speed.lanes + times * at(delay, size)
+        };
+        let stream = |size: usize| {
+            let own = 0.2 * speed.times + 0.05;
+            own.max(at(interval, size) + 0.01).max(size as f64 / 1e4)
+        };
+        vec![SIZES.map(latency).into(), SIZES.map(stream).into()]
+    }
+
+    fn reached(latencies: [f64; 3], streams: [f64; 3]) -> (Trial, f64) {
+        let wanted = [(Property::Latency, latencies), (Property::Stream, streams)];
+        let wanted = wanted.map(|(property, times)| Wanted {
+            kind: (Level::Messages, property),
+            sizes: SIZES.into(),
+            times: times.into(),
+        });
+        let predict = |trials: &[Trial]| Ok::<_, ()>(trials.iter().map(machine).collect());
+        let trial = search(&wanted, predict).unwrap();
+        let worst = worst(&wanted, &machine(&trial));
+        (trial, worst)
+    }
+
+    #[test]
+    fn slower_machines_get_additions_alone() {
+        let (trial, worst) = reached([1.4, 5.0, 120.0], [0.5, 1.7, 110.0]);
+        assert!(worst <= REACHED, "{worst} {trial:?}");
+        assert_eq!(trial.speed, Speed::OWN);
+    }
+
+    #[test]
+    fn faster_machines_get_faster_parts_and_what_is_then_lacking() {
+        let (trial, worst) = reached([0.6, 2.5, 107.0], [0.1, 1.7, 106.0]);
+        assert!(worst <= REACHED, "{worst} {trial:?}");
+        assert!(
+            trial.speed.times < 0.6 && trial.speed.copies > 1.0,
+            "{trial:?}"
+        );
+        assert_eq!(trial.speed.lanes, 1.0);
+        let (trial, worst) = reached([1.0, 4.2, 90.0], [0.25, 1.7, 104.9]);
+        assert!(worst <= 0.01, "{worst} {trial:?}");
+        assert!(trial.speed.lanes > 1.1, "{trial:?}");
+    }
+}

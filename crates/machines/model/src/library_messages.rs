@@ -1,0 +1,98 @@
+//! The messages of a rank's MPI library, for times by the length of a message: a calibration finds
+//! them, and no value of the catalogue explains them.
+
+use fabric::Software;
+use sim::Time;
+
+use super::message::{Message, RequestKind};
+
+/// The bytes that an eager message has beyond its body, at most: a library's header, with the
+/// trailer and the padding of this one.
+const HEAD: u64 = 256 + 64;
+
+/// The state of a rank's MPI library as a source of messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LibraryMessages {
+    /// True if an MPI library uses the rank.
+    pub is_attached: bool,
+    /// The length of the message that is being sent. `None`: none is.
+    sending: Option<u64>,
+    /// The time before which the processor begins no other message.
+    until: Time,
+}
+
+impl LibraryMessages {
+    /// Begins the send of a message at `now`. Returns the time for which the processor still
+    /// works on the previous message.
+    pub(crate) fn begin(&mut self, software: &Software, length: u64, now: Time) -> Time {
+        let rest = self.until.saturating_sub(now);
+        self.sending = Some(length);
+        let is_eager = software.eager.is_none_or(|eager| length <= eager.0);
+        let interval = match is_eager {
+            true => software.interval.at(length).picos(),
+            false => 0,
+        };
+        self.until = now + rest + interval;
+        rest
+    }
+
+    /// Ends the call of the program at `now`. Returns the time for which the processor still works
+    /// on a message.
+    pub(crate) fn end_call(&mut self, now: Time) -> Time {
+        self.sending = None;
+        std::mem::take(&mut self.until).saturating_sub(now)
+    }
+
+    /// The additional time until the bytes of a request are visible, and the least time until the
+    /// next request of its queue pair.
+    pub(crate) fn times(&self, software: &Software, request: &Message) -> (Time, Time) {
+        if !self.is_attached || (software.delay.is_empty() && software.interval.is_empty()) {
+            return (0, 0);
+        }
+        let bytes = u64::from(request.len);
+        // A request that is hardly longer than the message is a packet of it, or all of it.
+        let length = match self.sending {
+            Some(length) if bytes <= length + HEAD => length,
+            _ => bytes,
+        };
+        let is_eager = software.eager.is_none_or(|eager| length <= eager.0);
+        let interval = match is_eager || request.kind == RequestKind::Send {
+            true => 0,
+            false => software.interval.at(length).picos(),
+        };
+        (software.delay.at(length).picos(), interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabric::catalogue::Catalogue;
+    use fabric::curve::{Curve, Point};
+    use fabric::{Bytes, Nanos};
+
+    fn software() -> Software {
+        let sheet = Catalogue::builtin().sheet("software", "ucx").unwrap();
+        let point = |bytes, picos| Point {
+            bytes: Bytes(bytes),
+            time: Nanos::from_picos(picos),
+        };
+        Software {
+            interval: Curve::of(&[point(8, 500), point(1 << 20, 900)]).unwrap(),
+            ..sheet.build().unwrap()
+        }
+    }
+
+    #[test]
+    fn the_processor_begins_a_message_when_the_interval_is_over() {
+        let software = software();
+        let mut own = LibraryMessages::default();
+        assert_eq!(own.begin(&software, 8, 1000), 0);
+        assert_eq!(own.begin(&software, 8, 1200), 300);
+        assert_eq!(own.end_call(1700), 300);
+        assert_eq!(own.end_call(1700), 0);
+        // The adapter paces messages that are not eager.
+        assert_eq!(own.begin(&software, 1 << 20, 5000), 0);
+        assert_eq!(own.end_call(5000), 0);
+    }
+}
