@@ -315,6 +315,7 @@ part! {
         value one_by_one: bool, "True if a queue pair's next request is fetched only after the previous one has left.";
         value polled: bool, "True for sockets that stand for an HCA: they work only while their ranks poll, so protocols prefer writes to reads.";
         value blueflame: bool, "True if the processor can write a work request into the HCA (BlueFlame), so that the HCA need not fetch it.";
+        value direct: bool, "True if MPI libraries write work requests into the HCA themselves, false if they go through libibverbs, as to the HCAs before ConnectX-4.";
         value inline: Bytes, "Largest inline payload of a work request.";
         value work_request: Bytes, "Size of a work request without inline payload.";
         value completion: Bytes, "Size of a completion queue entry.";

@@ -280,6 +280,11 @@ optional!(
     "\"none\", or a size up to 64 MiB in B, KiB or MiB, such as \"12 KiB\""
 );
 optional!(
+    Nanos,
+    u64::MAX,
+    "\"none\", or a time up to 1 s in ps, ns, us, ms or s, such as \"130 ns\""
+);
+optional!(
     u32,
     u64::MAX,
     "\"none\", or a whole number that is not negative"

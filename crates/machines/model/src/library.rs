@@ -26,7 +26,8 @@ impl MachineConfig {
 
 fn under(system: &System, software: &Software) -> System {
     let mut system = system.with_hcas(|hca| {
-        if let Some(inline) = software.inline {
+        let indirect = software.indirect_inline.filter(|_| !hca.direct);
+        if let Some(inline) = indirect.or(software.inline) {
             hca.inline = hca.inline.min(inline);
         }
         // A header is posted with the request: it determines how many lines the processor writes.
@@ -127,8 +128,8 @@ mod tests {
             limits.map(|(_, value)| value).collect::<Vec<_>>()
         };
         assert_eq!(limits("mvapich"), ["12288"]);
-        assert_eq!(limits("ucx"), ["17297", "17297"]);
-        assert_eq!(limits("hpcx"), ["17297", "17297", "262143"]);
+        assert_eq!(limits("ucx"), ["12288", "12288"]);
+        assert_eq!(limits("hpcx"), ["12288", "12288", "262143"]);
         assert_eq!(limits("intelmpi-verbs"), ["131072", "131072"]);
     }
 

@@ -1,5 +1,5 @@
-//! The messages of a rank's MPI library, for times by the length of a message: a calibration finds
-//! them, and no value of the catalogue explains them.
+//! The messages of a rank's MPI library, for its times that occupy nothing, and for times by the
+//! length of a message, which a calibration finds.
 
 use fabric::Software;
 use sim::Time;
@@ -44,9 +44,14 @@ impl LibraryMessages {
     }
 
     /// The additional time until the bytes of a request are visible, and the least time until the
-    /// next request of its queue pair.
-    pub(crate) fn times(&self, software: &Software, request: &Message) -> (Time, Time) {
-        if !self.is_attached || (software.delay.is_empty() && software.interval.is_empty()) {
+    /// next request of its queue pair. `is_direct`: the library writes requests into the HCA itself.
+    pub(crate) fn times(
+        &self,
+        software: &Software,
+        request: &Message,
+        is_direct: bool,
+    ) -> (Time, Time) {
+        if !self.is_attached {
             return (0, 0);
         }
         let bytes = u64::from(request.len);
@@ -60,7 +65,10 @@ impl LibraryMessages {
             true => 0,
             false => software.interval.at(length).picos(),
         };
-        (software.delay.at(length).picos(), interval)
+        let rendezvous = software.rendezvous.filter(|_| !is_eager);
+        let indirect = software.indirect.filter(|_| is_eager && !is_direct);
+        let steps = rendezvous.unwrap_or_default() + indirect.unwrap_or_default();
+        ((software.delay.at(length) + steps).picos(), interval)
     }
 }
 

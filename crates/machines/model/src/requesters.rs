@@ -142,8 +142,11 @@ impl Requesters {
         if place.is_free || qps.ports.is_within(adapter) {
             return;
         }
-        let (delay, interval) = place.library.times(&qps.run.system.software, message);
-        let own = qps.ports.timing(adapter).by_length(message.len);
+        let timing = qps.ports.timing(adapter);
+        let is_direct = timing.is_direct;
+        let software = &qps.run.system.software;
+        let (delay, interval) = place.library.times(software, message, is_direct);
+        let own = timing.by_length(message.len);
         message.delay = delay + own.0;
         message.interval = interval.max(own.1);
     }

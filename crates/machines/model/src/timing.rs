@@ -124,6 +124,8 @@ pub(crate) struct Timing {
     within: bool,
     /// True if the HCA has times by the length of requests.
     has_curves: bool,
+    /// True if MPI libraries write requests into the HCA themselves.
+    pub is_direct: bool,
 }
 
 /// The times that the payload of one packet occupies resources, in picoseconds.
@@ -178,6 +180,7 @@ impl Timing {
             pieces,
             wire,
             within: false,
+            is_direct: hca.direct,
             has_curves: !hca.delay.is_empty() || !hca.interval.is_empty(),
         }
     }
