@@ -193,7 +193,7 @@ pub(crate) struct SocketOptions {
     #[arg(long, value_name = "NAME|FILE,…", value_delimiter = ',')]
     pub(crate) fabric: Vec<String>,
     /// Mode of IP over InfiniBand on modelled machines
-    #[arg(long, value_enum, default_value = "datagram", requires = "fabric")]
+    #[arg(long, value_enum, default_value = "usual", requires = "fabric")]
     pub(crate) ip: IpMode,
     #[command(flatten)]
     pub(crate) common: CommonOptions,

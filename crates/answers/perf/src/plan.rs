@@ -71,6 +71,8 @@ pub struct PerfPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum IpMode {
+    /// That of the driver by default: connected before ConnectX-4, datagram from it on
+    Usual,
     /// Each packet is an unreliable datagram; MTU 2044
     Datagram,
     /// Each packet is a message of a reliable connection; MTU 65520
@@ -81,6 +83,7 @@ impl IpMode {
     /// The mode's name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
+            IpMode::Usual => "usual",
             IpMode::Datagram => "datagram",
             IpMode::Connected => "connected",
         }

@@ -90,7 +90,8 @@ FILE.csv has a line for each figure, and a first line with the names of the colu
   id         any name of the figure
   test       osu_latency, osu_bw, osu_bibw, osu_mbw_mr, ib_write_lat, ib_write_lat_noinl, ib_read_lat,
              ib_send_lat, ib_write_bw, ib_read_bw, ib_send_bw, ib_write_bibw, ib_read_bibw, ib_send_bibw,
-             osu_allgather, osu_allreduce, osu_alltoall, osu_bcast, osu_gather, osu_reduce, osu_scatter
+             osu_allgather, osu_allreduce, osu_alltoall, osu_bcast, osu_gather, osu_reduce, osu_scatter,
+             ipoib_tcp_lat, ipoib_tcp_bw (sockets over IP over InfiniBand, in the driver's usual mode)
   model_cfg  a system of FILE.toml or of the catalogue
   msg_size   bytes, or small or large
   value      the published figure
@@ -106,6 +107,7 @@ Example:
   fishplate study score
   fishplate study score mine.csv --fabrics mine.toml --json
   fishplate study score --own
+  fishplate study score --unseen
   fishplate study score --anchors";
 
 #[derive(Debug, Args)]
@@ -158,10 +160,13 @@ struct ScoreOptions {
     /// Predict this library in place of the one that a machine names
     #[arg(long, conflicts_with = "anchors")]
     own: bool,
-    /// Calibrate each machine by three and by four of its figures, and sum up the errors of the
-    /// others
+    /// Calibrate each machine by three of its figures, and sum up the errors of the others
     #[arg(long)]
     anchors: bool,
+    /// Sum up the errors on systems from which no value of the catalogue was inferred, beside those
+    /// on the others and those of a null model
+    #[arg(long, conflicts_with_all = ["figures", "fabrics", "own", "anchors"])]
+    unseen: bool,
     /// Print one JSON object per line for each figure
     #[arg(long)]
     json: bool,
@@ -239,6 +244,17 @@ fn run(arguments: &StudyArguments) -> Result<()> {
                 return print(&match options.json {
                     true => found.json(),
                     false => results::terminal::fitted(&found.text()),
+                });
+            }
+            if options.unseen {
+                let (header, rows) = score::page::beside(&command)?;
+                return print(&match options.json {
+                    true => score::page::json(&header, &rows),
+                    false => {
+                        let header = header.into_iter().map(String::from).collect();
+                        let table = results::table::aligned(header, rows, |column| column != 2);
+                        results::terminal::fitted(&table)
+                    }
                 });
             }
             let scores = score::run(&command, request)?;

@@ -206,7 +206,11 @@ pub fn run(
     } = *machine;
     let mode = match plan.ip {
         Some(IpMode::Connected) => Mode::Connected,
-        _ => Mode::Datagram,
+        Some(IpMode::Datagram) => Mode::Datagram,
+        // The drivers' package asks for connected mode (SET_IPOIB_CM=auto in its openib.conf), which
+        // the driver of ConnectX-4 and later adapters does not have.
+        _ if system.hca.direct => Mode::Datagram,
+        _ => Mode::Connected,
     };
     let network = Network::new(&system, mode, PROCESSES);
     let layout = coroutines::Plan {

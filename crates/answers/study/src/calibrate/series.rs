@@ -52,9 +52,11 @@ pub(super) fn usual_test((level, property): SeriesKind) -> (&'static str, &'stat
     }
 }
 
-/// The kind of a figure. `None`: a figure of many processes, which no curve describes.
+/// The kind of a figure. `None`: a figure of many processes or of sockets, which no curve
+/// describes.
 pub(crate) fn kind_of(figure: &PublishedFigure) -> Option<SeriesKind> {
-    if figure.is_of_many() || figure.pairs.is_some_and(|pairs| pairs > 1) {
+    if figure.is_of_many() || figure.is_of_sockets() || figure.pairs.is_some_and(|pairs| pairs > 1)
+    {
         return None;
     }
     let level = match figure.is_of_devices() {
@@ -69,7 +71,7 @@ pub(crate) fn kind_of(figure: &PublishedFigure) -> Option<SeriesKind> {
 }
 
 /// The time of one message, in microseconds, that a value of a figure means.
-pub(super) fn time_of(figure: &PublishedFigure, value: f64) -> f64 {
+pub(crate) fn time_of(figure: &PublishedFigure, value: f64) -> f64 {
     let size = figure.size().unwrap_or(1).max(1) as f64;
     match figure.unit.as_str() {
         "us" => value,

@@ -7,7 +7,6 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use fabric::System;
 use results::Console;
 use results::stats::{median, percentile};
 use results::table::aligned;
@@ -15,16 +14,13 @@ use serde_json::{Value, json};
 
 use super::ScoreRequest;
 use super::figures::{self, PublishedFigure};
+use super::kinds::{GROUPS, network, pair};
 use super::machines::FigureMachines;
-use crate::calibrate::series::{Level, Property, SeriesKind, kind_of};
+use crate::calibrate::series::{Property, SeriesKind, kind_of};
 use crate::calibrate::{Base, fitted};
 
 /// The greatest factor between the size of an anchor and the wanted one.
 const AWAY: usize = 2;
-/// The size from which on a message counts as long, in bytes.
-const LONG: usize = 64 << 10;
-/// The size from which on a message of a stream counts as neither short nor long, in bytes.
-const STREAM: usize = 2 << 10;
 /// The greatest error of an anchor, as a share.
 const REACHED: f64 = 0.01;
 
@@ -35,137 +31,6 @@ fn wanted(property: Property) -> [usize; 3] {
         Property::Stream => [64, 8 << 10, 1 << 20],
     }
 }
-
-/// A group of figures, and the limits for its errors.
-struct Limits {
-    name: &'static str,
-    networks: &'static [&'static str],
-    kinds: &'static [SeriesKind],
-    /// The least and the greatest size of the group's figures, in bytes.
-    sizes: [usize; 2],
-    /// The greatest acceptable median and 90th percentile of the errors, as shares. `None`: no
-    /// limit is known.
-    most: Option<[f64; 2]>,
-}
-
-const INFINIBAND: &[&str] = &["InfiniBand"];
-const ROCE: &[&str] = &["RoCE"];
-const TCP: &[&str] = &["TCP"];
-const MESSAGE_LATENCY: SeriesKind = (Level::Messages, Property::Latency);
-const MESSAGE_STREAM: SeriesKind = (Level::Messages, Property::Stream);
-const REQUEST_LATENCY: SeriesKind = (Level::Requests, Property::Latency);
-const REQUEST_STREAM: SeriesKind = (Level::Requests, Property::Stream);
-const ALL: &[SeriesKind] = &[
-    MESSAGE_LATENCY,
-    MESSAGE_STREAM,
-    REQUEST_LATENCY,
-    REQUEST_STREAM,
-];
-
-const fn limits(
-    name: &'static str,
-    networks: &'static [&'static str],
-    kinds: &'static [SeriesKind],
-    sizes: [usize; 2],
-    most: Option<[f64; 2]>,
-) -> Limits {
-    Limits {
-        name,
-        networks,
-        kinds,
-        sizes,
-        most,
-    }
-}
-
-const LIMITS: [Limits; 14] = [
-    limits("all", INFINIBAND, ALL, [0, usize::MAX], Some([0.04, 0.18])),
-    limits(
-        "latency to 128 B",
-        INFINIBAND,
-        &[MESSAGE_LATENCY],
-        [0, 128],
-        Some([0.03, 0.13]),
-    ),
-    limits(
-        "latency 129 B to 63 KiB",
-        INFINIBAND,
-        &[MESSAGE_LATENCY],
-        [129, LONG - 1],
-        Some([0.07, 0.20]),
-    ),
-    limits(
-        "latency from 64 KiB",
-        INFINIBAND,
-        &[MESSAGE_LATENCY],
-        [LONG, usize::MAX],
-        Some([0.03, 0.18]),
-    ),
-    limits(
-        "verbs latency",
-        INFINIBAND,
-        &[REQUEST_LATENCY],
-        [0, usize::MAX],
-        Some([0.05, 0.15]),
-    ),
-    limits(
-        "stream below 2 KiB",
-        INFINIBAND,
-        &[MESSAGE_STREAM],
-        [0, STREAM - 1],
-        Some([0.05, 0.24]),
-    ),
-    limits(
-        "verbs stream below 2 KiB",
-        INFINIBAND,
-        &[REQUEST_STREAM],
-        [0, STREAM - 1],
-        Some([0.03, 0.20]),
-    ),
-    limits(
-        "streams 2 to 63 KiB",
-        INFINIBAND,
-        &[MESSAGE_STREAM, REQUEST_STREAM],
-        [STREAM, LONG - 1],
-        Some([0.07, 0.28]),
-    ),
-    limits(
-        "streams from 64 KiB",
-        INFINIBAND,
-        &[MESSAGE_STREAM, REQUEST_STREAM],
-        [LONG, usize::MAX],
-        Some([0.004, 0.06]),
-    ),
-    limits("all", ROCE, ALL, [0, usize::MAX], Some([0.04, 0.18])),
-    limits(
-        "latency to 128 B",
-        TCP,
-        &[MESSAGE_LATENCY],
-        [0, 128],
-        Some([0.02, 0.08]),
-    ),
-    limits(
-        "latency above 128 B",
-        TCP,
-        &[MESSAGE_LATENCY],
-        [129, usize::MAX],
-        None,
-    ),
-    limits(
-        "stream below 2 KiB",
-        TCP,
-        &[MESSAGE_STREAM],
-        [0, STREAM - 1],
-        Some([0.25, 0.45]),
-    ),
-    limits(
-        "streams from 2 KiB",
-        TCP,
-        &[MESSAGE_STREAM],
-        [STREAM, usize::MAX],
-        None,
-    ),
-];
 
 /// A figure with the errors of its prediction before and after a calibration.
 struct Other {
@@ -192,6 +57,21 @@ pub(crate) struct Anchored {
 pub(crate) fn run(command: &Path, request: ScoreRequest) -> Result<Anchored> {
     let all = figures::read(request.figures, super::FIGURES)?;
     let machines = FigureMachines::read(request.fabrics, super::MACHINES)?;
+    calibrated(command, &all, &machines)
+}
+
+/// As [`run`], for the systems of this project from which no value was inferred.
+pub(super) fn of_unseen(command: &Path) -> Result<Anchored> {
+    let all = figures::parse("unseen.csv", super::unseen::FIGURES)?;
+    let machines = FigureMachines::read(None, super::unseen::MACHINES)?;
+    calibrated(command, &all, &machines)
+}
+
+fn calibrated(
+    command: &Path,
+    all: &[PublishedFigure],
+    machines: &FigureMachines,
+) -> Result<Anchored> {
     let mut names: Vec<&str> = all.iter().map(|figure| figure.model_cfg.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -248,15 +128,6 @@ fn anchors(own: &[(PublishedFigure, usize, SeriesKind)], test: &str) -> Option<[
     places.try_into().ok()
 }
 
-/// The network of a machine, in words.
-fn network(system: &System) -> &'static str {
-    match (system.hca.polled, system.hca.link.framing.is_some()) {
-        (true, _) => "TCP",
-        (false, true) => "RoCE",
-        (false, false) => "InfiniBand",
-    }
-}
-
 impl Anchored {
     fn add(
         &mut self,
@@ -285,7 +156,7 @@ impl Anchored {
             let [before, after] = found.predicted[at].map(|predicted| predicted / value - 1.0);
             self.others.push(Other {
                 system: name.to_owned(),
-                network: network(&system),
+                network: network(&system, figure),
                 figure: figure.clone(),
                 kind: *of,
                 size: *size,
@@ -320,12 +191,10 @@ impl Anchored {
     /// and after.
     pub(crate) fn rows(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
         let mut rows = Vec::new();
-        for limits in &LIMITS {
+        for group in &GROUPS {
             for is_same in [true, false] {
                 let has = |other: &Other| {
-                    limits.networks.contains(&other.network)
-                        && limits.kinds.contains(&other.kind)
-                        && (limits.sizes[0]..=limits.sizes[1]).contains(&other.size)
+                    group.has(other.network, other.kind, other.size)
                         && (other.kind == other.anchors) == is_same
                 };
                 let [before, after] = self.errors(has);
@@ -345,10 +214,10 @@ impl Anchored {
                     true => "met",
                     false => "missed",
                 };
-                let limit = limits.most.filter(|_| is_same);
+                let limit = group.anchored.filter(|_| is_same);
                 rows.push(vec![
-                    limits.networks[0].to_owned(),
-                    limits.name.to_owned(),
+                    group.network.to_owned(),
+                    group.name.to_owned(),
                     if is_same {
                         "of the kind"
                     } else {
@@ -377,7 +246,7 @@ impl Anchored {
     }
 
     /// The number of anchors, and of those that their machine does not reach.
-    fn reached(&self) -> (usize, usize) {
+    pub(super) fn reached(&self) -> (usize, usize) {
         let anchors = self.others.iter().filter(|other| other.is_anchor);
         let missed = anchors.clone().filter(|other| other.after.abs() > REACHED);
         (anchors.count(), missed.count())
@@ -442,11 +311,6 @@ impl Anchored {
         }
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
-}
-
-/// A median and a percentile, as text.
-fn pair([middle, far]: [f64; 2]) -> String {
-    format!("{:.1}, {:.1} %", middle * 100.0, far * 100.0)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::check::CLOSE;
 
 /// The kinds of figures, in the order of the report.
-pub(crate) const CLASSES: [&str; 10] = [
+pub(crate) const CLASSES: [&str; 11] = [
     "latency to 128 B",
     "latency 129 B to 63 KiB",
     "latency from 64 KiB",
@@ -18,6 +18,7 @@ pub(crate) const CLASSES: [&str; 10] = [
     "bandwidth from 64 KiB",
     "collective operation",
     "quotient of machines",
+    "sockets over IPoIB",
 ];
 /// The name of the row about figures of all kinds.
 pub(super) const ALL: &str = "all";

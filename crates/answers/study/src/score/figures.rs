@@ -144,11 +144,16 @@ impl PublishedFigure {
         of.is_some_and(|(of, ..)| of.is_of_devices())
     }
 
+    /// True if the figure is of sockets over IP over InfiniBand.
+    pub(crate) fn is_of_sockets(&self) -> bool {
+        self.test.starts_with("ipoib_")
+    }
+
     /// The kind of figure for which intervals are known. `None`: there are none for such a figure.
     pub(super) fn kind(&self) -> Option<FigureKind> {
         let size = self.size().unwrap_or(8) as u64;
         match self.unit.as_str() {
-            _ if self.is_of_many() => None,
+            _ if self.is_of_many() || self.is_of_sockets() => None,
             "us" => Some(FigureKind::latency(size)),
             "x" if self.is_latency() => Some(FigureKind::latency(size)),
             "x" | "MB/s" | "GB/s" | "Gb/s" => Some(FigureKind::bandwidth(size)),
@@ -167,6 +172,7 @@ impl PublishedFigure {
         let size = self.size().unwrap_or(8);
         let place = match (self.unit.as_str(), size) {
             _ if self.is_of_many() => 8,
+            _ if self.is_of_sockets() => 10,
             ("x", _) => 9,
             ("us", ..=128) => 0,
             ("us", ..65536) => 1,
@@ -206,6 +212,8 @@ impl PublishedFigure {
             "osu_gather" => (Gather, &[], ""),
             "osu_reduce" => (Reduce, &[], ""),
             "osu_scatter" => (Scatter, &[], ""),
+            "ipoib_tcp_lat" => (TcpLat, &[], ""),
+            "ipoib_tcp_bw" => (TcpBw, &[], ""),
             "dual_port_bw" => (WriteBw, &[], DUAL_PORT),
             "dual_port_bibw" => (WriteBw, &["--bidirectional"], DUAL_PORT),
             _ => return None,

@@ -96,6 +96,11 @@ impl FigureMachines {
         both.is_some_and(|(one, other)| accuracy::have_equal_hosts(&one, &other))
     }
 
+    /// A system, compiled; `None`: there is no such system.
+    pub(super) fn system(&self, name: &str) -> Option<System> {
+        self.catalogue.system(name).ok()
+    }
+
     fn sheet(&self, system: &str) -> Option<Sheet> {
         self.catalogue.sheet(System::KIND, system).ok()
     }

@@ -2,9 +2,11 @@
 //! machines, and sums up the errors by kind of figure.
 
 pub(crate) mod anchors;
+mod beside;
 mod errors;
 pub(crate) mod figures;
 mod intervals;
+mod kinds;
 mod machines;
 mod orders;
 pub(crate) mod page;

@@ -60,6 +60,23 @@ pub(crate) fn page(command: &Path, parts: &[Part]) -> Result<String> {
     Ok(text.trim_end().to_owned() + "\n")
 }
 
+/// The table of errors by network, level and size, of unseen systems beside seen ones.
+pub(crate) fn beside(command: &Path) -> Result<(Vec<&'static str>, Vec<Vec<String>>)> {
+    let seen = super::run(command, ScoreRequest::default())?;
+    unseen::named(command)?.rows(&seen)
+}
+
+/// The rows of a table as JSON, an object for each.
+pub(crate) fn json(header: &[&str], rows: &[Vec<String>]) -> String {
+    let object = |row: &Vec<String>| {
+        let cells = header.iter().zip(row);
+        let cells = cells.map(|(name, cell)| ((*name).to_owned(), cell.as_str().into()));
+        let object: serde_json::Map<String, serde_json::Value> = cells.collect();
+        format!("{}\n", serde_json::Value::Object(object))
+    };
+    rows.iter().map(object).collect()
+}
+
 /// The table of errors that crate `fabric` includes.
 pub(crate) fn accuracy(command: &Path) -> Result<String> {
     let found = unseen::run(command, &pairs(command)?)?;
@@ -229,12 +246,16 @@ fn ratios(pairs: &Scores) -> String {
 
 fn anchored(command: &Path) -> Result<String> {
     let found = anchors::run(command, ScoreRequest::default())?;
+    let unseen = anchors::of_unseen(command)?;
     let (header, rows) = found.rows();
+    let (unseen_header, unseen_rows) = unseen.rows();
     Ok(format!(
-        "## Machines calibrated by a few figures\n\n`fishplate study score --anchors`. Anchors: the shortest latency, that nearest to 16 KiB, the bandwidth of the \
-         longest messages; with a fourth, the bandwidth nearest to 8 KiB. At most six values of the catalogue that are inferred or assumed move. Latencies within a \
-         factor of four of an anchor's size are not scored. Of streams only anchors are left out: nearly all of 2 to 63 KiB are within a factor of four of \
-         8 KiB. Each cell has median and 90th percentile. How far a figure may be off, by kind, was chosen with these machines in view.\n\n{}",
+        "## Machines calibrated by a few figures\n\n`fishplate study score --anchors`. Each machine that has them is calibrated by three figures of one test: latencies of 8 B, 16 KiB and 1 MiB, or streams of 64 B, 8 KiB and \
+         1 MiB, or the nearest within a factor of two. Of other figures of the same level (messages or requests) the errors are those before and after; *of the kind*: latencies with latencies as anchors, streams with \
+         streams. Each cell has median and 90th percentile. {} of {} anchors are within 1 %.\n\n### Unseen systems\n\n{}### Seen systems\n\n{}",
+        unseen.reached().0 - unseen.reached().1 + found.reached().0 - found.reached().1,
+        unseen.reached().0 + found.reached().0,
+        markdown(&unseen_header, &unseen_rows),
         markdown(&header, &rows)
     ))
 }

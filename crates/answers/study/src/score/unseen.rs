@@ -14,9 +14,9 @@ use super::intervals::{self, COVERAGE, KindIntervals, Origin, WIDTH};
 use super::machines::FigureMachines;
 use super::orders::{self, Pair, SAID, Words};
 use super::page::{markdown, percent};
-use super::{Scored, Scores, figures, predict};
+use super::{Scored, Scores, beside, figures, predict};
 
-const FIGURES: &str = include_str!("../../data/unseen.csv");
+pub(super) const FIGURES: &str = include_str!("../../data/unseen.csv");
 /// The machines on which unseen figures were measured, described as in their sources.
 pub(super) const MACHINES: &str = include_str!("../../data/unseen.toml");
 
@@ -48,6 +48,18 @@ pub(super) fn run(command: &Path, quotients: &Scores) -> Result<Unseen> {
         quotients: Scores(quotients.cloned().collect()),
         named,
         assumed,
+        machines,
+    })
+}
+
+/// Predicts the figures of systems from which no value was inferred, with named libraries alone.
+pub(super) fn named(command: &Path) -> Result<Unseen> {
+    let machines = FigureMachines::read(None, MACHINES)?;
+    let all = figures::parse("unseen.csv", FIGURES)?;
+    Ok(Unseen {
+        named: predict(command, all, &machines, false)?,
+        assumed: Scores::default(),
+        quotients: Scores::default(),
         machines,
     })
 }
@@ -161,8 +173,9 @@ impl Unseen {
             &[&self.assumed.0[..], &seen_assumed].concat(),
         );
         format!(
-            "{}{}{}{}",
+            "{}{}{}{}{}",
             self.by_kind(seen),
+            self.beside(seen),
             self.by_machine(),
             shown(&intervals::by_kind(&origins)),
             words(&Words::by_kind(&pairs, &origins))
@@ -218,6 +231,24 @@ impl Unseen {
                 ],
                 &rows
             )
+        )
+    }
+
+    /// The header and the rows of the table by network, level and size.
+    pub(super) fn rows(&self, seen: &Scores) -> Result<(Vec<&'static str>, Vec<Vec<String>>)> {
+        let of_seen = FigureMachines::read(None, super::MACHINES)?;
+        let unseen = (&self.named.0[..], &self.machines);
+        Ok(beside::table((&seen.0, &of_seen), unseen))
+    }
+
+    fn beside(&self, seen: &Scores) -> String {
+        let Ok((header, rows)) = self.rows(seen) else {
+            return String::new();
+        };
+        format!(
+            "By network, level and size (`fishplate study score --unseen`). *Null model*: the median of short messages of the other systems of the network and level, as a constant, \
+             and the rate of the machine's link. IPoIB is in the driver's usual mode; one of its systems is of MPI above it, for which sockets alone stand in.\n\n{}",
+            markdown(&header, &rows)
         )
     }
 
