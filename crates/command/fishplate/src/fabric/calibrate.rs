@@ -116,6 +116,12 @@ impl Request<'_> {
                     for (line, why) in outputs.left_out {
                         eprintln!("fishplate: {file}:{line}: left out: {why}");
                     }
+                    if let Some(line) = outputs.slow_clock {
+                        eprintln!(
+                            "fishplate: warning: {file}:{line}: the processor's clock was not at its maximum, so short messages may have taken two to three times as long; the machine will be one \
+                             with such a clock. Set the governor to performance and measure again for another"
+                        );
+                    }
                     let own = outputs
                         .mtu
                         .map(|(mtu, line)| (mtu, format!("{file}:{line}")));

@@ -23,6 +23,9 @@ pub struct Outputs {
     /// The size in bytes of the device's largest packet, as an output of perftest states it, and
     /// the number of the stating line. `None`: no output states it.
     pub mtu: Option<(u64, usize)>,
+    /// The line in which perftest says that the processor's clock was not at its maximum. `None`:
+    /// no line says so.
+    pub slow_clock: Option<usize>,
 }
 
 /// Reads the benchmark outputs in a text. An error if the text has no figure, or if a line that
@@ -52,6 +55,9 @@ fn lines(text: &str, outputs: &mut Outputs) -> Result<(), WrongLine> {
         if let Some(next) = section(line) {
             current = Some(next);
             continue;
+        }
+        if sections::has_slow_clock(line) {
+            outputs.slow_clock.get_or_insert(number);
         }
         if let Some(bytes) = sections::mtu(line) {
             outputs.mtu = outputs.mtu.or(Some((bytes, number)));

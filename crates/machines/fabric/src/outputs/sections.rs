@@ -111,6 +111,11 @@ pub(super) fn mtu(line: &str) -> Option<u64> {
         .then_some(bytes)
 }
 
+/// True if perftest says in this line that the processor's clock was not at its maximum.
+pub(super) fn has_slow_clock(line: &str) -> bool {
+    line.contains("CPU Frequency is not max") || line.contains("Conflicting CPU frequency values")
+}
+
 impl Section {
     /// Records what a line between title and figures states about the section.
     pub(super) fn note(&mut self, line: &str) {

@@ -195,3 +195,12 @@ proptest! {
         prop_assert_eq!(found, points);
     }
 }
+
+#[test]
+fn a_slow_clock_is_noticed() {
+    let text = "                    RDMA_Write BW Test\nConflicting CPU frequency values detected: 1500.000000 != 2450.000000. CPU Frequency is not max.\n\
+                #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n 64 1000 100.0 90.0 1.5\n";
+    let outputs = read(text).unwrap();
+    assert_eq!(outputs.slow_clock, Some(2));
+    assert_eq!(outputs.readings.len(), 1);
+}
