@@ -172,6 +172,40 @@ struct ScoreOptions {
     json: bool,
 }
 
+impl ScoreOptions {
+    /// Predicts the figures that the options name; returns the errors as text.
+    fn scored(&self, command: &Path) -> Result<String> {
+        let request = score::ScoreRequest {
+            figures: self.figures.as_deref(),
+            fabrics: self.fabrics.as_deref(),
+            own: self.own,
+        };
+        if self.anchors {
+            let found = score::anchors::run(command, request)?;
+            return Ok(match self.json {
+                true => found.json(),
+                false => results::terminal::fitted(&found.text()),
+            });
+        }
+        if self.unseen {
+            let (header, rows) = score::page::beside(command)?;
+            return Ok(match self.json {
+                true => score::page::json(&header, &rows),
+                false => {
+                    let header = header.into_iter().map(String::from).collect();
+                    let table = results::table::aligned(header, rows, |column| column != 2);
+                    results::terminal::fitted(&table)
+                }
+            });
+        }
+        let scores = score::run(command, request)?;
+        Ok(match self.json {
+            true => scores.json(),
+            false => results::terminal::fitted(&scores.text()),
+        })
+    }
+}
+
 #[derive(Debug, Args)]
 struct PageOptions {
     /// Only this part, without the head of the page. May be repeated
@@ -233,36 +267,7 @@ fn run(arguments: &StudyArguments) -> Result<()> {
                 false => score::page::page(&command, parts)?,
             });
         }
-        Study::Score(options) => {
-            let request = score::ScoreRequest {
-                figures: options.figures.as_deref(),
-                fabrics: options.fabrics.as_deref(),
-                own: options.own,
-            };
-            if options.anchors {
-                let found = score::anchors::run(&command, request)?;
-                return print(&match options.json {
-                    true => found.json(),
-                    false => results::terminal::fitted(&found.text()),
-                });
-            }
-            if options.unseen {
-                let (header, rows) = score::page::beside(&command)?;
-                return print(&match options.json {
-                    true => score::page::json(&header, &rows),
-                    false => {
-                        let header = header.into_iter().map(String::from).collect();
-                        let table = results::table::aligned(header, rows, |column| column != 2);
-                        results::terminal::fitted(&table)
-                    }
-                });
-            }
-            let scores = score::run(&command, request)?;
-            return print(&match options.json {
-                true => scores.json(),
-                false => results::terminal::fitted(&scores.text()),
-            });
-        }
+        Study::Score(options) => return print(&options.scored(&command)?),
     };
     if output.trace.is_some() {
         return print(&output.replayed(&[STUDIES[number]], &command)?);

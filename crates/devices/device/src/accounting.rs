@@ -91,7 +91,7 @@ pub trait Accounting {
     fn leave(&mut self);
 
     /// Announces that an MPI library uses the node. True: the machine has times by the length of
-    /// messages, so it must hear of each by [`Effort::Message`].
+    /// messages, so it must be informed of each by [`Effort::Message`].
     fn attach_library(&mut self) -> bool {
         false
     }

@@ -72,8 +72,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Announces that an MPI library uses the machine. True: it must hear of each message, by
-    /// [`begin_send`](Self::begin_send).
+    /// Announces that an MPI library uses the machine. True: it must be informed of each message,
+    /// by [`begin_send`](Self::begin_send).
     pub fn attach_library(&mut self) -> bool {
         let accounting = self.0.as_mut().and_then(|rdma| rdma.node().accounting());
         accounting.is_some_and(|accounting| accounting.attach_library())

@@ -323,8 +323,8 @@ part! {
         optional queue_rate: Option<GbPerSec>, "Throughput of one queue pair, in one direction: for sockets, of the core that serves a connection; may be left out: no limit.";
         value read_engine: Option<GbPerSec>, "Throughput of the engine that reads host memory.";
         value internal: Option<GbPerSec>, "Throughput of the internal buffer, the sum of both directions.";
-        list delay: Curve, "Additional time until the bytes of a work request are visible, by its length, of a calibration; it occupies nothing. May be left out: none.";
-        list interval: Curve, "Least time from one work request of a queue pair to the next, by its length, of a calibration; may be left out: that of the rates.";
+        list delay: Curve, "Additional time until the bytes of a work request are visible, by its length, of a calibration; it occupies nothing, and a library's own delay stands for it. May be left out: none.";
+        list interval: Curve, "Least time from one work request of a queue pair to the next, by its length, of a calibration; a library's own interval stands for it. May be left out: that of the rates.";
         optional price: Option<Price>, "Price of one; may be left out.";
     }
     check |hca| {

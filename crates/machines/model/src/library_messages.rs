@@ -43,16 +43,15 @@ impl LibraryMessages {
         std::mem::take(&mut self.until).saturating_sub(now)
     }
 
-    /// The additional time until the bytes of a request are visible, and the least time until the
-    /// next request of its queue pair. `is_direct`: the library writes requests into the HCA itself.
+    /// The times of a request. `is_direct`: the library writes requests into the HCA itself.
     pub(crate) fn times(
         &self,
         software: &Software,
         request: &Message,
         is_direct: bool,
-    ) -> (Time, Time) {
+    ) -> LibraryTimes {
         if !self.is_attached {
-            return (0, 0);
+            return LibraryTimes::default();
         }
         let bytes = u64::from(request.len);
         // A request that is hardly longer than the message is a packet of it, or all of it.
@@ -68,8 +67,24 @@ impl LibraryMessages {
         let rendezvous = software.rendezvous.filter(|_| !is_eager);
         let indirect = software.indirect.filter(|_| is_eager && !is_direct);
         let steps = rendezvous.unwrap_or_default() + indirect.unwrap_or_default();
-        ((software.delay.at(length) + steps).picos(), interval)
+        let delay = software.delay.at(length).picos();
+        LibraryTimes {
+            steps: steps.picos(),
+            delay: (!software.delay.is_empty()).then_some(delay),
+            interval: (!software.interval.is_empty()).then_some(interval),
+        }
     }
+}
+
+/// The times of a library's request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LibraryTimes {
+    /// The time of the library's steps until the bytes are visible.
+    pub steps: Time,
+    /// The further time until then. `None`: that of the HCA.
+    pub delay: Option<Time>,
+    /// The least time until the next request of the queue pair. `None`: that of the HCA.
+    pub interval: Option<Time>,
 }
 
 #[cfg(test)]

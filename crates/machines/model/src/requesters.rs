@@ -145,10 +145,10 @@ impl Requesters {
         let timing = qps.ports.timing(adapter);
         let is_direct = timing.is_direct;
         let software = &qps.run.system.software;
-        let (delay, interval) = place.library.times(software, message, is_direct);
-        let own = timing.by_length(message.len);
-        message.delay = delay + own.0;
-        message.interval = interval.max(own.1);
+        let library = place.library.times(software, message, is_direct);
+        let (delay, interval) = timing.by_length(message.len);
+        message.delay = library.steps + library.delay.unwrap_or(delay);
+        message.interval = library.interval.unwrap_or(interval);
     }
 
     /// The queue pair to which a request goes, and the latency of the path to it.

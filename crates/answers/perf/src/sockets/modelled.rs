@@ -207,8 +207,8 @@ pub fn run(
     let mode = match plan.ip {
         Some(IpMode::Connected) => Mode::Connected,
         Some(IpMode::Datagram) => Mode::Datagram,
-        // The drivers' package asks for connected mode (SET_IPOIB_CM=auto in its openib.conf), which
-        // the driver of ConnectX-4 and later adapters does not have.
+        // The drivers' package asks for connected mode (SET_IPOIB_CM=auto in its openib.conf),
+        // which the driver of ConnectX-4 and later adapters does not have.
         _ if system.hca.direct => Mode::Datagram,
         _ => Mode::Connected,
     };

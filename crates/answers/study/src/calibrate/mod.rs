@@ -5,6 +5,7 @@
 //! Predictions are made as by `fishplate study score`: by jobs that run the same benchmark as the
 //! measuring tool, in virtual time.
 
+mod base;
 mod near;
 mod next;
 mod runs;
@@ -16,9 +17,8 @@ mod warn;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
-use fabric::catalogue::{Catalogue, FieldValue, Sheet};
-use fabric::components::Part;
+use anyhow::{Context, Result, ensure};
+use fabric::catalogue::FieldValue;
 use fabric::curve::MOST_POINTS;
 use fabric::outputs::Reading;
 use fabric::quantity::Raw;
@@ -26,9 +26,10 @@ use fabric::{Nanos, System};
 use results::Console;
 
 use crate::score::figures::PublishedFigure;
+pub use base::Base;
 use runs::{Change, Runs};
-use search::{Wanted, search};
-use series::{GRID, KINDS, Level, SeriesKind, kind_of, targets, time_of, usual_test};
+use search::{Wanted, approach, speed};
+use series::{GRID, KEPT, KINDS, Level, SeriesKind, kind_of, targets, time_of, usual_test};
 use trial::{Speed, Trial};
 
 /// A request for a calibration: figures of a machine, and the system that it resembles.
@@ -43,24 +44,6 @@ pub struct CalibrateRequest<'a> {
     pub name: &'a str,
     /// The number of switches between the measured hosts, if it is known.
     pub hops: Option<u32>,
-}
-
-/// The catalogued system from which a calibration starts.
-#[derive(Clone)]
-pub struct Base {
-    /// The catalogue that contains the system before the calibration.
-    pub catalogue: Catalogue,
-    /// The name of the system in the catalogue.
-    pub name: String,
-    /// The text of the file that defines the system; empty for a built-in system.
-    pub text: String,
-}
-
-impl Base {
-    fn sheet(&self) -> Result<Sheet> {
-        let sheet = self.catalogue.sheet(System::KIND, &self.name);
-        sheet.map_err(|why| anyhow::anyhow!("{why}"))
-    }
 }
 
 /// A machine that was calibrated with measured figures, and the results of the calibration.
@@ -210,8 +193,13 @@ pub(crate) fn fitted(
             left_out[at] = Some(value_of(&figures[at], time));
         }
     }
-    let mut trial = setting.search(&plans, console)?;
-    if trial.speed != Speed::OWN {
+    let wanted =
+        |plans: &[Plan]| -> Vec<Wanted> { plans.iter().map(|plan| plan.wanted.clone()).collect() };
+    let measured: Vec<Plan> = plans.iter().map(Plan::of_measured).collect();
+    let speed = speed(&wanted(&measured), |trials: &[Trial]| {
+        setting.predict(&measured, trials, "faster parts", console)
+    })?;
+    if speed != Speed::OWN {
         // Faster parts change what no figure asks to change: further curves restore it.
         let has_library = system.software.send > Nanos::ZERO;
         let others = KINDS.into_iter().filter(|kind| {
@@ -224,8 +212,10 @@ pub(crate) fn fitted(
             plan.wanted.times = before;
         }
         plans.extend(others);
-        trial = setting.search(&plans, console)?;
     }
+    let trial = approach(&wanted(&plans), speed, |trials: &[Trial]| {
+        setting.predict(&plans, trials, "times by length", console)
+    })?;
     let changes = trial.changes(&system, &source);
     let runs = Runs::new(command, base, figures, stated.to_vec())?;
     let machines = [Vec::new(), changes.clone()];
@@ -293,6 +283,7 @@ impl Plan {
                 kind,
                 sizes,
                 times: Vec::new(),
+                measured: anchors.iter().map(|(size, _)| *size.max(&1)).collect(),
             },
             test: test.clone(),
             unit,
@@ -303,14 +294,39 @@ impl Plan {
         })
     }
 
+    /// The series with its measured sizes alone.
+    fn of_measured(&self) -> Plan {
+        let Wanted {
+            kind,
+            sizes,
+            times,
+            measured,
+        } = &self.wanted;
+        let own = sizes.iter().zip(times);
+        let own = own.filter(|(size, _)| measured.contains(size));
+        let (sizes, times) = own.map(|(size, time)| (*size, *time)).unzip();
+        Plan {
+            wanted: Wanted {
+                kind: *kind,
+                sizes,
+                times,
+                measured: measured.clone(),
+            },
+            test: self.test.clone(),
+            unit: self.unit.clone(),
+            anchors: self.anchors.clone(),
+        }
+    }
+
     /// The usual test of a kind, without anchors.
     fn usual(kind: SeriesKind) -> Plan {
         let (test, unit) = usual_test(kind);
         Plan {
             wanted: Wanted {
                 kind,
-                sizes: GRID.to_vec(),
+                sizes: KEPT.to_vec(),
                 times: Vec::new(),
+                measured: Vec::new(),
             },
             test: test.into(),
             unit: unit.into(),
@@ -320,7 +336,9 @@ impl Plan {
 
     /// Sets the times to reach, given those of the uncalibrated machine.
     fn set(&mut self, before: &[f64]) {
-        let Wanted { kind, sizes, times } = &mut self.wanted;
+        let Wanted {
+            kind, sizes, times, ..
+        } = &mut self.wanted;
         *times = targets(kind.1, sizes, before, &self.anchors);
     }
 
@@ -394,17 +412,6 @@ impl Setting<'_> {
         });
         Ok(each.collect())
     }
-
-    fn search(&self, plans: &[Plan], console: &mut Console) -> Result<Trial> {
-        let wanted: Vec<Wanted> = plans.iter().map(|plan| plan.wanted.clone()).collect();
-        search(&wanted, |trials: &[Trial]| {
-            let part = match trials.len() {
-                1 => "times by length",
-                _ => "faster parts",
-            };
-            self.predict(plans, trials, part, console)
-        })
-    }
 }
 
 /// A measured figure as an entry of the list of published figures.
@@ -419,14 +426,4 @@ fn published((place, reading): &(String, Reading)) -> PublishedFigure {
         pairs: Some(reading.pairs),
         ..PublishedFigure::default()
     }
-}
-
-/// An error if a figure cannot be predicted; it names the figure's location.
-fn refused(figures: &[PublishedFigure], reasons: &[Option<String>]) -> Result<()> {
-    for (figure, reason) in figures.iter().zip(reasons) {
-        if let Some(why) = reason {
-            bail!("{}: {why}", figure.id);
-        }
-    }
-    Ok(())
 }

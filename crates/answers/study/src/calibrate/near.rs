@@ -11,8 +11,8 @@ use fabric::rails::Rails;
 use results::Console;
 use results::stats::median;
 
-use super::runs::predict;
-use super::{Base, refused};
+use super::base::Base;
+use super::runs::{predict, refused};
 use crate::score::figures::{PublishedFigure, groups};
 
 /// A system is a candidate only if its bandwidth and the highest measured one differ by at most

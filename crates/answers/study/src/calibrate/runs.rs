@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use child_guard::WatchedFolder;
 use fabric::quantity::Raw;
 use results::Console;
 
-use super::{Base, refused};
+use super::base::Base;
 use crate::check::factor;
 use crate::experiments::{Points, at_once};
 use crate::score::figures::{Group, PublishedFigure, groups};
@@ -154,4 +154,14 @@ fn values(
         Ok((member.figure, value))
     });
     each.collect()
+}
+
+/// An error if a figure cannot be predicted; it names the figure's location.
+pub(super) fn refused(figures: &[PublishedFigure], reasons: &[Option<String>]) -> Result<()> {
+    for (figure, reason) in figures.iter().zip(reasons) {
+        if let Some(why) = reason {
+            bail!("{}: {why}", figure.id);
+        }
+    }
+    Ok(())
 }

@@ -99,6 +99,9 @@ pub(super) const GRID: [usize; 13] = [
     4 << 20,
 ];
 
+/// The sizes at which a machine keeps its times where no figure asks to change them, in bytes.
+pub(super) const KEPT: [usize; 7] = [8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
+
 /// The longest message whose time is a constant beside that of its bytes.
 const SHORT: usize = 8 << 10;
 /// The longest message of a stream whose time is that of processors or engines.
@@ -146,22 +149,37 @@ pub(crate) fn targets(
             Some(((size.max(1) as f64).log2(), (time / shifted[at]).ln()))
         })
         .collect();
-    let times = sizes.iter().zip(&shifted);
+    let least = least_of_byte(sizes, base);
+    let times = sizes.iter().zip(&shifted).zip(base);
     times
-        .map(|(size, time)| time * between(&factors, (*size.max(&1) as f64).log2()).exp())
+        .map(|((size, shifted), base)| {
+            let time = shifted * between(&factors, (*size.max(&1) as f64).log2()).exp();
+            // What holds between sizes must not ask for more than the link carries.
+            let of_bytes = (*size as f64 * least).min(*base);
+            match anchors.iter().any(|(own, _)| own == size) {
+                true => time,
+                false => time.max(of_bytes),
+            }
+        })
         .collect()
+}
+
+/// The time of a byte in the fastest message, in microseconds.
+fn least_of_byte(sizes: &[usize], times: &[f64]) -> f64 {
+    let pairs = sizes.iter().zip(times);
+    pairs
+        .map(|(size, time)| time / (*size.max(&1) as f64))
+        .fold(f64::MAX, f64::min)
 }
 
 /// The times of a stream's messages, with a constant added where their bytes do not bind.
 fn shifted_stream(sizes: &[usize], base: &[f64], constant: f64) -> Vec<f64> {
-    let bytes = |size: usize| size.max(1) as f64;
-    let pairs = sizes.iter().zip(base);
-    let least = pairs.clone().map(|(size, time)| time / bytes(*size));
-    let least = least.fold(f64::MAX, f64::min);
+    let least = least_of_byte(sizes, base);
     let mut own = base.first().copied().unwrap_or(0.0);
+    let pairs = sizes.iter().zip(base);
     pairs
         .map(|(size, &time)| {
-            let of_bytes = bytes(*size) * least;
+            let of_bytes = *size as f64 * least;
             if time > BOUND * of_bytes {
                 own = time;
                 return (time + constant).max(of_bytes).max(time * LEAST);

@@ -10,6 +10,8 @@ use super::series::{KINDS, SeriesKind, curve_key};
 /// The speed of a machine whose times by length are then added: they can only make it slower.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Speed {
+    /// True if the library's additional times, which occupy nothing, are left out.
+    pub is_bare: bool,
     /// The factor on the times of processors, slots and chips, at most 1; rates of requests grow
     /// by its inverse.
     pub times: f64,
@@ -22,6 +24,7 @@ pub(super) struct Speed {
 impl Speed {
     /// The speed of the base.
     pub(super) const OWN: Speed = Speed {
+        is_bare: false,
         times: 1.0,
         copies: 1.0,
         lanes: 1.0,
@@ -79,6 +82,14 @@ fn list(points: &[(usize, f64)]) -> String {
 fn faster(system: &System, speed: Speed) -> Vec<(&'static str, Raw)> {
     let mut changes = Vec::new();
     let (host, hca, software) = (&system.host, &system.hca, &system.software);
+    if speed.is_bare {
+        let times = [
+            ("software.rendezvous", software.rendezvous),
+            ("software.indirect", software.indirect),
+        ];
+        let given = times.into_iter().filter(|(_, time)| time.is_some());
+        changes.extend(given.map(|(path, _)| (path, Raw::Text("none".into()))));
+    }
     if speed.times < 1.0 {
         let times = [
             ("host.post", host.post),
@@ -153,6 +164,7 @@ mod tests {
         let base = Catalogue::builtin().system("fdr").unwrap();
         assert_eq!(built(&Trial::of(Speed::OWN)), base);
         let mut trial = Trial::of(Speed {
+            is_bare: true,
             times: 0.5,
             copies: 2.0,
             lanes: 1.25,

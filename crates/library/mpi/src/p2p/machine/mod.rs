@@ -112,7 +112,7 @@ pub(crate) struct Messages {
     /// True once a peer is lost, or a member has left a collective operation. Operations then check
     /// for losses.
     watches_losses: bool,
-    /// True if the modelled machine must hear of each message before it is sent.
+    /// True if the modelled machine must be informed of each message before it is sent.
     tells_messages: bool,
     /// The profile of the rank, which counts messages, if there is one.
     profile: Option<Arc<RankProfile>>,
