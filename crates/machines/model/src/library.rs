@@ -12,6 +12,8 @@ const HEADER: u64 = 40;
 const PACKET: u64 = 16 << 10;
 /// The longest ring that this library uses, in bytes.
 const LONGEST_RING: u64 = 64 << 20;
+/// The most peers to which this library can give a ring.
+const MOST_RINGS: usize = 65_536;
 
 impl MachineConfig {
     /// This machine with the MPI library `software`, if it is a particular one. The ranks also need
@@ -66,6 +68,9 @@ pub fn settings(software: &Software) -> Vec<(&'static str, String)> {
         let ring = (2 * packet * u64::from(buffers)).min(LONGEST_RING);
         set.push(("FISHPLATE_RDMA_RING_BYTES", ring.to_string()));
     }
+    // The connections of a named library are alike. This library's late peers, without rings, wait
+    // for credit after each message or few.
+    set.push(("FISHPLATE_RDMA_RINGS", MOST_RINGS.to_string()));
     set.push(match software.zero_copy {
         ZeroCopy::Read => ("FISHPLATE_RENDEZVOUS", "read".to_owned()),
         ZeroCopy::Write => ("FISHPLATE_RENDEZVOUS", "write".to_owned()),
@@ -115,6 +120,7 @@ mod tests {
                 let longest = software.segment.unwrap_or(eager);
                 assert!(knobs.rdma_chunk.get() as u64 >= longest.0, "{name}");
                 assert!(knobs.rdma_ring_bytes.get() >= 16 * knobs.rdma_chunk.get());
+                assert_eq!(knobs.rdma_rings, MOST_RINGS, "{name}");
             }
         }
         assert!(libraries >= 6, "{libraries}");
