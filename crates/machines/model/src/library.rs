@@ -12,8 +12,9 @@ const HEADER: u64 = 40;
 const PACKET: u64 = 16 << 10;
 /// The longest ring that this library uses, in bytes.
 const LONGEST_RING: u64 = 64 << 20;
-/// The most peers to which this library can give a ring.
-const MOST_RINGS: usize = 65_536;
+/// The peers of a rank that have a ring where a named library is predicted: more than exchange
+/// messages in a ring or a tree, and few enough for the memory of an exchange of all with all.
+const RINGS: usize = 512;
 
 impl MachineConfig {
     /// This machine with the MPI library `software`, if it is a particular one. The ranks also need
@@ -70,7 +71,7 @@ pub fn settings(software: &Software) -> Vec<(&'static str, String)> {
     }
     // The connections of a named library are alike. This library's late peers, without rings, wait
     // for credit after each message or few.
-    set.push(("FISHPLATE_RDMA_RINGS", MOST_RINGS.to_string()));
+    set.push(("FISHPLATE_RDMA_RINGS", RINGS.to_string()));
     set.push(match software.zero_copy {
         ZeroCopy::Read => ("FISHPLATE_RENDEZVOUS", "read".to_owned()),
         ZeroCopy::Write => ("FISHPLATE_RENDEZVOUS", "write".to_owned()),
@@ -120,7 +121,7 @@ mod tests {
                 let longest = software.segment.unwrap_or(eager);
                 assert!(knobs.rdma_chunk.get() as u64 >= longest.0, "{name}");
                 assert!(knobs.rdma_ring_bytes.get() >= 16 * knobs.rdma_chunk.get());
-                assert_eq!(knobs.rdma_rings, MOST_RINGS, "{name}");
+                assert_eq!(knobs.rdma_rings, RINGS, "{name}");
             }
         }
         assert!(libraries >= 6, "{libraries}");

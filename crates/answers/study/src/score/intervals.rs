@@ -219,12 +219,12 @@ mod tests {
         let found = by_kind(&all);
         assert_eq!(found.len(), 1);
         let one = &found[0];
-        // c is outside the interval of a and b. The interval of b and c is 1 to 2, so a's 0.9 is
-        // outside.
+        // c is outside the interval of a and b. That of b and c is 1 to 2, so a's 0.9 is outside.
         assert_eq!((one.inside, one.held), (5, 7));
         assert_eq!((one.accuracy.figures, one.accuracy.systems), (7, 3));
-        assert!((one.accuracy.low - 0.9).abs() < 1e-9, "{one:?}");
-        assert!((one.accuracy.high - 2.0).abs() < 1e-9, "{one:?}");
+        let ends = [0.9f64, 2.0].map(|end| end.powf(TAKEN));
+        assert!((one.accuracy.low - ends[0]).abs() < 1e-9, "{one:?}");
+        assert!((one.accuracy.high - ends[1]).abs() < 1e-9, "{one:?}");
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
         let all = origins(Case::Named, &[(&["a"], &high), (&["b"], &[1.5])]);
         let Accuracy { low, high, .. } = by_kind(&all)[0].accuracy;
         assert!(
-            (low - 1.0 / LEAST).abs() < 1e-9 && high < 1.96,
+            (low - LEAST.powf(-TAKEN)).abs() < 1e-9 && high < 1.96f64.powf(TAKEN),
             "{low} {high}"
         );
     }
