@@ -25,13 +25,14 @@ part! {
         value shared_queue: bool, "True if eager and zero-copy messages share a queue pair.";
         optional library: Option<Release>, "Release of a library whose choices of algorithms collectives follow; may be left out: the choices of this library.";
         value uncut: Option<Bytes>, "Longest message that it does not cut into stripes for several rails; \"none\": the policy of this library.";
-        optional rendezvous: Option<Nanos>, "Additional time of a message that is not sent eagerly, such as for look-ups of registrations; it occupies nothing. May be left out: none.";
+        list rendezvous: Curve, "Additional time of a message that is not sent eagerly, by its length, such as for look-ups of registrations; it occupies nothing. May be left out: none.";
         optional indirect: Option<Nanos>, "Additional time of an eager message over an HCA that is not direct; it occupies nothing. May be left out: none.";
         optional indirect_inline: Option<Bytes>, "Largest inline payload that it asks for on an HCA that is not direct; may be left out: as on others.";
         list delay: Curve, "Additional time until a message has arrived, by its length, of a calibration; it occupies nothing. May be left out: none.";
         list interval: Curve, "Least time from one message of a rank to its next, by its length, of a calibration: the processor's for eager messages, and the HCA's for others. May be left out: none.";
     }
     check |software| {
+        software.rendezvous.check("rendezvous")?;
         software.delay.check("delay")?;
         software.interval.check("interval")?;
         InvalidValue::unless(software.eager.is_none_or(|eager| eager.0 > 0), "eager", || {

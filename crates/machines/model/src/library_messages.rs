@@ -1,7 +1,7 @@
 //! The messages of a rank's MPI library, for its times that occupy nothing, and for times by the
 //! length of a message, which a calibration finds.
 
-use fabric::Software;
+use fabric::{Bytes, Software};
 use sim::Time;
 
 use super::message::{Message, RequestKind};
@@ -9,13 +9,15 @@ use super::message::{Message, RequestKind};
 /// The bytes that an eager message has beyond its body, at most: a library's header, with the
 /// trailer and the padding of this one.
 const HEAD: u64 = 256 + 64;
+/// The longest packet of an eager message of no library in particular.
+const OWN_PACKET: Bytes = Bytes(16 << 10);
 
 /// The state of a rank's MPI library as a source of messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LibraryMessages {
     /// True if an MPI library uses the rank.
     pub is_attached: bool,
-    /// The length of the message that is being sent. `None`: none is.
+    /// The length of the eager message that is being sent. `None`: none is.
     sending: Option<u64>,
     /// The time before which the processor begins no other message.
     until: Time,
@@ -24,10 +26,17 @@ pub(crate) struct LibraryMessages {
 impl LibraryMessages {
     /// Begins the send of a message at `now`. Returns the time for which the processor still
     /// works on the previous message.
-    pub(crate) fn begin(&mut self, software: &Software, length: u64, now: Time) -> Time {
+    pub(crate) fn begin(
+        &mut self,
+        software: &Software,
+        (length, is_blocking): (u64, bool),
+        now: Time,
+    ) -> Time {
         let rest = self.until.saturating_sub(now);
-        self.sending = Some(length);
-        let is_eager = software.eager.is_none_or(|eager| length <= eager.0);
+        let blocking = software.blocking.filter(|_| is_blocking);
+        let longest = blocking.max(software.eager).unwrap_or(OWN_PACKET);
+        let is_eager = length <= longest.0;
+        self.sending = is_eager.then_some(length);
         let interval = match is_eager {
             true => software.interval.at(length).picos(),
             false => 0,
@@ -54,19 +63,21 @@ impl LibraryMessages {
             return LibraryTimes::default();
         }
         let bytes = u64::from(request.len);
-        // A request that is hardly longer than the message is a packet of it, or all of it.
+        let packet = software.segment.or(software.eager).unwrap_or(OWN_PACKET);
+        let is_eager = bytes <= packet.0 + HEAD;
+        // A packet is a part of the message that is being sent, or all of it.
         let length = match self.sending {
-            Some(length) if bytes <= length + HEAD => length,
+            Some(length) if is_eager && bytes <= length + HEAD => length,
             _ => bytes,
         };
-        let is_eager = software.eager.is_none_or(|eager| length <= eager.0);
         let interval = match is_eager || request.kind == RequestKind::Send {
             true => 0,
             false => software.interval.at(length).picos(),
         };
-        let rendezvous = software.rendezvous.filter(|_| !is_eager);
-        let indirect = software.indirect.filter(|_| is_eager && !is_direct);
-        let steps = rendezvous.unwrap_or_default() + indirect.unwrap_or_default();
+        let steps = match is_eager {
+            false => software.rendezvous.at(length),
+            true => software.indirect.filter(|_| !is_direct).unwrap_or_default(),
+        };
         let delay = software.delay.at(length).picos();
         LibraryTimes {
             steps: steps.picos(),
@@ -90,9 +101,9 @@ pub(crate) struct LibraryTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabric::Nanos;
     use fabric::catalogue::Catalogue;
     use fabric::curve::{Curve, Point};
-    use fabric::{Bytes, Nanos};
 
     fn software() -> Software {
         let sheet = Catalogue::builtin().sheet("software", "ucx").unwrap();
@@ -110,12 +121,12 @@ mod tests {
     fn the_processor_begins_a_message_when_the_interval_is_over() {
         let software = software();
         let mut own = LibraryMessages::default();
-        assert_eq!(own.begin(&software, 8, 1000), 0);
-        assert_eq!(own.begin(&software, 8, 1200), 300);
+        assert_eq!(own.begin(&software, (8, false), 1000), 0);
+        assert_eq!(own.begin(&software, (8, false), 1200), 300);
         assert_eq!(own.end_call(1700), 300);
         assert_eq!(own.end_call(1700), 0);
         // The adapter paces messages that are not eager.
-        assert_eq!(own.begin(&software, 1 << 20, 5000), 0);
+        assert_eq!(own.begin(&software, (1 << 20, true), 5000), 0);
         assert_eq!(own.end_call(5000), 0);
     }
 }

@@ -111,11 +111,11 @@ impl ModelNode {
     /// previous one.
     pub(super) fn begin_message(&mut self, length: u64) {
         self.local.charge(&self.turn);
-        let rank = self.turn.rank();
+        let (rank, is_blocking) = (self.turn.rank(), self.is_blocking);
         let rest = self.turn.with(|net, clock| {
             let software = &net.qps.run.system.software;
             let library = &mut net.qps.ranks[rank].library;
-            library.begin(software, length, clock.of(rank))
+            library.begin(software, (length, is_blocking), clock.of(rank))
         });
         keep_busy(&self.turn, rest, Activity::Send.alone(0));
     }

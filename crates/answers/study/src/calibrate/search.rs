@@ -21,7 +21,10 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// For each size that was measured, the predicted time as a multiple of the wanted one.
-    fn measured<'a>(&'a self, found: &'a [f64]) -> impl Iterator<Item = (usize, f64)> + 'a {
+    pub(super) fn measured<'a>(
+        &'a self,
+        found: &'a [f64],
+    ) -> impl Iterator<Item = (usize, f64)> + 'a {
         let all = self.sizes.iter().zip(&self.times).zip(found);
         let own = all.filter(|((size, _), _)| self.measured.contains(size));
         own.map(|((size, time), found)| (*size, found / time))
@@ -140,12 +143,12 @@ fn errors(wanted: &[Wanted], found: &Predicted) -> [f64; 2] {
 }
 
 /// Adds times by length to a machine of this speed until the wanted times are reached, or steps do
-/// not help any more. `predict` as for [`speed`].
+/// not help any more. `predict` as for [`speed`]. Returns also the times that it predicts.
 pub(super) fn approach<E>(
     wanted: &[Wanted],
     speed: Speed,
     mut predict: impl FnMut(&[Trial]) -> Result<Vec<Predicted>, E>,
-) -> Result<Trial, E> {
+) -> Result<(Trial, Predicted), E> {
     let mut trial = Trial::of(speed);
     let mut one = |trial: &Trial| -> Result<Predicted, E> {
         let found = predict(std::slice::from_ref(trial))?;
@@ -154,7 +157,7 @@ pub(super) fn approach<E>(
     let mut found = one(&trial)?;
     // The measured times count as much as all others together.
     let sum = |found: &Predicted| errors(wanted, found).iter().sum::<f64>();
-    let mut best = (sum(&found), trial.clone());
+    let mut best = (sum(&found), trial.clone(), found.clone());
     let mut slopes: Vec<Vec<f64>> = wanted
         .iter()
         .map(|one| vec![1.0; one.sizes.len()])
@@ -173,13 +176,13 @@ pub(super) fn approach<E>(
         let own = sum(&found);
         let is_reached = errors(wanted, &found)[1] < REACHED && own > best.0 * HELPS;
         if own < best.0 {
-            best = (own, trial.clone());
+            best = (own, trial.clone(), found.clone());
         }
         if is_reached {
             break;
         }
     }
-    Ok(best.1)
+    Ok((best.1, best.2))
 }
 
 /// Changes the curve of a series by what its times lack. `slopes`: the change of each time with its
@@ -251,7 +254,7 @@ mod tests {
         });
         let predict = |trials: &[Trial]| Ok::<_, ()>(trials.iter().map(machine).collect());
         let speed = speed(&wanted, predict).unwrap();
-        let trial = approach(&wanted, speed, predict).unwrap();
+        let (trial, _) = approach(&wanted, speed, predict).unwrap();
         let error = errors(&wanted, &machine(&trial))[1];
         (trial, error)
     }

@@ -82,13 +82,11 @@ fn list(points: &[(usize, f64)]) -> String {
 fn faster(system: &System, speed: Speed) -> Vec<(&'static str, Raw)> {
     let mut changes = Vec::new();
     let (host, hca, software) = (&system.host, &system.hca, &system.software);
-    if speed.is_bare {
-        let times = [
-            ("software.rendezvous", software.rendezvous),
-            ("software.indirect", software.indirect),
-        ];
-        let given = times.into_iter().filter(|(_, time)| time.is_some());
-        changes.extend(given.map(|(path, _)| (path, Raw::Text("none".into()))));
+    if speed.is_bare && !software.rendezvous.is_empty() {
+        changes.push(("software.rendezvous", Raw::Other("[]".into())));
+    }
+    if speed.is_bare && software.indirect.is_some() {
+        changes.push(("software.indirect", Raw::Text("none".into())));
     }
     if speed.times < 1.0 {
         let times = [
