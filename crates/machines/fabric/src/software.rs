@@ -74,6 +74,9 @@ impl Software {
             shared_queue: false,
             library: None,
             uncut: None,
+            rendezvous: Curve::default(),
+            indirect: None,
+            indirect_inline: None,
             ..*self
         }
     }
