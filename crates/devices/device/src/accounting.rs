@@ -23,14 +23,12 @@ pub enum Effort {
     Copy(usize),
     /// A short call, such as a test or a reading of the clock.
     Call,
-    /// No work, but the beginning of the send of a message. Libraries may have different protocols
-    /// for blocking and nonblocking sends, and a machine may have times by the length of messages.
-    Message {
-        /// The length of the message, in bytes.
-        length: usize,
-        /// True if the send is blocking.
-        is_blocking: bool,
-    },
+    /// No work, but the beginning of a nonblocking send of a message of this many bytes. Libraries
+    /// may have different protocols for blocking and nonblocking sends, and a machine may have
+    /// times by the length of messages.
+    Message(usize),
+    /// As `Message`, but the beginning of a blocking send.
+    BlockingMessage(usize),
 }
 
 /// The account of a rank's processor time in virtual time.

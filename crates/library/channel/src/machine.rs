@@ -65,9 +65,9 @@ impl Machine<'_> {
     /// library distinguishes blocking from nonblocking sends, or that has times by length.
     pub fn begin_send(&mut self, length: usize, is_blocking: bool) {
         if let Some(rdma) = &mut self.0 {
-            rdma.node().charge(Effort::Message {
-                length,
-                is_blocking,
+            rdma.node().charge(match is_blocking {
+                true => Effort::BlockingMessage(length),
+                false => Effort::Message(length),
             });
         }
     }

@@ -12,12 +12,8 @@ use device::{Accounting, Effort, LocalCharge, Note, ProgramCall, Result, Virtual
 
 impl Accounting for ModelNode {
     fn charge(&mut self, of: Effort) {
-        if let Effort::Message {
-            length,
-            is_blocking,
-        } = of
-        {
-            self.is_blocking = is_blocking;
+        if let Effort::Message(length) | Effort::BlockingMessage(length) = of {
+            self.is_blocking = matches!(of, Effort::BlockingMessage(_));
             return self.begin_message(length as u64);
         }
         self.local.charge(&self.turn);
@@ -27,7 +23,7 @@ impl Accounting for ModelNode {
             Effort::Send => Activity::Send,
             Effort::Receive => Activity::Receive,
             Effort::Control => Activity::Control,
-            Effort::Call | Effort::Message { .. } => Activity::Short,
+            Effort::Call | Effort::Message(_) | Effort::BlockingMessage(_) => Activity::Short,
             Effort::Copy(len) if prepared && self.leaves_uncopied(len) => return,
             Effort::Copy(len) => return copy(&self.turn, len),
         };

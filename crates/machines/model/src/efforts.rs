@@ -22,7 +22,7 @@ pub fn effort(costs: &Costs, effort: Effort) -> Nanos {
         Effort::Receive => software.receive,
         Effort::Control => software.control,
         Effort::Call => Nanos::from_picos(CALL),
-        Effort::Message { .. } => Nanos::ZERO,
+        Effort::Message(_) | Effort::BlockingMessage(_) => Nanos::ZERO,
         Effort::Copy(len) => {
             let parts = (0..len).step_by(SHARE).map(|from| {
                 let part = Bytes((len - from).min(SHARE) as u64);
