@@ -41,14 +41,11 @@ impl Curve {
             return points.first().map_or(Nanos::ZERO, |point| point.time);
         };
         let Some(high) = high else { return low.time };
-        let log = |bytes: u64| (bytes.max(1) as f64).log2();
-        let (from, to) = (log(low.bytes.0), log(high.bytes.0));
-        let share = match to > from {
-            true => (log(length) - from) / (to - from),
-            false => 1.0,
-        };
-        let (one, other) = (low.time.picos() as f64, high.time.picos() as f64);
-        Nanos::from_picos((one + (other - one) * share).round() as u64)
+        let (from, to) = (logarithm(low.bytes.0), logarithm(high.bytes.0));
+        let passed = i128::from(logarithm(length) - from);
+        let (one, other) = (i128::from(low.time.picos()), i128::from(high.time.picos()));
+        let rise = (other - one) * passed / i128::from((to - from).max(1));
+        Nanos::from_picos((one + rise) as u64)
     }
 
     /// Checks the curve of a key: an error if its lengths do not ascend.
@@ -61,6 +58,18 @@ impl Curve {
         })
     }
 }
+
+/// The logarithm of a length to the base 2, in units of 2^-20. Between powers of two it is a
+/// straight line, so that it needs no arithmetic that differs between machines.
+fn logarithm(length: u64) -> u64 {
+    let length = length.max(1);
+    let power = length.ilog2();
+    let share = (u128::from(length) << FRACTION >> power) as u64 - (1 << FRACTION);
+    (u64::from(power) << FRACTION) + share
+}
+
+/// The number of bits of a logarithm's fraction.
+const FRACTION: u32 = 20;
 
 impl PartList for Curve {
     type Item = Point;
@@ -107,6 +116,18 @@ mod tests {
         assert!(at(4096) < 300 && at(4096) > 50);
         assert_eq!(Curve::default().at(64), Nanos::ZERO);
         assert!(Curve::default().is_empty() && !curve.is_empty());
+    }
+
+    #[test]
+    fn logarithms_ascend_and_are_exact_for_powers_of_two() {
+        assert_eq!(
+            [1, 2, 1 << 40].map(logarithm),
+            [0, 1 << FRACTION, 40 << FRACTION]
+        );
+        assert_eq!(logarithm(3), 3 << (FRACTION - 1));
+        assert!((1..5000).all(|length| logarithm(length) < logarithm(length + 1)));
+        assert_eq!(logarithm(0), 0);
+        assert!(logarithm(u64::MAX) > logarithm(1 << 63));
     }
 
     #[test]

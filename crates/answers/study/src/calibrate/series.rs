@@ -154,7 +154,7 @@ pub(crate) fn targets(
     times
         .map(|((size, shifted), base)| {
             let time = shifted * between(&factors, (*size.max(&1) as f64).log2()).exp();
-            // What holds between sizes must not ask for more than the link carries.
+            // Between the anchors the rate of the link bounds the time from below.
             let of_bytes = (*size as f64 * least).min(*base);
             match anchors.iter().any(|(own, _)| own == size) {
                 true => time,

@@ -32,8 +32,8 @@ pub(crate) const PARTS: [Part; 4] = [Part::Figures, Part::Unseen, Part::Anchors,
 const HEAD: &str = "\
 # Scores
 
-Errors of predictions against published figures. `build/bin/fishplate study scores > docs/figures/scores.md` writes this page, in a quarter of an
-hour on two cores, seven minutes of it for the studies; `tests/all.py scores` compares it with fresh runs. [Studies](../user/studies.md) says what is run and by which rule a
+Errors of predictions against published figures. `build/bin/fishplate study scores > docs/figures/scores.md` writes this page, in about half an
+hour on two cores, ten minutes of it for calibrations and seven for the studies; `tests/all.py scores` compares it with fresh runs. [Studies](../user/studies.md) says what is run and by which rule a
 statement holds, [the model](../user/model.md) where errors come from. An error is that of the prediction, as a share of the published figure.
 
 ";
