@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
     MPI_Finalize();
 }
 """
-# A master hands tasks of other lengths to whoever is free.
+# A master hands tasks of other lengths, about a millisecond each, to whoever is free.
 TASKS = """
 #include <mpi.h>
 static void compute(int amount) {
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     } else for (;;) {
         MPI_Recv(&task, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (task < 0) break;
-        compute(20000 + task * 7919 % 13 * 3000);
+        compute(10 * (20000 + task * 7919 % 13 * 3000));
         MPI_Send(&task, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
     }
     MPI_Finalize();
