@@ -2,7 +2,8 @@
 //! differ from each other, and hosts may have different ones.
 
 use crate::components::{Bus, Cable, Hca, InvalidValue, Link, Part, PartList, Switch, lanes, part};
-use crate::network::Topology;
+use crate::network::counts::Counts;
+use crate::network::{Routing, Shape, Topology};
 use crate::quantity::{Quantity, Raw};
 use crate::units::{GbPerSec, Nanos};
 
@@ -23,8 +24,12 @@ part! {
         part cable: Cable, "The cables, all of equal length.";
         part switch: Switch, "The switches.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
-        value topology: Topology, "The network: \"fat-tree\" or \"dragonfly\".";
+        value topology: Topology, "The network: \"fat-tree\", \"dragonfly\", \"hypercube\", \"torus\" or \"mesh\".";
         value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
+        optional switch_hosts: Option<u32>, "Hosts of a switch of a hypercube, a torus, a mesh, or a dragonfly of grids; may be left out: 1.";
+        optional dimensions: Option<Counts>, "Switches of a torus or a mesh along each dimension, or columns and rows of a group of a dragonfly, such as \"16x6\"; may be left out: a balanced dragonfly.";
+        optional cables: Option<Counts>, "Cables between two neighbouring switches by dimension, or of a dragonfly in a row, in a column and between two groups; the last number is that of all further ones; may be left out: 1.";
+        optional routing: Option<Routing>, "Choice of paths: \"destination\", as in tables of routes, or \"adaptive\", the path that is expected to be the fastest; may be left out: destination.";
     }
     check |rail| {
         lanes(rail.lanes)?;
@@ -92,6 +97,23 @@ impl Rail {
     pub fn flight(&self, hops: u32) -> Nanos {
         let cable = self.cable_time() + self.link().correction;
         cable * u64::from(hops + 1) + self.switch.latency * u64::from(hops)
+    }
+
+    /// The shape of the network of the rail.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            topology: self.topology,
+            ports: self.switch.ports,
+            oversubscription: self.oversubscription,
+            hosts: self.switch_hosts,
+            dimensions: self.dimensions,
+            cables: self.cables,
+        }
+    }
+
+    /// True if packets of the rail choose their paths.
+    pub fn is_adaptive(&self) -> bool {
+        self.routing == Some(Routing::Adaptive)
     }
 
     /// Checks two ports of one card: an error if they differ in slot or chip.

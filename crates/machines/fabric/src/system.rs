@@ -5,7 +5,8 @@ use crate::components::{
 };
 use crate::family::Family;
 use crate::kernel::Kernel;
-use crate::network::{Network, Topology};
+use crate::network::counts::Counts;
+use crate::network::{Network, Routing, Topology};
 use crate::quantity::Quantity;
 use crate::rails::{OwnHosts, Rail, Rails};
 use crate::software::Software;
@@ -23,8 +24,12 @@ part! {
         part switch: Switch, "The switches.";
         value nodes: u32, "Number of hosts.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
-        value topology: Topology, "The network: \"fat-tree\" or \"dragonfly\".";
+        value topology: Topology, "The network: \"fat-tree\", \"dragonfly\", \"hypercube\", \"torus\" or \"mesh\".";
         value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
+        optional switch_hosts: Option<u32>, "Hosts of a switch of a hypercube, a torus, a mesh, or a dragonfly of grids; may be left out: 1.";
+        optional dimensions: Option<Counts>, "Switches of a torus or a mesh along each dimension, or columns and rows of a group of a dragonfly, such as \"16x6\"; may be left out: a balanced dragonfly.";
+        optional cables: Option<Counts>, "Cables between two neighbouring switches by dimension, or of a dragonfly in a row, in a column and between two groups; the last number is that of all further ones; may be left out: 1.";
+        optional routing: Option<Routing>, "Choice of paths: \"destination\", as in tables of routes, or \"adaptive\", the path that is expected to be the fastest; may be left out: destination.";
         part software: Software, "The MPI library.";
         part kernel: Kernel, "The kernel's network path, of sockets.";
         extra storage: Option<Storage>, "The storage of files, which all hosts share; may be left out: files take no virtual time.";
@@ -35,14 +40,7 @@ part! {
         system.hosts.check(system.nodes, system.rails.count())?;
         for rail in (0..system.rails.count()).map(|rail| system.rail(rail)) {
             rail.check()?;
-            let room = Network::room(rail.topology, rail.switch.ports, rail.oversubscription);
-            InvalidValue::unless((2..=room).contains(&u64::from(system.nodes)), "nodes", || match rail.switch.ports {
-                0 => format!("{} hosts cannot be connected back to back; name a switch, or set nodes = 2", system.nodes),
-                ports => match rail.topology {
-                    Topology::FatTree => format!("three levels of {ports}-port switches cannot connect {} hosts; valid are 2 to {room}", system.nodes),
-                    Topology::Dragonfly => format!("a dragonfly of {ports}-port switches cannot connect {} hosts; valid are 2 to {room}", system.nodes),
-                },
-            })?;
+            rail.shape().check(system.nodes)?;
         }
         Ok(())
     }
@@ -91,6 +89,10 @@ impl System {
                     hops: self.hops,
                     topology: self.topology,
                     oversubscription: self.oversubscription,
+                    switch_hosts: self.switch_hosts,
+                    dimensions: self.dimensions,
+                    cables: self.cables,
+                    routing: self.routing,
                 }
             }
         }
@@ -139,12 +141,7 @@ impl System {
     }
 
     fn network_of(&self, rail: &Rail) -> Network {
-        Network::new(
-            rail.topology,
-            self.nodes,
-            rail.switch.ports,
-            rail.oversubscription,
-        )
+        Network::new(&rail.shape(), self.nodes)
     }
 
     /// The number of switches on rail 0 between the two hosts that are furthest apart.

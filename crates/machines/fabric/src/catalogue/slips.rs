@@ -228,6 +228,8 @@ fn effect(system: &System) -> Vec<u64> {
         (rest.hca, rest.cable, rest.switch) = (first.hca, first.cable, first.switch);
         (rest.hops, rest.topology) = (first.hops, first.topology);
         rest.oversubscription = first.oversubscription;
+        (rest.switch_hosts, rest.dimensions) = (first.switch_hosts, first.dimensions);
+        (rest.cables, rest.routing) = (first.cables, first.routing);
         (rest.host.bus, rest.host.lanes) = (first.slot, first.lanes);
     }
     list_to_words(&system.hosts, &mut words);
@@ -259,6 +261,7 @@ fn plain(system: &System, rail: Rail) -> Rail {
     if !inner {
         (plain.switch.link, plain.switch.width) = (link, width);
         plain.topology = Topology::FatTree;
+        plain.routing = None;
         plain.hops = Some(system.hops_on(&rail, 0, 1));
         plain.switch.ports = 2 * u32::from(rail.switch.ports > 0);
     }

@@ -1,8 +1,8 @@
 //! The price of a machine: the sum over its components.
 
 use super::{Price, PriceGap};
+use crate::network::tree::Tree;
 use crate::system::System;
-use crate::tree::Tree;
 
 impl System {
     /// The price of `hosts` hosts of this machine with their HCAs, cables, and the switches of the

@@ -2,7 +2,7 @@
 //! the specifications.
 
 use fabric::catalogue::{Catalogue, FieldValue, STANDINGS, Sheet};
-use fabric::dragonfly::Dragonfly;
+use fabric::network::dragonfly::Dragonfly;
 use fabric::{Bus, GbPerSec, Host, Link, System, Tree};
 
 use crate::system;

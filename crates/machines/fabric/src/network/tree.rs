@@ -2,6 +2,8 @@
 //! hosts. A leaf switch may have fewer links up than hosts (over-subscription); above the leaves no
 //! level is narrower than the one below.
 
+use super::path::Choice;
+
 /// A fat tree of up to three levels, or two hosts without a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
@@ -134,17 +136,45 @@ impl Tree {
     /// (D-mod-K): without over-subscription all traffic to one host comes down on links that only
     /// this host uses, and in a shift pattern no two flows share a link.
     pub fn route(&self, from: u32, to: u32) -> impl Iterator<Item = u64> + use<> {
+        self.route_by(from, to, Choice::ByDestination)
+    }
+
+    /// The directed links of one of the shortest paths, as [`route`](Tree::route).
+    pub(super) fn route_by(
+        &self,
+        from: u32,
+        to: u32,
+        choice: Choice,
+    ) -> impl Iterator<Item = u64> + use<> {
+        let [hosts, up] = self.leaf;
+        // The host to which the destination's route has the links of this number.
+        let among = match choice {
+            Choice::ByDestination => to.into(),
+            Choice::Number(number) => {
+                let number = u64::from(number);
+                number / up.max(1) % self.half.max(1) * hosts + number % up.max(1)
+            }
+        };
         let (tree, top) = match from == to {
             true => (*self, 0),
             false => (*self, self.climb(from, to)),
         };
         let direct = u32::from(top == 0 && from != to && self.levels == 0);
         let (from, to) = (u64::from(from), u64::from(to));
-        let up = (0..top + direct).map(move |level| tree.link(level, false, from, to));
+        let up = (0..top + direct).map(move |level| tree.link(level, false, from, among));
         let down = (0..top)
             .rev()
-            .map(move |level| tree.link(level, true, to, to));
+            .map(move |level| tree.link(level, true, to, among));
         up.chain(down)
+    }
+
+    /// The number of shortest paths from one host to another that differ in their links.
+    pub(super) fn choices(&self, from: u32, to: u32) -> u32 {
+        match self.climb(from, to) {
+            0 | 1 => 1,
+            2 => self.leaf[1] as u32,
+            _ => (self.leaf[1] * self.half) as u32,
+        }
     }
 
     /// The number of the link between level `level` and the next, on the route to the host `to`.

@@ -5,6 +5,8 @@
 //! group, and has *p* global links to other groups. All pairs of groups have equally many global
 //! links.
 
+use super::path::Choice;
+
 /// The size of a balanced dragonfly network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dragonfly {
@@ -50,7 +52,7 @@ impl Dragonfly {
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         match from == to {
             true => 0,
-            false => self.path(from.into(), to.into()).count() as u32 - 1,
+            false => self.path(from.into(), to.into(), to.into()).count() as u32 - 1,
         }
     }
 
@@ -65,8 +67,28 @@ impl Dragonfly {
     /// [`links`](Dragonfly::links). The destination host selects one of the global links between
     /// two groups.
     pub fn route(&self, from: u32, to: u32) -> impl Iterator<Item = u64> + use<> {
-        let same = from == to;
-        self.path(from.into(), to.into()).filter(move |_| !same)
+        self.route_by(from, to, Choice::ByDestination)
+    }
+
+    /// The directed links of one of the shortest paths, as [`route`](Dragonfly::route).
+    pub(super) fn route_by(
+        &self,
+        from: u32,
+        to: u32,
+        choice: Choice,
+    ) -> impl Iterator<Item = u64> + use<> {
+        let (same, among) = (from == to, choice.among(to.into()));
+        self.path(from.into(), to.into(), among)
+            .filter(move |_| !same)
+    }
+
+    /// The number of shortest paths from one host to another that differ in their links.
+    pub(super) fn choices(&self, from: u32, to: u32) -> u32 {
+        let group = |host: u32| u64::from(host) / self.hosts / self.switches();
+        match group(from) == group(to) {
+            true => 1,
+            false => (self.switches() * self.hosts / (self.groups - 1)) as u32,
+        }
     }
 
     /// The number of switches in each group of the network.
@@ -74,11 +96,12 @@ impl Dragonfly {
         2 * self.hosts
     }
 
-    fn path(&self, from: u64, to: u64) -> impl Iterator<Item = u64> + use<> {
+    fn path(&self, from: u64, to: u64, among: u64) -> impl Iterator<Item = u64> + use<> {
         let own = *self;
         let (start, end) = (from / self.hosts, to / self.hosts);
         let [here, there] = [start, end].map(|switch| switch / own.switches());
-        let gates = (here != there).then(|| [own.gate(here, there, to), own.gate(there, here, to)]);
+        let gates =
+            (here != there).then(|| [own.gate(here, there, among), own.gate(there, here, among)]);
         let links = match gates {
             None => [own.local(start, end), None, None],
             Some([out, into]) => [
