@@ -135,6 +135,7 @@ fn run(world: &Arc<World>) -> Result<Outcome, String> {
         let event = world.engine().next();
         match event {
             Some(Event::Reaches { message, rail }) => world.engine().reaches(message, rail),
+            Some(Event::Hops { piece }) => world.engine().hops(piece),
             Some(Event::PieceReaches { piece }) => world.engine().piece_reaches(piece),
             Some(Event::Leaves { message }) => world.engine().leaves_now(message),
             Some(Event::Turn { rank, .. }) => {

@@ -3,13 +3,16 @@
 //! message at a time, in the order in which messages reach it.
 //!
 //! A message goes through its resources one after the other, and its first byte does not wait for
-//! its last: a resource that is busy moves the whole rest of its path. What a message waits is
+//! its last: a resource that is busy moves the whole rest of its path. Links between switches are
+//! reserved when the first byte reaches them (crate `crossing`). What a message waits is
 //! added to the time of its line. A message of one packet does not wait for all of a long one,
 //! because an HCA reads the packets of different peers in turns: it waits for what an HCA holds at
 //! most.
 
+use allocator_api2::alloc::Global;
+use crossing::{Crossings, Step, Train};
 use fabric::packet::{PLAIN, RETH, packets};
-use fabric::{Bytes, Costs, GbPerSec, Network, System};
+use fabric::{Bytes, Costs, Network, System};
 
 /// A resource that serves one message at a time: the time from which on it is free.
 type Free = u64;
@@ -41,8 +44,8 @@ struct Busy {
     down: u64,
     link: u64,
     up: u64,
-    /// On the links between switches.
-    inner: u64,
+    /// The bytes on a link, headers included.
+    bytes: u64,
     /// The longest wait for one link or bus.
     most: u64,
 }
@@ -57,9 +60,8 @@ struct Rail {
     network: Option<Network>,
     /// The number of switches between two hosts, if it is fixed.
     hops: u32,
-    /// The links between switches; none if the network has no such links.
-    inner: Vec<Free>,
-    inner_rate: GbPerSec,
+    /// The links between switches.
+    crossings: Crossings<Global>,
     /// The latency of a cable, and that of a switch with another.
     cable: u64,
     hop: u64,
@@ -88,18 +90,17 @@ pub(crate) struct Path {
 pub(crate) struct Left {
     /// The time that it has waited so far.
     pub waited: u64,
+    /// The time at which its first byte leaves the host.
+    pub gone: u64,
     /// The time at which its first byte reaches the last link.
     pub reaches: u64,
     /// The time at which the next piece may follow it.
     pub next: u64,
     /// The time from its first byte to the next piece where nothing waits.
     pub time: u64,
-    /// The rail; `u32::MAX`: shares of all rails.
+    /// The number of the rail.
     pub rail: u32,
 }
-
-/// Shares of all rails.
-const ALL: u32 = u32::MAX;
 
 impl Resources {
     pub(crate) fn new(system: &System, striped: u64) -> Resources {
@@ -108,15 +109,12 @@ impl Resources {
             let costs = Costs::of(system, number);
             let rail = *costs.rail();
             let network = system.network(&rail);
-            let inner = network.filter(|network| network.has_inner_links());
-            let links = inner.map_or(0, |network| network.links() as usize);
             Rail {
                 half_duplex: costs.half_duplex(),
                 card: first_on(system, number) as usize,
                 network,
                 hops: rail.hops.unwrap_or(0),
-                inner: vec![0; links],
-                inner_rate: rail.switch.link.data() * rail.switch.width,
+                crossings: Crossings::new_in(Global, system, &rail),
                 cable: rail.flight(0).picos(),
                 hop: rail.flight(1).saturating_sub(rail.flight(0)).picos(),
                 last: (u64::MAX, Busy::default()),
@@ -168,27 +166,28 @@ impl Resources {
         PIECE.max(bytes.div_ceil(MOST_PIECES))
     }
 
-    /// Reserves the resources of the sending host for a piece whose first byte is there at `at`.
+    /// True if a piece of `bytes` bytes is cut into shares of all rails.
+    pub(crate) fn is_striped(&self, bytes: u64) -> bool {
+        bytes >= self.striped && self.rails.len() > 1
+    }
+
+    /// The number of rails.
+    pub(crate) fn rails(&self) -> usize {
+        self.rails.len()
+    }
+
+    /// Reserves the resources of the sending host for a piece whose first byte is there at `at`, on
+    /// the rail that is free first.
     pub(crate) fn leave(&mut self, path: Path, at: u64) -> Left {
-        if path.bytes >= self.striped && self.rails.len() > 1 {
-            let share = path.bytes.div_ceil(self.rails.len() as u64);
-            let shares = (0..self.rails.len()).map(|rail| {
-                let path = Path {
-                    bytes: share,
-                    ..path
-                };
-                self.leave_by(path, rail, at)
-            });
-            let last = shares.max_by_key(|left| left.reaches).unwrap_or_default();
-            return Left { rail: ALL, ..last };
-        }
         let first = path.from as usize * self.rails.len();
         let rails = 0..self.rails.len();
         let rail = rails.min_by_key(|rail| self.ports[first + rail].out.max(at));
         self.leave_by(path, rail.unwrap_or(0), at)
     }
 
-    fn leave_by(&mut self, path: Path, rail: usize, at: u64) -> Left {
+    /// Reserves the resources of the sending host, on this rail, for a piece whose first byte is
+    /// there at `at`.
+    pub(crate) fn leave_by(&mut self, path: Path, rail: usize, at: u64) -> Left {
         let busy = self.rails[rail].busy(path.bytes);
         let (half_duplex, card) = (self.rails[rail].half_duplex, self.rails[rail].card);
         let first = path.from as usize * self.rails.len();
@@ -200,35 +199,45 @@ impl Resources {
         };
         now = busy.take(bus, now, busy.down);
         now = busy.take(&mut self.ports[first + rail].out, now, busy.link);
-        let next = now + busy.link;
-        now += self.rails[rail].cross(path, now, busy);
-        let own = &self.rails[rail];
+        let own = &mut self.rails[rail];
         let hops = u64::from(own.hops(path.from, path.to));
         Left {
             waited: now - at,
-            next,
+            next: now + busy.link,
             time: busy.link,
+            gone: now,
             reaches: now + own.cable + hops * own.hop,
             rail: rail as u32,
         }
     }
 
+    /// True if a message meets links between switches.
+    pub(crate) fn crosses(&self, path: Path, rail: u32) -> bool {
+        let crossings = &self.rails[rail as usize].crossings;
+        crossings.crosses((path.from, path.to))
+    }
+
+    /// The train of a piece that has left, with the time at which it reaches its first link between
+    /// switches. `None`: it meets none.
+    pub(crate) fn train(&mut self, path: Path, left: &Left) -> Option<(Train, u64)> {
+        let own = &mut self.rails[left.rail as usize];
+        let hosts = (path.from, path.to);
+        let way = own.crossings.choose(hosts, left.gone);
+        let train = own.crossings.train(hosts, way)?;
+        Some((train, own.crossings.first(left.gone)))
+    }
+
+    /// Lets a train, now at its next link between switches, enter that link.
+    pub(crate) fn enter(&mut self, train: &mut Train, rail: u32, bytes: u64, now: u64) -> Step {
+        let own = &mut self.rails[rail as usize];
+        let busy = own.busy(bytes);
+        own.crossings.enter(train, now, busy.bytes, busy.most)
+    }
+
     /// Reserves the resources of the receiving host for a piece that left on this rail, and whose
     /// first byte is at the last link at `at`; returns the time that it waits there.
     pub(crate) fn arrive(&mut self, path: Path, rail: u32, at: u64) -> u64 {
-        if rail != ALL {
-            return self.arrive_by(path, rail as usize, at);
-        }
-        let share = path.bytes.div_ceil(self.rails.len() as u64);
-        let path = Path {
-            bytes: share,
-            ..path
-        };
-        let waits = (0..self.rails.len()).map(|rail| self.arrive_by(path, rail, at));
-        waits.max().unwrap_or(0)
-    }
-
-    fn arrive_by(&mut self, path: Path, rail: usize, at: u64) -> u64 {
+        let rail = rail as usize;
         let (busy, card) = (self.rails[rail].busy(path.bytes), self.rails[rail].card);
         let first = path.to as usize * self.rails.len();
         let now = busy.take(&mut self.ports[first + rail].into, at, busy.link);
@@ -288,7 +297,7 @@ impl Rail {
             },
             link: on_link.picos(),
             up: costs.pieces(payload, |piece| costs.write(piece)).picos(),
-            inner: self.inner_rate.time(bytes + headers).picos(),
+            bytes: bytes + headers,
             most: match count {
                 1 => costs.wire(HELD).picos(),
                 _ => u64::MAX,
@@ -296,22 +305,6 @@ impl Rail {
         };
         self.last = (bytes, busy);
         busy
-    }
-
-    /// Reserves the links between the switches of the path; returns the time that the message waits
-    /// for them.
-    fn cross(&mut self, path: Path, at: u64, busy: Busy) -> u64 {
-        let Some(network) = self.network.filter(|_| !self.inner.is_empty()) else {
-            return 0;
-        };
-        let (mut waited, mut passed) = (0, 0);
-        let (hop, links) = (self.hop, &mut self.inner);
-        network.inner_links(path.from, path.to, |link| {
-            passed += hop;
-            let first = at + passed + waited;
-            waited += busy.take(&mut links[link as usize], first, busy.inner) - first;
-        });
-        waited
     }
 }
 
@@ -363,13 +356,13 @@ mod tests {
     #[test]
     fn long_messages_use_all_rails() {
         let mut all = resources("2xqdr");
+        assert!(all.is_striped(1 << 20) && !all.is_striped(64));
         let path = Path {
             from: 0,
             to: 1,
             bytes: 1 << 20,
         };
-        all.leave(path, 0);
-        assert_eq!(all.leave(path, 0).rail, ALL);
-        assert!(all.ports[0].out > 0 && all.ports[1].out > 0);
+        let rails = [0; 2].map(|_| all.leave(path, 0).rail);
+        assert_eq!(rails, [0, 1], "the rail that is free first");
     }
 }

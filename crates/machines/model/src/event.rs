@@ -33,6 +33,9 @@ pub enum Event {
         packet: u32,
         life: u32,
     },
+    /// The first bit of a packet of a message is at its next link between switches.
+    #[allow(missing_docs)]
+    Hop { message: u32, packet: u32 },
     /// The memory of a peer is read for a response, or changed by an atomic.
     Serve { message: u32 },
     /// A packet of a response has reached the requester.
@@ -59,6 +62,7 @@ impl Event {
     pub(crate) fn message(&self) -> Option<u32> {
         match *self {
             Event::Arrive { message, .. }
+            | Event::Hop { message, .. }
             | Event::Serve { message }
             | Event::Answered { message, .. }
             | Event::Acknowledged { message }

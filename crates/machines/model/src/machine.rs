@@ -8,6 +8,7 @@ use super::config::{Compute, MachineConfig};
 use super::connections;
 use super::event::{Clocked, Event};
 use super::faults::Faults;
+use super::flights;
 use super::lookahead::{Lookahead, may_run_ahead};
 use super::ports::Ports;
 use super::queue_pairs::QueuePairs;
@@ -262,6 +263,7 @@ impl Model for MachineModel {
                 packet,
                 life,
             } => responders.arrive(senders, qps, (message, packet, life), clock),
+            Event::Hop { packet, .. } => flights::hop(qps, packet, clock),
             Event::Serve { message } => responders.serve(senders, qps, message, clock),
             Event::Answered { message, packet } => {
                 requesters.answered(senders, qps, (message, packet), clock)

@@ -1,6 +1,7 @@
 //! The ports of all hosts, with the resources behind each: a host's memory, an HCA's bus, link and
 //! buffer. Each serves first come, first served.
 
+use crossing::Crossings;
 use fabric::{Rail, System};
 use sim::Time;
 use sim::memory::{Vec, WorldMemory};
@@ -8,8 +9,8 @@ use sim::memory::{Vec, WorldMemory};
 use super::adapter::{Adapter, Host, Slot};
 use super::fifo::Fifo;
 use super::free_start::FreeStart;
-use super::inner_links::InnerLinks;
 use super::message::{Messages, NONE};
+use super::on_way::{Crossing, Flight, OnWays};
 use super::run::Run;
 use super::span::{Activity, Doing, HcaPart, Track};
 use super::timing::{Piece, Timing};
@@ -35,7 +36,9 @@ pub(crate) struct Ports {
     pub intra_host: IntraHost,
     pub hosts: Vec<Host>,
     /// The links between switches, for each rail in the system's list.
-    pub inner_links: Vec<InnerLinks>,
+    pub crossings: Vec<Crossings<WorldMemory>>,
+    /// The packets on these links.
+    pub on_ways: OnWays,
     /// The slots of all adapters, by their numbers.
     slots: Vec<Slot>,
     /// The adapters by host and rail; then, in the same order, those for messages within a host.
@@ -55,7 +58,8 @@ impl Ports {
             timings: Vec::new_in(memory),
             intra_host: IntraHost::default(),
             hosts: Vec::new_in(memory),
-            inner_links: Vec::new_in(memory),
+            crossings: Vec::new_in(memory),
+            on_ways: OnWays::new(memory),
             slots: Vec::new_in(memory),
             adapters: Vec::new_in(memory),
             free_start: FreeStart::default(),
@@ -87,7 +91,7 @@ impl Ports {
             }
         }
         for rail in &list {
-            self.inner_links.push(InnerLinks::new(memory, system, rail));
+            self.crossings.push(Crossings::new_in(memory, system, rail));
         }
         let within = self.timings.len() as u32;
         self.timings.push(Timing::within(memory, system));
@@ -240,8 +244,8 @@ impl Ports {
         bus.max(self.pass_through(run, adapter, at, &piece, doing))
     }
 
-    /// Sends a packet of `doing.bytes` bytes on the link to another adapter; returns its arrival.
-    /// `latency` is the latency of chips, cables and switches.
+    /// Sends a packet of `doing.bytes` bytes on the link to another adapter. `latency` is the
+    /// latency of chips, cables and switches.
     #[inline]
     pub(crate) fn fly(
         &mut self,
@@ -250,7 +254,7 @@ impl Ports {
         at: Time,
         latency: Time,
         doing: Doing,
-    ) -> Time {
+    ) -> Flight {
         self.free_start.heed(&run.messages, doing.message);
         let time = self.timing(from).wire(doing.bytes.into());
         let starts = self.adapters[from as usize].link.free.max(at);
@@ -259,16 +263,37 @@ impl Ports {
         self.traffic.count(doing);
         self.note(run, from, HcaPart::LinkOut, gone, time, doing);
         if from == to {
-            return gone + latency;
+            return Flight::Arrives(gone + latency);
         }
-        let gone = gone + self.cross((from, to), gone - time, doing.bytes);
+        let crossing = Crossing {
+            ends: (from, to),
+            begins: gone - time,
+            gone,
+            latency,
+            doing,
+        };
+        match self.crosses((from, to)) {
+            true => Flight::Crosses(crossing),
+            false => Flight::Arrives(self.lands(run, crossing)),
+        }
+    }
+
+    /// Moves a packet, which is at the link to its adapter, across that link; returns its arrival.
+    #[inline]
+    pub(crate) fn lands(&mut self, run: &mut Run, crossing: Crossing) -> Time {
+        let Crossing {
+            ends: (_, to),
+            begins,
+            gone,
+            latency,
+            doing,
+        } = crossing;
         // Cut-through: the first bit arrives before the last has left; but the last link carries
         // one packet at a time, at its own rate.
         let last = self.timing(to).wire(doing.bytes.into());
-        let last = self.slowed(run, to, gone - time + latency, last);
-        let there = self.adapters[to as usize]
-            .port
-            .take(gone - time + latency, last);
+        let last = self.slowed(run, to, begins + latency, last);
+        let port = &mut self.adapters[to as usize].port;
+        let there = port.take(begins + latency, last);
         self.note(run, to, HcaPart::LinkIn, there, last, doing);
         there.max(gone + latency)
     }
@@ -278,16 +303,18 @@ impl Ports {
         self.adapters[adapter as usize].link.free
     }
 
-    /// Moves a packet across the links between switches on its path; returns the time for which it
-    /// waits there.
+    /// True if a packet meets links between switches on its path.
     #[inline]
-    fn cross(&mut self, (from, to): (u32, u32), at: Time, bytes: u32) -> Time {
-        if self.free_start.is_free {
-            return 0;
-        }
+    fn crosses(&self, ends: (u32, u32)) -> bool {
+        let (network, hosts) = self.crossed(ends);
+        !self.free_start.is_free && self.crossings[network].crosses(hosts)
+    }
+
+    /// The number of the network between two adapters, and the hosts that hold them.
+    #[inline]
+    pub(crate) fn crossed(&self, (from, to): (u32, u32)) -> (usize, (u32, u32)) {
         let number = self.adapters[from as usize].network as usize;
-        let hosts = (self.host(from), self.host(to));
-        self.inner_links[number].cross(hosts, at, bytes)
+        (number, (self.host(from), self.host(to)))
     }
 
     /// Reads a packet of a message from memory to the HCA; returns the time at which the HCA has

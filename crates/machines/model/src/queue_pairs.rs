@@ -9,6 +9,7 @@ use super::completions::{Entry, Written};
 use super::event::{Clocked, Event};
 use super::inbox::Arrival;
 use super::message::{NONE, RequestKind};
+use super::on_way::Flight;
 use super::ports::Ports;
 use super::queue_pair::QueuePair;
 use super::ranks::Ranks;
@@ -123,8 +124,8 @@ impl QueuePairs {
         true
     }
 
-    /// Puts an acknowledgement on the link to the requester; returns its arrival.
-    pub(crate) fn acknowledge(&mut self, number: u32, clock: &Clocked) -> Time {
+    /// Puts an acknowledgement on the link to the requester.
+    pub(crate) fn acknowledge(&mut self, number: u32, clock: &Clocked) -> Flight {
         let message = &self.run.messages[number];
         let (from, to, latency) = (message.from, message.to, message.latency);
         let ends = (self[to].adapter, self[from].adapter);
@@ -133,18 +134,18 @@ impl QueuePairs {
             .fly(&mut self.run, ends, clock.now(), latency, doing)
     }
 
-    /// Schedules the event of a packet that would arrive at `there`, unless the packet is lost.
-    /// `is_answer`: it is an acknowledgement or a response.
+    /// Schedules the event of a packet that was sent at `sent` and would arrive at `there`, unless
+    /// the packet is lost.
     #[inline]
-    pub(crate) fn deliver(
+    pub(super) fn arrives(
         &mut self,
         (from, to): (u32, u32),
-        there: Time,
+        (sent, there): (Time, Time),
         is_answer: bool,
         event: Event,
         clock: &mut Clocked,
     ) {
-        match self.fate((from, to), there, is_answer, clock) {
+        match self.fate((from, to), (sent, there), is_answer, clock) {
             Some(there) => {
                 if let Some(message) = event.message() {
                     self.run.messages[message].uses += 1;
@@ -161,7 +162,7 @@ impl QueuePairs {
     fn fate(
         &mut self,
         (from, to): (u32, u32),
-        there: Time,
+        (sent, there): (Time, Time),
         is_answer: bool,
         clock: &mut Clocked,
     ) -> Option<Time> {
@@ -171,14 +172,14 @@ impl QueuePairs {
         if self.is_within(from) || self.run.faults.are_calm() {
             return Some(there);
         }
-        self.rough_fate((from, to), there, is_answer, clock)
+        self.rough_fate((from, to), (sent, there), is_answer, clock)
     }
 
     #[cold]
     fn rough_fate(
         &mut self,
         (from, to): (u32, u32),
-        there: Time,
+        (sent, there): (Time, Time),
         is_answer: bool,
         clock: &mut Clocked,
     ) -> Option<Time> {
@@ -188,7 +189,7 @@ impl QueuePairs {
             let mut faults = faults.ports.of_port(adapter.host, adapter.rail);
             faults.any(|fault| fault.loses(at, out && is_answer))
         };
-        if loses(from, clock.now(), true) || loses(to, there, false) {
+        if loses(from, sent, true) || loses(to, there, false) {
             return None;
         }
         let delay = faults.delay(&mut clock.random)?;

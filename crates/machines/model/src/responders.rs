@@ -7,6 +7,7 @@ use sim::Time;
 use sim::memory::{Vec, WorldMemory};
 
 use super::event::{Clocked, Event, Refusal};
+use super::flights::deliver;
 use super::message::{NONE, RequestKind};
 use super::placed::{Destination, Placed, announce};
 use super::queue_pairs::QueuePairs;
@@ -79,8 +80,8 @@ impl Responders {
                     sequence,
                     packet,
                 };
-                let there = qps.acknowledge(number, clock);
-                qps.deliver((to, from), there, true, missing, clock);
+                let flight = qps.acknowledge(number, clock);
+                deliver(qps, (to, from), (flight, 0), true, Some(missing), clock);
             }
             Admission::Duplicate => Responders::answer_again(qps, number, packet, clock),
         }
@@ -263,11 +264,9 @@ impl Responders {
         let (from, to) = (qps.run.messages[number].from, qps.run.messages[number].to);
         // The acknowledgement reserves the link now, and leaves when the write has crossed the bus.
         let wait = at.saturating_sub(clock.now());
-        let there = qps.acknowledge(number, clock) + wait;
-        if heard {
-            let acknowledged = Event::Acknowledged { message: number };
-            qps.deliver((to, from), there, true, acknowledged, clock);
-        }
+        let flight = qps.acknowledge(number, clock);
+        let acknowledged = heard.then_some(Event::Acknowledged { message: number });
+        deliver(qps, (to, from), (flight, wait), true, acknowledged, clock);
     }
 
     /// Refuses a message. Only a reliable connection reports this to the requester.
@@ -282,8 +281,8 @@ impl Responders {
             message: number,
             why,
         };
-        let there = qps.acknowledge(number, clock);
-        qps.deliver((q, from), there, true, refused, clock);
+        let flight = qps.acknowledge(number, clock);
+        deliver(qps, (q, from), (flight, 0), true, Some(refused), clock);
         if why != Refusal::NotReady {
             qps.break_qp(q, clock);
         }

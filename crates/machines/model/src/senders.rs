@@ -10,6 +10,7 @@ use sim::memory::Vec;
 
 use super::engine::Engine;
 use super::event::{Clocked, Event};
+use super::flights::deliver;
 use super::message::{NONE, RequestKind};
 use super::queue_pairs::QueuePairs;
 use super::rounds::Rounds;
@@ -271,13 +272,13 @@ impl Senders {
         };
         let doing = Activity::Packet.packet(bytes, number, packet);
         let ends = (adapter, target);
-        let there = qps.ports.fly(&mut qps.run, ends, now, latency, doing);
+        let flight = qps.ports.fly(&mut qps.run, ends, now, latency, doing);
         let arrive = Event::Arrive {
             message: number,
             packet,
             life,
         };
-        qps.deliver((q, to), there, false, arrive, clock);
+        deliver(qps, (q, to), (flight, 0), false, Some(arrive), clock);
         if last {
             self.sent(qps, q, number, clock);
         } else if fetched > 0 && self[q].has_room() {
@@ -395,12 +396,12 @@ impl Senders {
         let ends = (qps[q].adapter, qps[from].adapter);
         let doing = Activity::Answer.packet(bytes, number, packet);
         let (ports, run) = (&mut qps.ports, &mut qps.run);
-        let there = ports.fly(run, ends, clock.now(), latency, doing);
+        let flight = ports.fly(run, ends, clock.now(), latency, doing);
         let answered = Event::Answered {
             message: number,
             packet,
         };
-        qps.deliver((q, from), there, true, answered, clock);
+        deliver(qps, (q, from), (flight, 0), true, Some(answered), clock);
         if last {
             qps.forget_answer(q, number);
         }

@@ -165,7 +165,7 @@ impl Usage {
             busy.insert((host as u32, Resource::Memory), own.moved);
         }
         busy.insert((0, Resource::Storage), storage.busy);
-        for (rail, network) in ports.inner_links.iter().enumerate() {
+        for (rail, network) in ports.crossings.iter().enumerate() {
             for (number, link) in network.links().iter().enumerate() {
                 let resource = Resource::Between(rail as u32, number as u32);
                 busy.insert((link.host, resource), link.busy);

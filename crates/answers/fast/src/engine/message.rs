@@ -2,6 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
+use crossing::Train;
 use mpi::coll::carried::Key;
 
 use crate::resources::Left;
@@ -49,6 +50,10 @@ pub(super) struct Long {
     pub gone: u64,
     /// The time at which the next piece would leave if nothing had waited.
     pub due: u64,
+    /// The number of pieces on their way.
+    pub on_way: u32,
+    /// The time by which the end is later than if nothing had waited.
+    pub late: u64,
     /// The time from its end to the end of the send.
     pub release: u64,
     /// True if the receiver has registered its buffer when it met the message.
@@ -61,7 +66,10 @@ pub(super) struct Piece {
     pub message: u32,
     pub bytes: u64,
     pub left: Left,
-    pub is_last: bool,
+    /// The time from the end of the piece to that of its message where nothing waits.
+    pub rest: u64,
+    /// The piece's way between switches. `None`: it meets no link there.
+    pub train: Option<Train>,
 }
 
 impl Message {

@@ -56,6 +56,8 @@ pub(crate) enum Event {
     Reaches { message: u32, rail: u32 },
     /// The first byte of a piece of a message is at the last link.
     PieceReaches { piece: u32 },
+    /// The first byte of a piece is at its next link between switches.
+    Hops { piece: u32 },
     /// The next piece of a message leaves.
     Leaves { message: u32 },
 }
@@ -273,7 +275,7 @@ impl Engine {
                 }
             }
             Event::Reaches { message, .. } | Event::Leaves { message } => of_message(message),
-            Event::PieceReaches { .. } => (),
+            Event::PieceReaches { .. } | Event::Hops { .. } => (),
         })
     }
 

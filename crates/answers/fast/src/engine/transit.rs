@@ -2,7 +2,7 @@
 
 use crate::engine::message::{Kind, Long, Message, Piece};
 use crate::engine::{Connection, Engine, Event};
-use crate::resources::{Path, Resources};
+use crate::resources::{Left, Path, Resources};
 
 impl Engine {
     /// Handles the arrival of a message that is not in pieces at the last link.
@@ -15,21 +15,45 @@ impl Engine {
         self.lands(message, visible + waited);
     }
 
+    /// Handles the arrival of a piece at its next link between switches.
+    pub(crate) fn hops(&mut self, piece: u32) {
+        let now = self.now;
+        let Piece {
+            bytes, left, train, ..
+        } = &mut self.pieces[piece];
+        let Some(train) = train else { return };
+        let step = self.resources.enter(train, left.rail, *bytes, now);
+        left.waited += step.starts - now;
+        left.reaches += step.starts - now;
+        let (next, event) = match step.is_last {
+            true => (left.reaches, Event::PieceReaches { piece }),
+            false => (step.next, Event::Hops { piece }),
+        };
+        self.push(next, event);
+    }
+
     /// Handles the arrival of a piece at the last link.
     pub(crate) fn piece_reaches(&mut self, piece: u32) {
         let Piece {
             message,
             bytes,
             left,
-            is_last,
+            rest,
+            ..
         } = self.pieces[piece];
         self.pieces.remove(piece);
         let path = self.path(message, bytes);
         let waited = self.resources.arrive(path, left.rail, self.now);
         self.memories.transfers(path.to, bytes);
-        if is_last {
+        let all = self.messages[message].moved();
+        let long = self.messages.long(message);
+        long.on_way -= 1;
+        long.late = long.late.max((left.waited + waited).saturating_sub(rest));
+        // The last piece to arrive need not be the last that left.
+        if long.on_way == 0 && long.gone >= all {
+            let late = long.late;
             let visible = self.messages[message].visible;
-            self.lands(message, visible + left.waited + waited);
+            self.lands(message, visible + late);
         }
     }
 
@@ -63,15 +87,20 @@ impl Engine {
         }
         let begins = self.engine_of(from, to, at);
         let bytes = self.messages[message].moved();
-        if bytes > Resources::piece(bytes) {
+        if bytes > Resources::piece(bytes) || self.resources.is_striped(bytes) {
             let long = self.messages.long(message);
             (long.gone, long.due) = (0, at);
             return self.leaves(message, begins);
         }
         let path = self.path(message, bytes);
-        let left = self.resources.leave(path, begins);
+        let mut left = self.resources.leave(path, begins);
         self.memories.transfers(path.from, bytes);
-        self.messages[message].visible += left.waited + begins.saturating_sub(at);
+        left.waited += begins.saturating_sub(at);
+        if self.resources.crosses(path, left.rail) {
+            self.messages.long(message).gone = bytes;
+            return self.departs(message, path, left, 0);
+        }
+        self.messages[message].visible += left.waited;
         let rail = left.rail;
         self.push(left.reaches, Event::Reaches { message, rail });
     }
@@ -81,28 +110,56 @@ impl Engine {
         self.leaves(message, self.now);
     }
 
-    /// Sends the next piece of a message on its way at the time `at`.
+    /// Sends the next piece of a message on its way at the time `at`, in shares of all rails if it
+    /// is striped.
     fn leaves(&mut self, message: u32, at: u64) {
         let all = self.messages[message].moved();
         let Long { gone, due, .. } = *self.messages.long(message);
         let bytes = (all - gone).min(Resources::piece(all));
         let path = self.path(message, bytes);
-        let mut left = self.resources.leave(path, at);
         self.memories.transfers(path.from, bytes);
-        left.waited += at.saturating_sub(due);
-        let is_last = gone + bytes >= all;
+        let rails = match self.resources.is_striped(bytes) {
+            true => self.resources.rails(),
+            false => 1,
+        };
+        let share = Path {
+            bytes: bytes.div_ceil(rails as u64),
+            ..path
+        };
+        let rest = |left: &Left| (all - gone - bytes).div_ceil(bytes.max(1)) * left.time;
+        let (mut next, mut time) = (at, 0);
+        self.messages.long(message).gone += bytes;
+        for rail in 0..rails {
+            let mut left = match rails {
+                1 => self.resources.leave(share, at),
+                _ => self.resources.leave_by(share, rail, at),
+            };
+            left.waited += at.saturating_sub(due);
+            (next, time) = (next.max(left.next), time.max(left.time));
+            self.departs(message, share, left, rest(&left));
+        }
+        if gone + bytes < all {
+            self.messages.long(message).due += time;
+            self.push(next, Event::Leaves { message });
+        }
+    }
+
+    /// Sends a piece, which has left its host, on its way. `rest`: the time from its end to that of
+    /// its message where nothing waits.
+    fn departs(&mut self, message: u32, path: Path, left: Left, rest: u64) {
+        self.messages.long(message).on_way += 1;
+        let train = self.resources.train(path, &left);
+        let first = train.map(|(_, first)| first);
         let piece = self.pieces.insert(Piece {
             message,
-            bytes,
+            bytes: path.bytes,
             left,
-            is_last,
+            rest,
+            train: train.map(|(train, _)| train),
         });
-        self.push(left.reaches, Event::PieceReaches { piece });
-        if !is_last {
-            let long = self.messages.long(message);
-            long.gone += bytes;
-            long.due += left.time;
-            self.push(left.next, Event::Leaves { message });
+        match first {
+            Some(first) => self.push(first, Event::Hops { piece }),
+            None => self.push(left.reaches, Event::PieceReaches { piece }),
         }
     }
 

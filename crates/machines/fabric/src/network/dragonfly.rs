@@ -48,6 +48,11 @@ impl Dragonfly {
         }
     }
 
+    /// The number of hosts that the groups have room for.
+    pub(super) fn hosts(&self) -> u64 {
+        self.width
+    }
+
     /// The number of switches on the path between two hosts.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         match from == to {

@@ -310,6 +310,17 @@ impl Network {
         }
     }
 
+    /// The number of hosts that the switches of the network have room for.
+    pub fn hosts(&self) -> u32 {
+        let room = match self {
+            Network::Tree(tree) => tree.hosts(),
+            Network::Dragonfly(dragonfly) => dragonfly.hosts(),
+            Network::Grouped(grouped) => grouped.room(),
+            Network::Grid(grid) => grid.room(),
+        };
+        room as u32
+    }
+
     /// The upper bound of link numbers: each link has a number below it.
     pub fn links(&self) -> u64 {
         match self {

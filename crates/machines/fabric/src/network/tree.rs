@@ -74,6 +74,11 @@ impl Tree {
         self.levels
     }
 
+    /// The number of hosts that the leaf switches have room for.
+    pub(super) fn hosts(&self) -> u64 {
+        self.width
+    }
+
     /// The number of hosts below a group of connected switches of levels 1 to `level`.
     fn group(&self, level: u32) -> u64 {
         match level {

@@ -1,0 +1,227 @@
+//! The links between the switches of a network, and the trains that cross them hop by hop. A train
+//! is a packet, or several packets of one message that move together.
+//!
+//! A link carries one train at a time, in the order in which trains reach it: the caller passes a
+//! train to each of its links at the time at which its first bit is there. So what shares a link
+//! follows from what is there, not from what left first.
+//!
+//! Invariants:
+//! - a train that meets no other one takes the time of its cables and switches alone;
+//! - trains on one path do not overtake each other;
+//! - a network without links between switches has no trains.
+//!
+//! Never here: a clock or a queue of events, which are the caller's; hosts and their ports.
+
+#![forbid(unsafe_code)]
+
+mod ways;
+
+use allocator_api2::alloc::Allocator;
+use allocator_api2::vec::Vec;
+use fabric::network::path::Path;
+use fabric::{GbPerSec, Network, Rail, System};
+
+pub use ways::Way;
+
+/// A time in picoseconds.
+type Picos = u64;
+
+/// The links between the switches of a rail's network.
+pub struct Crossings<A: Allocator> {
+    /// The network; `None` if it has no such links, or if they are unknown.
+    network: Option<Network>,
+    is_adaptive: bool,
+    /// The latency of a switch with a cable.
+    hop: Picos,
+    /// The rate of each link between switches.
+    rate: GbPerSec,
+    /// The directed links, by their numbers in the network.
+    links: Vec<Link, A>,
+    /// The number of choices that were made.
+    choices: u32,
+}
+
+/// A directed link between switches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Link {
+    /// The time from which on the link is free.
+    free: Picos,
+    /// The total time for which the link has been busy.
+    pub busy: Picos,
+    /// The host that sent the link's last train.
+    pub host: u32,
+}
+
+/// A train on its way between switches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Train {
+    path: Path,
+    /// The number of links that it has entered.
+    entered: u8,
+    from: u32,
+}
+
+/// A step of a train: the entry into a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The time at which its first bit enters the link.
+    pub starts: Picos,
+    /// The time at which its first bit reaches the next link, or after the last one the link to its
+    /// host.
+    pub next: Picos,
+    /// True if it was the last link between switches.
+    pub is_last: bool,
+}
+
+impl<A: Allocator> Crossings<A> {
+    /// The links of a rail's network, in memory of this allocator.
+    pub fn new_in(allocator: A, system: &System, rail: &Rail) -> Crossings<A> {
+        let network = system.network(rail);
+        let network = network.filter(|network| network.has_inner_links());
+        let count = network.map_or(0, |network| network.links() as usize);
+        let mut links = Vec::new_in(allocator);
+        links.resize(count, Link::default());
+        Crossings {
+            network,
+            is_adaptive: rail.is_adaptive(),
+            hop: rail.flight(1).saturating_sub(rail.flight(0)).picos(),
+            rate: rail.switch.link.data() * rail.switch.width,
+            links,
+            choices: 0,
+        }
+    }
+
+    /// All links between switches, in the order of their numbers.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// True if trains choose their ways.
+    pub fn is_adaptive(&self) -> bool {
+        self.is_adaptive && self.network.is_some()
+    }
+
+    /// True if a train from one host to another meets links between switches.
+    pub fn crosses(&self, (from, to): (u32, u32)) -> bool {
+        let network = self.network.as_ref();
+        network.is_some_and(|network| network.hops(from, to) > 1)
+    }
+
+    /// The way that a train from one host to another takes, whose first bit leaves at `at`.
+    #[inline]
+    pub fn choose(&mut self, hosts: (u32, u32), at: Picos) -> Way {
+        match self.network {
+            Some(network) if self.is_adaptive => self.fastest(network, hosts, at),
+            _ => Way::default(),
+        }
+    }
+
+    /// A train from one host to another on this way. `None`: it meets no link between switches.
+    #[inline]
+    pub fn train(&self, (from, to): (u32, u32), way: Way) -> Option<Train> {
+        let path = way.path(self.network.as_ref()?, (from, to))?;
+        (!path.links().is_empty()).then_some(Train {
+            path,
+            entered: 0,
+            from,
+        })
+    }
+
+    /// The time at which a train that leaves at `at` reaches its first link.
+    pub fn first(&self, at: Picos) -> Picos {
+        at + self.hop
+    }
+
+    /// Lets a train of `bytes` bytes, headers included, enter its next link, which its first bit
+    /// has reached at `now`. It waits there for `most` at most, as the first packet of others does
+    /// that is between long trains.
+    #[inline]
+    pub fn enter(&mut self, train: &mut Train, now: Picos, bytes: u64, most: Picos) -> Step {
+        let links = train.path.links();
+        let number = links[usize::from(train.entered)];
+        train.entered += 1;
+        let is_last = usize::from(train.entered) == links.len();
+        let time = self.rate.time(bytes).picos();
+        let link = &mut self.links[number as usize];
+        let begins = link.free.max(now);
+        link.free = begins + time;
+        link.busy += time;
+        link.host = train.from;
+        let starts = begins.min(now.saturating_add(most));
+        Step {
+            starts,
+            next: starts + self.hop,
+            is_last,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use allocator_api2::alloc::Global;
+    use fabric::catalogue::Catalogue;
+
+    use super::*;
+
+    /// The links of `qdr` with switches of eight ports, so that a leaf has four hosts.
+    fn links(change: impl FnOnce(&mut System)) -> Crossings<Global> {
+        let mut system = Catalogue::builtin().system("qdr").unwrap();
+        system.switch.ports = 8;
+        system.nodes = 16;
+        change(&mut system);
+        Crossings::new_in(Global, &system, &system.rail(0))
+    }
+
+    /// The time for which a train waits that leaves at `at`.
+    fn wait(all: &mut Crossings<Global>, hosts: (u32, u32), at: Picos) -> Picos {
+        let way = all.choose(hosts, at);
+        let mut train = all.train(hosts, way).unwrap();
+        let (mut now, mut waited) = (all.first(at), 0);
+        loop {
+            let step = all.enter(&mut train, now, 4096, Picos::MAX);
+            waited += step.starts - now;
+            now = step.next;
+            if step.is_last {
+                return waited;
+            }
+        }
+    }
+
+    #[test]
+    fn trains_share_the_links_on_their_way() {
+        let mut all = links(|_| {});
+        assert_eq!(all.train((0, 1), Way::default()), None, "one switch");
+        let time = all.rate.time(4096).picos();
+        assert_eq!(wait(&mut all, (0, 4), 0), 0);
+        // Destinations at the same place of their leaves share a link up, others do not.
+        assert_eq!(wait(&mut all, (1, 8), 0), time);
+        assert_eq!(wait(&mut all, (1, 9), 0), 0);
+        let busy: Picos = all.links().iter().map(|link| link.busy).sum();
+        assert_eq!(busy, 6 * time);
+    }
+
+    #[test]
+    fn an_adaptive_train_takes_a_free_way() {
+        let mut all = links(|system| system.routing = Some(fabric::Routing::Adaptive));
+        let waits = [4, 8, 12].map(|to| wait(&mut all, (0, to), 0));
+        assert_eq!(waits, [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_full_group_link_is_left_for_a_detour() {
+        let dragonfly = |routing| {
+            links(|system| {
+                system.topology = fabric::Topology::Dragonfly;
+                system.nodes = 72;
+                system.routing = Some(routing);
+            })
+        };
+        let last = |all: &mut Crossings<Global>| {
+            let waits: std::vec::Vec<Picos> = (0..40).map(|_| wait(all, (0, 8), 0)).collect();
+            waits.into_iter().max().unwrap()
+        };
+        let fixed = last(&mut dragonfly(fabric::Routing::Destination));
+        let adaptive = last(&mut dragonfly(fabric::Routing::Adaptive));
+        assert!(3 * adaptive < fixed, "{adaptive} {fixed}");
+    }
+}
