@@ -222,8 +222,8 @@ impl Resources {
     pub(crate) fn train(&mut self, path: Path, left: &Left) -> Option<(Train, u64)> {
         let own = &mut self.rails[left.rail as usize];
         let hosts = (path.from, path.to);
-        let way = own.crossings.choose(hosts, left.gone);
-        let train = own.crossings.train(hosts, way)?;
+        let route = own.crossings.choose(hosts, left.gone);
+        let train = own.crossings.train(hosts, route)?;
         Some((train, own.crossings.first(left.gone)))
     }
 

@@ -14,14 +14,14 @@
 
 #![forbid(unsafe_code)]
 
-mod ways;
+mod routes;
 
 use allocator_api2::alloc::Allocator;
 use allocator_api2::vec::Vec;
 use fabric::network::path::Path;
 use fabric::{GbPerSec, Network, Rail, System};
 
-pub use ways::Way;
+pub use routes::Route;
 
 /// A time in picoseconds.
 type Picos = u64;
@@ -52,7 +52,7 @@ pub struct Link {
     pub host: u32,
 }
 
-/// A train on its way between switches.
+/// A train on its route between switches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Train {
     path: Path,
@@ -96,7 +96,7 @@ impl<A: Allocator> Crossings<A> {
         &self.links
     }
 
-    /// True if trains choose their ways.
+    /// True if trains choose their routes.
     pub fn is_adaptive(&self) -> bool {
         self.is_adaptive && self.network.is_some()
     }
@@ -107,19 +107,19 @@ impl<A: Allocator> Crossings<A> {
         network.is_some_and(|network| network.hops(from, to) > 1)
     }
 
-    /// The way that a train from one host to another takes, whose first bit leaves at `at`.
+    /// The route that a train from one host to another takes, whose first bit leaves at `at`.
     #[inline]
-    pub fn choose(&mut self, hosts: (u32, u32), at: Picos) -> Way {
+    pub fn choose(&mut self, hosts: (u32, u32), at: Picos) -> Route {
         match self.network {
             Some(network) if self.is_adaptive => self.fastest(network, hosts, at),
-            _ => Way::default(),
+            _ => Route::default(),
         }
     }
 
-    /// A train from one host to another on this way. `None`: it meets no link between switches.
+    /// A train from one host to another on this route. `None`: it meets no link between switches.
     #[inline]
-    pub fn train(&self, (from, to): (u32, u32), way: Way) -> Option<Train> {
-        let path = way.path(self.network.as_ref()?, (from, to))?;
+    pub fn train(&self, (from, to): (u32, u32), route: Route) -> Option<Train> {
+        let path = route.path(self.network.as_ref()?, (from, to))?;
         (!path.links().is_empty()).then_some(Train {
             path,
             entered: 0,
@@ -174,8 +174,8 @@ mod tests {
 
     /// The time for which a train waits that leaves at `at`.
     fn wait(all: &mut Crossings<Global>, hosts: (u32, u32), at: Picos) -> Picos {
-        let way = all.choose(hosts, at);
-        let mut train = all.train(hosts, way).unwrap();
+        let route = all.choose(hosts, at);
+        let mut train = all.train(hosts, route).unwrap();
         let (mut now, mut waited) = (all.first(at), 0);
         loop {
             let step = all.enter(&mut train, now, 4096, Picos::MAX);
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn trains_share_the_links_on_their_way() {
         let mut all = links(|_| {});
-        assert_eq!(all.train((0, 1), Way::default()), None, "one switch");
+        assert_eq!(all.train((0, 1), Route::default()), None, "one switch");
         let time = all.rate.time(4096).picos();
         assert_eq!(wait(&mut all, (0, 4), 0), 0);
         // Destinations at the same place of their leaves share a link up, others do not.

@@ -1,15 +1,15 @@
 //! The flights of packets: from the port to the event of their arrival, over the links between
 //! switches one by one.
 
-use crossing::Way;
+use crossing::Route;
 use sim::Time;
 
 use super::event::{Clocked, Event};
+use super::in_transit::{Crossing, Flight, InTransit};
 use super::message::NONE;
-use super::on_way::{Crossing, Flight, OnWay};
 use super::queue_pairs::QueuePairs;
 
-/// Sends a packet on its way, which ends with the event of its arrival unless it is lost.
+/// Sends a packet off, which ends with the event of its arrival unless it is lost.
 /// `late`: the time by which it leaves after the reservation of its link. `event`: `None` for a
 /// packet that only occupies links. `is_answer`: it is an acknowledgement or a response.
 #[inline]
@@ -43,21 +43,21 @@ fn crosses(
 ) {
     let (network, hosts) = qps.ports.crossed(crossing.ends);
     let begins = crossing.begins;
-    let way = match qps.ports.crossings[network].is_adaptive() {
-        // The packets of a queue pair keep their way while one is on it, and so their order.
-        true if qps[pair.0].on_way > 0 => qps[pair.0].way,
+    let route = match qps.ports.crossings[network].is_adaptive() {
+        // The packets of a queue pair keep their route while one is in transit, and so their order.
+        true if qps[pair.0].in_transit > 0 => qps[pair.0].route,
         true => qps.ports.crossings[network].choose(hosts, begins),
-        false => Way::default(),
+        false => Route::default(),
     };
     let links = &qps.ports.crossings[network];
     let first = links.first(begins);
-    let Some(train) = links.train(hosts, way) else {
+    let Some(train) = links.train(hosts, route) else {
         return;
     };
     let qp = &mut qps[pair.0];
-    (qp.way, qp.on_way) = (way, qp.on_way + 1);
+    (qp.route, qp.in_transit) = (route, qp.in_transit + 1);
     let message = crossing.doing.message;
-    let packet = qps.ports.on_ways.insert(OnWay {
+    let packet = qps.ports.in_transit.insert(InTransit {
         crossing,
         train,
         pair,
@@ -74,7 +74,7 @@ fn crosses(
 
 /// Handles the arrival of a packet's first bit at its next link between switches.
 pub(crate) fn hop(qps: &mut QueuePairs, packet: u32, clock: &mut Clocked) {
-    let OnWay {
+    let InTransit {
         mut crossing,
         mut train,
         pair,
@@ -83,7 +83,7 @@ pub(crate) fn hop(qps: &mut QueuePairs, packet: u32, clock: &mut Clocked) {
         late,
         sent,
         ..
-    } = qps.ports.on_ways[packet];
+    } = qps.ports.in_transit[packet];
     let (network, _) = qps.ports.crossed(crossing.ends);
     let (now, bytes) = (clock.now(), u64::from(crossing.doing.bytes));
     let step = qps.ports.crossings[network].enter(&mut train, now, bytes, Time::MAX);
@@ -92,14 +92,14 @@ pub(crate) fn hop(qps: &mut QueuePairs, packet: u32, clock: &mut Clocked) {
     crossing.gone += waited;
     let message = crossing.doing.message;
     if !step.is_last {
-        let entry = &mut qps.ports.on_ways[packet];
+        let entry = &mut qps.ports.in_transit[packet];
         (entry.crossing, entry.train) = (crossing, train);
         return qps
             .run
             .schedule(step.next, Event::Hop { message, packet }, clock);
     }
-    qps.ports.on_ways.remove(packet);
-    qps[pair.0].on_way -= 1;
+    qps.ports.in_transit.remove(packet);
+    qps[pair.0].in_transit -= 1;
     qps.heed(message);
     let there = qps.ports.lands(&mut qps.run, crossing);
     if let Some(event) = event {

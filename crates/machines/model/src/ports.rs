@@ -9,8 +9,8 @@ use sim::memory::{Vec, WorldMemory};
 use super::adapter::{Adapter, Host, Slot};
 use super::fifo::Fifo;
 use super::free_start::FreeStart;
+use super::in_transit::{Crossing, Flight, Transits};
 use super::message::{Messages, NONE};
-use super::on_way::{Crossing, Flight, OnWays};
 use super::run::Run;
 use super::span::{Activity, Doing, HcaPart, Track};
 use super::timing::{Piece, Timing};
@@ -38,7 +38,7 @@ pub(crate) struct Ports {
     /// The links between switches, for each rail in the system's list.
     pub crossings: Vec<Crossings<WorldMemory>>,
     /// The packets on these links.
-    pub on_ways: OnWays,
+    pub in_transit: Transits,
     /// The slots of all adapters, by their numbers.
     slots: Vec<Slot>,
     /// The adapters by host and rail; then, in the same order, those for messages within a host.
@@ -59,7 +59,7 @@ impl Ports {
             intra_host: IntraHost::default(),
             hosts: Vec::new_in(memory),
             crossings: Vec::new_in(memory),
-            on_ways: OnWays::new(memory),
+            in_transit: Transits::new(memory),
             slots: Vec::new_in(memory),
             adapters: Vec::new_in(memory),
             free_start: FreeStart::default(),

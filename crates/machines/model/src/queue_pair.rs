@@ -1,6 +1,6 @@
 //! A queue pair: its kind, its state (IBA 10.3.1) and its posted work.
 
-use crossing::Way;
+use crossing::Route;
 use sim::Time;
 
 use super::answer_queue::AnswerQueue;
@@ -47,9 +47,9 @@ pub(crate) struct QueuePair {
     /// The arrival time of the last packet that the queue pair has sent. No later packet may
     /// overtake that one.
     pub arrival: Time,
-    /// The way of its packets between switches, and the number of those that are on it.
-    pub way: Way,
-    pub on_way: u32,
+    /// The route of its packets between switches, and the number of those that are on it.
+    pub route: Route,
+    pub in_transit: u32,
 }
 
 /// Checks that a queue pair may be created on a rail: an error if `wanted` exceeds the limits.
@@ -101,8 +101,8 @@ impl QueuePair {
             receive: NONE,
             visible: 0,
             arrival: 0,
-            way: Way::default(),
-            on_way: 0,
+            route: Route::default(),
+            in_transit: 0,
         }
     }
 

@@ -7,9 +7,9 @@ use sim::memory::Vec;
 
 use super::completions::{Entry, Written};
 use super::event::{Clocked, Event};
+use super::in_transit::Flight;
 use super::inbox::Arrival;
 use super::message::{NONE, RequestKind};
-use super::on_way::Flight;
 use super::ports::Ports;
 use super::queue_pair::QueuePair;
 use super::ranks::Ranks;

@@ -50,8 +50,8 @@ pub(super) struct Long {
     pub gone: u64,
     /// The time at which the next piece would leave if nothing had waited.
     pub due: u64,
-    /// The number of pieces on their way.
-    pub on_way: u32,
+    /// The number of pieces in transit.
+    pub in_transit: u32,
     /// The time by which the end is later than if nothing had waited.
     pub late: u64,
     /// The time from its end to the end of the send.
@@ -68,7 +68,7 @@ pub(super) struct Piece {
     pub left: Left,
     /// The time from the end of the piece to that of its message where nothing waits.
     pub rest: u64,
-    /// The piece's way between switches. `None`: it meets no link there.
+    /// The piece's train between switches. `None`: it meets no link there.
     pub train: Option<Train>,
 }
 

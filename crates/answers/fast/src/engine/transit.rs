@@ -47,10 +47,10 @@ impl Engine {
         self.memories.transfers(path.to, bytes);
         let all = self.messages[message].moved();
         let long = self.messages.long(message);
-        long.on_way -= 1;
+        long.in_transit -= 1;
         long.late = long.late.max((left.waited + waited).saturating_sub(rest));
         // The last piece to arrive need not be the last that left.
-        if long.on_way == 0 && long.gone >= all {
+        if long.in_transit == 0 && long.gone >= all {
             let late = long.late;
             let visible = self.messages[message].visible;
             self.lands(message, visible + late);
@@ -147,7 +147,7 @@ impl Engine {
     /// Sends a piece, which has left its host, on its way. `rest`: the time from its end to that of
     /// its message where nothing waits.
     fn departs(&mut self, message: u32, path: Path, left: Left, rest: u64) {
-        self.messages.long(message).on_way += 1;
+        self.messages.long(message).in_transit += 1;
         let train = self.resources.train(path, &left);
         let first = train.map(|(_, first)| first);
         let piece = self.pieces.insert(Piece {

@@ -49,7 +49,7 @@ impl Dragonfly {
     }
 
     /// The number of hosts that the groups have room for.
-    pub(super) fn hosts(&self) -> u64 {
+    pub(super) fn width(&self) -> u64 {
         self.width
     }
 

@@ -97,7 +97,7 @@ impl Grid {
                     false => goal > own,
                     true => {
                         let ahead = (goal + size - own) % size;
-                        // Half of the hosts go each way where both are equally long.
+                        // Half of the hosts go each direction where both are equally long.
                         2 * ahead < size || 2 * ahead == size && among.is_multiple_of(2)
                     }
                 };

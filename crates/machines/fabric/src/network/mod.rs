@@ -313,8 +313,8 @@ impl Network {
     /// The number of hosts that the switches of the network have room for.
     pub fn hosts(&self) -> u32 {
         let room = match self {
-            Network::Tree(tree) => tree.hosts(),
-            Network::Dragonfly(dragonfly) => dragonfly.hosts(),
+            Network::Tree(tree) => tree.width(),
+            Network::Dragonfly(dragonfly) => dragonfly.width(),
             Network::Grouped(grouped) => grouped.room(),
             Network::Grid(grid) => grid.room(),
         };

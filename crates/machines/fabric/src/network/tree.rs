@@ -75,7 +75,7 @@ impl Tree {
     }
 
     /// The number of hosts that the leaf switches have room for.
-    pub(super) fn hosts(&self) -> u64 {
+    pub(super) fn width(&self) -> u64 {
         self.width
     }
 

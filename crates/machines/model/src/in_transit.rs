@@ -1,4 +1,4 @@
-//! Packets on their way between switches, link by link.
+//! Packets in transit between switches, link by link.
 
 use crossing::Train;
 use sim::Time;
@@ -30,9 +30,9 @@ pub(crate) struct Crossing {
     pub doing: Doing,
 }
 
-/// A packet on its way, with what happens at its end.
+/// A packet in transit, with what happens at its end.
 #[derive(Clone, Copy)]
-pub(crate) struct OnWay {
+pub(crate) struct InTransit {
     pub crossing: Crossing,
     pub train: Train,
     /// The queue pairs from which and to which it goes.
@@ -48,22 +48,22 @@ pub(crate) struct OnWay {
     pub next: u32,
 }
 
-/// All packets on their way between switches.
-pub(crate) struct OnWays {
-    all: Vec<OnWay>,
+/// All packets in transit between switches.
+pub(crate) struct Transits {
+    all: Vec<InTransit>,
     free: u32,
 }
 
-impl OnWays {
-    pub(crate) fn new(memory: WorldMemory) -> OnWays {
-        OnWays {
+impl Transits {
+    pub(crate) fn new(memory: WorldMemory) -> Transits {
+        Transits {
             all: Vec::new_in(memory),
             free: NONE,
         }
     }
 
     /// Adds a packet; returns its number.
-    pub(crate) fn insert(&mut self, packet: OnWay) -> u32 {
+    pub(crate) fn insert(&mut self, packet: InTransit) -> u32 {
         if self.free == NONE {
             self.all.push(packet);
             return self.all.len() as u32 - 1;
@@ -82,17 +82,17 @@ impl OnWays {
     }
 }
 
-impl std::ops::Index<u32> for OnWays {
-    type Output = OnWay;
+impl std::ops::Index<u32> for Transits {
+    type Output = InTransit;
     #[inline]
-    fn index(&self, number: u32) -> &OnWay {
+    fn index(&self, number: u32) -> &InTransit {
         &self.all[number as usize]
     }
 }
 
-impl std::ops::IndexMut<u32> for OnWays {
+impl std::ops::IndexMut<u32> for Transits {
     #[inline]
-    fn index_mut(&mut self, number: u32) -> &mut OnWay {
+    fn index_mut(&mut self, number: u32) -> &mut InTransit {
         &mut self.all[number as usize]
     }
 }
