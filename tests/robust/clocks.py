@@ -113,6 +113,29 @@ int main(int argc, char **argv) {
 """
 
 
+PASSED = """
+#include <mpi.h>
+#include <stdio.h>
+extern void fishplate_pass(unsigned long long nanos) __attribute__((weak));
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    double start = MPI_Wtime();
+    if (fishplate_pass) fishplate_pass(3600000000000ull);
+    printf("%.0f\\n", MPI_Wtime() - start);
+    MPI_Finalize();
+}
+"""
+
+
+def passes(world):
+    """A program lets an hour of virtual time pass in no real time."""
+    (world.work / "passed.c").write_text(PASSED)
+    subprocess.run([world.mpiexec.parent / "mpicc", world.work / "passed.c", "-o", world.work / "passed"], check=True)
+    out, _ = run(world, world.work / "passed")
+    if out.split() != ["3600"] * 2:
+        raise Problem(f"it prints {out}")
+
+
 def compared(world):
     """A compared program that times itself prints modelled times."""
     direct = spans(run(world, world.work / "clocks")[0])
@@ -172,6 +195,7 @@ def tests() -> list:
     return [
         ("all clocks show virtual time", all_clocks),
         ("sleeps and deadlines follow virtual time", waits),
+        ("time passes without sleep", passes),
         ("a program that polls a clock ends", polling_ends),
         ("readings of clocks are replayed", replays),
         ("the processor's counter follows virtual time", counter),

@@ -1,5 +1,6 @@
 //! Functions that sleep. They still sleep in real time, because the program may wait for other
-//! threads or programs, and the virtual time of the process advances too.
+//! threads or programs, and the virtual time of the process advances too. A program that stands for
+//! computing and waits for nobody calls `fishplate_pass` instead.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -28,6 +29,13 @@ pub unsafe extern "C" fn nanosleep(wanted: *const timespec, rest: *mut timespec)
         unsafe { rest.write(left) };
     }
     ended
+}
+
+/// Advances the virtual time of the process by a number of nanoseconds, in no real time. A program
+/// declares it as a weak symbol: without this library, and so on real machines, there is none.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn fishplate_pass(nanos: u64) {
+    keeping_errno(|| pass(nanos));
 }
 
 /// Sleeps for a number of seconds (POSIX, `sleep`). Returns the seconds that are left after a
