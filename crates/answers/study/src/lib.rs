@@ -22,6 +22,8 @@ mod hpl;
 mod outcome;
 mod page;
 mod pictures;
+pub mod placement;
+mod random;
 mod score;
 mod scoreboard;
 mod show;
@@ -34,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use results::arguments::{report_failure, whole_number};
 use results::output::OutputFile;
@@ -108,7 +111,8 @@ Example:
   fishplate study score mine.csv --fabrics mine.toml --json
   fishplate study score --own
   fishplate study score --unseen
-  fishplate study score --anchors";
+  fishplate study score --anchors
+  fishplate study score --congestion --only taurus --placements 1";
 
 #[derive(Debug, Args)]
 struct OutputOptions {
@@ -167,14 +171,66 @@ struct ScoreOptions {
     /// on the others and those of a null model
     #[arg(long, conflicts_with_all = ["figures", "fabrics", "own", "anchors"])]
     unseen: bool,
+    #[command(flatten)]
+    congestion: CongestionOptions,
     /// Print one JSON object per line for each figure
     #[arg(long)]
     json: bool,
 }
 
+#[derive(Debug, Args)]
+struct CongestionOptions {
+    /// Predict figures of jobs whose network is full, and sum up the errors by machine and pattern
+    #[arg(long, conflicts_with_all = ["figures", "fabrics", "own", "anchors", "unseen"])]
+    congestion: bool,
+    /// Only these machines of --congestion
+    #[arg(long, value_name = "MACHINE[,MACHINE]", value_delimiter = ',', requires = "congestion",
+        value_parser = PossibleValuesParser::new(score::congestion::machine_names()))]
+    only: Vec<String>,
+    /// Placements of each job of --congestion on its machine, whose median is the prediction
+    #[arg(long, value_name = "COUNT", requires = "congestion", default_value_t = 5,
+        value_parser = |word: &str| whole_number::<u64>(word, 1..=1000))]
+    placements: u64,
+    /// Hosts of all jobs of --congestion [default: random, packed where the source says so]
+    #[arg(long, value_name = "RULE", requires = "congestion", value_enum)]
+    placement: Option<placement::PlacementRule>,
+    /// Random rings of each placement, whose geometric mean counts
+    #[arg(long, value_name = "COUNT", requires = "congestion", default_value_t = 3,
+        value_parser = |word: &str| whole_number::<u64>(word, 1..=1000))]
+    rings: u64,
+    /// Seed of placements and random rings
+    #[arg(long, value_name = "NUMBER", requires = "congestion", default_value_t = 1,
+        value_parser = |word: &str| whole_number::<u64>(word, 0..=1 << 40))]
+    seed: u64,
+    /// Leave out jobs with more ranks
+    #[arg(long, value_name = "RANKS", requires = "congestion",
+        value_parser = |word: &str| whole_number::<usize>(word, 1..=1 << 20))]
+    most_ranks: Option<usize>,
+}
+
+impl CongestionOptions {
+    fn request(&self) -> score::congestion::CongestionRequest {
+        score::congestion::CongestionRequest {
+            only: self.only.clone(),
+            placements: self.placements,
+            rings: self.rings,
+            seed: self.seed,
+            rule: self.placement,
+            most_ranks: self.most_ranks,
+        }
+    }
+}
+
 impl ScoreOptions {
     /// Predicts the figures that the options name; returns the errors as text.
     fn scored(&self, command: &Path) -> Result<String> {
+        if self.congestion.congestion {
+            let found = score::congestion::run(&self.congestion.request())?;
+            return Ok(match self.json {
+                true => found.json(),
+                false => results::terminal::fitted(&found.text()),
+            });
+        }
         let request = score::ScoreRequest {
             figures: self.figures.as_deref(),
             fabrics: self.fabrics.as_deref(),

@@ -3,6 +3,7 @@
 
 pub(crate) mod anchors;
 mod beside;
+pub(crate) mod congestion;
 mod errors;
 pub(crate) mod figures;
 mod intervals;
