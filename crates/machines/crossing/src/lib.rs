@@ -85,7 +85,7 @@ impl<A: Allocator> Crossings<A> {
             network,
             is_adaptive: rail.is_adaptive(),
             hop: rail.flight(1).saturating_sub(rail.flight(0)).picos(),
-            rate: rail.switch.link.data() * rail.switch.width,
+            rate: rail.inner_rate(),
             links,
             choices: 0,
         }

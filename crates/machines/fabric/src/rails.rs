@@ -29,6 +29,7 @@ part! {
         optional switch_hosts: Option<u32>, "Hosts of a switch of a hypercube, a torus, a mesh, or a dragonfly of grids; may be left out: 1.";
         optional dimensions: Option<Counts>, "Switches of a torus or a mesh along each dimension, or columns and rows of a group of a dragonfly, such as \"16x6\"; may be left out: a balanced dragonfly.";
         optional cables: Option<Counts>, "Cables between two neighbouring switches by dimension, or of a dragonfly in a row, in a column and between two groups; the last number is that of all further ones; may be left out: 1.";
+        optional inner_width: Option<u32>, "Lanes of a link between switches; may be left out: those of the switch.";
         optional routing: Option<Routing>, "Choice of paths: \"destination\", as in tables of routes, or \"adaptive\", the path that is expected to be the fastest; may be left out: destination.";
     }
     check |rail| {
@@ -109,6 +110,12 @@ impl Rail {
             dimensions: self.dimensions,
             cables: self.cables,
         }
+    }
+
+    /// The packet rate of a link between switches, headers included.
+    pub fn inner_rate(&self) -> GbPerSec {
+        let width = self.inner_width.unwrap_or(self.switch.width);
+        self.switch.link.data() * width.max(1)
     }
 
     /// True if packets of the rail choose their paths.

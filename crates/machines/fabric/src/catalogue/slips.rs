@@ -230,6 +230,7 @@ fn effect(system: &System) -> Vec<u64> {
         rest.oversubscription = first.oversubscription;
         (rest.switch_hosts, rest.dimensions) = (first.switch_hosts, first.dimensions);
         (rest.cables, rest.routing) = (first.cables, first.routing);
+        rest.inner_width = first.inner_width;
         (rest.host.bus, rest.host.lanes) = (first.slot, first.lanes);
     }
     list_to_words(&system.hosts, &mut words);
@@ -261,7 +262,7 @@ fn plain(system: &System, rail: Rail) -> Rail {
     if !inner {
         (plain.switch.link, plain.switch.width) = (link, width);
         plain.topology = Topology::FatTree;
-        plain.routing = None;
+        (plain.routing, plain.inner_width) = (None, None);
         plain.hops = Some(system.hops_on(&rail, 0, 1));
         plain.switch.ports = 2 * u32::from(rail.switch.ports > 0);
     }

@@ -266,8 +266,11 @@ impl Shape {
                 self.ports
             )
         })?;
-        let longest = self.grid(nodes).map_or(0, |grid| grid.longest());
-        let is_short = self.topology == Topology::FatTree || longest <= MOST_LINKS as u64 / 2;
+        let longest = match self.topology {
+            Topology::FatTree | Topology::Dragonfly => 0,
+            _ => self.grid(nodes).map_or(0, |grid| grid.longest()),
+        };
+        let is_short = longest <= MOST_LINKS as u64 / 2;
         InvalidValue::unless(is_short, "dimensions", || {
             format!(
                 "paths of {longest} links between switches are not possible; at most {} are",

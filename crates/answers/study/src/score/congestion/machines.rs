@@ -119,10 +119,15 @@ impl Systems {
 
     /// The system of a point, with its library.
     pub(super) fn of(&self, point: &Point) -> Result<System> {
-        let name = point.machine()?.system(&point.library);
-        self.0
-            .system(name)
-            .map_err(|why| anyhow!("networks.toml: {why}"))
+        let machine = point.machine()?;
+        // A job of a torus has a grid of its own, which no other job crosses.
+        let own = format!("{}-{}", machine.name, point.nodes);
+        let name = match machine.placement {
+            PlacementRule::Packed if self.0.system(&own).is_ok() => &own,
+            _ => machine.system(&point.library),
+        };
+        let system = self.0.system(name);
+        system.map_err(|why| anyhow!("networks.toml: {why}"))
     }
 }
 
