@@ -1,104 +1,157 @@
 //! MPI_Alltoall: all of it, or a sample of its rounds where there are too many messages.
 //!
-//! A sample has rounds of the pairwise exchange at even distances: in round `d` rank `r` sends to
-//! rank `r + d` and receives from `r - d`, by MPI_Sendrecv; or several rounds in flight, where the
-//! library's algorithm has them so. The bytes that leave a node in the sample, divided by its time,
-//! stand for those of the whole operation.
+//! In round `d` rank `r` sends to rank `r + d` and receives from rank `r - d`. Samples lie at even
+//! distances, and have the library's way of making rounds:
+//! - one after the other (pairwise): [`ROUNDS`] rounds. The bytes that leave a node in the sample,
+//!   divided by its time, stand for those of the whole operation;
+//! - windows of [`WINDOW`] rounds (linear): all windows with a round inside a node, where copies and
+//!   messages take turns, and [`WINDOWS`] of the others, whose time counts for all others.
+
+use std::ops::Range;
 
 use trace::Trace;
 
-use super::calls::{self, program};
+use super::calls::{self, Calls, program};
 use crate::placement::Job;
 
 /// The number of ranks above which a sample stands for the operation.
-pub(super) const WHOLE: usize = 144;
-/// The number of rounds of a sample.
-pub(super) const ROUNDS: usize = 32;
+const WHOLE: usize = 288;
+/// The number of rounds of a pairwise sample.
+const ROUNDS: usize = 32;
 /// The rounds that are in flight at once in this library's linear algorithm.
 const WINDOW: usize = 32;
+/// The number of windows between nodes in a linear sample.
+const WINDOWS: usize = 4;
 
-/// The rounds of an operation that are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rounds {
-    /// All, by MPI_Alltoall.
-    All,
-    /// This number of them, one after the other.
-    InTurn(usize),
-    /// This number of them, [`WINDOW`] in flight at once.
-    AtOnce(usize),
+/// An alltoall of a job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alltoall {
+    pub(super) job: Job,
+    /// The bytes of each block.
+    pub(super) bytes: u64,
+    pub(super) is_linear: bool,
 }
 
-impl Rounds {
-    /// The rounds for this number of ranks, with an algorithm of the library.
-    pub(super) fn of(ranks: usize, is_linear: bool) -> Rounds {
-        match is_linear {
-            _ if ranks <= WHOLE => Rounds::All,
-            true => Rounds::AtOnce(ROUNDS),
-            false => Rounds::InTurn(ROUNDS),
+/// The rounds of a sample.
+#[derive(Clone, Debug, PartialEq)]
+enum Sample {
+    /// All, by MPI_Alltoall.
+    Whole,
+    /// Rounds one after the other, by their distances.
+    Pairwise(Vec<usize>),
+    /// Windows of rounds: those with a round inside a node, those that stand for the others, and
+    /// the number of the others.
+    Linear([Vec<Range<usize>>; 2], usize),
+}
+
+impl Alltoall {
+    fn sample(&self) -> Sample {
+        match self.is_linear {
+            _ if self.job.ranks() <= WHOLE => Sample::Whole,
+            true => self.linear(),
+            false => Sample::Pairwise(at_even_distances(
+                ROUNDS,
+                &(1..self.job.ranks()).collect::<Vec<_>>(),
+            )),
         }
+    }
+
+    fn linear(&self) -> Sample {
+        let (ranks, own) = (self.job.ranks(), self.job.per_node as usize);
+        let windows = (1..ranks)
+            .step_by(WINDOW)
+            .map(|first| first..ranks.min(first + WINDOW));
+        let is_near = |window: &Range<usize>| window.start < own || window.end > ranks - own + 1;
+        let (near, far): (Vec<_>, Vec<_>) = windows.partition(is_near);
+        let others = far.len();
+        Sample::Linear([near, at_even_distances(WINDOWS, &far)], others)
+    }
+
+    /// The program: the operation twice, with marks around the second.
+    pub(super) fn trace(&self) -> Trace {
+        let (ranks, bytes) = (self.job.ranks(), self.bytes);
+        let sample = self.sample();
+        program(ranks, |calls| match &sample {
+            Sample::Whole => twice(calls, &[|calls: &mut Calls| calls.alltoall(bytes)]),
+            Sample::Pairwise(distances) => twice(
+                calls,
+                &[|calls: &mut Calls| {
+                    for distance in distances {
+                        let [to, from] = peers(calls.rank, ranks, *distance);
+                        calls.exchange(to, from, bytes);
+                    }
+                }],
+            ),
+            Sample::Linear(parts, _) => {
+                let part = |windows: &[Range<usize>], calls: &mut Calls| {
+                    for window in windows {
+                        let rank = calls.rank;
+                        let pairs = window.clone().map(|distance| peers(rank, ranks, distance));
+                        let (to, from): (Vec<_>, Vec<_>) =
+                            pairs.map(|[to, from]| (to, from)).unzip();
+                        calls.exchange_at_once(&to, &from, bytes);
+                    }
+                };
+                let parts = parts
+                    .each_ref()
+                    .map(|windows| move |calls: &mut Calls| part(windows, calls));
+                twice(calls, &parts);
+            }
+        })
+    }
+
+    /// The bytes that leave a node each second, in the mean of all nodes and ranks.
+    pub(super) fn rate(&self, outcome: &fast::Outcome) -> f64 {
+        let seconds = |part| {
+            let times = calls::times(outcome, part);
+            times.iter().sum::<f64>() / times.len() as f64
+        };
+        let Job {
+            nodes, per_node, ..
+        } = self.job;
+        let all = f64::from((nodes - 1) * per_node * per_node);
+        let (messages, seconds) = match self.sample() {
+            Sample::Whole => (all, seconds(0)),
+            Sample::Pairwise(distances) => (self.leaving(&distances), seconds(0)),
+            Sample::Linear([_, taken], others) => {
+                let each = seconds(1) / taken.len().max(1) as f64;
+                (all, seconds(0) + each * others as f64)
+            }
+        };
+        messages * self.bytes as f64 / seconds
+    }
+
+    /// The messages of some rounds that leave a node, in the mean of all nodes.
+    fn leaving(&self, distances: &[usize]) -> f64 {
+        let (job, ranks) = (self.job, self.job.ranks());
+        let leaves = |rank: usize, distance| job.node(rank) != job.node((rank + distance) % ranks);
+        let count = |distance: &usize| (0..ranks).filter(|rank| leaves(*rank, *distance)).count();
+        distances.iter().map(count).sum::<usize>() as f64 / f64::from(job.nodes)
     }
 }
 
-/// The distances of `rounds` rounds of an exchange among `ranks` ranks.
-fn distances(ranks: usize, rounds: usize) -> Vec<usize> {
-    let all = ranks - 1;
-    let rounds = rounds.min(all);
-    let middle = |round: usize| 1 + (2 * round + 1) * all / (2 * rounds);
-    (0..rounds).map(middle).collect()
-}
-
-/// The program: the operation twice, with marks around the second.
-pub(super) fn trace(ranks: usize, bytes: u64, rounds: Rounds) -> Trace {
-    let twice = |calls: &mut calls::Calls, make: &dyn Fn(&mut calls::Calls)| {
-        make(calls);
+/// Makes all parts, and then each between two marks.
+fn twice(calls: &mut Calls, parts: &[impl Fn(&mut Calls)]) {
+    parts.iter().for_each(|part| part(calls));
+    for part in parts {
         calls.mark();
-        make(calls);
+        part(calls);
         calls.mark();
-    };
-    program(ranks, |calls| match rounds {
-        Rounds::All => twice(calls, &|calls| calls.alltoall(bytes)),
-        Rounds::InTurn(rounds) => twice(calls, &|calls| {
-            let rank = calls.rank;
-            for distance in distances(ranks, rounds) {
-                let (to, from) = (rank + distance, rank + ranks - distance);
-                calls.exchange(to % ranks, from % ranks, bytes);
-            }
-        }),
-        Rounds::AtOnce(rounds) => twice(calls, &|calls| {
-            let rank = calls.rank;
-            for some in distances(ranks, rounds).chunks(WINDOW) {
-                let to = some.iter().map(|distance| (rank + distance) % ranks);
-                let from = some
-                    .iter()
-                    .map(|distance| (rank + ranks - distance) % ranks);
-                let (to, from): (Vec<_>, Vec<_>) = (to.collect(), from.collect());
-                calls.exchange_at_once(&to, &from, bytes);
-            }
-        }),
-    })
+    }
 }
 
-/// The bytes that leave a node each second, in the mean of all nodes and ranks.
-pub(super) fn rate(outcome: &fast::Outcome, job: Job, bytes: u64, rounds: Rounds) -> f64 {
-    let times = calls::times(outcome, 0);
-    let seconds = times.iter().sum::<f64>() / times.len() as f64;
-    leaving(job, rounds) * bytes as f64 / seconds
+/// The rank to which a rank sends in a round, and the one from which it receives.
+fn peers(rank: usize, ranks: usize, distance: usize) -> [usize; 2] {
+    [rank + distance, rank + ranks - distance].map(|peer| peer % ranks)
 }
 
-/// The messages that leave a node, in the mean of all nodes.
-fn leaving(job: Job, rounds: Rounds) -> f64 {
-    let (ranks, nodes) = (job.ranks(), job.nodes as usize);
-    let rounds = match rounds {
-        Rounds::All => {
-            let own = job.per_node as usize;
-            return ((nodes - 1) * own * own) as f64;
-        }
-        Rounds::InTurn(rounds) | Rounds::AtOnce(rounds) => rounds,
-    };
-    let leaves = |rank: usize, distance| job.node(rank) != job.node((rank + distance) % ranks);
-    let all = distances(ranks, rounds).into_iter();
-    let count = all.map(|distance| (0..ranks).filter(|rank| leaves(*rank, distance)).count());
-    count.sum::<usize>() as f64 / nodes as f64
+/// Up to `count` of some items, at even distances.
+fn at_even_distances<T: Clone>(count: usize, items: &[T]) -> Vec<T> {
+    let count = count.min(items.len());
+    let middle = |number: usize| (2 * number + 1) * items.len() / (2 * count);
+    (0..count)
+        .map(|number| items[middle(number)].clone())
+        .collect()
 }
 
 #[cfg(test)]
@@ -106,32 +159,44 @@ mod tests {
     use super::*;
     use crate::placement::RankOrder;
 
+    fn of(nodes: u32, per_node: u32, is_linear: bool) -> Alltoall {
+        Alltoall {
+            job: Job {
+                hosts: nodes,
+                nodes,
+                per_node,
+                order: RankOrder::Block,
+            },
+            bytes: 1,
+            is_linear,
+        }
+    }
+
     #[test]
-    fn the_rounds_of_a_sample_lie_at_even_distances() {
-        assert_eq!(distances(9, 4), [2, 4, 6, 8]);
-        assert_eq!(distances(5, 32), [1, 2, 3, 4]);
-        let many = distances(1152, ROUNDS);
-        assert_eq!(many.len(), ROUNDS);
-        assert!(many.iter().all(|distance| (1..1152).contains(distance)));
+    fn samples_lie_at_even_distances() {
+        let numbers: Vec<usize> = (1..9).collect();
+        assert_eq!(at_even_distances(4, &numbers), [2, 4, 6, 8]);
+        assert_eq!(at_even_distances(32, &numbers), numbers);
     }
 
     #[test]
     fn all_rounds_of_a_sample_are_the_whole_operation() {
-        let job = Job {
-            hosts: 4,
-            nodes: 4,
-            per_node: 6,
-            order: RankOrder::Block,
-        };
-        let all = leaving(job, Rounds::InTurn(23));
-        assert_eq!(all, leaving(job, Rounds::All));
-        assert_eq!(all, 3.0 * 36.0);
+        let all: Vec<usize> = (1..24).collect();
+        assert_eq!(of(4, 6, false).leaving(&all), 3.0 * 36.0);
     }
 
     #[test]
     fn large_operations_are_samples() {
-        assert_eq!(Rounds::of(WHOLE, true), Rounds::All);
-        assert_eq!(Rounds::of(WHOLE + 1, false), Rounds::InTurn(ROUNDS));
-        assert_eq!(Rounds::of(WHOLE + 1, true), Rounds::AtOnce(ROUNDS));
+        assert_eq!(of(8, 36, true).sample(), Sample::Whole);
+        let Sample::Pairwise(rounds) = of(32, 36, false).sample() else {
+            panic!("no sample");
+        };
+        assert_eq!(rounds.len(), ROUNDS);
+        let Sample::Linear([near, far], others) = of(32, 36, true).sample() else {
+            panic!("no sample");
+        };
+        // Rounds 1 to 35 and 1117 to 1151 have pairs inside nodes.
+        assert_eq!(near, [1..33, 33..65, 1089..1121, 1121..1152]);
+        assert_eq!((far.len(), others), (WINDOWS, 32));
     }
 }

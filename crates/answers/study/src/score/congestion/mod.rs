@@ -22,7 +22,7 @@ use serde_json::json;
 
 use crate::experiments::each_at_once;
 use crate::placement::{Job, PlacementRule};
-use alltoall::Rounds;
+use alltoall::Alltoall;
 use points::{Pattern, Point};
 
 /// A request for the score of congestion.
@@ -171,10 +171,12 @@ impl Replay<'_> {
         let settings = machines::settings(&self.system, self.point, ranks);
         let rate = match self.pattern {
             Pattern::Alltoall => {
-                let is_linear = machines::is_linear(&settings, ranks, bytes);
-                let rounds = Rounds::of(ranks, is_linear);
-                let outcome = self.replayed(alltoall::trace(ranks, bytes, rounds), &settings)?;
-                alltoall::rate(&outcome, job, bytes, rounds)
+                let alltoall = Alltoall {
+                    job,
+                    bytes,
+                    is_linear: machines::is_linear(&settings, ranks, bytes),
+                };
+                alltoall.rate(&self.replayed(alltoall.trace(), &settings)?)
             }
             Pattern::Pairs(pairs) => {
                 let outcome = self.replayed(pairs::trace(ranks, bytes, pairs), &settings)?;
