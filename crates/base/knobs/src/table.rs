@@ -199,7 +199,8 @@ knobs! {
         within 1, 64;
 
     /// The number of peers that get their own RDMA ring to write to. The messages of further peers
-    /// arrive in shared buffers, so that memory does not grow with the number of peers.
+    /// arrive in buffers that they share: two to three for each peer, and a reserve of bounded size
+    /// for peers that send several messages at once.
     rdma_rings: usize = 64, "FISHPLATE_RDMA_RINGS",
         within 0, 65536;
 

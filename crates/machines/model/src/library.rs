@@ -69,8 +69,8 @@ pub fn settings(software: &Software) -> Vec<(&'static str, String)> {
         let ring = (2 * packet * u64::from(buffers)).min(LONGEST_RING);
         set.push(("FISHPLATE_RDMA_RING_BYTES", ring.to_string()));
     }
-    // The connections of a named library are alike. This library's late peers, without rings, wait
-    // for credit after each message or few.
+    // The connections of a named library are alike. This library's late peers, without rings, send
+    // messages, which cost both ends more.
     set.push(("FISHPLATE_RDMA_RINGS", RINGS.to_string()));
     set.push(match software.zero_copy {
         ZeroCopy::Read => ("FISHPLATE_RENDEZVOUS", "read".to_owned()),

@@ -153,7 +153,7 @@ fn return_receive(peer: &mut Peer, rail: usize, subject: Subject) -> Result<()> 
         Subject::Notice => rails[rail].post_notice_receive(&mut **node),
         Subject::PoolBuffer { buffer } => {
             let pool = peer.endpoint.link_on(rail).pool;
-            rails[rail].pool(pool).post(&mut **node, buffer)
+            rails[rail].pools.pool(pool).post(&mut **node, buffer)
         }
         Subject::EndpointBuffer { buffer, .. } => {
             let endpoint = &mut *peer.endpoint;

@@ -24,6 +24,7 @@ use super::message_buffers;
 use super::messages;
 use super::pairing::{Network, pairs};
 use super::peer::{Connections, Peer};
+use super::pool;
 use super::qp_link::DEPTH;
 use super::recovery;
 use super::registered::Registered;
@@ -115,8 +116,9 @@ fn open_link(
             (None, receives.max(messages), window)
         }
         false => {
-            let (number, srq, window) = rail.admit(node, &local.layout)?;
-            (Some((number, srq)), 0, window)
+            let index = rail.index();
+            let pool = rail.pools.admit(node, index, &local.layout)?;
+            (Some(pool), 0, pool::FIRST)
         }
     };
     let queues = LinkQueues {

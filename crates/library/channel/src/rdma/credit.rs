@@ -2,6 +2,9 @@
 //! it has posted receives for, so no message ever arrives at a queue without a receive, even while
 //! the receiving rank computes for seconds.
 //!
+//! A peer whose message waited for credit says so in that message, and is granted more at a time if
+//! there are receives for it (`pool`): with one message in flight, each message takes a round trip.
+//!
 //! A grant is a number: the last message of the connection that the peer may send. It travels in
 //! every packet of the other direction. Where no packet leaves, it travels in a grant-only message,
 //! which consumes a receive like any other.
@@ -35,6 +38,8 @@ pub(super) struct Credits {
     /// The number of the peer's last packet before its last restart: grants in packets up to it are
     /// void.
     stale: u64,
+    /// True if a message has waited for credit, and the peer has not learned of that.
+    waited: bool,
 }
 
 impl Credits {
@@ -46,6 +51,7 @@ impl Credits {
             allowed: 0,
             restarts: 0,
             stale: 0,
+            waited: false,
         }
     }
 
@@ -81,6 +87,17 @@ impl Credits {
     /// since.
     pub(super) fn is_stale(&self, sequence: u64) -> bool {
         sequence <= self.stale
+    }
+
+    /// Records that a message could not be sent after message number `last`.
+    pub(super) fn note_refusal(&mut self, last: u64) {
+        self.waited |= last >= self.allowed;
+    }
+
+    /// True if a message has waited for credit since the last call. The next message says so to the
+    /// peer, which then grants more.
+    pub(super) fn take_waited(&mut self) -> bool {
+        std::mem::take(&mut self.waited)
     }
 
     /// Allows this rank to send the messages that a grant permits.

@@ -8,7 +8,7 @@ use super::pairing::Network;
 use super::rail_set::RailSet;
 
 /// The version of the ring's layout and of the messages of the handshake.
-const VERSION: u8 = 7;
+const VERSION: u8 = 8;
 
 /// The flag of a hello with [`Hello::ready`].
 const READY: u8 = 1;

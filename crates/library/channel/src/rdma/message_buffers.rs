@@ -100,7 +100,7 @@ pub(super) fn message<'a>(
     place: MessagePlace,
 ) -> (&'a Registered, Range<usize>) {
     match place {
-        MessagePlace::Pool(buffer) => rail.pool(pool_on(endpoint, rail)).buffer(buffer),
+        MessagePlace::Pool(buffer) => rail.pools.pool(pool_on(endpoint, rail)).buffer(buffer),
         MessagePlace::Endpoint(buffer) => {
             let memory = endpoint.receiver.memory();
             let memory = memory.expect("a message came into memory that is there");
@@ -119,7 +119,10 @@ pub(super) fn post_again(
     place: MessagePlace,
 ) -> Result<()> {
     match place {
-        MessagePlace::Pool(buffer) => rail.pool(pool_on(endpoint, rail)).post(node, buffer),
+        MessagePlace::Pool(buffer) => {
+            let pool = pool_on(endpoint, rail);
+            rail.pools.pool(pool).post(node, buffer)
+        }
         MessagePlace::Endpoint(buffer) => post_in_memory(endpoint, node, layout, peer, buffer),
     }
 }

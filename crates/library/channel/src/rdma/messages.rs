@@ -15,6 +15,9 @@ use super::registered::Block;
 use super::srq_path::{ArrivedMessage, MessagePlace, SrqPath};
 use crate::{Error, Head, More, Put, Result};
 
+/// The bit of a message's info word that says that the sender waited for credit. No info has it.
+const WAITED: u64 = 1 << 31;
+
 /// True if a message to this peer has no buffer or no credit, as far as completions have been
 /// polled.
 pub(super) fn lacks_room(
@@ -37,6 +40,8 @@ pub(super) fn send(
     let node = &mut *local.node;
     let buffers = messages.send_buffers(node, local.in_use, &local.layout)?;
     if !message_buffers::may_send_message(endpoint) {
+        let last = endpoint.sender.last();
+        endpoint.credits.note_refusal(last);
         return Ok(Put::Full);
     }
     let Some((number, start)) = buffers.claim() else {
@@ -55,7 +60,12 @@ pub(super) fn send(
         tail: endpoint.credits.window.report(),
         next: None,
     };
-    let words = [head[0], head[1], head[2], info.encode(), sequence];
+    let waited = match endpoint.credits.take_waited() {
+        true => WAITED,
+        false => 0,
+    };
+    let info = info.encode() | waited;
+    let words = [head[0], head[1], head[2], info, sequence];
     for (word, at) in words.into_iter().zip((end - TRAILER..end).step_by(WORD)) {
         buffers.memory.block.store(at, word);
     }
@@ -123,8 +133,8 @@ pub(super) fn handle(
     let pool = endpoint.link_on(rail).pool;
     let window = &mut endpoint.credits.window;
     if let MessagePlace::Pool(_) = place {
-        let pool = rails[rail].pool_mut(pool);
-        window.resize(pool.resize(window.size()));
+        let pools = &mut rails[rail].pools;
+        window.resize(pools.resize(&mut **node, pool, window.size(), packet.waited));
     }
     endpoint.receiver.consume_message();
     window.consumed(packet.sequence);
@@ -187,6 +197,8 @@ struct MessagePacket {
     /// The lower half of the number of the last message that the peer grants.
     grant: u32,
     sequence: u64,
+    /// True if the peer waited for credit before it sent the packet.
+    waited: bool,
 }
 
 /// The length of the packet's body, where `read` finds the packet.
@@ -206,7 +218,7 @@ fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<Messag
         .filter(|at| at.is_multiple_of(WORD))
         .ok_or_else(|| format!("a message of {bytes} bytes, which has no room for a trailer"))?;
     let word = |number: usize| block.load(start + trailer + number * WORD);
-    let info = SlotInfo::decode(word(3))
+    let info = SlotInfo::decode(word(3) & !WAITED)
         .filter(|info| info.content == SlotContent::Packet && padded(info.len as usize) == trailer)
         .ok_or_else(|| format!("a packet with the impossible info {:#x}", word(3)))?;
     Ok(MessagePacket {
@@ -214,5 +226,6 @@ fn read(block: &Block, start: usize, bytes: usize) -> std::result::Result<Messag
         len: info.len as usize,
         grant: info.tail,
         sequence: word(4),
+        waited: word(3) & WAITED != 0,
     })
 }

@@ -13,9 +13,8 @@ use std::collections::HashMap;
 use device::{Cq, Node, Placement, Qp, ReceiveQueue, Srq};
 
 use super::handshake::LinkAddress;
-use super::layout::Layout;
 use super::pairing::Network;
-use super::pool::Pool;
+use super::pool::Pools;
 use super::reports::Reports;
 use super::schedule::LinkTraits;
 use super::wr_id::{QpRole, Subject, WrId};
@@ -63,7 +62,8 @@ pub(super) struct Rail {
     reserved: usize,
     /// The receive queue for notices. `None`: no endpoint uses this rail.
     notices: Option<NoticeQueue>,
-    pools: Vec<Pool>,
+    /// The receives for messages of peers without rings.
+    pub pools: Pools,
     /// The peer and the role of each queue pair that takes receives.
     queue_pairs: HashMap<Qp, (usize, QpRole)>,
 }
@@ -102,7 +102,7 @@ impl Rail {
             cqs: Vec::new(),
             reserved: 0,
             notices,
-            pools: Vec::new(),
+            pools: Pools::default(),
             queue_pairs: HashMap::new(),
         })
     }
@@ -281,35 +281,9 @@ impl Rail {
         format!("rail {}: (receives, expected) {notices:?}", self.index)
     }
 
-    /// Admits a connection without a ring to a pool of receives. Returns the pool's number and
-    /// queue, and the first window: the number of the peer's messages that may be in flight.
-    pub(super) fn admit(
-        &mut self,
-        node: &mut dyn Node,
-        layout: &Layout,
-    ) -> Result<(usize, Srq, u32)> {
-        if self.pools.last().is_none_or(|pool| pool.room() == 0) {
-            self.pools.push(Pool::new(node, self.index, layout)?);
-        }
-        let number = self.pools.len() - 1;
-        let pool = &mut self.pools[number];
-        let size = pool.admit();
-        Ok((number, pool.srq(), size))
-    }
-
-    pub(super) fn pool(&self, number: usize) -> &Pool {
-        &self.pools[number]
-    }
-
-    pub(super) fn pool_mut(&mut self, number: usize) -> &mut Pool {
-        &mut self.pools[number]
-    }
-
     /// Deregisters the pools of the rail, whose queue pairs are gone.
     pub(super) fn end(&mut self, node: &mut dyn Node) {
-        for pool in self.pools.drain(..) {
-            pool.end(node);
-        }
+        self.pools.end(node);
     }
 }
 

@@ -74,8 +74,8 @@ fn send_fence(peer: &mut Peer, index: usize) -> Result<()> {
     let sent = endpoint.sender.last();
     if !endpoint.has_rings() && !endpoint.receiver.has_memory() {
         let link = &endpoint.links()[index];
-        let pool = local.rails[link.rail()].pool_mut(link.pool);
-        pool.take_back(size, endpoint.credits.window.size());
+        let pools = &mut local.rails[link.rail()].pools;
+        pools.take_back(link.pool, size - endpoint.credits.window.size());
     }
     let link = &mut endpoint.links_mut()[index];
     let lost = link.forget();

@@ -7,8 +7,8 @@
 //! arrive in that memory.
 //!
 //! Each peer is granted a number of messages ([`Credits`](super::credit::Credits)). Every
-//! connection has a receive for one message and one grant-only message, and connections in use
-//! share the other receives of their pool.
+//! connection has a receive for one message and one grant-only message. The other receives of its
+//! pool are lent to peers that wait for credit ([`Pools`](super::pool::Pools)).
 //!
 //! A message is a slot's contents and trailer. Invariants:
 //! - a pool has as many receives as its connections have windows and grant-only messages, and a
