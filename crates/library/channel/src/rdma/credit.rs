@@ -22,7 +22,7 @@ use super::fence::Fence;
 pub(super) const GRANTS: &str = "it grants more messages than any rank may grant";
 
 /// The most messages in flight from one peer: other peers need buffers too.
-pub(super) const MOST: u32 = 8;
+pub(super) const MOST: u32 = 16;
 /// The number of receives for one peer's messages with a grant alone.
 pub(super) const EMPTY: usize = 1;
 

@@ -10,7 +10,7 @@
 //! used. A rank keeps rings with its first `rings` peers. With others it exchanges messages from
 //! and to buffers that they share (`srq_path`): each of 10,000 peers then costs two queue pairs and
 //! 2.7 buffers of the longest packet (44 KiB), and not two rings. Peers that wait for credit are
-//! lent up to 7 buffers more, of a reserve of at most 32 times `ring_bytes` a rail (8 MiB).
+//! lent up to 15 buffers more, of a reserve of at most 32 times `ring_bytes` a rail (8 MiB).
 //!
 //! [`Rdma`] is a composition of machines with private state, and of drivers, which are functions
 //! over all connections of a rank or over one of them (`peer`):
