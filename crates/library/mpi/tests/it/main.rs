@@ -35,3 +35,4 @@ mod topology;
 mod window_progress;
 mod windows;
 mod windows_random;
+mod without_rings;
