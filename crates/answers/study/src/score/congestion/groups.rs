@@ -220,7 +220,10 @@ mod tests {
             let group = groups.iter().find(|group| group.name == name).unwrap();
             for (errors, wanted) in group.null.iter().zip(medians) {
                 let found = absolute(errors)[0] * 100.0;
-                assert!((found - wanted).abs() < 1.0, "{name}: {found}, not {wanted}");
+                assert!(
+                    (found - wanted).abs() < 1.0,
+                    "{name}: {found}, not {wanted}"
+                );
             }
             assert_eq!(group.errors, group.null[0], "{name}");
         }
