@@ -1,5 +1,5 @@
-//! Random numbers that follow from a seed alone: the generator of Steele, Lea and Flood (SplitMix64,
-//! 2014).
+//! Random numbers that follow from a seed alone: the generator of Steele, Lea and Flood
+//! (SplitMix64, 2014).
 
 /// A source of random numbers.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! MPI_Alltoall: all of it, or a sample of its rounds where there are too many messages.
 //!
 //! In round `d` rank `r` sends to rank `r + d` and receives from rank `r - d`. Samples lie at even
-//! distances, and have the library's way of making rounds:
+//! distances, and make rounds as the library does:
 //! - one after the other (pairwise): [`ROUNDS`] rounds. The bytes that leave a node in the sample,
 //!   divided by its time, stand for those of the whole operation;
-//! - windows of [`WINDOW`] rounds (linear): all windows with a round inside a node, where copies and
-//!   messages take turns, and [`WINDOWS`] of the others, whose time counts for all others.
+//! - windows of [`WINDOW`] rounds (linear): all windows with a round inside a node, where copies
+//!   and messages take turns, and [`WINDOWS`] of the others, whose time counts for all others.
 
 use std::ops::Range;
 

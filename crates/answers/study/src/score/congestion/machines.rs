@@ -90,8 +90,8 @@ pub(super) const ALL: [Machine; 7] = [
 ];
 
 impl Machine {
-    /// The predictions of the null models for a job, in GB/s a node: the rate of a link, and half of
-    /// it for a job that is larger than a leaf switch.
+    /// The predictions of the null models for a job, in GB/s a node: the rate of a link, and half
+    /// of it for a job that is larger than a leaf switch.
     pub(super) fn null(&self, nodes: u32) -> [f64; 2] {
         let is_beyond = nodes > self.leaf;
         [self.line, self.line / if is_beyond { 2.0 } else { 1.0 }]

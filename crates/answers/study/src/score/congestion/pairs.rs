@@ -1,5 +1,5 @@
-//! Pairs of hosts, one rank each, that saturate their links: one way, both ways with one partner,
-//! both ways with two partners.
+//! Pairs of hosts, one rank each, that saturate their links: in one direction,
+//! in both with one partner, in both with two partners.
 
 use trace::Trace;
 

@@ -34,7 +34,7 @@ pub(super) fn random(ranks: usize, seed: u64) -> Vec<usize> {
     ring.into_iter().flatten().collect()
 }
 
-/// The program: both ways of exchanging, each timed.
+/// The program: both kinds of exchanges, each timed.
 pub(super) fn trace(ring: &[usize]) -> Trace {
     let ranks = ring.len();
     let mut places = vec![0; ranks];
@@ -58,8 +58,8 @@ pub(super) fn rate(outcome: &fast::Outcome) -> f64 {
     (2 * BYTES) as f64 / slowest(0).min(slowest(1))
 }
 
-/// The share of the busiest node's traffic that leaves it, in the mean of many random rings: for 24,
-/// 28 and 36 ranks a node the values for 2, 4, 8 and 16 nodes. It converts the published rates,
+/// The share of the busiest node's traffic that leaves it, in the mean of many random rings: for
+/// 24, 28 and 36 ranks a node the values for 2, 4, 8 and 16 nodes. It converts the published rates,
 /// so that it cancels; a test compares it with [`random`].
 const SHARES: [(u32, RankOrder, [f64; 4]); 5] = [
     (24, RankOrder::Block, [0.413, 0.736, 0.908, 0.984]),
