@@ -36,6 +36,8 @@ LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --fr
         "build/bin/fishplate compare --fabrics qdr,edr -n 8 build/heat-fortran",
         "build/bin/fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 --record build/heat.traces",
         "build/bin/fishplate compare --fabrics qdr,edr -n 16 --json build/heat.traces")
+# Studies that take seconds.
+QUICK = ("build/bin/fishplate study score --congestion --only taurus --placements 1",)
 # Documents whose sentences are measured: what a newcomer reads first.
 PLAIN = ("README.md",)
 # The time of a check, written by hand. tests/README.md has it, which is generated.
@@ -115,7 +117,7 @@ def main() -> int:
     options = parser.parse_args()
     left_out = ELSEWHERE if options.long else ELSEWHERE + LONG
     cases = [Case(f"{document.name}: {command}", runs(command)) for document in options.files or documents()
-             for command in commands(document) if not command.startswith(left_out)]
+             for command in commands(document) if command in QUICK or not command.startswith(left_out)]
     cases += [Case(f"{document.name}: its sentences are short", reads_well(document)) for document in options.files or documents()
               if document.name in PLAIN]
     cases += [Case(f"{document.name}: its links lead somewhere", leads_somewhere(document)) for document in options.files or linked()]
