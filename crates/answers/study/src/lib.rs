@@ -23,7 +23,6 @@ mod outcome;
 mod page;
 mod pictures;
 pub mod placement;
-mod random;
 mod score;
 mod scoreboard;
 mod show;

@@ -1,10 +1,9 @@
 //! The placement of a job: the hosts of a machine on which its nodes lie, and the node of each
 //! rank.
 //!
-//! Invariant: the same arguments give the same hosts, on every machine and in every release of a
-//! library of random numbers: the generator is here.
+//! Invariant: the same arguments give the same hosts, on every machine.
 
-use crate::random::Random;
+use sim::Random;
 
 /// The hosts of a machine on which the nodes of a job lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

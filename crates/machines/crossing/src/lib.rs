@@ -20,6 +20,7 @@ use allocator_api2::alloc::Allocator;
 use allocator_api2::vec::Vec;
 use fabric::network::path::Path;
 use fabric::{GbPerSec, Network, Rail, System};
+use sim::Random;
 
 pub use routes::Route;
 
@@ -37,8 +38,8 @@ pub struct Crossings<A: Allocator> {
     rate: GbPerSec,
     /// The directed links, by their numbers in the network.
     links: Vec<Link, A>,
-    /// The number of choices that were made.
-    choices: u32,
+    /// The source of routes that are compared.
+    random: Random,
 }
 
 /// A directed link between switches.
@@ -87,7 +88,7 @@ impl<A: Allocator> Crossings<A> {
             hop: rail.flight(1).saturating_sub(rail.flight(0)).picos(),
             rate: rail.inner_rate(),
             links,
-            choices: 0,
+            random: Random::new(0),
         }
     }
 

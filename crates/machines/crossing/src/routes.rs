@@ -56,45 +56,33 @@ impl Route {
 impl<A: Allocator> Crossings<A> {
     /// The route on which a train that leaves at `at` would arrive first.
     pub(super) fn fastest(&mut self, network: Network, hosts: (u32, u32), at: Picos) -> Route {
-        let (from, to) = hosts;
-        let all = network.choices(from, to);
-        let mut draw = 0;
-        let choices = self.choices;
-        let mut drawn = |below: u32| {
-            draw += 1;
-            mixed(choices, draw) % below.max(1)
+        let all = network.choices(hosts.0, hosts.1);
+        let shortest = all.min(SHORTEST);
+        let detours = match network {
+            Network::Dragonfly(_) | Network::Grouped(_) => DETOURS,
+            Network::Tree(_) | Network::Grid(_) => 0,
         };
-        let mut best = (
-            self.arrival(&network, hosts, Route::default(), at),
-            Route::default(),
-        );
-        let shortest = (0..all.min(SHORTEST)).map(|number| match all <= SHORTEST {
-            true => number,
-            false => drawn(all),
-        });
-        let mut routes: [Route; (SHORTEST + DETOURS) as usize] = Default::default();
-        let mut count = 0;
-        for number in shortest {
-            routes[count].number = number;
-            count += 1;
-        }
-        if let Network::Dragonfly(_) | Network::Grouped(_) = network {
-            for _ in 0..DETOURS {
-                routes[count] = Route {
-                    number: drawn(u32::MAX),
-                    over: drawn(network.hosts()),
-                };
-                count += 1;
+        let mut best = Route::default();
+        let mut first = self.arrival(&network, hosts, best, at);
+        for number in 0..shortest + detours {
+            let mut below = |bound: u32| self.random.below(bound.into()) as u32;
+            let route = match number < shortest {
+                true if all == shortest => Route { number, over: NONE },
+                true => Route {
+                    number: below(all),
+                    over: NONE,
+                },
+                false => Route {
+                    number: below(NONE),
+                    over: below(network.hosts()),
+                },
+            };
+            let arrives = self.arrival(&network, hosts, route, at);
+            if arrives < first {
+                (first, best) = (arrives, route);
             }
         }
-        for route in &routes[..count] {
-            let arrives = self.arrival(&network, hosts, *route, at);
-            if arrives < best.0 {
-                best = (arrives, *route);
-            }
-        }
-        self.choices = choices.wrapping_add(1);
-        best.1
+        best
     }
 
     /// The time at which a train that leaves at `at` would reach the end of a route if nothing else
@@ -106,12 +94,4 @@ impl<A: Allocator> Crossings<A> {
         let step = |now: Picos, link: &u32| (now + self.hop).max(self.links[*link as usize].free);
         path.links().iter().fold(at, step) + self.hop
     }
-}
-
-/// A pseudorandom number, of the count of choices and that of draws of one choice.
-fn mixed(choices: u32, draw: u32) -> u32 {
-    let word = (u64::from(choices) << 8 | u64::from(draw)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (word ^ word >> 31) as u32
 }

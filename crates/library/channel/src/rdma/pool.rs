@@ -372,7 +372,7 @@ mod tests {
         }
     }
 
-    /// What peers hold that once waited goes to those that wait later, as far as they still send.
+    /// Peers that waited once give their receives to later ones, as far as they still send.
     #[test]
     fn receives_move_to_the_peers_that_wait_now() {
         const MANY: usize = 2000;

@@ -106,7 +106,7 @@ impl Quantity for Option<Routing> {
     }
 }
 
-/// What the keys of a rail say of its network.
+/// The values of a rail's keys that determine its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The topology.

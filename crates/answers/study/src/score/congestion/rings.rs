@@ -9,7 +9,7 @@ use trace::Trace;
 
 use super::calls::{self, program};
 use crate::placement::RankOrder;
-use crate::random::Random;
+use sim::Random;
 
 /// The bytes of each message.
 pub(super) const BYTES: u64 = 2_000_000;
