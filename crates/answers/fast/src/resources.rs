@@ -1,6 +1,6 @@
 //! The resources of a machine that messages occupy: for each rail of each host the engine, the bus
-//! to and from the HCA, the link out and in; and the links between switches. Each serves one
-//! message at a time, in the order in which messages reach it.
+//! to and from the HCA, the HCA's buffer for both directions, the link out and in; and the links
+//! between switches. Each serves one message at a time, in the order in which messages reach it.
 //!
 //! A message goes through its resources one after the other, and its first byte does not wait for
 //! its last: a resource that is busy moves the whole rest of its path. Links between switches are
@@ -33,6 +33,7 @@ struct Port {
     chip: Free,
     down: Free,
     up: Free,
+    buffer: Free,
     out: Free,
     into: Free,
 }
@@ -44,6 +45,8 @@ struct Busy {
     down: u64,
     link: u64,
     up: u64,
+    /// The time in the HCA's buffer, on the path in or out.
+    buffer: u64,
     /// The bytes on a link, headers included.
     bytes: u64,
     /// The longest wait for one link or bus.
@@ -198,6 +201,7 @@ impl Resources {
             false => &mut slot.down,
         };
         now = busy.take(bus, now, busy.down);
+        now = busy.share(&mut slot.buffer, at, now);
         now = busy.take(&mut self.ports[first + rail].out, now, busy.link);
         let own = &mut self.rails[rail];
         let hops = u64::from(own.hops(path.from, path.to));
@@ -231,7 +235,8 @@ impl Resources {
     pub(crate) fn enter(&mut self, train: &mut Train, rail: u32, bytes: u64, now: u64) -> Step {
         let own = &mut self.rails[rail as usize];
         let busy = own.busy(bytes);
-        own.crossings.enter(train, now, busy.bytes, busy.most)
+        own.crossings
+            .enter(train, now, busy.bytes, busy.most < u64::MAX)
     }
 
     /// Reserves the resources of the receiving host for a piece that left on this rail, and whose
@@ -241,7 +246,9 @@ impl Resources {
         let (busy, card) = (self.rails[rail].busy(path.bytes), self.rails[rail].card);
         let first = path.to as usize * self.rails.len();
         let now = busy.take(&mut self.ports[first + rail].into, at, busy.link);
-        busy.take(&mut self.ports[first + card].up, now, busy.up) - at
+        let slot = &mut self.ports[first + card];
+        let now = busy.share(&mut slot.buffer, at, now);
+        busy.take(&mut slot.up, now, busy.up) - at
     }
 }
 
@@ -256,6 +263,18 @@ impl Busy {
     /// Reserves a link or a bus for `time` from `at` on; returns the start.
     fn take(&self, free: &mut Free, at: u64, time: u64) -> u64 {
         take(free, at, time).min(at.saturating_add(self.most))
+    }
+
+    /// Reserves the buffer for a transfer that has come at `at` and begins at `now`; returns its
+    /// start. Packets of both directions take turns there, so a transfer waits only if the buffer
+    /// would end it later than the link.
+    fn share(&self, free: &mut Free, at: u64, now: u64) -> u64 {
+        if self.buffer == 0 {
+            return now;
+        }
+        let ends = take(free, at, self.buffer) + self.buffer;
+        let starts = now.max(ends.saturating_sub(self.link));
+        starts.min(now.saturating_add(self.most))
     }
 }
 
@@ -297,6 +316,7 @@ impl Rail {
             },
             link: on_link.picos(),
             up: costs.pieces(payload, |piece| costs.write(piece)).picos(),
+            buffer: costs.internal(payload).picos(),
             bytes: bytes + headers,
             most: match count {
                 1 => costs.wire(HELD).picos(),

@@ -47,6 +47,8 @@ pub struct Crossings<A: Allocator> {
 pub struct Link {
     /// The time from which on the link is free.
     free: Picos,
+    /// The time at which the link's last train has reached it with all its bytes.
+    reached: Picos,
     /// The total time for which the link has been busy.
     pub busy: Picos,
     /// The host that sent the link's last train.
@@ -60,6 +62,8 @@ pub struct Train {
     /// The number of links that it has entered.
     entered: u8,
     from: u32,
+    /// The time by which a detour takes longer than a shortest route.
+    pub longer: Picos,
 }
 
 /// A step of a train: the entry into a link.
@@ -120,11 +124,18 @@ impl<A: Allocator> Crossings<A> {
     /// A train from one host to another on this route. `None`: it meets no link between switches.
     #[inline]
     pub fn train(&self, (from, to): (u32, u32), route: Route) -> Option<Train> {
-        let path = route.path(self.network.as_ref()?, (from, to))?;
-        (!path.links().is_empty()).then_some(Train {
+        let network = self.network.as_ref()?;
+        let path = route.path(network, (from, to))?;
+        let links = path.links().len() as u64;
+        let longer = match route.is_detour() {
+            true => (links + 1).saturating_sub(network.hops(from, to).into()) * self.hop,
+            false => 0,
+        };
+        (links > 0).then_some(Train {
             path,
             entered: 0,
             from,
+            longer,
         })
     }
 
@@ -134,10 +145,10 @@ impl<A: Allocator> Crossings<A> {
     }
 
     /// Lets a train of `bytes` bytes, headers included, enter its next link, which its first bit
-    /// has reached at `now`. It waits there for `most` at most, as the first packet of others does
-    /// that is between long trains.
+    /// has reached at `now`. A single packet does not wait for the packets of a train that reach
+    /// the link after it.
     #[inline]
-    pub fn enter(&mut self, train: &mut Train, now: Picos, bytes: u64, most: Picos) -> Step {
+    pub fn enter(&mut self, train: &mut Train, now: Picos, bytes: u64, is_packet: bool) -> Step {
         let links = train.path.links();
         let number = links[usize::from(train.entered)];
         train.entered += 1;
@@ -148,7 +159,12 @@ impl<A: Allocator> Crossings<A> {
         link.free = begins + time;
         link.busy += time;
         link.host = train.from;
-        let starts = begins.min(now.saturating_add(most));
+        let behind = match is_packet {
+            true => link.reached.saturating_sub(now),
+            false => 0,
+        };
+        let starts = begins.saturating_sub(behind).max(now);
+        link.reached = link.reached.max(now + time);
         Step {
             starts,
             next: starts + self.hop,
@@ -179,7 +195,7 @@ mod tests {
         let mut train = all.train(hosts, route).unwrap();
         let (mut now, mut waited) = (all.first(at), 0);
         loop {
-            let step = all.enter(&mut train, now, 4096, Picos::MAX);
+            let step = all.enter(&mut train, now, 4096, false);
             waited += step.starts - now;
             now = step.next;
             if step.is_last {

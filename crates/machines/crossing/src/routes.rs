@@ -37,6 +37,11 @@ impl Default for Route {
 }
 
 impl Route {
+    /// True if it leads over another switch than those of a shortest path.
+    pub(super) fn is_detour(self) -> bool {
+        self.over != NONE
+    }
+
     /// The links of the route. `None`: it is too long.
     pub(super) fn path(self, network: &Network, (from, to): (u32, u32)) -> Option<Path> {
         let choice = match self.number {

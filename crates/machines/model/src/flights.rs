@@ -1,7 +1,6 @@
 //! The flights of packets: from the port to the event of their arrival, over the links between
 //! switches one by one.
 
-use crossing::Route;
 use sim::Time;
 
 use super::event::{Clocked, Event};
@@ -43,19 +42,13 @@ fn crosses(
 ) {
     let (network, hosts) = qps.ports.crossed(crossing.ends);
     let begins = crossing.begins;
-    let route = match qps.ports.crossings[network].is_adaptive() {
-        // The packets of a queue pair keep their route while one is in transit, and so their order.
-        true if qps[pair.0].in_transit > 0 => qps[pair.0].route,
-        true => qps.ports.crossings[network].choose(hosts, begins),
-        false => Route::default(),
-    };
-    let links = &qps.ports.crossings[network];
+    let links = &mut qps.ports.crossings[network];
+    let route = links.choose(hosts, begins);
     let first = links.first(begins);
     let Some(train) = links.train(hosts, route) else {
         return;
     };
-    let qp = &mut qps[pair.0];
-    (qp.route, qp.in_transit) = (route, qp.in_transit + 1);
+    let number = qps[pair.0].order.send();
     let message = crossing.doing.message;
     let packet = qps.ports.in_transit.insert(InTransit {
         crossing,
@@ -65,6 +58,8 @@ fn crosses(
         event,
         late,
         sent: clock.now(),
+        number,
+        there: 0,
         next: NONE,
     });
     qps.run.messages[message].uses += 1;
@@ -78,15 +73,11 @@ pub(crate) fn hop(qps: &mut QueuePairs, packet: u32, clock: &mut Clocked) {
         mut crossing,
         mut train,
         pair,
-        is_answer,
-        event,
-        late,
-        sent,
         ..
     } = qps.ports.in_transit[packet];
     let (network, _) = qps.ports.crossed(crossing.ends);
     let (now, bytes) = (clock.now(), u64::from(crossing.doing.bytes));
-    let step = qps.ports.crossings[network].enter(&mut train, now, bytes, Time::MAX);
+    let step = qps.ports.crossings[network].enter(&mut train, now, bytes, false);
     let waited = step.starts - now;
     crossing.begins += waited;
     crossing.gone += waited;
@@ -98,12 +89,20 @@ pub(crate) fn hop(qps: &mut QueuePairs, packet: u32, clock: &mut Clocked) {
             .run
             .schedule(step.next, Event::Hop { message, packet }, clock);
     }
-    qps.ports.in_transit.remove(packet);
-    qps[pair.0].in_transit -= 1;
     qps.heed(message);
+    crossing.begins += train.longer;
+    crossing.gone += train.longer;
     let there = qps.ports.lands(&mut qps.run, crossing);
-    if let Some(event) = event {
-        qps.arrives(pair, (sent, there + late), is_answer, event, clock);
+    let mut order = qps[pair.0].order;
+    qps.ports.in_transit.land(&mut order, packet, there);
+    let mut last = there;
+    while let Some(packet) = qps.ports.in_transit.next(&mut order) {
+        last = last.max(packet.there);
+        if let Some(event) = packet.event {
+            let times = (packet.sent, last + packet.late);
+            qps.arrives(packet.pair, times, packet.is_answer, event, clock);
+        }
+        qps.run.messages.release(packet.crossing.doing.message);
     }
-    qps.run.messages.release(message);
+    qps[pair.0].order = order;
 }

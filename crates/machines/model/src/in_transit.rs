@@ -44,8 +44,43 @@ pub(crate) struct InTransit {
     pub late: Time,
     /// The time at which it was sent.
     pub sent: Time,
-    /// The number of the next free entry.
+    /// Its number among the packets of its queue pair.
+    pub number: u32,
+    /// The time at which it has landed, for a packet that waits for those before it.
+    pub there: Time,
+    /// The number of the next entry that is free, or that waits as this one does.
     pub next: u32,
+}
+
+/// The order of a queue pair's packets, which may take different routes. The receiver's HCA keeps
+/// back a packet that has overtaken others, so they arrive in the order in which they were sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Order {
+    /// The number of packets that have been sent.
+    sent: u32,
+    /// The number of packets that have arrived.
+    arrived: u32,
+    /// The first of the packets that have landed and wait for those before them.
+    waiting: u32,
+}
+
+impl Default for Order {
+    fn default() -> Order {
+        Order {
+            sent: 0,
+            arrived: 0,
+            waiting: NONE,
+        }
+    }
+}
+
+impl Order {
+    /// The number of the next packet to be sent.
+    pub(crate) fn send(&mut self) -> u32 {
+        let number = self.sent;
+        self.sent = number.wrapping_add(1);
+        number
+    }
 }
 
 /// All packets in transit between switches.
@@ -75,8 +110,34 @@ impl Transits {
         number
     }
 
+    /// Notes that a packet has landed at `there`.
+    #[inline]
+    pub(crate) fn land(&mut self, order: &mut Order, number: u32, there: Time) {
+        let entry = &mut self.all[number as usize];
+        entry.there = there;
+        entry.next = order.waiting;
+        order.waiting = number;
+    }
+
+    /// Takes the next packet of a queue pair, if it has landed.
+    #[inline]
+    pub(crate) fn next(&mut self, order: &mut Order) -> Option<InTransit> {
+        let (mut before, mut at) = (NONE, order.waiting);
+        while at != NONE && self.all[at as usize].number != order.arrived {
+            (before, at) = (at, self.all[at as usize].next);
+        }
+        let packet = *self.all.get(at as usize)?;
+        match before {
+            NONE => order.waiting = packet.next,
+            _ => self.all[before as usize].next = packet.next,
+        }
+        order.arrived = order.arrived.wrapping_add(1);
+        self.remove(at);
+        Some(packet)
+    }
+
     /// Forgets a packet.
-    pub(crate) fn remove(&mut self, number: u32) {
+    fn remove(&mut self, number: u32) {
         self.all[number as usize].next = self.free;
         self.free = number;
     }

@@ -1,9 +1,9 @@
 //! A queue pair: its kind, its state (IBA 10.3.1) and its posted work.
 
-use crossing::Route;
 use sim::Time;
 
 use super::answer_queue::AnswerQueue;
+use super::in_transit::Order;
 use super::message::NONE;
 use super::send_queue::SendQueue;
 use device::check;
@@ -47,9 +47,8 @@ pub(crate) struct QueuePair {
     /// The arrival time of the last packet that the queue pair has sent. No later packet may
     /// overtake that one.
     pub arrival: Time,
-    /// The route of its packets between switches, and the number of those that are on it.
-    pub route: Route,
-    pub in_transit: u32,
+    /// The order of its packets that cross links between switches.
+    pub order: Order,
 }
 
 /// Checks that a queue pair may be created on a rail: an error if `wanted` exceeds the limits.
@@ -101,8 +100,7 @@ impl QueuePair {
             receive: NONE,
             visible: 0,
             arrival: 0,
-            route: Route::default(),
-            in_transit: 0,
+            order: Order::default(),
         }
     }
 

@@ -23,8 +23,12 @@ impl Engine {
         } = &mut self.pieces[piece];
         let Some(train) = train else { return };
         let step = self.resources.enter(train, left.rail, *bytes, now);
-        left.waited += step.starts - now;
-        left.reaches += step.starts - now;
+        let waited = match step.is_last {
+            true => step.starts - now + train.longer,
+            false => step.starts - now,
+        };
+        left.waited += waited;
+        left.reaches += waited;
         let (next, event) = match step.is_last {
             true => (left.reaches, Event::PieceReaches { piece }),
             false => (step.next, Event::Hops { piece }),

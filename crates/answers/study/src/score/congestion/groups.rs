@@ -24,8 +24,8 @@ pub(super) struct Group {
     is_machine: bool,
 }
 
-/// The group of each machine, of rings, of alltoalls, and of all points. Groups without points are
-/// left out.
+/// The group of each machine, of rings, of alltoalls, of all points without those of one machine, and
+/// of all points. Groups without points are left out.
 pub(super) fn groups(scored: &[ScoredPoint]) -> Vec<Group> {
     let group = |name: &str, is_machine, is_in: &dyn Fn(&ScoredPoint) -> bool| {
         let own = || scored.iter().filter(|one| is_in(one));
@@ -49,7 +49,14 @@ pub(super) fn groups(scored: &[ScoredPoint]) -> Vec<Group> {
     let kinds = ["rings", "alltoalls", "pairs"];
     let kinds = kinds.map(|kind| group(kind, false, &|one: &ScoredPoint| one.class == kind));
     let all = group("all", false, &|_: &ScoredPoint| true);
-    let groups = machines.chain(kinds).chain([all]);
+    let has_several = scored.iter().any(|one| one.machine != scored[0].machine);
+    let others = machines::ALL.iter().filter(|_| has_several).map(|machine| {
+        let name = format!("without {}", machine.name);
+        group(&name, false, &|one: &ScoredPoint| {
+            one.machine != machine.name
+        })
+    });
+    let groups = machines.chain(kinds).chain(others).chain([all]);
     groups.filter(|group| !group.errors.is_empty()).collect()
 }
 

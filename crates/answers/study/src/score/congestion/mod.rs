@@ -16,7 +16,7 @@ use anyhow::{Result, anyhow, ensure};
 use fabric::System;
 use model::config::MachineConfig;
 use results::Console;
-use results::stats::{digits, max, median, min, round_to};
+use results::stats::{digits, max, median, percentile, round_to};
 use results::table::{aligned, significant};
 use serde_json::json;
 
@@ -57,7 +57,7 @@ struct ScoredPoint {
     /// In GB/s a node, as all values.
     published: f64,
     predicted: f64,
-    /// The lowest and the highest prediction of all placements.
+    /// The 5th and the 95th percentile of the predictions of all placements.
     range: [f64; 2],
     /// The predictions of the null models.
     null: [f64; 2],
@@ -68,6 +68,18 @@ impl ScoredPoint {
     fn error(&self) -> f64 {
         self.predicted / self.published - 1.0
     }
+
+    /// True if the published value lies between the ends of the range.
+    fn is_inside(&self) -> bool {
+        (self.range[0]..=self.range[1]).contains(&self.published)
+    }
+}
+
+/// The 5th and the 95th percentile.
+fn range(found: &[f64]) -> [f64; 2] {
+    let mut found = found.to_vec();
+    found.sort_by(f64::total_cmp);
+    [5.0, 95.0].map(|part| percentile(&found, part))
 }
 
 /// A replay: a pattern on a machine, for one placement.
@@ -123,7 +135,7 @@ pub(crate) fn run(request: &CongestionRequest) -> Result<CongestionScores> {
             class: point.class(),
             published: point.value,
             predicted: median(found),
-            range: [min(found), max(found)],
+            range: range(found),
             null: machine.null(point.nodes),
             point,
         })
@@ -260,7 +272,22 @@ impl CongestionScores {
             0 => String::new(),
             some => format!("{some} points of larger jobs are left out.\n"),
         };
-        format!("{points}\n{table}\n{}{left_out}", groups::verdict(&groups))
+        let [inside, widest] = self.inside();
+        let inside = format!(
+            "{:.0} % of the points lie in the range of their placements, whose ends differ {widest:.1} times at most.\n",
+            inside * 100.0
+        );
+        let verdict = groups::verdict(&groups);
+        format!("{points}\n{table}\n{verdict}{inside}{left_out}")
+    }
+
+    /// The part of the points inside the ranges of their placements, and the greatest quotient of
+    /// the ends of a range.
+    fn inside(&self) -> [f64; 2] {
+        let inside = self.scored.iter().filter(|one| one.is_inside()).count();
+        let widths = self.scored.iter().map(|one| one.range[1] / one.range[0]);
+        let widths: Vec<f64> = widths.collect();
+        [inside as f64 / self.scored.len() as f64, max(&widths)]
     }
 
     /// JSON, one object a line: the points, the groups, and the number of points left out.
@@ -279,6 +306,9 @@ impl CongestionScores {
         });
         let mut lines: Vec<String> = lines.collect();
         lines.extend(groups::json(&groups::groups(&self.scored)));
+        let [inside, widest] = self.inside();
+        let inside = round_to(inside * 100.0, 4);
+        lines.push(json!({ "inside_percent": inside, "widest": digits(widest) }).to_string());
         if self.left_out > 0 {
             lines.push(json!({ "left_out": self.left_out }).to_string());
         }

@@ -1,5 +1,7 @@
 //! The fast way beside the exact way, on traces that are made here.
 
+mod networks;
+
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,6 +20,11 @@ fn scene(machine: &str, ranks: usize, per_host: usize) -> MachineConfig {
 
 /// Time and number of messages by the exact way.
 fn exact(trace: &Trace, scene: &MachineConfig) -> (u64, u64) {
+    exact_with(trace, scene, &[])
+}
+
+/// Time and number of messages by the exact way, with these settings.
+fn exact_with(trace: &Trace, scene: &MachineConfig, settings: &[(String, String)]) -> (u64, u64) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let ranks = trace.ranks.len();
     let world = memory_file::of_length("world", sim::memory::Memory::BYTES).unwrap();
@@ -26,7 +33,7 @@ fn exact(trace: &Trace, scene: &MachineConfig) -> (u64, u64) {
         scene: scene.encode(),
         world: Arc::new(world),
         profile: Some(counts.clone()),
-        settings: Vec::new(),
+        settings: settings.to_vec(),
     };
     let outcome = replay::replay(Arc::new(trace.clone()), &stage).unwrap();
     let file = File::from(counts.try_clone().unwrap());
