@@ -30,6 +30,7 @@ mod plan;
 mod player;
 mod scratch;
 mod sizes;
+mod variability;
 #[cfg(test)]
 mod tests;
 
@@ -60,6 +61,7 @@ use names::Names;
 use player::Player;
 use scratch::Scratch;
 pub use sizes::size_of;
+pub use variability::Variability;
 
 /// The size of a rank's stack, in bytes.
 const STACK: usize = 512 << 10;

@@ -172,6 +172,12 @@ impl Computing {
         })
     }
 
+    /// The computing with other nanoseconds before each call: those that follow from the rank and
+    /// the nanoseconds of now.
+    pub(crate) fn with_nanos(&self, mut nanos: impl FnMut(usize, u64) -> u64) -> Computing {
+        self.with_times(|rank, line| nanos(rank, line.nanos))
+    }
+
     fn with_times(&self, mut nanos: impl FnMut(usize, &Line) -> u64) -> Computing {
         let mut ranks = self.ranks.clone();
         for (rank, lines) in ranks.iter_mut().enumerate() {
