@@ -96,6 +96,12 @@ impl Dragonfly {
         }
     }
 
+    /// The number of virtual lanes with which packets cannot wait for each other in a cycle: one
+    /// before and one behind the link between two groups.
+    pub(super) fn lanes(&self) -> u32 {
+        1 + u32::from(self.groups > 1)
+    }
+
     /// The number of switches in each group of the network.
     fn switches(&self) -> u64 {
         2 * self.hosts

@@ -46,6 +46,12 @@ impl Grid {
         steps.sum()
     }
 
+    /// True if a packet may follow two links of one ring, so that the links of a ring can wait for
+    /// each other.
+    pub fn has_rings(&self) -> bool {
+        self.wraps && self.sizes.as_slice().iter().any(|size| *size > 3)
+    }
+
     /// The number of ports that a switch needs.
     pub fn needs(&self) -> u64 {
         let each = self

@@ -29,6 +29,14 @@ impl Grouped {
         self.hosts * self.switches() * self.groups
     }
 
+    /// The number of virtual lanes with which packets cannot wait for each other in a cycle: one
+    /// for each order of row and column, before and behind the link between two groups.
+    pub fn lanes(&self) -> u32 {
+        let orders = 1 + u32::from(self.columns > 1 && self.rows > 1);
+        let has_both = self.groups > 1 && self.switches() > 1;
+        orders * (1 + u32::from(has_both))
+    }
+
     /// The number of a switch's links within its group.
     fn ports(&self) -> u64 {
         self.columns * self.cables[0] + self.rows * self.cables[1]
