@@ -138,8 +138,8 @@ pub fn assign(links: usize, sets: &[Vec<(u32, u32)>]) -> Result<Vec<u8>, Vec<u32
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::path::{Choice, Path};
     use crate::network::counts::Counts;
+    use crate::network::path::{Choice, Path};
     use crate::network::{Network, Shape, Topology};
 
     fn network(topology: Topology, hosts: u32, dimensions: &[u32], nodes: u32) -> Network {

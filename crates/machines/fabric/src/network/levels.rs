@@ -7,6 +7,7 @@
 
 use super::counts::{Counts, MOST_DIMENSIONS};
 use super::path::{Choice, Path};
+use super::stops::Stop;
 
 /// A fat tree with given levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,20 @@ pub struct LevelSwitch {
     pub group: u64,
     /// The number of the switch among those above the same leaves.
     pub position: u64,
+}
+
+impl std::fmt::Display for LevelSwitch {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let LevelSwitch {
+            level,
+            group,
+            position,
+        } = self;
+        match level {
+            1 => write!(f, "leaf {group}"),
+            _ => write!(f, "level {level}, group {group}, switch {position}"),
+        }
+    }
 }
 
 impl Levels {
@@ -166,6 +181,21 @@ impl Levels {
             group: u64::from(host) / self.hosts,
             position: 0,
         }
+    }
+
+    /// The end of a link, with names.
+    pub(super) fn stop(&self, link: u64) -> Stop {
+        let end = self.end(link);
+        let level = (1..self.levels()).find(|level| link < self.first(level + 1));
+        let level = level.unwrap_or(1);
+        let number = (link - self.first(level)) % self.links_up(level);
+        let direction = if end.level == level { "down" } else { "up" };
+        let switch = match end.level == self.levels() {
+            true => format!("level {}, switch {}", end.level, end.position),
+            false => end.to_string(),
+        };
+        let link = format!("{direction}, link {number}");
+        Stop { switch, link }
     }
 
     /// The switch at the end of a link.

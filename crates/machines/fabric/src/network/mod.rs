@@ -9,6 +9,7 @@ pub mod lanes;
 pub mod levels;
 pub mod path;
 pub mod shape;
+mod stops;
 pub mod topology;
 pub mod tree;
 
@@ -21,6 +22,7 @@ use path::{Choice, Path};
 use tree::Tree;
 
 pub use shape::Shape;
+pub use stops::Stop;
 pub use topology::{Routing, Topology};
 
 /// A network of switches with numbered links.

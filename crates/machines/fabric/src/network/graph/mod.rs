@@ -225,6 +225,12 @@ impl Graph {
         &self.names
     }
 
+    /// The name of a switch: that of the file, or its number.
+    pub fn switch_name(&self, switch: u32) -> String {
+        let name = self.names.switches.get(switch as usize);
+        name.map_or(format!("switch {switch}"), String::clone)
+    }
+
     /// The greatest number of ports in use at a switch.
     pub fn needs(&self) -> u64 {
         let hosts = self.cabling.hosts_of_switches();
