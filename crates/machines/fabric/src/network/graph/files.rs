@@ -89,19 +89,32 @@ pub(super) fn graph_of(key: GraphKey) -> Result<Graph, (&'static str, String)> {
         let missing = || (name, "the file has not been read".to_owned());
         file.content().ok_or_else(missing)
     };
-    let (name, text) = content("graph", key.graph)?;
-    let at = |name: &str, wrong: super::discover::Wrong| match wrong.line {
-        0 => format!("{name}: {}", wrong.what),
-        line => format!("{name}:{line}: {}", wrong.what),
-    };
-    let found = super::discover::read(&text).map_err(|wrong| ("graph", at(&name, wrong)))?;
-    let Some(file) = key.routes else {
-        let graph = super::routing::with_shortest(found);
-        return graph.map_err(|why| ("graph", format!("{name}: {why}")));
-    };
-    let (name, text) = content("routes", file)?;
-    let table = super::tables::read(&text, &found);
-    let table = table.map_err(|wrong| ("routes", at(&name, wrong)))?;
-    let graph = super::routing::with_table(found, table);
-    graph.map_err(|why| ("routes", format!("{name}: {why}")))
+    let graph = content("graph", key.graph)?;
+    let routes = key.routes.map(|file| content("routes", file)).transpose()?;
+    let routes = routes.as_ref().map(|(name, text)| (name.as_str(), &**text));
+    Graph::read((&graph.0, &graph.1), routes)
+}
+
+#[cfg(feature = "toml")]
+impl Graph {
+    /// The graph of a file with its cables and one with its routes, each given by its name and its
+    /// text. As the error, the key of the wrong file, and the reason with name and line.
+    pub fn read(
+        (name, text): (&str, &str),
+        routes: Option<(&str, &str)>,
+    ) -> Result<Graph, (&'static str, String)> {
+        let at = |name: &str, wrong: super::discover::Wrong| match wrong.line {
+            0 => format!("{name}: {}", wrong.what),
+            line => format!("{name}:{line}: {}", wrong.what),
+        };
+        let found = super::discover::read(text).map_err(|wrong| ("graph", at(name, wrong)))?;
+        let Some((routes, text)) = routes else {
+            let graph = super::routing::with_shortest(found);
+            return graph.map_err(|why| ("graph", format!("{name}: {why}")));
+        };
+        let table = super::tables::read(text, &found);
+        let table = table.map_err(|wrong| ("routes", at(routes, wrong)))?;
+        let graph = super::routing::with_table(found, table);
+        graph.map_err(|why| ("routes", format!("{routes}: {why}")))
+    }
 }

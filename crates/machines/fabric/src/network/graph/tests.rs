@@ -5,7 +5,7 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use super::compiled;
-use super::files::{NetworkFile, graph_of};
+use super::files::NetworkFile;
 use super::{Graph, GraphKey, Rule};
 use crate::network::path::Choice;
 
@@ -46,20 +46,12 @@ fn text(switches: u32, hosts: u32, cables: &[(u32, u32)]) -> String {
 }
 
 fn graph(text: &str) -> Result<Graph, String> {
-    let graph = NetworkFile::add("net.txt", text);
-    graph_of(GraphKey {
-        graph,
-        routes: None,
-    })
-    .map_err(|(_, why)| why)
+    Graph::read(("net.txt", text), None).map_err(|(_, why)| why)
 }
 
 fn with_routes(text: &str, routes: &str) -> Result<Graph, String> {
-    let key = GraphKey {
-        graph: NetworkFile::add("net.txt", text),
-        routes: Some(NetworkFile::add("lfts.txt", routes)),
-    };
-    graph_of(key).map_err(|(_, why)| why)
+    let graph = Graph::read(("net.txt", text), Some(("lfts.txt", routes)));
+    graph.map_err(|(_, why)| why)
 }
 
 /// Checks that each route leads to its host, and returns the greatest use of a link by routes.
