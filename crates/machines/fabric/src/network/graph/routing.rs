@@ -1,5 +1,6 @@
 //! Tables of routes for a graph: shortest paths whose traffic is spread over equal ones, or paths
-//! up and down a tree where those would have a cycle of dependencies.
+//! up and down a tree where those would have a cycle of dependencies. Where paths up and down are
+//! too long, the shortest ones get virtual lanes.
 
 use std::sync::OnceLock;
 
@@ -25,15 +26,25 @@ pub(super) fn with_shortest(found: Discovered) -> Result<Graph, String> {
         return Ok(graph(found, table, Rule::Shortest, None));
     }
     let ranks = ranks(cabling);
-    let table = spread(cabling, &|to| up_down(cabling, &ranks, to));
-    walk::dependencies(cabling, &table).map_err(|wrong| say(&found, wrong))?;
-    Ok(graph(found, table, Rule::UpDown, None))
+    let up_down = spread(cabling, &|to| up_down(cabling, &ranks, to));
+    if walk::dependencies(cabling, &up_down).is_ok() {
+        return Ok(graph(found, up_down, Rule::UpDown, None));
+    }
+    // On a large torus, routes up and down are too long.
+    let lanes = lanes(&found, &sets)?;
+    Ok(graph(found, table, Rule::Shortest, Some(lanes)))
 }
 
 /// The graph with routes from a table. They get virtual lanes if they have a cycle of dependencies.
 pub(super) fn with_table(found: Discovered, table: Vec<u8>) -> Result<Graph, String> {
     let sets = walk::dependencies(&found.cabling, &table).map_err(|wrong| say(&found, wrong))?;
-    let lanes = lanes::assign(found.cabling.links.len(), &sets).map_err(|cycle| {
+    let lanes = lanes(&found, &sets)?;
+    Ok(graph(found, table, Rule::Given, Some(lanes)))
+}
+
+/// The virtual lane of the routes to each switch. The error names a cycle.
+fn lanes(found: &Discovered, sets: &[Vec<(u32, u32)>]) -> Result<Vec<u8>, String> {
+    lanes::assign(found.cabling.links.len(), sets).map_err(|cycle| {
         let name = |link: &u32| {
             let link = found.cabling.links[*link as usize];
             let [from, to] = [link.from, link.to].map(|of| &found.names.switches[of as usize]);
@@ -43,11 +54,10 @@ pub(super) fn with_table(found: Discovered, table: Vec<u8>) -> Result<Graph, Str
         let more = if cycle.len() > 12 { ", …" } else { "" };
         format!(
             "these routes can deadlock: packets on the links of this cycle wait for each other, and {MOST_LANES} virtual lanes do not \
-             break all cycles: {}{more}; leave routes out for routes without cycles",
+             break all cycles: {}{more}",
             shown.join(", ")
         )
-    })?;
-    Ok(graph(found, table, Rule::Given, Some(lanes)))
+    })
 }
 
 fn graph(found: Discovered, table: Vec<u8>, rule: Rule, lanes: Option<Vec<u8>>) -> Graph {

@@ -129,6 +129,19 @@ fn a_ring_gets_routes_up_and_down() {
     assert_eq!((triangle.rule(), walk(&triangle)), (Rule::Shortest, 1));
 }
 
+#[test]
+fn a_large_torus_gets_lanes() {
+    let torus = (0..144u32).flat_map(|at| {
+        let (column, row) = (at % 12, at / 12);
+        let right = row * 12 + (column + 1) % 12;
+        [(at, right), (at, (at + 12) % 144)]
+    });
+    let graph = graph(&text(144, 1, &torus.collect::<Vec<_>>())).unwrap();
+    assert_eq!((graph.rule(), graph.hops(0, 78)), (Rule::Shortest, 13));
+    assert!((2..=8).contains(&graph.lanes()), "{}", graph.lanes());
+    walk(&graph);
+}
+
 /// The tables of a ring of `switches` switches with one host each, all routes clockwise.
 fn clockwise(switches: u32, text: &str) -> String {
     let mut tables = String::new();
