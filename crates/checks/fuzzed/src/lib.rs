@@ -48,6 +48,7 @@ targets![
     fabrics,
     faults,
     frames,
+    graphs,
     handshakes,
     hello,
     hosts,

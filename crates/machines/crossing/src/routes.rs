@@ -65,7 +65,7 @@ impl<A: Allocator> Crossings<A> {
         let shortest = all.min(SHORTEST);
         let detours = match network {
             Network::Dragonfly(_) | Network::Grouped(_) => DETOURS,
-            Network::Tree(_) | Network::Grid(_) => 0,
+            _ => 0,
         };
         let mut best = Route::default();
         let mut first = self.arrival(&network, hosts, best, at);

@@ -3,6 +3,7 @@
 
 use crate::components::{Bus, Cable, Hca, InvalidValue, Link, Part, PartList, Switch, lanes, part};
 use crate::network::counts::Counts;
+use crate::network::graph::files::NetworkFile;
 use crate::network::{Routing, Shape, Topology};
 use crate::quantity::{Quantity, Raw};
 use crate::units::{GbPerSec, Nanos};
@@ -26,9 +27,11 @@ part! {
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
         value topology: Topology, "The network: \"fat-tree\", \"dragonfly\", \"hypercube\", \"torus\" or \"mesh\".";
         value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
-        optional switch_hosts: Option<u32>, "Hosts of a switch of a hypercube, a torus, a mesh, or a dragonfly of grids; may be left out: 1.";
-        optional dimensions: Option<Counts>, "Switches of a torus or a mesh along each dimension, or columns and rows of a group of a dragonfly, such as \"16x6\"; may be left out: a balanced dragonfly.";
-        optional cables: Option<Counts>, "Cables between two neighbouring switches by dimension, or of a dragonfly in a row, in a column and between two groups; the last number is that of all further ones; may be left out: 1.";
+        optional switch_hosts: Option<u32>, "Hosts of a switch of a hypercube, a torus, a mesh, or a dragonfly of grids, or of a leaf switch of a fat tree with dimensions; may be left out: 1.";
+        optional dimensions: Option<Counts>, "Switches of a torus or a mesh along each dimension, columns and rows of a group of a dragonfly, or switches below a switch of each level of a fat tree, from the second on, such as \"16x6\"; may be left out: a balanced dragonfly, the smallest fat tree.";
+        optional cables: Option<Counts>, "Cables between two neighbouring switches by dimension, or of a dragonfly in a row, in a column and between two groups, or links up of a switch of each level of a fat tree with dimensions; the last number is that of all further ones; may be left out: 1, in a fat tree as many up as down.";
+        optional graph: Option<NetworkFile>, "File with the network as a graph, in place of a topology: the output of ibnetdiscover; may be left out.";
+        optional routes: Option<NetworkFile>, "File with the routes of the graph: the output of dump_lfts; may be left out: shortest paths.";
         optional inner_width: Option<u32>, "Lanes of a link between switches; may be left out: those of the switch.";
         optional routing: Option<Routing>, "Choice of paths: \"destination\", as in tables of routes, or \"adaptive\", the path that is expected to be the fastest; may be left out: destination.";
     }
@@ -109,6 +112,8 @@ impl Rail {
             hosts: self.switch_hosts,
             dimensions: self.dimensions,
             cables: self.cables,
+            graph: self.graph,
+            routes: self.routes,
         }
     }
 

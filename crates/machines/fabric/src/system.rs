@@ -6,9 +6,11 @@ use crate::components::{
 use crate::family::Family;
 use crate::kernel::Kernel;
 use crate::network::counts::Counts;
+use crate::network::graph::files::NetworkFile;
+use crate::network::graph::{GraphKey, compiled};
 use crate::network::{Network, Routing, Topology};
 use crate::quantity::Quantity;
-use crate::rails::{OwnHosts, Rail, Rails};
+use crate::rails::{MOST_RAILS, OwnHosts, Rail, Rails};
 use crate::software::Software;
 use crate::storage::Storage;
 use crate::units::{Bytes, GbPerSec};
@@ -26,9 +28,11 @@ part! {
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
         value topology: Topology, "The network: \"fat-tree\", \"dragonfly\", \"hypercube\", \"torus\" or \"mesh\".";
         value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
-        optional switch_hosts: Option<u32>, "Hosts of a switch of a hypercube, a torus, a mesh, or a dragonfly of grids; may be left out: 1.";
-        optional dimensions: Option<Counts>, "Switches of a torus or a mesh along each dimension, or columns and rows of a group of a dragonfly, such as \"16x6\"; may be left out: a balanced dragonfly.";
-        optional cables: Option<Counts>, "Cables between two neighbouring switches by dimension, or of a dragonfly in a row, in a column and between two groups; the last number is that of all further ones; may be left out: 1.";
+        optional switch_hosts: Option<u32>, "Hosts of a switch of a hypercube, a torus, a mesh, or a dragonfly of grids, or of a leaf switch of a fat tree with dimensions; may be left out: 1.";
+        optional dimensions: Option<Counts>, "Switches of a torus or a mesh along each dimension, columns and rows of a group of a dragonfly, or switches below a switch of each level of a fat tree, from the second on, such as \"16x6\"; may be left out: a balanced dragonfly, the smallest fat tree.";
+        optional cables: Option<Counts>, "Cables between two neighbouring switches by dimension, or of a dragonfly in a row, in a column and between two groups, or links up of a switch of each level of a fat tree with dimensions; the last number is that of all further ones; may be left out: 1, in a fat tree as many up as down.";
+        optional graph: Option<NetworkFile>, "File with the network as a graph, in place of a topology: the output of ibnetdiscover; may be left out.";
+        optional routes: Option<NetworkFile>, "File with the routes of the graph: the output of dump_lfts; may be left out: shortest paths.";
         optional inner_width: Option<u32>, "Lanes of a link between switches; may be left out: those of the switch.";
         optional routing: Option<Routing>, "Choice of paths: \"destination\", as in tables of routes, or \"adaptive\", the path that is expected to be the fastest; may be left out: destination.";
         part software: Software, "The MPI library.";
@@ -93,6 +97,8 @@ impl System {
                     switch_hosts: self.switch_hosts,
                     dimensions: self.dimensions,
                     cables: self.cables,
+                    graph: self.graph,
+                    routes: self.routes,
                     inner_width: self.inner_width,
                     routing: self.routing,
                 }
@@ -146,6 +152,18 @@ impl System {
         Network::new(&rail.shape(), self.nodes)
     }
 
+    /// The graphs from files that are networks of the system's rails, each once.
+    fn graphs(&self) -> Vec<GraphKey> {
+        let rails = (0..self.rails.count()).map(|rail| self.rail(rail));
+        let mut graphs: Vec<GraphKey> = Vec::new();
+        for key in rails.filter_map(|rail| rail.shape().graph_key()) {
+            if !graphs.contains(&key) {
+                graphs.push(key);
+            }
+        }
+        graphs
+    }
+
     /// The number of switches on rail 0 between the two hosts that are furthest apart.
     pub fn most_hops(&self) -> u32 {
         self.hops(0, self.nodes - 1)
@@ -154,7 +172,10 @@ impl System {
     /// The compiled form of the system, which a launcher passes to the library: the library reads
     /// no files.
     pub fn encode(&self) -> Vec<u8> {
-        let mut words = vec![format()];
+        let graphs = self.graphs();
+        let mut words = vec![format(), graphs.len() as u64];
+        let encode = |graph: &GraphKey| compiled::encode(*graph, &mut words);
+        graphs.iter().for_each(encode);
         self.to_words(&mut words);
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
@@ -169,6 +190,14 @@ impl System {
         }
         if words.next() != Some(format()) {
             return Err(DecodeError("another version of fishplate made it".into()));
+        }
+        // The check of a system needs its graphs, so they stand before it.
+        let most = MOST_RAILS as u64;
+        let graphs = words.next().filter(|graphs| *graphs <= most);
+        let decode = |_| compiled::decode(&mut words);
+        let decoded = graphs.map(|graphs| (0..graphs).try_for_each(decode));
+        if decoded.flatten().is_none() {
+            return Err(DecodeError("the graph of its network is not valid".into()));
         }
         let mut words = Words(words);
         let system: System = words.part("system")?;

@@ -1,8 +1,13 @@
 //! Parsing of arguments that name modelled hardware: a name of the catalogue, or a file.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
 use ::fabric::System;
 use ::fabric::catalogue::{Catalogue, HostParts, Sheet};
 use ::fabric::components::Part;
+use ::fabric::network::graph::files::MOST_BYTES;
 use ::fabric::quantity::Raw;
 
 /// The system that the argument `word` names: one of the catalogue, the only system in a file, or
@@ -120,10 +125,32 @@ fn is_file(word: &str) -> bool {
 pub(super) fn read(file: &str) -> Result<(Catalogue, Vec<String>), String> {
     let content = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let mut catalogue = Catalogue::builtin();
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     catalogue
-        .add(file, &content)
+        .add_with(file, &content, &|name| open(folder, name))
         .map_err(|why| why.to_string())?;
     let systems = catalogue.systems_of(file).into_iter().map(str::to_owned);
     let systems = systems.collect();
     Ok((catalogue, systems))
+}
+
+/// The path of a file that a machine's file in `folder` names, and its text.
+fn open(folder: &Path, name: &str) -> Result<(String, String), String> {
+    let path = folder.join(name);
+    let wrong = |why: std::io::Error| match why.kind() {
+        std::io::ErrorKind::InvalidData => "this is not text in UTF-8".to_owned(),
+        std::io::ErrorKind::NotFound => format!("there is no file {}", path.display()),
+        _ => format!("{}: {why}", path.display()),
+    };
+    let mut text = String::new();
+    let file = File::open(&path).map_err(wrong)?;
+    let read = file.take(MOST_BYTES + 1).read_to_string(&mut text);
+    read.map_err(wrong)?;
+    match text.len() as u64 > MOST_BYTES {
+        true => Err(format!(
+            "this file is too large; at most {} MiB are read",
+            MOST_BYTES >> 20
+        )),
+        false => Ok((path.display().to_string(), text)),
+    }
 }

@@ -5,6 +5,7 @@ mod calibrate;
 mod explain;
 mod files;
 mod list;
+mod route;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ pub(crate) use files::{ValueChange, changed_system, system};
 #[cfg(feature = "compare")]
 pub(crate) use files::{hosts, sheet};
 use files::{in_catalogue, read};
+use route::RouteRequest;
 
 /// Modelled hardware: list it, show it, check files of it, and explain the time of a message on it.
 #[derive(Args)]
@@ -84,9 +86,9 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Break down the time of a single message on an idle machine
+    /// Break down the time of a single message on an idle machine, or show a route
     #[command(
-        after_help = "Example:\n  fishplate fabric explain qdr --size 8\n  fishplate fabric explain mine.toml --size 64K --operation read"
+        after_help = "Example:\n  fishplate fabric explain qdr --size 8\n  fishplate fabric explain mine.toml --size 64K --operation read\n  fishplate fabric explain mine.toml --route 0:40"
     )]
     Explain {
         /// A system of the catalogue, a file with one system, or FILE:NAME
@@ -106,6 +108,10 @@ enum Action {
         /// The rail, counted from 0
         #[arg(long, default_value = "0", value_parser = |word: &str| whole_number::<u32>(word, ANY))]
         rail: u32,
+        /// Show each switch and link on the route between two hosts, by number, or by name in a
+        /// graph
+        #[arg(long, value_name = "FROM:TO", conflicts_with_all = ["size", "operation", "mpi", "hops"])]
+        route: Option<String>,
         /// Print one JSON object in a line
         #[arg(long)]
         json: bool,
@@ -193,8 +199,14 @@ pub(crate) fn main(arguments: FabricArguments) -> ExitCode {
             mpi,
             hops,
             rail,
+            route,
             json,
         } => {
+            if let Some(hosts) = &route {
+                let (name, hosts) = (&name, hosts);
+                let route = RouteRequest { name, hosts, rail };
+                return finish(route.explain(json));
+            }
             let what = match mpi {
                 true => Explained::Mpi,
                 false => operation.into(),
@@ -210,6 +222,10 @@ pub(crate) fn main(arguments: FabricArguments) -> ExitCode {
             request.explain(json)
         }
     };
+    finish(done)
+}
+
+fn finish(done: Result<(), String>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => refuse(&why),

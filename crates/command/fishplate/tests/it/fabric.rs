@@ -364,3 +364,92 @@ fn a_machine_is_calibrated_from_links_of_known_shapes() {
         std::fs::remove_file(path).unwrap();
     }
 }
+
+#[test]
+fn a_route_is_shown_with_its_switches() {
+    let cluster = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../examples/networks/cluster.toml"
+    );
+    let spread = format!("{cluster}:cluster");
+    let route = object(&good(&[
+        "explain",
+        &spread,
+        "--route",
+        "node1:node12",
+        "--json",
+    ]));
+    let stops = route["stops"].as_array().unwrap();
+    let names = stops.iter().map(|stop| stop["switch"].as_str().unwrap());
+    assert_eq!(names.collect::<Vec<&str>>(), ["leaf1", "spine2", "leaf3"]);
+    assert_eq!(route["shortest_routes"], 8);
+    assert_eq!((&route["to"], &route["lanes"]), (&11.into(), &1.into()));
+    let text = good(&["explain", &spread, "--route", "0:11"]);
+    assert!(
+        text.contains("the route from host 0, node1 to host 11, node12: 3 switches"),
+        "{text}"
+    );
+    let one = good(&[
+        "explain",
+        &format!("{cluster}:one-spine"),
+        "--route",
+        "0:11",
+    ]);
+    assert!(
+        one.contains("spine1") && one.contains("those of its tables"),
+        "{one}"
+    );
+    assert!(good(&["explain", "qdr", "--route", "0:3"]).contains("1 shortest route"));
+    let mpi = good(&["explain", "mpich2-2003", "--route", "0:0"]);
+    assert!(mpi.contains("0 switches"), "{mpi}");
+    for (words, expected) in [
+        (
+            ["qdr", "--route", "0:4000"],
+            "has no host 4000; valid are 0 to",
+        ),
+        (["qdr", "--route", "0"], "valid are two hosts, such as 0:1"),
+        (
+            ["blog-fdr", "--route", "0:1"],
+            "gives the number of switches between hosts (hops)",
+        ),
+    ] {
+        let why = bad(&[&["explain"], &words[..]].concat());
+        assert!(why.contains(expected), "{why}");
+    }
+}
+
+#[test]
+fn a_file_that_a_machine_names_must_be_a_graph() {
+    let folder = std::env::temp_dir().join(format!("fishplate-graph-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let machine = write(
+        "it.toml",
+        "[system.it]\nfrom = \"hdr\"\nnodes = 2\ngraph = \"net.txt\"\nsource = \"published: made up\"\n",
+    );
+    let why = bad(&["check", &machine]);
+    assert!(
+        why.contains("it.toml:4: graph: net.txt: there is no file"),
+        "{why}"
+    );
+    write(
+        "net.txt",
+        "Switch 4 \"S-1\"\n[1] \"H-a\"[1]\n[3] \"S-1\"[9]\n",
+    );
+    let why = bad(&["check", &machine]);
+    assert!(why.contains("it.toml:4: system.it.graph: "), "{why}");
+    assert!(
+        why.contains("net.txt:3: the section of S-1 in line 1 has no port 9"),
+        "{why}"
+    );
+    write(
+        "net.txt",
+        "Switch 4 \"S-1\"\n[1] \"H-a\"[1]\n[3] \"H-b\"[1]\n",
+    );
+    assert!(good(&["check", &machine]).contains("over 1 switch"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -11,6 +11,7 @@
 mod hosts;
 mod kinds;
 mod lists;
+mod named_files;
 mod parts;
 mod problem;
 mod read;
@@ -22,7 +23,7 @@ mod values;
 
 pub use hosts::{HOST_KEYS, HostParts};
 pub use kinds::KINDS;
-pub use parts::{Catalogue, CatalogueEntry};
+pub use parts::{Catalogue, CatalogueEntry, Open};
 pub use problem::{Location, Problem, Problems};
 pub use sheet::{Field, FieldValue, Sheet};
 pub use uncertain::UncertainValue;

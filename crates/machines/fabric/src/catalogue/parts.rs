@@ -7,7 +7,7 @@ use super::kinds::KINDS;
 use super::problem::{Problem, Problems};
 use super::read::{self, WrittenPart};
 use super::sheet::{Field, Sheet};
-use super::{lists, resolve};
+use super::{lists, named_files, resolve};
 use crate::components::Part;
 use crate::system::System;
 
@@ -30,6 +30,9 @@ const FILES: [(&str, &str); 8] = [
 pub struct Catalogue {
     pub(super) parts: Vec<Arc<WrittenPart>>,
 }
+
+/// A reader of files by name. It returns the path of the file, and its text.
+pub type Open<'a> = dyn Fn(&str) -> Result<(String, String), String> + 'a;
 
 /// The built-in parts. A test checks them all; a command reads them each time, and uses a few.
 static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
@@ -60,10 +63,17 @@ impl Catalogue {
     }
 
     /// Adds the parts of a file with the content `text`. All of them are checked, used or not; a
-    /// file with an error adds nothing.
+    /// file with an error adds nothing. The file may not name further files.
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), Problems> {
+        self.add_with(file, text, &|_| Err("no other file is read here".into()))
+    }
+
+    /// Adds the parts of a file as [`add`](Catalogue::add). `open` reads the files that it names,
+    /// such as the graph of a network, by their names relative to the file.
+    pub fn add_with(&mut self, file: &str, text: &str, open: &Open) -> Result<(), Problems> {
         let known = self.parts.len();
         let mut problems = read::read(file, text, &mut self.parts);
+        problems.extend(named_files::open_all(&mut self.parts[known..], open));
         // A table may refer to any other, so only a file without errors of syntax is resolved.
         if problems.is_empty() {
             for at in known..self.parts.len() {

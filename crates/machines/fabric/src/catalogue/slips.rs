@@ -230,6 +230,7 @@ fn effect(system: &System) -> Vec<u64> {
         rest.oversubscription = first.oversubscription;
         (rest.switch_hosts, rest.dimensions) = (first.switch_hosts, first.dimensions);
         (rest.cables, rest.routing) = (first.cables, first.routing);
+        (rest.graph, rest.routes) = (first.graph, first.routes);
         rest.inner_width = first.inner_width;
         (rest.host.bus, rest.host.lanes) = (first.slot, first.lanes);
     }
@@ -259,9 +260,14 @@ fn plain(system: &System, rail: Rail) -> Rail {
     if !matches!(network, Some(Network::Tree(_))) || !inner {
         plain.oversubscription = 1;
     }
+    if plain.graph.is_some() {
+        plain.topology = Topology::FatTree;
+        (plain.switch_hosts, plain.dimensions, plain.cables) = (None, None, None);
+    }
     if !inner {
         (plain.switch.link, plain.switch.width) = (link, width);
         plain.topology = Topology::FatTree;
+        (plain.graph, plain.routes) = (None, None);
         (plain.routing, plain.inner_width) = (None, None);
         plain.hops = Some(system.hops_on(&rail, 0, 1));
         plain.switch.ports = 2 * u32::from(rail.switch.ports > 0);

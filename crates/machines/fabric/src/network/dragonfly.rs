@@ -6,6 +6,7 @@
 //! links.
 
 use super::path::Choice;
+use super::stops::Stop;
 
 /// The size of a balanced dragonfly network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +97,12 @@ impl Dragonfly {
         }
     }
 
+    /// The number of virtual lanes with which packets cannot wait for each other in a cycle: one
+    /// before and one behind the link between two groups.
+    pub(super) fn lanes(&self) -> u32 {
+        1 + u32::from(self.groups > 1)
+    }
+
     /// The number of switches in each group of the network.
     fn switches(&self) -> u64 {
         2 * self.hosts
@@ -118,6 +125,38 @@ impl Dragonfly {
         let links = links.into_iter().flatten();
         let first = std::iter::once(from).chain(links);
         first.chain(std::iter::once(own.width + to))
+    }
+
+    /// The name of a host's switch: its number in its group.
+    pub(super) fn switch_name(&self, host: u32) -> String {
+        self.name(u64::from(host) / self.hosts)
+    }
+
+    fn name(&self, switch: u64) -> String {
+        let (group, own) = (switch / self.switches(), switch % self.switches());
+        format!("group {group}, switch {own}")
+    }
+
+    /// The end of a link between switches.
+    pub(super) fn stop(&self, link: u64) -> Stop {
+        let (number, each) = (link - 2 * self.width, self.switches());
+        let locals = self.width / self.hosts * each;
+        let Some(gate) = number.checked_sub(locals) else {
+            let from = number / each;
+            return Stop {
+                switch: self.name(from - from % each + number % each),
+                link: "within the group".into(),
+            };
+        };
+        let all = each * self.hosts;
+        let (group, own) = (gate / all, gate % all);
+        let cables = all / (self.groups - 1);
+        let (other, cable) = (own / cables, own % cables);
+        let there = (group + 1 + other) % self.groups;
+        Stop {
+            switch: self.name(self.gate(there, group, cable) / self.hosts),
+            link: format!("between groups, cable {cable}"),
+        }
     }
 
     /// The number, among all global links, of a link that leads from one group to another: the one

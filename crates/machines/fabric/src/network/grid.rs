@@ -3,6 +3,7 @@
 
 use super::counts::{Counts, MOST_DIMENSIONS};
 use super::path::{Choice, Path};
+use super::stops::Stop;
 
 /// A grid of switches. A hypercube is a mesh with two switches along each dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,12 @@ impl Grid {
         steps.sum()
     }
 
+    /// True if a packet may follow two links of one ring, so that the links of a ring can wait for
+    /// each other.
+    pub fn has_rings(&self) -> bool {
+        self.wraps && self.sizes.as_slice().iter().any(|size| *size > 3)
+    }
+
     /// The number of ports that a switch needs.
     pub fn needs(&self) -> u64 {
         let each = self
@@ -77,6 +84,44 @@ impl Grid {
         let sizes = 0..self.sizes.as_slice().len();
         let cables = sizes.map(|dimension| self.cables.at(dimension) as u32);
         cables.max().unwrap_or(1)
+    }
+
+    /// The name of a host's switch: its position in the grid.
+    pub(super) fn switch_name(&self, host: u32) -> String {
+        self.name(u64::from(host) / self.hosts)
+    }
+
+    fn name(&self, switch: u64) -> String {
+        let mut rest = switch;
+        let sizes = self.sizes.as_slice().iter().map(|size| u64::from(*size));
+        let places = sizes.map(|size| {
+            let place = rest % size;
+            rest /= size;
+            place.to_string()
+        });
+        format!("switch ({})", places.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The end of a link between switches.
+    pub(super) fn stop(&self, link: u64) -> Stop {
+        let (at, port) = (link / self.ports(), link % self.ports());
+        let sizes = self.sizes.as_slice();
+        let of = |dimension: &usize| port < self.first(dimension + 1);
+        let dimension = (0..sizes.len()).find(of).unwrap_or(0);
+        let (number, cables) = (port - self.first(dimension), self.cables.at(dimension));
+        let (is_up, cable) = (number < cables, number % cables);
+        let size = u64::from(sizes[dimension]);
+        let below: u64 = sizes[..dimension]
+            .iter()
+            .map(|size| u64::from(*size))
+            .product();
+        let own = at / below % size;
+        let next = (own + if is_up { 1 } else { size - 1 }) % size;
+        let direction = if is_up { "up" } else { "down" };
+        Stop {
+            switch: self.name(at - own * below + next * below),
+            link: format!("along dimension {dimension}, {direction}, cable {cable}"),
+        }
     }
 
     /// The links between the switches on the path from one host to another.

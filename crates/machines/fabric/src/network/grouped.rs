@@ -3,6 +3,7 @@
 //! Cascade", SC 2012).
 
 use super::path::{Choice, Path};
+use super::stops::Stop;
 
 /// The size of a dragonfly whose groups are grids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,14 @@ impl Grouped {
         self.hosts * self.switches() * self.groups
     }
 
+    /// The number of virtual lanes with which packets cannot wait for each other in a cycle: one
+    /// for each order of row and column, before and behind the link between two groups.
+    pub fn lanes(&self) -> u32 {
+        let orders = 1 + u32::from(self.columns > 1 && self.rows > 1);
+        let has_both = self.groups > 1 && self.switches() > 1;
+        orders * (1 + u32::from(has_both))
+    }
+
     /// The number of a switch's links within its group.
     fn ports(&self) -> u64 {
         self.columns * self.cables[0] + self.rows * self.cables[1]
@@ -51,6 +60,44 @@ impl Grouped {
             true => 2 * self.cables[1] as u32,
             false => self.cables[2] as u32,
         }
+    }
+
+    /// The name of a host's switch: its position in its group.
+    pub(super) fn switch_name(&self, host: u32) -> String {
+        self.name(u64::from(host) / self.hosts)
+    }
+
+    fn name(&self, switch: u64) -> String {
+        let (group, own) = (switch / self.switches(), switch % self.switches());
+        let (row, column) = (own / self.columns, own % self.columns);
+        format!("group {group}, row {row}, column {column}")
+    }
+
+    /// The end of a link between switches.
+    pub(super) fn stop(&self, link: u64) -> Stop {
+        let [in_row, in_column, between] = self.cables;
+        if let Some(global) = link.checked_sub(self.first_global()) {
+            let (pair, cable) = (global / between, global % between);
+            let (here, there) = (pair / self.groups, pair % self.groups);
+            return Stop {
+                switch: self.name(self.gate(there, here, cable)),
+                link: format!("between groups, cable {cable}"),
+            };
+        }
+        let (from, port) = (link / self.ports(), link % self.ports());
+        let (column, first) = (from % self.columns, from - from % self.switches());
+        let (to, link) = match port.checked_sub(self.columns * in_row) {
+            None => {
+                let link = format!("in a row, cable {}", port % in_row);
+                (from - column + port / in_row, link)
+            }
+            Some(port) => {
+                let link = format!("in a column, cable {}", port % in_column);
+                (first + port / in_column * self.columns + column, link)
+            }
+        };
+        let switch = self.name(to);
+        Stop { switch, link }
     }
 
     /// The links between the switches on the path from one host to another.

@@ -3,6 +3,7 @@
 //! level is narrower than the one below.
 
 use super::path::Choice;
+use super::stops::Stop;
 
 /// A fat tree of up to three levels, or two hosts without a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +189,47 @@ impl Tree {
         let group = self.group(level);
         let number = below / group * group + self.lane(level, to);
         u64::from(2 * level + u32::from(is_down)) * self.width + number
+    }
+
+    /// The name of a host's leaf switch.
+    pub(super) fn leaf_name(&self, host: u32) -> String {
+        let own = u64::from(host) / self.leaf[0];
+        match self.levels {
+            1 => "switch".into(),
+            _ => format!("leaf {own}"),
+        }
+    }
+
+    /// The end of a link between switches.
+    pub(super) fn stop(&self, link: u64) -> Stop {
+        let level = (link / self.width / 2) as u32;
+        let is_down = link / self.width % 2 == 1;
+        let (below, lane) = (
+            link % self.width / self.group(level),
+            link % self.width % self.group(level),
+        );
+        let [hosts, up] = self.leaf;
+        let pods = self.width.div_ceil(hosts * self.half.max(1));
+        let switch = match (level, is_down) {
+            (1, true) => format!("leaf {below}"),
+            (2, true) => format!("pod {below}, switch {}", lane % up),
+            (1, false) if self.levels > 2 => {
+                format!("pod {}, switch {lane}", below / self.half)
+            }
+            _ => {
+                // The links up of one number, those of all groups, lead to one switch.
+                let (lanes, groups) = match self.levels {
+                    2 => (up, self.leaves()),
+                    _ => (up * self.half, pods),
+                };
+                let tops = (lanes * groups).div_ceil(2 * self.half.max(1));
+                format!("top {}", lane * tops / lanes)
+            }
+        };
+        let direction = if is_down { "down" } else { "up" };
+        let number = if level == 2 { lane / up } else { lane };
+        let link = format!("{direction}, link {number}");
+        Stop { switch, link }
     }
 
     /// The number, among the links up from a group, of the link on the route to a host.

@@ -2,6 +2,8 @@
 
 use crate::common::*;
 use device::*;
+use fabric::catalogue::Catalogue;
+use fabric::network::counts::Counts;
 use fabric::{Bytes, System, Topology};
 use model::{Faults, Resource, Usage};
 
@@ -169,4 +171,51 @@ fn groups_of_a_dragonfly_share_their_global_link() {
     assert!(other.iter().all(|&share| share > 0.97), "{other:?}");
     let inside = shares(&system, &[(0, 2), (2, 4), (4, 0)]);
     assert!(inside.iter().all(|&share| share > 0.97), "{inside:?}");
+}
+
+#[test]
+fn a_tree_with_the_levels_of_the_smallest_one_takes_its_times() {
+    let smallest = small_switches(16);
+    let mut levels = smallest;
+    levels.switch_hosts = Some(4);
+    levels.dimensions = Counts::of(&[4]);
+    let levels = levels.with_nodes(16).unwrap();
+    for pairs in [&[(0, 4), (1, 8), (2, 12)][..], &[(0, 12), (4, 13), (8, 14)]] {
+        assert_eq!(streams(&smallest, pairs), streams(&levels, pairs));
+    }
+    // With one link up, streams out of a leaf share it.
+    let mut narrow = levels;
+    narrow.cables = Counts::of(&[1]);
+    let shares = shares(&narrow, &[(0, 4), (1, 9), (2, 14)]);
+    assert!(
+        shares.iter().all(|&share| (0.33..0.45).contains(&share)),
+        "{shares:?}"
+    );
+}
+
+#[test]
+fn streams_share_the_links_of_a_graph_that_its_routes_share() {
+    const CLUSTER: &str = include_str!("../../../../../../examples/networks/cluster.toml");
+    const CABLES: &str = include_str!("../../../../../../examples/networks/cluster.txt");
+    const ROUTES: &str = include_str!("../../../../../../examples/networks/cluster-routes.txt");
+    let mut catalogue = Catalogue::builtin();
+    let open = |name: &str| {
+        let text = if name == "cluster.txt" {
+            CABLES
+        } else {
+            ROUTES
+        };
+        Ok((name.to_owned(), text.to_owned()))
+    };
+    catalogue.add_with("mine.toml", CLUSTER, &open).unwrap();
+    let [all, one] = ["cluster", "one-spine"].map(|name| catalogue.system(name).unwrap());
+    let pairs = [(0, 4), (1, 5), (2, 10), (3, 11)];
+    // Four streams have a link up each, and by one spine two links for all.
+    let spread = shares(&all, &pairs);
+    assert!(spread.iter().all(|&share| share > 0.95), "{spread:?}");
+    let shared = shares(&one, &pairs);
+    assert!(
+        shared.iter().all(|&share| (0.45..0.6).contains(&share)),
+        "{shared:?}"
+    );
 }
