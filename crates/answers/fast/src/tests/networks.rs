@@ -80,7 +80,7 @@ fn errors(routing: Routing) -> Vec<(f64, String)> {
                 [picos, fast.picos].map(|picos| picos as f64)
             };
             // The start of the program is not in question.
-            let (short, long) = (steps(5), steps(15));
+            let (short, long) = (steps(2), steps(6));
             let [picos, fast] = [0, 1].map(|way| long[way] - short[way]);
             let error = fast / picos - 1.0;
             println!("{network}, {pattern:?}: {:+.1} %", 100.0 * error);
