@@ -32,6 +32,7 @@ pub mod main_loop;
 mod measured;
 mod messages;
 pub mod model_word;
+mod networks;
 mod other_answers;
 mod page;
 mod plan;

@@ -9,6 +9,7 @@ use fabric::quantity::Raw;
 use fabric::{Host, Price, PriceGap, Software, Storage, System};
 use model::check_cores;
 use model::config::MachineConfig;
+use results::report::NetworkPicture;
 
 /// A machine of the comparison.
 #[derive(Clone, Debug)]
@@ -86,6 +87,8 @@ pub struct Hardware {
     pub price: Option<Price>,
     /// True if the machine has a model of storage, so that files take time.
     pub has_storage: bool,
+    /// The picture of the first rail's network; `None` if the network is unknown.
+    pub network: Option<NetworkPicture>,
 }
 
 /// Facts of a machine that the comparison shows.
@@ -254,6 +257,7 @@ impl Machine {
             software: part("software"),
             price: self.system.price(1).ok(),
             has_storage: self.sheet.part(Storage::KIND).is_some(),
+            network: NetworkPicture::of(&self.name, &self.system, 0),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::machine::Hardware;
 use crate::report::Comparison;
 use crate::row::{Outcome, Row};
 use crate::show;
-use crate::{check, measured, messages};
+use crate::{check, measured, messages, networks};
 
 /// The page of a comparison. `uncertain` has the inferred and assumed values of each machine.
 pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]) -> Page {
@@ -31,6 +31,7 @@ pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]
             None => Section::new("Words", vec![terms()]),
         },
     ];
+    sections.extend(networks::section(comparison));
     sections.extend(check::show::section(comparison));
     sections.extend(messages::section(comparison));
     sections.extend(show::deciding(comparison).map(|table| {

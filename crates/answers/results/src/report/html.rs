@@ -6,6 +6,7 @@ use crate::table::Table;
 use crate::report::figure::figure;
 use crate::report::marks;
 use crate::report::markup::Markup;
+use crate::report::network;
 use crate::report::page::{Block, Page};
 use crate::report::strip;
 
@@ -107,6 +108,7 @@ fn append(out: &mut Markup, block: &Block, plots: &mut usize) {
             *plots += 1;
         }
         Block::Strips(strips) => strip::strips(out, strips),
+        Block::Network(picture) => network::network(out, picture),
     }
 }
 

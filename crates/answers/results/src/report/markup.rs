@@ -31,7 +31,14 @@ impl Markup {
         self.share(x).raw(" ").share(y)
     }
 
-    fn share(&mut self, share: f64) -> &mut Markup {
+    /// Appends other markup.
+    pub(crate) fn append(&mut self, other: Markup) -> &mut Markup {
+        self.0 += &other.0;
+        self
+    }
+
+    /// Appends a number with at most two decimals.
+    pub(crate) fn share(&mut self, share: f64) -> &mut Markup {
         let text = format!("{share:.2}");
         let text = text.trim_end_matches('0').trim_end_matches('.');
         self.0 += if text == "-0" { "0" } else { text };

@@ -35,6 +35,7 @@ mod html;
 mod labels;
 mod marks;
 mod markup;
+mod network;
 mod page;
 mod strip;
 
@@ -43,5 +44,6 @@ pub use crate::plot::{Axis, Plot, Series, SeriesKind, Shade};
 pub use crate::style::Palette;
 pub use crate::table::Table;
 pub use assumptions::assumptions;
+pub use network::NetworkPicture;
 pub use page::{Block, Page, Section};
 pub use strip::{Strip, StripRange, Strips};

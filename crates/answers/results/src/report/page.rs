@@ -7,6 +7,7 @@ use crate::plot::Plot;
 use crate::table::Table;
 use anyhow::{Result, anyhow};
 
+use crate::report::network::NetworkPicture;
 use crate::report::strip::Strips;
 
 /// A page of results.
@@ -59,6 +60,8 @@ pub enum Block {
     Plot(Plot),
     /// Strips with ranges in which one side is better.
     Strips(Strips),
+    /// The picture of a network.
+    Network(NetworkPicture),
 }
 
 impl From<Table> for Block {

@@ -7,6 +7,7 @@ mod files;
 mod list;
 mod route;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::fabric::catalogue::{FieldValue, KINDS, Sheet};
@@ -14,6 +15,7 @@ use ::fabric::figures::Figures;
 use ::fabric::{Bytes, Operation, System};
 use clap::{Args, Subcommand, ValueEnum};
 use results::arguments::{ANY, whole_number};
+use results::report::NetworkPicture;
 use serde_json::{Map, Value, json};
 
 use crate::{algorithms, refuse};
@@ -48,11 +50,14 @@ enum Action {
     },
     /// Show every value of a system or part, with its source
     #[command(
-        after_help = "Example:\n  fishplate fabric show qdr\n  fishplate fabric show link.qdr --json"
+        after_help = "Example:\n  fishplate fabric show qdr\n  fishplate fabric show link.qdr --json\n  fishplate fabric show mine.toml --picture mine.svg"
     )]
     Show {
         /// A name, KIND.NAME if parts of several kinds have this name, or a file
         name: String,
+        /// Write a picture of the system's network to an SVG file instead
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        picture: Option<PathBuf>,
         /// Print one JSON object in a line
         #[arg(long)]
         json: bool,
@@ -176,7 +181,12 @@ pub(crate) fn main(arguments: FabricArguments) -> ExitCode {
             list::list(kind.as_deref(), json);
             Ok(())
         }
-        Action::Show { name, json } => show(&name, json),
+        Action::Show {
+            name,
+            picture: Some(file),
+            ..
+        } => draw(&name, &file),
+        Action::Show { name, json, .. } => show(&name, json),
         Action::Check { file } => check(&file),
         Action::Calibrate {
             from,
@@ -252,6 +262,21 @@ fn show(name: &str, json: bool) -> Result<(), String> {
         tell!("There is also {kind}.{word}.");
     }
     Ok(())
+}
+
+/// Writes the picture of the network of a system's first rail.
+fn draw(name: &str, file: &Path) -> Result<(), String> {
+    let system = system(name)?;
+    let picture = NetworkPicture::of(name, &system, 0).ok_or_else(|| {
+        format!(
+            "--picture: {name} gives the number of switches between hosts (hops) and no network"
+        )
+    })?;
+    let written = std::fs::write(file, picture.svg());
+    written.map_err(|why| {
+        let reason = results::output::reason(file, &why);
+        format!("--picture {}: {reason}", file.display())
+    })
 }
 
 fn fill(rows: &mut Vec<[String; 3]>, above: &str, sheet: &Sheet) {

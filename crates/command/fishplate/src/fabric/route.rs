@@ -172,7 +172,7 @@ impl Route {
                     "The routes of the graph are shortest paths, spread over equal ones."
                 }
                 Rule::UpDown => {
-                    "The routes of the graph go up and then down a tree: its shortest paths would have a cycle of waits."
+                    "The routes of the graph go up and then down a tree, because its shortest paths could deadlock."
                 }
                 Rule::Given => "The routes of the graph are those of its tables.",
             };
@@ -185,8 +185,10 @@ impl Route {
             }
         }
         lines.push(match self.network.lanes() {
-            1 => "The routes of this network need 1 virtual lane: no cycle of waits is possible.".into(),
-            many => format!("The routes of this network need {many} virtual lanes, so that no cycle of waits is possible."),
+            1 => "The routes of this network are free of deadlock with 1 virtual lane.".into(),
+            many => format!(
+                "The routes of this network are free of deadlock with {many} virtual lanes."
+            ),
         });
         lines
     }

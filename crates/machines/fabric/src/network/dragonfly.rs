@@ -6,6 +6,7 @@
 //! links.
 
 use super::path::Choice;
+use super::sketch::Sketch;
 use super::stops::Stop;
 
 /// The size of a balanced dragonfly network.
@@ -135,6 +136,18 @@ impl Dragonfly {
     fn name(&self, switch: u64) -> String {
         let (group, own) = (switch / self.switches(), switch % self.switches());
         format!("group {group}, switch {own}")
+    }
+
+    /// The outline of the dragonfly: a group is a row of switches.
+    pub(super) fn sketch(&self) -> Sketch {
+        let all = self.switches() * self.hosts;
+        let between = all / (self.groups - 1).max(1);
+        Sketch::Groups {
+            groups: self.groups,
+            sizes: [self.switches(), 1],
+            cables: [1, 1, between],
+            hosts: self.hosts,
+        }
     }
 
     /// The end of a link between switches.

@@ -3,6 +3,7 @@
 
 use super::counts::{Counts, MOST_DIMENSIONS};
 use super::path::{Choice, Path};
+use super::sketch::Sketch;
 use super::stops::Stop;
 
 /// A grid of switches. A hypercube is a mesh with two switches along each dimension.
@@ -100,6 +101,22 @@ impl Grid {
             place.to_string()
         });
         format!("switch ({})", places.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The outline of the grid.
+    pub(super) fn sketch(&self) -> Sketch {
+        let sizes: Vec<u64> = self
+            .sizes
+            .as_slice()
+            .iter()
+            .map(|size| u64::from(*size))
+            .collect();
+        Sketch::Grid {
+            cables: (0..sizes.len()).map(|at| self.cables.at(at)).collect(),
+            sizes,
+            wraps: self.wraps,
+            hosts: self.hosts,
+        }
     }
 
     /// The end of a link between switches.

@@ -9,6 +9,7 @@ pub mod lanes;
 pub mod levels;
 pub mod path;
 pub mod shape;
+mod sketch;
 mod stops;
 pub mod topology;
 pub mod tree;
@@ -22,6 +23,7 @@ use path::{Choice, Path};
 use tree::Tree;
 
 pub use shape::Shape;
+pub use sketch::{Layer, Sketch};
 pub use stops::Stop;
 pub use topology::{Routing, Topology};
 

@@ -3,6 +3,7 @@
 //! level is narrower than the one below.
 
 use super::path::Choice;
+use super::sketch::Layer;
 use super::stops::Stop;
 
 /// A fat tree of up to three levels, or two hosts without a switch.
@@ -198,6 +199,38 @@ impl Tree {
             1 => "switch".into(),
             _ => format!("leaf {own}"),
         }
+    }
+
+    /// The levels of switches, from the leaves on.
+    pub(super) fn layers(&self) -> Vec<Layer> {
+        let leaves = self.leaves();
+        let up = leaves * self.leaf[1];
+        let (middle, top) = (
+            up.div_ceil(self.half.max(1)),
+            up.div_ceil(2 * self.half.max(1)),
+        );
+        let switches = match self.levels {
+            1 => vec![1],
+            2 => vec![leaves, top],
+            _ => vec![leaves, middle, top],
+        };
+        let last = switches.len() - 1;
+        let layer = |(at, switches): (usize, u64)| Layer {
+            switches,
+            hosts: match (at, last) {
+                (0, 0) => self.width,
+                (0, _) => self.leaf[0],
+                _ => 0,
+            },
+            up: if at == last {
+                0
+            } else {
+                [self.leaf[1], self.half][at.min(1)]
+            },
+            cables: if at == last { 0 } else { up },
+            within: 0,
+        };
+        switches.into_iter().enumerate().map(layer).collect()
     }
 
     /// The end of a link between switches.

@@ -205,6 +205,11 @@ impl Graph {
             .map_or(1, |lane| u32::from(*lane) + 1)
     }
 
+    /// The number of hosts of each switch.
+    pub fn hosts_of_switches(&self) -> Vec<u32> {
+        self.cabling.hosts_of_switches()
+    }
+
     /// The virtual lane of the route to a host.
     pub fn lane(&self, to: u32) -> u8 {
         self.lanes[self.home(to) as usize]
