@@ -187,6 +187,8 @@ pub(crate) struct Fabrics {
     /// The number of ranks on each host.
     pub(crate) ppn: usize,
     pub(crate) seed: u64,
+    /// The placement of the job, as in `fishplate run --placement`. `None`: the default.
+    pub(crate) placement: Option<String>,
     /// The file for a trace of the modelled machine, if the user wants one.
     pub(crate) trace: Option<PathBuf>,
 }
@@ -215,6 +217,8 @@ impl Fabrics {
             let words = words.map(OsString::from).into_iter();
             let trace = self.trace.iter();
             let trace = trace.flat_map(|file| [OsString::from("--trace"), file.into()]);
+            let placed = self.placement.iter();
+            let placed = placed.flat_map(|rule| ["--placement".into(), OsString::from(rule)]);
             Library {
                 name: OWN.into(),
                 label: name.clone(),
@@ -222,6 +226,7 @@ impl Fabrics {
                 launcher: Launcher(
                     std::iter::once(command.into())
                         .chain(words)
+                        .chain(placed)
                         .chain(trace)
                         .collect(),
                 ),

@@ -133,6 +133,7 @@ fn library(command: &Path, experiment: &Experiment) -> Result<Library> {
         },
         ppn: experiment.ppn,
         seed: 1,
+        placement: None,
         trace: None,
     };
     let mut library = fabrics

@@ -123,7 +123,7 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
         seed: scene.seed,
         stack: STACK,
     };
-    let hosts = Hosts::new(scene.hosts.clone());
+    let hosts = Hosts::renumbered(&scene.hosts);
     let failed = Rc::new(RefCell::new(None));
     let (profile, first) = (stage.profile.clone(), failed.clone());
     let choices = SharedChoices::default();

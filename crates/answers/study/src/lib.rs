@@ -22,7 +22,6 @@ mod hpl;
 mod outcome;
 mod page;
 mod pictures;
-pub mod placement;
 mod score;
 mod scoreboard;
 mod show;
@@ -35,8 +34,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use model::placement::PlacementRule;
 use results::arguments::{report_failure, whole_number};
 use results::output::OutputFile;
 use results::report::Page;
@@ -191,8 +191,10 @@ struct CongestionOptions {
         value_parser = |word: &str| whole_number::<u64>(word, 1..=1000))]
     placements: u64,
     /// Hosts of all jobs of --congestion [default: random, packed where the source says so]
-    #[arg(long, value_name = "RULE", requires = "congestion", value_enum)]
-    placement: Option<placement::PlacementRule>,
+    #[arg(long, value_name = "RULE", requires = "congestion",
+        value_parser = PossibleValuesParser::new(["random", "packed", "spread"])
+            .try_map(|rule| rule.parse::<PlacementRule>()))]
+    placement: Option<PlacementRule>,
     /// Random rings of each placement, whose geometric mean counts
     #[arg(long, value_name = "COUNT", requires = "congestion", default_value_t = 3,
         value_parser = |word: &str| whole_number::<u64>(word, 1..=1000))]

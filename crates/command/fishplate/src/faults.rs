@@ -12,9 +12,9 @@ pub(crate) fn read(file: &str) -> Result<Faults, String> {
     parse(&text).map_err(|why| format!("{file}: {why}"))
 }
 
-/// The reason why a fault of a port did not happen in a job that used the first `hosts` hosts for
-/// `seconds` seconds. `None` if it happened.
-pub(crate) fn missed(fault: &PortFault, hosts: u32, seconds: f64) -> Option<String> {
+/// The reason why a fault of a port did not happen in a job that used these hosts for `seconds`
+/// seconds. `None` if it happened.
+pub(crate) fn missed(fault: &PortFault, hosts: &[u32], seconds: f64) -> Option<String> {
     let PortFault { host, rail, .. } = fault;
     let from = fault.from as f64 * 1e-12;
     let name = format!(
@@ -22,7 +22,7 @@ pub(crate) fn missed(fault: &PortFault, hosts: u32, seconds: f64) -> Option<Stri
         duration(from)
     );
     match from >= seconds {
-        _ if *host >= hosts => Some(format!(
+        _ if !hosts.contains(host) => Some(format!(
             "{name} does not concern the job, which has no rank on that host"
         )),
         true => Some(format!(
@@ -47,10 +47,10 @@ mod tests {
             ..PortFault::default()
         };
         let (early, late) = (fault(1, 188_000_000), fault(1, 2_000_000_000));
-        assert_eq!(missed(&early, 2, 189e-6), None);
+        assert_eq!(missed(&early, &[0, 1], 189e-6), None);
         let text = "the fault of host 1, rail 1 at 2.00 ms lies after the end of the job at 189 µs";
-        assert_eq!(missed(&late, 2, 189e-6).as_deref(), Some(text));
+        assert_eq!(missed(&late, &[0, 1], 189e-6).as_deref(), Some(text));
         let text = "the fault of host 1, rail 1 at 188 µs does not concern the job, which has no rank on that host";
-        assert_eq!(missed(&early, 1, 189e-6).as_deref(), Some(text));
+        assert_eq!(missed(&early, &[0], 189e-6).as_deref(), Some(text));
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use ::fabric::Software;
 use clap::{Args, ValueEnum};
 use model::config::{Compute, MachineConfig};
+use model::placement::Placement;
 use model::trace::{self, Record};
 use model::{IntraHost, PortFault, Usage};
 use results::arguments::{ANY, whole_number};
@@ -51,6 +52,17 @@ pub(crate) struct ModelledArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric",
         value_parser = |word: &str| whole_number::<u64>(word, ANY))]
     seed: u64,
+
+    /// Hosts of the machine on which the job's nodes lie: `packed` (the first), `spread` (at even
+    /// distances), `random[:SEED]`, or their numbers from 0, such as `0,4,8-11`. The machine has as
+    /// many hosts as its value `nodes` says (--set nodes=COUNT); a packed job makes it larger
+    #[arg(
+        long,
+        value_name = "RULE|HOSTS",
+        requires = "fabric",
+        default_value = "packed"
+    )]
+    placement: Placement,
 
     /// Faults of the modelled machine: a TOML file (see docs/user/modelled.md)
     #[arg(long, value_name = "FILE", requires = "fabric")]
@@ -166,6 +178,9 @@ const SLEEPING: [(&str, &str); 3] = [
     ("OPENBLAS_THREAD_TIMEOUT", "4"),
 ];
 
+/// The advice for a job that does not fit.
+pub(crate) const LARGER: &str = "--set nodes=COUNT changes the number of its hosts";
+
 /// The modelled machine of a job, and the files to write after the job. Empty for a job on this
 /// machine.
 #[derive(Default)]
@@ -189,6 +204,8 @@ pub(crate) struct ModelledJob {
     ranks: usize,
     /// The faults of ports that the user has requested.
     faults: Vec<PortFault>,
+    /// The numbers of the machine's hosts that have ranks.
+    hosts: Vec<u32>,
 }
 
 impl ModelledArguments {
@@ -232,8 +249,11 @@ impl ModelledArguments {
             return Err("--ppn 0: a host needs at least one rank".into());
         }
         let system = crate::fabric::changed_system(word, self.fabric_host.as_deref(), &self.set)?;
-        let mut scene = MachineConfig::new(&system, ranks, per_host, self.seed)
-            .map_err(|why| format!("--fabric {word}: {why}"))?;
+        let placed = MachineConfig::placed(&system, (ranks, per_host), &self.placement, self.seed);
+        let mut scene = placed.map_err(|why| match self.placement.is_packed() {
+            true => format!("--fabric {word}: {why}"),
+            false => format!("--placement {}: {word}: {why}; {LARGER}", self.placement),
+        })?;
         let mut settings = Vec::new();
         if self.predict == Predicted::Named {
             scene = scene.with_library(&system.software);
@@ -272,7 +292,7 @@ impl ModelledArguments {
             sleeping: !matches!(self.compute, ComputeOption::None),
             cores_of_rank: model::cores_of_rank(&scene.system, per_host.min(ranks)),
             launched: Some(launch::ModelledMachine {
-                hosts: pmi::Hosts::new(scene.hosts.clone()),
+                hosts: pmi::Hosts::renumbered(&scene.hosts),
                 scene: scene.encode(),
                 world: Arc::new(world),
                 virtual_clocks: !self.real_clocks,
@@ -284,6 +304,7 @@ impl ModelledArguments {
             has_steps: false,
             ranks,
             faults: scene.faults.ports.as_slice().to_vec(),
+            hosts: scene.hosts,
         })
     }
 }
@@ -412,12 +433,8 @@ impl ModelledJob {
 
     /// Prints the planned faults of ports that did not happen in a job of `seconds` seconds.
     pub(crate) fn say_missed_faults(&self, seconds: f64) {
-        let hosts = self
-            .launched
-            .as_ref()
-            .map_or(0, |stage| stage.hosts.count());
         for fault in &self.faults {
-            if let Some(text) = crate::faults::missed(fault, hosts as u32, seconds) {
+            if let Some(text) = crate::faults::missed(fault, &self.hosts, seconds) {
                 eprintln!("fishplate: {text}");
             }
         }

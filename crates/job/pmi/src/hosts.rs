@@ -4,6 +4,7 @@
 //! 0, ranks 2 and 3 on host 1; `0,1,0` places three ranks alternately. Hosts are numbered in the
 //! order of their first ranks.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -24,6 +25,16 @@ impl Hosts {
     /// The placement with these host numbers, one for each rank.
     pub fn new(of: Vec<u32>) -> Self {
         Hosts { of: Arc::new(of) }
+    }
+
+    /// The placement of ranks on these hosts, whose numbers may be any: they are numbered anew.
+    pub fn renumbered(of: &[u32]) -> Self {
+        let mut known = HashMap::new();
+        let number = |host: &u32| {
+            let next = known.len() as u32;
+            *known.entry(*host).or_insert(next)
+        };
+        Hosts::new(of.iter().map(number).collect())
     }
 
     /// Places the first `counts[0]` ranks on host 0, the next `counts[1]` on host 1, and so on. No

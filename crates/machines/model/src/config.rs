@@ -4,6 +4,7 @@
 use fabric::System;
 
 use crate::faults::Faults;
+use crate::placement::Placement;
 use crate::port_faults::{PortFault, PortFaultKind, PortFaults};
 use crate::ports::IntraHost;
 
@@ -61,19 +62,31 @@ impl std::error::Error for Damaged {}
 
 impl MachineConfig {
     /// A configuration of `ranks` ranks, with `per_host` on each host, one host filled after the
-    /// other. The system gets the necessary number of hosts. Only the costs of its MPI library are
-    /// kept, so that the machine predicts this library. An error states the limit of the system.
+    /// other, from the first on. The system gets the necessary number of hosts. Only the costs of
+    /// its MPI library are kept, so that the machine predicts this library. An error states the
+    /// limit of the system.
     pub fn new(
         system: &System,
         ranks: usize,
         per_host: usize,
         seed: u64,
     ) -> Result<MachineConfig, String> {
-        let hosts: Vec<u32> = (0..ranks)
-            .map(|rank| (rank / per_host.max(1)) as u32)
-            .collect();
-        let needed = hosts.last().map_or(1, |last| last + 1).max(2);
-        let mut system = match system.nodes >= needed {
+        MachineConfig::placed(system, (ranks, per_host), &Placement::default(), seed)
+    }
+
+    /// A configuration of `ranks` ranks, with `per_host` on each host, on the hosts of a placement.
+    /// If the job is packed, the system gets the necessary number of hosts, otherwise it has its
+    /// own. An error states why the job does not fit.
+    pub fn placed(
+        system: &System,
+        (ranks, per_host): (usize, usize),
+        placement: &Placement,
+        seed: u64,
+    ) -> Result<MachineConfig, String> {
+        let per_host = per_host.max(1);
+        let nodes = ranks.div_ceil(per_host).max(1) as u32;
+        let needed = nodes.max(2);
+        let mut system = match system.nodes >= needed || !placement.is_packed() {
             true => *system,
             false => system.with_nodes(needed).map_err(|wrong| {
                 format!(
@@ -82,6 +95,8 @@ impl MachineConfig {
                 )
             })?,
         };
+        let chosen = placement.hosts(system.nodes, nodes)?;
+        let hosts = (0..ranks).map(|rank| chosen[rank / per_host]).collect();
         system.software = system.software.costs_alone();
         Ok(MachineConfig {
             system,
@@ -284,6 +299,26 @@ mod tests {
         assert!(why.contains("16384 hosts"), "{why}");
         assert!(why.contains("2 to 11664"), "{why}");
         assert!(MachineConfig::new(&system, 16_384, 2, 1).is_ok());
+    }
+
+    #[test]
+    fn a_packed_job_makes_the_machine_larger_and_no_other_does() {
+        let system = Catalogue::builtin().system("edr").unwrap();
+        let placed = |system: &System, ranks: usize, word: &str| {
+            MachineConfig::placed(system, (ranks, 2), &word.parse().unwrap(), 1)
+        };
+        assert_eq!(placed(&system, 100, "packed").unwrap().system.nodes, 50);
+        let why = placed(&system, 100, "random:1").unwrap_err();
+        assert!(
+            why.contains("36 hosts has no room for a job of 50 nodes"),
+            "{why}"
+        );
+        let large = system.with_nodes(100).unwrap();
+        let spread = placed(&large, 5, "spread").unwrap();
+        assert_eq!(spread.hosts, [0, 0, 33, 33, 66]);
+        assert_eq!(MachineConfig::decode(&spread.encode()), Ok(spread));
+        let listed = placed(&large, 5, "99,4-8").unwrap();
+        assert_eq!(listed.hosts, [99, 99, 4, 4, 5]);
     }
 
     #[test]

@@ -57,6 +57,7 @@ mod node;
 mod paths;
 mod pinned;
 mod placed;
+pub mod placement;
 mod port_faults;
 mod ports;
 mod processor;

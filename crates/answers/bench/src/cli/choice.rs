@@ -39,6 +39,10 @@ pub(crate) struct ChoiceOptions {
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fabric",
         value_parser = |word: &str| whole_number::<u64>(word, ANY))]
     pub(crate) seed: u64,
+    /// Hosts of the modelled machine on which the nodes lie, as of `fishplate run --placement`:
+    /// `packed`, `spread`, `random[:SEED]`, or their numbers, such as `0,4,8-11` [default: packed]
+    #[arg(long, value_name = "RULE|HOSTS", requires = "fabric")]
+    pub(crate) placement: Option<String>,
     /// Write a trace of the modelled machine's ranks, buses and links, for ui.perfetto.dev
     #[arg(long, value_name = "FILE", requires = "fabric")]
     pub(crate) trace: Option<PathBuf>,
@@ -63,6 +67,7 @@ impl ChoiceOptions {
                 },
                 ppn: self.ppn,
                 seed: self.seed,
+                placement: self.placement.clone(),
                 trace: self.trace.clone(),
             };
             return fabrics.libraries(command);

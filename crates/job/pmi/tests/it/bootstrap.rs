@@ -232,3 +232,10 @@ fn a_rank_without_a_launcher_reports_to_nobody() {
     let message = job.put("key", "value").unwrap_err().to_string();
     assert!(message.contains("fishplate run"), "{message}");
 }
+
+#[test]
+fn hosts_of_any_numbers_are_numbered_in_the_order_of_their_first_ranks() {
+    let hosts = Hosts::renumbered(&[70, 70, 3, 9, 3]);
+    assert_eq!(hosts.to_string(), "0*2,1,2,1");
+    assert_eq!(Hosts::parse("0*2,1,2,1", 5).unwrap(), hosts);
+}

@@ -12,7 +12,7 @@ use std::ops::Range;
 use trace::Trace;
 
 use super::calls::{self, Calls, program};
-use crate::placement::Job;
+use model::placement::Job;
 
 /// The number of ranks above which a sample stands for the operation.
 const WHOLE: usize = 288;
@@ -157,7 +157,7 @@ fn at_even_distances<T: Clone>(count: usize, items: &[T]) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::RankOrder;
+    use model::placement::RankOrder;
 
     fn of(nodes: u32, per_node: u32, is_linear: bool) -> Alltoall {
         Alltoall {

@@ -7,7 +7,7 @@ use fabric::catalogue::Catalogue;
 use fabric::collectives::ChoiceTable;
 
 use super::points::Point;
-use crate::placement::PlacementRule;
+use model::placement::PlacementRule;
 
 /// The machines of the points, as TOML.
 const SYSTEMS: &str = include_str!("../../../data/networks.toml");

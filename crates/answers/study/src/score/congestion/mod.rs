@@ -21,8 +21,8 @@ use results::table::{aligned, significant};
 use serde_json::json;
 
 use crate::experiments::each_at_once;
-use crate::placement::{Job, PlacementRule};
 use alltoall::Alltoall;
+use model::placement::{Job, PlacementRule};
 use points::{Pattern, Point};
 
 /// A request for the score of congestion.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::machines::{self, Machine};
 use super::pairs::Pairs;
-use crate::placement::{Job, RankOrder};
+use model::placement::{Job, RankOrder};
 
 /// The points of this project, as CSV.
 const POINTS: &str = include_str!("../../../data/congestion.csv");

@@ -8,7 +8,7 @@ use results::stats;
 use trace::Trace;
 
 use super::calls::{self, program};
-use crate::placement::RankOrder;
+use model::placement::RankOrder;
 use sim::Random;
 
 /// The bytes of each message.
@@ -82,7 +82,7 @@ pub(super) fn share(nodes: u32, per_node: u32, order: RankOrder) -> Option<f64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::Job;
+    use model::placement::Job;
 
     /// The share of the busiest node's traffic that leaves it, in the mean of `rings` rings.
     fn measured(job: Job, rings: u64) -> f64 {
