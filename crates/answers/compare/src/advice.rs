@@ -62,10 +62,13 @@ pub struct Advice {
     pub from_iterations: bool,
     /// The greatest spread of the times of a row, as a share. `None`: it is unknown.
     pub times_spread: Option<f64>,
+    /// The number of placements on which the answer stays the same, and the number of all. `None`:
+    /// there is one placement.
+    pub placements: Option<(usize, usize)>,
     /// The difference that the sources of receives from any source make. `None`: there are none.
     pub free_sources: Option<FreeSources>,
     names: Vec<String>,
-    stand_ins: Vec<Vec<StandIn>>,
+    pub(crate) stand_ins: Vec<Vec<StandIn>>,
 }
 
 /// The value by which rows are compared: the row's time, or the price times that time.
@@ -163,6 +166,7 @@ impl Advice {
             model: None,
             checked: None,
             has_unknown_spread: false,
+            placements: None,
             from_iterations: here.iter().any(|row| row.is_of_iterations),
             times_spread: rows.iter().filter_map(Row::spread).reduce(f64::max),
             names: machines
@@ -303,9 +307,10 @@ impl Advice {
             sentence += &format!(" (the fastest is {})", self.name(self.fastest));
         }
         format!(
-            "{}{sentence}; {}.{}{}",
+            "{}{sentence}; {}.{}{}{}",
             self.counts_sentence(),
             self.certainty_sentence(),
+            self.placements_sentence(),
             self.exchange_sentence(),
             self.stand_ins_sentence()
         )
@@ -316,37 +321,6 @@ impl Advice {
         let said = self.exchange.as_ref().map(Exchange::sentence);
         said.filter(|said| !said.is_empty())
             .map_or(String::new(), |said| format!(" {said}."))
-    }
-
-    /// The sentence about assumed hosts and libraries of the machines in the answer; empty if there
-    /// are none.
-    fn stand_ins_sentence(&self) -> String {
-        let named = self.equals.iter().copied().chain(self.challenger());
-        let named = results::table::distinct(named);
-        let of = |key: &str| -> Option<String> {
-            let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
-            for at in &named {
-                let Some(found) = self.stand_ins[*at].iter().find(|one| one.key == key) else {
-                    continue;
-                };
-                let name = self.names[*at].as_str();
-                match parts.iter_mut().find(|(part, _)| *part == found.part) {
-                    Some((_, names)) => names.push(name),
-                    None => parts.push((&found.part, vec![name])),
-                }
-            }
-            let parts = parts.iter();
-            let parts = parts.map(|(part, names)| format!("{part} for {}", names.join(" and ")));
-            let parts: Vec<String> = parts.collect();
-            (!parts.is_empty()).then(|| parts.join(", "))
-        };
-        let host = of("host").map(|parts| format!("hosts ({parts})"));
-        let library = of("software").map(|parts| format!("costs of the MPI library ({parts})"));
-        let all: Vec<String> = host.into_iter().chain(library).collect();
-        match all.is_empty() {
-            true => String::new(),
-            false => format!(" Stand-ins, which are assumed: {}.", all.join("; ")),
-        }
     }
 
     /// The sentence about the other numbers of ranks; empty if there are none.
@@ -411,6 +385,7 @@ mod tests {
             free: None,
             without: vec![seconds; 3],
             is_of_iterations: false,
+            placed: Vec::new(),
         }
     }
 

@@ -32,6 +32,7 @@ impl Advice {
         let model = self.model.map_or(Certainty::Sure, |word| word.certainty);
         let assumptions = self.sensitivity.as_ref()?.certainty();
         let is_unsettled = self.recordings.0 > 0 || self.is_spread();
+        let is_unsettled = is_unsettled || self.depends_on_placement();
         match is_unsettled || self.free_sources.is_some_and(|found| found.decides()) {
             true => Some(Certainty::Unsure),
             false if self.has_unknown_spread => {
@@ -65,6 +66,9 @@ impl Advice {
         }
         if let Some(found) = self.free_sources.filter(FreeSources::decides) {
             return found.sentence();
+        }
+        if self.depends_on_placement() {
+            return "this is unsure: with some placements it is another one".into();
         }
         let Some(found) = &self.sensitivity else {
             return "nothing is known about how sure this is (--quick)".into();
@@ -194,6 +198,7 @@ mod tests {
             free: None,
             without: vec![seconds; 3],
             is_of_iterations: false,
+            placed: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The numbers of runs that a comparison makes, as far as they are known.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Runs {
     /// The number of recordings, which run one at a time.
     pub(crate) recordings: usize,

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
 use model::THREADS_VARIABLE;
+use model::placement::Placement;
 use profile::Summary;
 use replay::Computing;
 use results::MemoryFile;
@@ -43,6 +44,8 @@ pub struct Runner {
     replayed: HashMap<Played, MemoryFile>,
     console: Console,
     known: HashMap<Task, Outcome>,
+    /// The usual placement of each machine with each number of ranks.
+    usual: HashMap<(usize, usize), Placement>,
     /// The replays that other commands have made.
     elsewhere: Elsewhere,
     /// The replays that this command has made.
@@ -70,6 +73,7 @@ impl Runner {
             replayed: HashMap::new(),
             console: Console::new(0),
             known: HashMap::new(),
+            usual: HashMap::new(),
             elsewhere: Elsewhere::default(),
             made: Vec::new(),
             replaying: Duration::ZERO,
@@ -90,6 +94,16 @@ impl Runner {
     /// Takes the replays that other commands have made.
     pub(crate) fn take(&mut self, elsewhere: Elsewhere) {
         self.elsewhere = elsewhere;
+    }
+
+    /// Sets the usual placement of a machine with a number of ranks.
+    pub(crate) fn set_usual(&mut self, of: (usize, usize), placement: Placement) {
+        self.usual.insert(of, placement);
+    }
+
+    /// Forgets the usual placements, before a comparison with other ones.
+    pub(crate) fn forget_placements(&mut self) {
+        self.usual.clear();
     }
 
     /// Sets whether replays that are not known yet are an error.
@@ -247,7 +261,11 @@ impl Runner {
         record: &Record,
         tasks: &[Task],
     ) -> Result<Vec<Outcome>> {
-        let tasks: Vec<Task> = tasks.iter().map(|task| task.same(record)).collect();
+        let placed = |task: &Task| {
+            let usual = self.usual.get(&(task.machine, task.ranks));
+            request.placed(task.same(record), usual)
+        };
+        let tasks: Vec<Task> = tasks.iter().map(placed).collect();
         let mut new: Vec<&Task> = Vec::new();
         for task in &tasks {
             if self.known.contains_key(task) || new.contains(&task) {
@@ -348,6 +366,7 @@ impl Jobs<'_> {
         let trace = self.replayed.get(&task.played(self.request));
         let trace = trace.context("there is no record of so many ranks")?;
         let mut run = self.command(machines, (task.ranks, per_host), &task.changes)?;
+        add_placement(&mut run, task.placement.as_ref());
         run.arg("--summary").arg(word("json=", &summary.path()));
         if task.machine >= self.request.machines.len() {
             // The machine of the recording: its times are those of the library that ran there.
@@ -374,6 +393,7 @@ impl Jobs<'_> {
     fn of_program(&self, machine: &Machine, ranks: usize) -> Result<Command> {
         let placed = (ranks, self.request.per_host);
         let mut run = self.command([machine, machine], placed, &[])?;
+        add_placement(&mut run, self.request.choice().each.first());
         run.stdin(self.input.stdio()?);
         match &self.request.folder {
             RunFolder::Scratch => run.arg("--scratch"),
@@ -410,6 +430,13 @@ impl Jobs<'_> {
             run.args(["--set", &change.to_string()]);
         }
         Ok(run)
+    }
+}
+
+/// Adds the placement of a job to its command, unless the job fills the first hosts.
+fn add_placement(run: &mut Command, placement: Option<&Placement>) {
+    if let Some(placement) = placement.filter(|placement| !placement.is_packed()) {
+        run.args(["--placement", &placement.to_string()]);
     }
 }
 

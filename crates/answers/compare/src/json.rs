@@ -11,7 +11,7 @@ use crate::show::remarks;
 use crate::{check, measured};
 
 /// The comparison as one JSON object.
-pub fn json(comparison: &Comparison) -> Value {
+pub(crate) fn json(comparison: &Comparison) -> Value {
     let rows = comparison.rows.iter().map(|row| row_json(comparison, row));
     let advice = &comparison.advice;
     let name = |machine: Option<usize>| machine.map(|at| comparison.machines[at].name.clone());
@@ -32,7 +32,7 @@ pub fn json(comparison: &Comparison) -> Value {
             "deciding": deciding.collect::<Vec<_>>(),
         })
     });
-    json!({
+    let mut whole = json!({
         "program": comparison.program,
         "trace_of": comparison.trace,
         "fast": comparison.is_estimated,
@@ -88,7 +88,14 @@ pub fn json(comparison: &Comparison) -> Value {
             "exchange": advice.exchange.as_ref().map(exchange_json),
             "sentence": advice.sentence(),
         },
-    })
+    });
+    if !comparison.placement.is_packed() {
+        whole["placement"] = json!(comparison.placement.name);
+    }
+    if let Some((held, all)) = advice.placements {
+        whole["advice"]["placements"] = json!({ "number": all, "holds_on": held });
+    }
+    whole
 }
 
 fn exchange_json(of: &Exchange) -> Value {
@@ -104,6 +111,21 @@ fn exchange_json(of: &Exchange) -> Value {
         })
     });
     json!({ "best": of.names[0], "rival": of.names[1], "lead": of.lead(), "hosts": hosts })
+}
+
+/// The placement of a row, or the times of its placements; empty for the first hosts.
+fn placed_json(comparison: &Comparison, row: &Row) -> Value {
+    if comparison.placement.is_packed() {
+        return json!({});
+    }
+    let each = row.placed.iter().map(|run| {
+        json!({
+            "placement": run.placement.to_string(),
+            "seconds": run.summary.virtual_s,
+            "compared_seconds": run.value,
+        })
+    });
+    json!({ "placement": comparison.placement.name, "placements": each.collect::<Vec<_>>() })
 }
 
 fn row_json(comparison: &Comparison, row: &Row) -> Value {
@@ -139,7 +161,8 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
         }),
     };
     let parts = measured::row_json(row);
-    for more in [parts, more] {
+    let placed = placed_json(comparison, row);
+    for more in [parts, more, placed] {
         if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
             object.extend(more);
         }

@@ -13,6 +13,7 @@
 pub mod advice;
 mod assumption;
 pub mod bounds;
+mod by_placement;
 pub mod certainty;
 mod changed;
 pub mod check;
@@ -35,6 +36,7 @@ pub mod model_word;
 mod networks;
 mod other_answers;
 mod page;
+pub mod placements;
 mod plan;
 pub mod points;
 pub mod prediction;
@@ -46,6 +48,7 @@ pub mod row;
 pub mod sensitivity;
 mod show;
 mod spread;
+mod stand_ins;
 mod surroundings;
 mod task;
 pub mod work;
@@ -60,23 +63,23 @@ use profile::Summary;
 
 use advice::Advice;
 use bounds::{Bounds, Replays};
+pub use by_placement::{json, page, text};
 use changed::Changed;
 use check::{Check, RecordedOn};
 use free_start::divide_all;
 use ideal::Ideal;
 pub use jobs::Runner;
 use jobs::Task;
-pub use json::json;
 pub use machine::Machine;
 use main_loop::NoLoop;
-pub use page::{page, picture};
+pub use page::picture;
+pub use placements::PlacementChoice;
 pub use plan::Divided;
 use record::{Record, Recordings};
 use recording::{first_values, record};
 pub use report::Comparison;
 use report::{LoopFacts, Recorded};
 use row::{Outcome, Row};
-pub use show::text;
 use surroundings::FolderState;
 use work::{Marks, Measure, Wanted};
 
@@ -91,6 +94,8 @@ pub struct Request {
     pub ranks: Vec<usize>,
     /// The number of ranks on each host.
     pub per_host: usize,
+    /// The placements of the job on the hosts of the machines, for each of which all is compared.
+    pub placements: Vec<PlacementChoice>,
     /// Further arguments for `fishplate run`, such as `-x NAME=VALUE`.
     pub options: Vec<OsString>,
     /// The program and its arguments, or the file of the traces.
@@ -137,18 +142,22 @@ const FIRST: usize = 3;
 /// The most recordings with one number of ranks.
 pub const MOST_RECORDINGS: usize = 9;
 
-/// Runs a comparison. `runner` starts the jobs.
-pub fn run(request: &Request, runner: &mut Runner) -> Result<Comparison> {
+/// Runs a comparison for each choice of placements. `runner` starts the jobs.
+pub fn run(request: &Request, runner: &mut Runner) -> Result<Vec<Comparison>> {
     let before = FolderState::of(Path::new("."));
     if request.runs_program() {
         runner.read_input()?;
     }
     let record = record(request, runner)?;
-    let comparison = compared(request, record, runner)?;
+    let mut comparisons = Vec::new();
+    for request in request.each_choice() {
+        runner.forget_placements();
+        comparisons.push(compared(&request, record.clone(), runner)?);
+    }
     if request.folder == RunFolder::Scratch && request.runs_program() {
         say_changed(request, &before, runner);
     }
-    Ok(comparison)
+    Ok(comparisons)
 }
 
 /// Compares the machines by replays of a record.
@@ -157,6 +166,7 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
     let mut rows = replay(request, &record, runner)?;
     runner.estimate(request, &record);
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
+    placements::value(&record, &mut rows, measure);
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
     free_sources::find(request, &record, runner, &mut rows, measure)?;
@@ -166,6 +176,7 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
         trace: request.traces.first().map(|trace| trace.program.clone()),
         notes: record.notes(),
         per_host: request.per_host,
+        placement: request.choice().clone(),
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,
         is_measured: !request.traces.is_empty()
@@ -221,13 +232,17 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
         1 => "1 machine".to_owned(),
         many => format!("{many} machines"),
     };
-    runner.phase(&format!("replaying on {machines}"), Some(tasks.len()));
-    let outcomes = runner.replay(request, record, &tasks)?;
-    let rows: Vec<Row> = tasks
-        .iter()
-        .zip(outcomes)
-        .map(|(task, outcome)| Row::new(request, task.machine, task.ranks, outcome))
-        .collect();
+    let runs = tasks.len() * request.choice().each.len();
+    runner.phase(&format!("replaying on {machines}"), Some(runs));
+    let rows = match request.choice().is_several() {
+        true => placements::rows(request, record, runner, &tasks)?,
+        false => {
+            let outcomes = runner.replay(request, record, &tasks)?.into_iter();
+            let row =
+                |(task, outcome): (&Task, _)| Row::new(request, task.machine, task.ranks, outcome);
+            tasks.iter().zip(outcomes).map(row).collect()
+        }
+    };
     let has_run = rows.iter().any(|row| row.summary().is_some());
     if let (false, Outcome::Refused(why)) = (has_run, &rows[0].outcome) {
         bail!("the program cannot be replayed on any of the machines: {why}");
@@ -387,6 +402,7 @@ fn advise(
 ) -> Result<Advice> {
     let mut advice = Advice::of(rows, &request.machines);
     advice.take_checks(checks, rows, &request.machines);
+    advice.count_placements(rows);
     advice.has_unknown_spread = spread::is_unknown(record, rows, advice.ranks);
     let (Some(best), Some(rival)) = (advice.best(), advice.challenger()) else {
         return Ok(advice);

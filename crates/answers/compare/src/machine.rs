@@ -9,6 +9,7 @@ use fabric::quantity::Raw;
 use fabric::{Host, Price, PriceGap, Software, Storage, System};
 use model::check_cores;
 use model::config::MachineConfig;
+use model::placement::Placement;
 use results::report::NetworkPicture;
 
 /// A machine of the comparison.
@@ -172,7 +173,12 @@ impl Machine {
 
     /// Checks that the machine can have as many hosts as the ranks need, with a core for each rank.
     pub fn check(&self, ranks: usize, per_host: usize) -> Result<()> {
-        let config = MachineConfig::new(&self.system, ranks, per_host, 1);
+        self.check_placed(ranks, per_host, &Placement::default())
+    }
+
+    /// Checks that the ranks have room on the machine with this placement.
+    pub fn check_placed(&self, ranks: usize, per_host: usize, placement: &Placement) -> Result<()> {
+        let config = MachineConfig::placed(&self.system, (ranks, per_host), placement, 1);
         config.map_err(|why| anyhow!("{}: {why}", self.word))?;
         self.check_threads(ranks.min(per_host), 1)
     }

@@ -12,7 +12,10 @@ use crate::show;
 use crate::{check, measured, messages, networks};
 
 /// The page of a comparison. `uncertain` has the inferred and assumed values of each machine.
-pub fn page(comparison: &Comparison, uncertain: &[(String, Vec<UncertainValue>)]) -> Page {
+pub(crate) fn page_of(
+    comparison: &Comparison,
+    uncertain: &[(String, Vec<UncertainValue>)],
+) -> Page {
     let mut results = vec![Block::from(picture(comparison))];
     results.push(Block::Text(measured::sentences(comparison).join(" ")));
     results.extend(scaling(comparison).map(Block::from));

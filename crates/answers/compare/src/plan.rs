@@ -41,6 +41,15 @@ impl Request {
     /// The runs of a comparison, without further recordings and without the search for the
     /// certainty. `recorded`: the recordings, if they exist already.
     fn runs(&self, recorded: Option<&Record>) -> Runs {
+        let each = self.each_choice().map(|one| one.runs_placed(recorded));
+        each.fold(Runs::default(), |all, one| Runs {
+            recordings: one.recordings,
+            replays: all.replays + one.replays,
+        })
+    }
+
+    /// The runs of a comparison with the first choice of placements.
+    fn runs_placed(&self, recorded: Option<&Record>) -> Runs {
         let (first, _) = self.recordings();
         let (made, numbers): (usize, Vec<usize>) = match recorded {
             Some(record) => (
@@ -66,7 +75,8 @@ impl Request {
         let has_wildcards = !self.quick && recorded.is_some_and(Record::has_wildcards);
         // The machine of the recording as it is, and without the costs of its network.
         let checks = 2 * numbers.len() * usize::from(self.recorded_on.is_some());
-        let plain = plain * (1 + usize::from(has_wildcards)) + several.sum::<usize>();
+        let plain = plain * (self.choice().each.len() + usize::from(has_wildcards))
+            + several.sum::<usize>();
         Runs {
             recordings: made,
             replays: checks + plain + divided,
@@ -160,6 +170,7 @@ impl Request {
 pub(crate) mod tests {
     use super::*;
     use crate::Machine;
+    use crate::PlacementChoice;
     use crate::check::RecordedOn;
     use crate::work::Wanted;
     use fabric::System;
@@ -177,6 +188,7 @@ pub(crate) mod tests {
             recorded_on: None,
             ranks: ranks.into(),
             per_host: 1,
+            placements: vec![PlacementChoice::default()],
             options: Vec::new(),
             program: vec!["./a".into(), "100".into()],
             traces: Vec::new(),

@@ -54,6 +54,7 @@ pub fn make(
     file: &Path,
 ) -> Result<Done> {
     let head = head(request)?;
+    runner.forget_placements();
     runner.take(read(known, &head)?);
     let record = record(request, runner)?;
     runner.stops(true);
@@ -65,7 +66,7 @@ pub fn make(
     let mut round = missing;
     if !round.is_empty() {
         for task in independent(request, &record) {
-            let task = task.same(&record);
+            let task = request.placed(task.same(&record), None);
             if !runner.knows(&task) && !round.contains(&task) {
                 round.push(task);
             }
@@ -98,7 +99,8 @@ pub fn merge(
     files: &[PathBuf],
 ) -> Result<(crate::Comparison, usize)> {
     runner.take(read(files, &head(request)?)?);
-    let comparison = crate::run(request, runner)?;
+    let comparison = crate::run(request, runner)?.pop();
+    let comparison = comparison.context("there is no placement")?;
     Ok((comparison, runner.made().len()))
 }
 
@@ -170,7 +172,7 @@ fn head(request: &Request) -> Result<Value> {
         .iter()
         .map(|one| one.to_string_lossy())
         .collect();
-    Ok(json!({
+    let mut head = json!({
         "format": "fishplate points 1",
         "version": env!("CARGO_PKG_VERSION"),
         "program": record::words(&request.program),
@@ -182,7 +184,11 @@ fn head(request: &Request) -> Result<Value> {
         "options": options,
         "after": format!("{:?}", request.wanted.after),
         "even": request.wanted.even,
-    }))
+    });
+    if !request.choice().is_packed() {
+        head["placement"] = json!(request.choice().name);
+    }
+    Ok(head)
 }
 
 /// A sum of bytes that other bytes hardly have (Fowler, Noll and Vo, 64 bits).

@@ -5,6 +5,7 @@ use crate::check::Check;
 use crate::even::Unevenness;
 use crate::machine::Facts;
 use crate::main_loop::{By, Loop, NoLoop};
+use crate::placements::PlacementChoice;
 use crate::row::Row;
 use crate::work::Measure;
 
@@ -20,6 +21,8 @@ pub struct Comparison {
     pub notes: Vec<String>,
     /// The number of ranks on each host.
     pub per_host: usize,
+    /// The placements of the job on the hosts of the machines.
+    pub placement: PlacementChoice,
     /// The machines, in the user's order.
     pub machines: Vec<Facts>,
     /// One row for each number of ranks and machine.

@@ -5,6 +5,7 @@ use profile::Summary;
 
 use crate::Request;
 use crate::bounds::Bounds;
+use crate::placements::PlacedRun;
 use crate::prediction::{NoPrediction, Prediction};
 
 /// The spread of the recordings, as a share of the time, above which no answer is called sure.
@@ -57,6 +58,8 @@ pub struct Row {
     /// True if `without` has the times with a part of the iterations left out: there is one
     /// recording, with a loop.
     pub is_of_iterations: bool,
+    /// The runs with each placement; empty if there is one.
+    pub placed: Vec<PlacedRun>,
 }
 
 /// The outcome of a run.
@@ -91,6 +94,7 @@ impl Row {
             free: None,
             without: Vec::new(),
             is_of_iterations: false,
+            placed: Vec::new(),
             price: request.machines[machine].price(ranks, request.per_host),
         }
     }

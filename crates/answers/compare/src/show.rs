@@ -11,15 +11,19 @@ use crate::work::Measure;
 use crate::{check, measured, messages};
 
 /// The comparison as text, at most 100 columns wide.
-pub fn text(comparison: &Comparison) -> String {
+pub(crate) fn text(comparison: &Comparison) -> String {
     let mut text = format!(
-        "{}: {}, replayed on {} machines, {} a host\n\n",
+        "{}: {}, replayed on {} machines, {} a host{}\n\n",
         comparison.program,
         recordings(comparison),
         comparison.machines.len(),
         match comparison.per_host {
             1 => "1 rank".into(),
             many => format!("{many} ranks"),
+        },
+        match &comparison.placement {
+            packed if packed.is_packed() => String::new(),
+            other => format!(", placement {}", other.name),
         }
     );
     let check = check::show::text(comparison, wrapped);
@@ -238,6 +242,10 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
         header.push("iteration");
     }
     header.extend(wanted.as_deref());
+    let is_placed = comparison.placement.is_several();
+    if is_placed {
+        header.push("placements");
+    }
     header.extend(["speed-up", "spread"]);
     if sweeps {
         header.push("eff.");
@@ -256,6 +264,12 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
         }
         if wanted.is_some() {
             cells.push(or_dash(row.value.map(time)));
+        }
+        if is_placed {
+            let range = row.placed_times();
+            cells.push(or_dash(
+                range.map(|(least, most)| format!("{} to {}", time(least), time(most))),
+            ));
         }
         let spread = row.spread();
         cells.push(ratio(comparison.speed_up(row)));

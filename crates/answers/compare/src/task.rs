@@ -1,5 +1,7 @@
 //! The description of a replay: machines, ranks, recordings, changed values.
 
+use model::placement::Placement;
+
 use crate::Request;
 use crate::ideal::Ideal;
 use crate::machine::Change;
@@ -13,6 +15,8 @@ pub(crate) struct Task {
     /// The number of the machine that gives the hosts and the speed of their processors.
     pub(crate) hosts_of: usize,
     pub(crate) ranks: usize,
+    /// The placement of the job; `None`: the usual one of its row, or the first hosts.
+    pub(crate) placement: Option<Placement>,
     pub(crate) ideal: Option<Ideal>,
     /// The number of the recording that is left out, if one is.
     pub(crate) without: Option<usize>,
@@ -39,6 +43,7 @@ impl Task {
             machine,
             hosts_of: machine,
             ranks,
+            placement: None,
             ideal: None,
             without: None,
             is_free: false,
@@ -125,6 +130,9 @@ impl Task {
             "network {}, hosts {}, {} ranks",
             self.machine, self.hosts_of, self.ranks
         );
+        if let Some(placement) = &self.placement {
+            line += &format!(", {placement}");
+        }
         if let Some(ideal) = self.ideal {
             line += &format!(", ideal {ideal:?}");
         }

@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::compare::check::RecordedOn;
+use ::compare::placements::RANDOM;
 use ::compare::points::{self, Share};
 use ::compare::work::Wanted;
-use ::compare::{Comparison, Divided, Request, RunFolder, Runner};
+use ::compare::{Comparison, Divided, Machine, PlacementChoice, Request, RunFolder, Runner};
 use clap::Args;
 use results::arguments::{POSITIVE, report_failure, whole_number};
 use results::output::OutputFile;
 use results::plot::PlotFile;
 
+use crate::modelled::LARGER;
 use crate::refuse;
 use machines::MachineArguments;
 
@@ -43,6 +45,19 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "COUNT", default_value_t = 1,
         value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
     ppn: usize,
+
+    /// Hosts of each machine on which the job's nodes lie: `packed` (the first), `spread` (at even
+    /// distances), `random` (several by chance), `random:SEED`, or their numbers from 0, such as
+    /// `0,4,8-11`; several of these are compared one after the other. A machine has as many hosts
+    /// as its value `nodes` says (--set nodes=COUNT); a packed job makes it larger [default:
+    /// packed]
+    #[arg(long, value_name = "RULE|HOSTS,...")]
+    placement: Vec<String>,
+
+    /// Placements of `--placement random`: seeds 1 to COUNT. The times are those in the middle
+    #[arg(long, value_name = "COUNT", default_value_t = RANDOM, requires = "placement",
+        value_parser = |word: &str| whole_number::<u64>(word, 1..=1000))]
+    placements: u64,
 
     /// Say what a run of COUNT iterations of the program's loop takes: start, rest, and COUNT times
     /// an iteration
@@ -141,7 +156,8 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt
   fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S
   fishplate compare --fabrics qdr,edr --ppn 4 heat.trace
-  fishplate compare --fabrics qdr,edr --fast many.trace";
+  fishplate compare --fabrics qdr,edr --fast many.trace
+  fishplate compare --fabrics 2xqdr,fdr --set nodes=648 --placement packed,random many.trace";
 
 /// Parses the value of `--points`.
 fn share(word: &str) -> Result<Share, String> {
@@ -198,12 +214,13 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
     }
     let compared = compared(&request, &files, quiet);
     match compared {
-        Ok(comparison) => {
+        Ok(comparisons) => {
             match json {
-                true => say!("{}", ::compare::json(&comparison)),
-                false => tell!("{}", ::compare::text(&comparison).trim_end()),
+                true => say!("{}", ::compare::json(&comparisons)),
+                false => tell!("{}", ::compare::text(&comparisons).trim_end()),
             }
-            match comparison.rows.iter().all(|row| row.summary().is_some()) {
+            let mut rows = comparisons.iter().flat_map(|one| &one.rows);
+            match rows.all(|row| row.summary().is_some()) {
                 true => ExitCode::SUCCESS,
                 false => ExitCode::FAILURE,
             }
@@ -239,7 +256,7 @@ fn points(
 }
 
 /// Runs the comparison, and writes the page and the picture if their files are given.
-fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Comparison> {
+fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Vec<Comparison>> {
     // A file that cannot be written is reported before minutes of measurements.
     let plot = files.plot.as_deref().map(PlotFile::create).transpose()?;
     let report = files.report.as_deref();
@@ -247,21 +264,21 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
     let report = report.transpose().map_err(|why| anyhow::anyhow!(why))?;
     let command = std::env::current_exe()?;
     let mut runner = Runner::new(&command).quiet(quiet);
-    let comparison = match files.merged.as_slice() {
+    let comparisons = match files.merged.as_slice() {
         [] => ::compare::run(request, &mut runner)?,
         files => {
             let (comparison, made) = points::merge(request, &mut runner, files)?;
             if made > 0 && !quiet {
                 eprintln!("fishplate: {made} runs were in none of the files, and were made here");
             }
-            comparison
+            vec![comparison]
         }
     };
     if let Some(file) = report {
         let machines = request.machines.iter();
         let uncertain = machines.map(|one| (one.name.clone(), one.sheet.uncertain()));
         let uncertain: Vec<_> = uncertain.collect();
-        let mut page = ::compare::page(&comparison, &uncertain);
+        let mut page = ::compare::page(&comparisons, &uncertain);
         if let (true, Some(made)) = (request.traces.is_empty(), &mut page.made) {
             // With traces the page is the same everywhere: no computer.
             let computer = conditions::Machine::now();
@@ -272,9 +289,33 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Com
         file.written();
     }
     if let Some(file) = plot {
-        file.draw(&[::compare::picture(&comparison)])?;
+        let pictures: Vec<_> = comparisons.iter().map(::compare::picture).collect();
+        file.draw(&pictures)?;
     }
-    Ok(comparison)
+    Ok(comparisons)
+}
+
+/// The choices of placements. Checks that the job has room with each of them.
+fn placements(
+    arguments: &CompareArguments,
+    machines: &[Machine],
+    ranks: &[usize],
+) -> Result<Vec<PlacementChoice>, String> {
+    let choices = PlacementChoice::parse(&arguments.placement, arguments.placements);
+    let choices = choices.map_err(|why| format!("--placement: {why}"))?;
+    let in_parts = arguments.points.is_some() || !arguments.merge.is_empty();
+    if in_parts && (choices.len() > 1 || choices[0].is_several()) {
+        return Err("--points and --merge are for one placement, such as random:1".into());
+    }
+    for choice in choices.iter().filter(|choice| !choice.is_packed()) {
+        for ranks in ranks {
+            let mut machines = machines.iter();
+            let check = |one: &Machine| one.check_placed(*ranks, arguments.ppn, &choice.each[0]);
+            let checked = machines.try_for_each(check);
+            checked.map_err(|why| format!("--placement {}: {why}; {LARGER}", choice.name))?;
+        }
+    }
+    Ok(choices)
 }
 
 fn request(arguments: CompareArguments) -> Result<Request, String> {
@@ -289,6 +330,7 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
     ranks.sort_unstable();
     ranks.dedup();
     let machines = arguments.machines.machines(&ranks, arguments.ppn)?;
+    let placements = placements(&arguments, &machines, &ranks)?;
     let recorded_on = arguments.machines.recorded_on()?;
     if let Some(RecordedOn(machine)) = &recorded_on {
         traced::check_recorded_on(machine, &traces, arguments.ppn)?;
@@ -300,6 +342,7 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
         recorded_on,
         ranks,
         per_host: arguments.ppn,
+        placements,
         options: options
             .flat_map(|word| ["-x".into(), word.clone()])
             .chain(real_clocks)

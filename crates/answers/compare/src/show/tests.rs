@@ -55,6 +55,7 @@ fn sweep(seconds: f64, computing: f64) -> Comparison {
         free: None,
         without: Vec::new(),
         is_of_iterations: false,
+        placed: Vec::new(),
     };
     let recorded = |ranks, computing| crate::report::Recorded {
         ranks,
@@ -73,6 +74,7 @@ fn sweep(seconds: f64, computing: f64) -> Comparison {
         checks: Vec::new(),
         is_estimated: false,
         per_host: 1,
+        placement: crate::PlacementChoice::default(),
         machines: Vec::new(),
         advice: crate::advice::Advice::of(&rows, &[]),
         measure: Measure::Rest,

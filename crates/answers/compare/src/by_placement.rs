@@ -1,0 +1,185 @@
+//! Several comparisons that differ in the placement of the job: the answers side by side.
+
+use results::report::{Block, Page, Section};
+use results::table::Table;
+use serde_json::{Value, json};
+
+use crate::page::page_of;
+use crate::report::Comparison;
+use crate::row::{EQUAL, Row};
+use crate::show;
+use fabric::catalogue::UncertainValue;
+
+/// The comparisons as text, with a table of all answers at the end.
+pub fn text(comparisons: &[Comparison]) -> String {
+    let texts: Vec<String> = comparisons.iter().map(show::text).collect();
+    let texts = texts.join("\n");
+    match comparisons {
+        [_] => texts,
+        several => format!("{texts}\n{TITLE}:\n\n{}", table(several).text()),
+    }
+}
+
+/// The comparisons as one JSON object.
+pub fn json(comparisons: &[Comparison]) -> Value {
+    match comparisons {
+        [one] => crate::json::json(one),
+        several => {
+            let all = several.iter().map(crate::json::json);
+            let answers = answers(several).into_iter().map(|one| {
+                let names = |machine: usize| one.of.machines[machine].name.clone();
+                json!({
+                    "placement": one.of.placement.name,
+                    "ranks": one.ranks,
+                    "best": one.best().map(|row| names(row.machine)),
+                    "lead": one.lead(),
+                    "placements": one.of.placement.each.len(),
+                    "holds_on": one.holds(),
+                })
+            });
+            json!({
+                "answers": answers.collect::<Vec<_>>(),
+                "comparisons": all.collect::<Vec<_>>(),
+            })
+        }
+    }
+}
+
+/// The page of the comparisons. `uncertain` has the inferred and assumed values of each machine.
+pub fn page(comparisons: &[Comparison], uncertain: &[(String, Vec<UncertainValue>)]) -> Page {
+    let mut pages = comparisons.iter().map(|one| page_of(one, uncertain));
+    let mut whole = pages.next().unwrap_or_default();
+    if let [first, others @ ..] = comparisons
+        && !others.is_empty()
+    {
+        let named = |mut section: Section, of: &Comparison| {
+            section.heading = format!("{}: {}", of.placement.name, section.heading);
+            section
+        };
+        let own = std::mem::take(&mut whole.sections).into_iter();
+        let mut sections: Vec<Section> = own.map(|section| named(section, first)).collect();
+        for (of, page) in others.iter().zip(pages) {
+            let own = page.sections.into_iter();
+            sections.push(Section::new(
+                format!("{}: the answer", of.placement.name),
+                vec![Block::Text(page.lead)],
+            ));
+            sections.extend(own.map(|section| named(section, of)));
+        }
+        let answers = Section::new(TITLE, vec![table(comparisons).into()]);
+        whole.sections = std::iter::once(answers).chain(sections).collect();
+        whole.lead = format!("{}: {}", first.placement.name, whole.lead);
+    }
+    whole
+}
+
+const TITLE: &str = "The answers by placement";
+
+/// The rows of one comparison with one number of ranks.
+struct Answer<'a> {
+    of: &'a Comparison,
+    ranks: usize,
+    rows: Vec<&'a Row>,
+}
+
+impl Answer<'_> {
+    /// The rows with their values, in ascending order.
+    fn order(&self) -> Vec<(f64, &Row)> {
+        let valued = self.rows.iter();
+        let valued = valued.filter_map(|row| Some((self.of.advice.value(row)?, *row)));
+        let mut order: Vec<(f64, &Row)> = valued.collect();
+        order.sort_by(|one, other| one.0.total_cmp(&other.0));
+        order
+    }
+
+    fn best(&self) -> Option<&Row> {
+        self.order().first().map(|first| first.1)
+    }
+
+    /// The value of the second machine divided by that of the best. `None`: there is one machine.
+    fn lead(&self) -> Option<f64> {
+        match self.order()[..] {
+            [first, second, ..] => Some(second.0 / first.0),
+            _ => None,
+        }
+    }
+
+    /// The number of placements on which no machine is better than the best one by 2 % or more.
+    fn holds(&self) -> Option<usize> {
+        let best = self.best()?;
+        let good = |at: &usize| {
+            let rows = self.rows.iter();
+            let values = rows.filter_map(|row| row.value_placed(self.of.advice.value(row)?, *at));
+            let least = values.fold(f64::INFINITY, f64::min);
+            let own = self.of.advice.value(best);
+            let own = own.and_then(|value| best.value_placed(value, *at));
+            own.is_some_and(|own| own <= least * (1.0 + EQUAL))
+        };
+        (!best.placed.is_empty()).then(|| (0..best.placed.len()).filter(good).count())
+    }
+
+    fn sentence(&self) -> String {
+        let (Some(best), Some(lead)) = (self.best(), self.lead()) else {
+            return "–".into();
+        };
+        let name = &self.of.machines[best.machine].name;
+        let mut said = match lead < 1.0 + EQUAL {
+            true => "equal".to_owned(),
+            false => format!("{name} by {:.0} %", (lead - 1.0) * 100.0),
+        };
+        if let (Some(held), true) = (self.holds(), lead >= 1.0 + EQUAL) {
+            said += &format!(", on {held} of {}", best.placed.len());
+        }
+        said
+    }
+}
+
+fn answers(comparisons: &[Comparison]) -> Vec<Answer<'_>> {
+    let mut answers = Vec::new();
+    let sweep = comparisons.iter().flat_map(Comparison::sweep);
+    for ranks in results::table::distinct(sweep) {
+        for of in comparisons {
+            let rows = of.rows.iter().filter(|row| row.ranks == ranks);
+            answers.push(Answer {
+                of,
+                ranks,
+                rows: rows.collect(),
+            });
+        }
+    }
+    answers
+}
+
+/// The table of answers: a row for each number of ranks and placement.
+fn table(comparisons: &[Comparison]) -> Table {
+    let machines = comparisons.iter().flat_map(|one| &one.machines);
+    let names = results::table::distinct(machines.map(|machine| machine.name.as_str()));
+    let header = ["ranks", "placement"].into_iter();
+    let header = header.chain(names).chain(["best"]).map(String::from);
+    let rows = answers(comparisons).into_iter().map(|answer| {
+        let times = answer.rows.iter().map(|row| cell(row));
+        let first = [answer.ranks.to_string(), answer.of.placement.name.clone()].into_iter();
+        first.chain(times).chain([answer.sentence()]).collect()
+    });
+    Table {
+        header: header.collect(),
+        rows: rows.collect(),
+        right_aligned: vec![0],
+    }
+}
+
+/// The compared time of a row, with its range over several placements.
+fn cell(row: &Row) -> String {
+    let values = || row.placed.iter().filter_map(|run| run.value);
+    let range = values().reduce(f64::min).zip(values().reduce(f64::max));
+    match (row.value, range) {
+        (None, _) => "–".into(),
+        (Some(value), None) => show::time(value),
+        (Some(value), Some((least, most))) => format!(
+            "{} ({} to {})",
+            show::time(value),
+            show::time(least),
+            show::time(most)
+        ),
+    }
+}
