@@ -65,6 +65,8 @@ pub struct Advice {
     /// The number of placements on which the answer stays the same, and the number of all. `None`:
     /// there is one placement.
     pub placements: Option<(usize, usize)>,
+    /// True if the nodes of these placements vary.
+    pub nodes_vary: bool,
     /// The difference that the sources of receives from any source make. `None`: there are none.
     pub free_sources: Option<FreeSources>,
     names: Vec<String>,
@@ -167,6 +169,7 @@ impl Advice {
             checked: None,
             has_unknown_spread: false,
             placements: None,
+            nodes_vary: false,
             from_iterations: here.iter().any(|row| row.is_of_iterations),
             times_spread: rows.iter().filter_map(Row::spread).reduce(f64::max),
             names: machines

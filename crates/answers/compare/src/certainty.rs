@@ -68,7 +68,7 @@ impl Advice {
             return found.sentence();
         }
         if self.depends_on_placement() {
-            return "this is unsure: with some placements it is another one".into();
+            return "this is unsure: by chance it is another one".into();
         }
         let Some(found) = &self.sensitivity else {
             return "nothing is known about how sure this is (--quick)".into();

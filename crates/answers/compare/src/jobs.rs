@@ -15,9 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
 use model::THREADS_VARIABLE;
-use model::placement::Placement;
 use profile::Summary;
-use replay::Computing;
+use replay::{Computing, Variability};
 use results::MemoryFile;
 use results::console::Console;
 use trace::Trace;
@@ -25,6 +24,7 @@ use trace::Trace;
 pub(crate) use crate::elsewhere::Outcome;
 use crate::elsewhere::{Elsewhere, Ended, Missing};
 use crate::machine::{Change, Machine};
+use crate::placements::Draw;
 use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
 pub(crate) use crate::task::{Played, Task};
@@ -45,7 +45,7 @@ pub struct Runner {
     console: Console,
     known: HashMap<Task, Outcome>,
     /// The usual placement of each machine with each number of ranks.
-    usual: HashMap<(usize, usize), Placement>,
+    usual: HashMap<(usize, usize), Draw>,
     /// The replays that other commands have made.
     elsewhere: Elsewhere,
     /// The replays that this command has made.
@@ -97,8 +97,8 @@ impl Runner {
     }
 
     /// Sets the usual placement of a machine with a number of ranks.
-    pub(crate) fn set_usual(&mut self, of: (usize, usize), placement: Placement) {
-        self.usual.insert(of, placement);
+    pub(crate) fn set_usual(&mut self, of: (usize, usize), draw: Draw) {
+        self.usual.insert(of, draw);
     }
 
     /// Forgets the usual placements, before a comparison with other ones.
@@ -340,6 +340,13 @@ impl Played {
             true => computing.with_taken(),
             false => computing,
         };
+        let computing = match self.variation {
+            Some(seed) => {
+                let by = Variability::default();
+                computing.varied(&by, seed, |rank| rank / request.per_host.max(1))
+            }
+            None => computing,
+        };
         let marks = of.marks(self.without, &request.wanted);
         let marks = marks.map_or_else(Vec::new, |marks| marks.calls());
         let trace = computing.scaled(self.scale).trace(&marks);
@@ -434,7 +441,8 @@ impl Jobs<'_> {
 }
 
 /// Adds the placement of a job to its command, unless the job fills the first hosts.
-fn add_placement(run: &mut Command, placement: Option<&Placement>) {
+fn add_placement(run: &mut Command, draw: Option<&Draw>) {
+    let placement = draw.map(|draw| &draw.placement);
     if let Some(placement) = placement.filter(|placement| !placement.is_packed()) {
         run.args(["--placement", &placement.to_string()]);
     }

@@ -120,7 +120,8 @@ fn placed_json(comparison: &Comparison, row: &Row) -> Value {
     }
     let each = row.placed.iter().map(|run| {
         json!({
-            "placement": run.placement.to_string(),
+            "placement": run.draw.placement.to_string(),
+            "variation": run.draw.variation,
             "seconds": run.summary.virtual_s,
             "compared_seconds": run.value,
         })

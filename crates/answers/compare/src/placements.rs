@@ -1,5 +1,5 @@
-//! The placements of a compared job on its machines: their choice, and the times of one row with
-//! each of them.
+//! The placements of a compared job on its machines, and the draws of nodes that vary: their choice,
+//! and the times of one row with each of them.
 //!
 //! The time of a row with several placements is that of the replay in the middle, by the time of
 //! the run. All further replays of the row have the placement of that replay.
@@ -18,13 +18,29 @@ use crate::work::Measure;
 /// The number of placements by chance, unless the user wants another.
 pub const RANDOM: u64 = 5;
 
+/// A job as it may run: its placement, and its nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Draw {
+    /// The placement.
+    pub placement: Placement,
+    /// The seed of the speeds of nodes and of the delays of calls. `None`: nodes are equal.
+    pub variation: Option<u64>,
+}
+
+impl Draw {
+    /// True if the job fills the first hosts and nodes are equal, as without a choice.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.placement.is_packed() && self.variation.is_none()
+    }
+}
+
 /// The placements that a comparison takes for one: several by chance have a median.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementChoice {
     /// The name of the choice, as the user writes it.
     pub name: String,
-    /// The placements of the choice; at least one.
-    pub each: Vec<Placement>,
+    /// The placements and draws of the choice; at least one.
+    pub each: Vec<Draw>,
 }
 
 impl Default for PlacementChoice {
@@ -37,7 +53,10 @@ impl PlacementChoice {
     fn of(placement: Placement) -> PlacementChoice {
         PlacementChoice {
             name: placement.to_string(),
-            each: vec![placement],
+            each: vec![Draw {
+                placement,
+                variation: None,
+            }],
         }
     }
 
@@ -56,7 +75,10 @@ impl PlacementChoice {
                     ["random"] => PlacementChoice {
                         name: "random".into(),
                         each: (1..=count)
-                            .map(|seed| Placement::Rule(PlacementRule::Random, seed))
+                            .map(|seed| Draw {
+                                placement: Placement::Rule(PlacementRule::Random, seed),
+                                variation: None,
+                            })
                             .collect(),
                     },
                     run => PlacementChoice::of(run.join(",").parse()?),
@@ -73,9 +95,22 @@ impl PlacementChoice {
         Ok(choices)
     }
 
-    /// True if the job fills the first hosts of each machine, as without a choice.
+    /// The choice with nodes that vary: `draws` draws of one placement, or one of each of several.
+    pub fn varied(mut self, draws: u64) -> PlacementChoice {
+        if let [one] = &self.each[..] {
+            self.each = vec![one.clone(); draws.max(1) as usize];
+        }
+        for (draw, seed) in self.each.iter_mut().zip(1..) {
+            draw.variation = Some(seed);
+        }
+        self.name += ", nodes vary";
+        self
+    }
+
+    /// True if the job fills the first hosts of each machine and nodes are equal, as without a
+    /// choice.
     pub fn is_packed(&self) -> bool {
-        self.each.iter().all(Placement::is_packed)
+        self.each.iter().all(Draw::is_usual)
     }
 
     /// True if the choice is of several placements.
@@ -87,8 +122,8 @@ impl PlacementChoice {
 /// A run of a row's program with one of several placements.
 #[derive(Clone, Debug)]
 pub struct PlacedRun {
-    /// The placement.
-    pub placement: Placement,
+    /// The placement, and the draw of nodes.
+    pub draw: Draw,
     /// The summary of the run.
     pub summary: Summary,
     /// The time by which machines are compared, in seconds. `None`: it is unknown.
@@ -110,11 +145,11 @@ impl Request {
     }
 
     /// A replay with the placement `usual`, or the first of this comparison, unless it has one.
-    pub(crate) fn placed(&self, task: Task, usual: Option<&Placement>) -> Task {
+    pub(crate) fn placed(&self, task: Task, usual: Option<&Draw>) -> Task {
         let first = usual.or(self.choice().each.first());
         let is_recorded = task.machine >= self.machines.len();
         let placement = match (&task.placement, first) {
-            (None, Some(first)) if !is_recorded && !first.is_packed() => Some(first.clone()),
+            (None, Some(first)) if !is_recorded && !first.is_usual() => Some(first.clone()),
             _ => task.placement,
         };
         Task { placement, ..task }
@@ -129,29 +164,26 @@ pub(crate) fn rows(
     tasks: &[Task],
 ) -> Result<Vec<Row>> {
     let each = &request.choice().each;
-    let with = |task: &Task, placement: &Placement| Task {
-        placement: Some(placement.clone()),
+    let with = |task: &Task, draw: &Draw| Task {
+        placement: Some(draw.clone()),
         ..task.clone()
     };
     let placed = tasks
         .iter()
-        .flat_map(|task| each.iter().map(move |placement| with(task, placement)));
+        .flat_map(|task| each.iter().map(move |draw| with(task, draw)));
     let placed: Vec<Task> = placed.collect();
     let outcomes = runner.replay(request, record, &placed)?;
     let of_rows = tasks.iter().zip(outcomes.chunks(each.len()));
     let row = |(task, outcomes): (&Task, &[Outcome])| {
         let middle = middle(outcomes);
         runner.set_usual((task.machine, task.ranks), each[middle].clone());
-        let ran = each
-            .iter()
-            .zip(outcomes)
-            .filter_map(|(placement, outcome)| {
-                Some(PlacedRun {
-                    placement: placement.clone(),
-                    summary: outcome.as_ref().ok()?.clone(),
-                    value: None,
-                })
-            });
+        let ran = each.iter().zip(outcomes).filter_map(|(draw, outcome)| {
+            Some(PlacedRun {
+                draw: draw.clone(),
+                summary: outcome.as_ref().ok()?.clone(),
+                value: None,
+            })
+        });
         Row {
             placed: ran.collect(),
             ..Row::new(request, task.machine, task.ranks, outcomes[middle].clone())
@@ -228,6 +260,8 @@ impl Advice {
         };
         let held = (0..count).filter(holds).count();
         self.placements = Some((held, count));
+        let vary = |row: &Row| row.placed.iter().any(|run| run.draw.variation.is_some());
+        self.nodes_vary = here().any(vary);
     }
 
     /// True if the answer is another one with some placement.
@@ -237,12 +271,14 @@ impl Advice {
 
     /// The sentence about the placements; empty if there is one.
     pub(crate) fn placements_sentence(&self) -> String {
+        let what = match self.nodes_vary {
+            true => "draws of nodes that vary",
+            false => "random placements",
+        };
         match self.placements {
             None => String::new(),
-            Some((held, all)) if held == all => {
-                format!(" It holds on all {all} random placements.")
-            }
-            Some((held, all)) => format!(" It holds on {held} of {all} random placements."),
+            Some((held, all)) if held == all => format!(" It holds on all {all} {what}."),
+            Some((held, all)) => format!(" It holds on {held} of {all} {what}."),
         }
     }
 }
@@ -284,10 +320,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn nodes_vary_in_draws_of_one_placement_or_with_each_of_several() {
+        let choices = PlacementChoice::parse(&["packed,random".to_owned()], 3).unwrap();
+        let seeds = |choice: &PlacementChoice| {
+            let choice = choice.clone().varied(4);
+            assert!(choice.name.ends_with(", nodes vary") && !choice.is_packed());
+            let seeds = choice.each.iter().map(|draw| draw.variation);
+            seeds.collect::<Option<Vec<u64>>>()
+        };
+        assert_eq!(seeds(&choices[0]), Some(vec![1, 2, 3, 4]));
+        assert_eq!(seeds(&choices[1]), Some(vec![1, 2, 3]));
+    }
+
     /// Rows of two machines with these compared times on three placements.
     fn rows(request: &Request, seconds: [[f64; 3]; 2]) -> Vec<Row> {
         let run = |(seed, seconds): (u64, &f64)| PlacedRun {
-            placement: Placement::Rule(PlacementRule::Random, seed),
+            draw: Draw {
+                placement: Placement::Rule(PlacementRule::Random, seed),
+                variation: None,
+            },
             summary: Summary::default(),
             value: Some(*seconds),
         };

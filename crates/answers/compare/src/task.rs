@@ -1,10 +1,9 @@
 //! The description of a replay: machines, ranks, recordings, changed values.
 
-use model::placement::Placement;
-
 use crate::Request;
 use crate::ideal::Ideal;
 use crate::machine::Change;
+use crate::placements::Draw;
 use crate::record::Record;
 
 /// The description of one replay.
@@ -15,8 +14,9 @@ pub(crate) struct Task {
     /// The number of the machine that gives the hosts and the speed of their processors.
     pub(crate) hosts_of: usize,
     pub(crate) ranks: usize,
-    /// The placement of the job; `None`: the usual one of its row, or the first hosts.
-    pub(crate) placement: Option<Placement>,
+    /// The placement of the job, with its nodes; `None`: the usual one of its row, or the first
+    /// hosts.
+    pub(crate) placement: Option<Draw>,
     pub(crate) ideal: Option<Ideal>,
     /// The number of the recording that is left out, if one is.
     pub(crate) without: Option<usize>,
@@ -112,6 +112,7 @@ impl Task {
             is_distributed: self.ideal == Some(Ideal::Distributed),
             has_free_sources: self.has_free_sources,
             has_taken: self.has_taken,
+            variation: self.placement.as_ref().and_then(|draw| draw.variation),
         }
     }
 
@@ -130,8 +131,15 @@ impl Task {
             "network {}, hosts {}, {} ranks",
             self.machine, self.hosts_of, self.ranks
         );
-        if let Some(placement) = &self.placement {
+        if let Some(Draw {
+            placement,
+            variation,
+        }) = &self.placement
+        {
             line += &format!(", {placement}");
+            if let Some(seed) = variation {
+                line += &format!(", nodes vary by seed {seed}");
+            }
         }
         if let Some(ideal) = self.ideal {
             line += &format!(", ideal {ideal:?}");
@@ -172,4 +180,6 @@ pub(crate) struct Played {
     /// True if receives from any source take the message that comes first.
     pub(crate) has_free_sources: bool,
     pub(crate) has_taken: bool,
+    /// The seed of nodes that vary.
+    pub(crate) variation: Option<u64>,
 }

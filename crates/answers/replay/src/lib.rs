@@ -30,9 +30,9 @@ mod plan;
 mod player;
 mod scratch;
 mod sizes;
-mod variability;
 #[cfg(test)]
 mod tests;
+mod variability;
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
