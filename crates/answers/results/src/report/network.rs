@@ -39,6 +39,8 @@ enum Look {
     Main,
     /// A further switch.
     Other,
+    /// The place of switches that are not drawn.
+    Gap,
     /// A link of a switch with all its links.
     Link,
     /// A further link.
@@ -60,6 +62,7 @@ impl Look {
                 " fill=\"#cfe3f2\" stroke=\"#005c99\" stroke-width=\"1.5\"",
             ],
             Look::Other => ["other", " fill=\"#f5f7f8\" stroke=\"#9aa4ae\""],
+            Look::Gap => ["gap", " fill=\"#ffffff\""],
             Look::Link => [
                 "link",
                 " fill=\"none\" stroke=\"#005c99\" stroke-width=\"1.5\"",
@@ -153,7 +156,7 @@ impl NetworkPicture {
                 canvas.switch((x, y), number, at == 0, "");
             }
             let name = match (levels, level) {
-                (1, _) => "1 switch".to_owned(),
+                (1, _) => many(layer.switches, "switch", "switches"),
                 (_, 0) => format!("{} leaf switches", grouped(layer.switches)),
                 _ => format!(
                     "{}, level {}",
@@ -169,7 +172,7 @@ impl NetworkPicture {
             if layer.up > 0 {
                 notes.push(many(layer.up, "link up", "links up"));
             }
-            if !notes.is_empty() && levels > 1 {
+            if !notes.is_empty() && layer.switches > 1 {
                 let note = format!("{} each", notes.join(", "));
                 canvas.written((0.0, y + 4.0 + LINE), &note, Look::Note);
             }
@@ -197,15 +200,10 @@ impl NetworkPicture {
                 }
             }
         }
-        let reached = if is_full {
-            upper.len()
-        } else {
-            upper.len().min(pair[0].up as usize)
-        };
+        let is_reached = |number: &u64| is_full || *number < pair[0].up;
         for (to, _) in upper
             .iter()
-            .take(reached)
-            .filter(|(_, other)| other.is_some())
+            .filter(|(_, other)| other.as_ref().is_some_and(is_reached))
         {
             let (from, to) = ends(lower[0].0, *to);
             canvas.line(from, to, Look::Link);
@@ -484,7 +482,10 @@ impl Canvas {
                 self.rectangle(middle, BOX, look);
                 text
             }
-            None => "…",
+            None => {
+                self.rectangle(middle, BOX, Look::Gap);
+                "…"
+            }
         };
         if !text.is_empty() {
             self.written((middle.0, middle.1 + 4.0), text, Look::Inside);
