@@ -30,6 +30,7 @@
 //! Never here: network, clocks, measuring.
 
 mod assumptions;
+mod canvas;
 mod figure;
 mod html;
 mod labels;

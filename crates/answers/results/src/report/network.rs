@@ -4,22 +4,16 @@
 use fabric::network::{Layer, Sketch};
 use fabric::{GbPerSec, System};
 
+use crate::report::canvas::{BOX, Canvas, LINE, Look};
 use crate::report::markup::Markup;
 use crate::table::significant;
 
-/// The width of a picture.
-const WIDTH: f64 = 760.0;
 /// The left end of the part with switches, right of the text.
 const LEFT: f64 = 280.0;
 /// The most switches that are drawn side by side.
 const MOST: usize = 7;
-/// The size of a switch.
-const BOX: (f64, f64) = (48.0, 26.0);
 /// The distance of switches of a level, and of levels.
 const STEP: (f64, f64) = (66.0, 104.0);
-/// The height of a line of text.
-const LINE: f64 = 17.0;
-
 /// The picture of the network of a rail.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkPicture {
@@ -30,49 +24,6 @@ pub struct NetworkPicture {
     is_adaptive: bool,
     /// The width and rate of a host's link, and of a link between switches.
     links: [String; 2],
-}
-
-/// The appearance of a line, a shape or a text.
-#[derive(Clone, Copy)]
-enum Look {
-    /// A switch with all its links.
-    Main,
-    /// A further switch.
-    Other,
-    /// A link of a switch with all its links.
-    Link,
-    /// A further link.
-    Faint,
-    /// Text.
-    Text,
-    /// Text beside a picture.
-    Note,
-    /// Text in the middle of a switch.
-    Inside,
-}
-
-impl Look {
-    /// The class of the shape on a page, and its attributes in a file of its own.
-    fn names(self) -> [&'static str; 2] {
-        match self {
-            Look::Main => [
-                "main",
-                " fill=\"#cfe3f2\" stroke=\"#005c99\" stroke-width=\"1.5\"",
-            ],
-            Look::Other => ["other", " fill=\"#f5f7f8\" stroke=\"#9aa4ae\""],
-            Look::Link => [
-                "link",
-                " fill=\"none\" stroke=\"#005c99\" stroke-width=\"1.5\"",
-            ],
-            Look::Faint => ["faint", " fill=\"none\" stroke=\"#c3cad1\""],
-            Look::Text => ["text", " fill=\"#1d2126\" font-size=\"13\""],
-            Look::Note => ["note", " fill=\"#59626c\" font-size=\"12\""],
-            Look::Inside => [
-                "inside",
-                " fill=\"#1d2126\" font-size=\"12\" text-anchor=\"middle\"",
-            ],
-        }
-    }
 }
 
 impl NetworkPicture {
@@ -99,10 +50,7 @@ impl NetworkPicture {
 
     /// The picture as an SVG file.
     pub fn svg(&self) -> String {
-        let mut canvas = Canvas {
-            is_alone: true,
-            ..Canvas::default()
-        };
+        let mut canvas = Canvas::alone();
         self.draw(&mut canvas);
         canvas.finish(&self.title).finish()
     }
@@ -153,7 +101,7 @@ impl NetworkPicture {
                 canvas.switch((x, y), number, at == 0, "");
             }
             let name = match (levels, level) {
-                (1, _) => "1 switch".to_owned(),
+                (1, _) => many(layer.switches, "switch", "switches"),
                 (_, 0) => format!("{} leaf switches", grouped(layer.switches)),
                 _ => format!(
                     "{}, level {}",
@@ -169,7 +117,7 @@ impl NetworkPicture {
             if layer.up > 0 {
                 notes.push(many(layer.up, "link up", "links up"));
             }
-            if !notes.is_empty() && levels > 1 {
+            if !notes.is_empty() && layer.switches > 1 {
                 let note = format!("{} each", notes.join(", "));
                 canvas.written((0.0, y + 4.0 + LINE), &note, Look::Note);
             }
@@ -197,15 +145,10 @@ impl NetworkPicture {
                 }
             }
         }
-        let reached = if is_full {
-            upper.len()
-        } else {
-            upper.len().min(pair[0].up as usize)
-        };
+        let is_reached = |number: &u64| is_full || *number < pair[0].up;
         for (to, _) in upper
             .iter()
-            .take(reached)
-            .filter(|(_, other)| other.is_some())
+            .filter(|(_, other)| other.as_ref().is_some_and(is_reached))
         {
             let (from, to) = ends(lower[0].0, *to);
             canvas.line(from, to, Look::Link);
@@ -414,133 +357,6 @@ fn grouped(number: u64) -> String {
 fn many(number: u64, one: &str, several: &str) -> String {
     let word = if number == 1 { one } else { several };
     format!("{} {word}", grouped(number))
-}
-
-/// Shapes of a picture under construction.
-#[derive(Default)]
-struct Canvas {
-    out: Markup,
-    height: f64,
-    /// The height of the text at the left.
-    text: f64,
-    /// True for a picture in a file of its own.
-    is_alone: bool,
-}
-
-impl Canvas {
-    fn grow(&mut self, height: f64) {
-        self.height = self.height.max(height);
-    }
-
-    /// Appends the attributes of a shape.
-    fn look(&mut self, look: Look) {
-        let [class, attributes] = look.names();
-        match self.is_alone {
-            true => self.out.raw(attributes),
-            false => self.out.raw(" class=\"").raw(class).raw("\""),
-        };
-    }
-
-    fn number(&mut self, name: &'static str, value: f64) {
-        self.out.raw(" ").raw(name).raw("=\"");
-        self.out.share(value).raw("\"");
-    }
-
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), look: Look) {
-        self.out.raw("<line");
-        self.look(look);
-        for (name, value) in [("x1", from.0), ("y1", from.1), ("x2", to.0), ("y2", to.1)] {
-            self.number(name, value);
-        }
-        self.out.raw("/>\n");
-    }
-
-    /// Draws a curve that bends away from the line between its ends.
-    fn arc(&mut self, from: (f64, f64), to: (f64, f64), bend: (f64, f64)) {
-        let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
-        self.out.raw("<path");
-        self.look(Look::Faint);
-        self.out.raw(" d=\"M").place(from).raw("Q");
-        self.out
-            .place((middle.0 + 2.0 * bend.0, middle.1 + 2.0 * bend.1));
-        self.out.raw(" ").place(to).raw("\"/>\n");
-    }
-
-    fn rectangle(&mut self, middle: (f64, f64), (width, height): (f64, f64), look: Look) {
-        self.out.raw("<rect rx=\"3\"");
-        self.look(look);
-        self.number("x", middle.0 - width / 2.0);
-        self.number("y", middle.1 - height / 2.0);
-        self.number("width", width);
-        self.number("height", height);
-        self.out.raw("/>\n");
-    }
-
-    /// Draws a switch or group with a text; a gap without its number.
-    fn switch(&mut self, middle: (f64, f64), number: Option<u64>, is_main: bool, text: &str) {
-        let text = match number {
-            Some(_) => {
-                let look = if is_main { Look::Main } else { Look::Other };
-                self.rectangle(middle, BOX, look);
-                text
-            }
-            None => "…",
-        };
-        if !text.is_empty() {
-            self.written((middle.0, middle.1 + 4.0), text, Look::Inside);
-        }
-    }
-
-    fn written(&mut self, place: (f64, f64), text: &str, look: Look) {
-        self.out.raw("<text");
-        self.look(look);
-        self.number("x", place.0);
-        self.number("y", place.1);
-        self.out.raw(">").text(text).raw("</text>\n");
-    }
-
-    /// Writes lines of text at the left.
-    fn lines(&mut self, heads: &[String], notes: &[String]) {
-        for head in heads {
-            self.text += LINE;
-            self.written((0.0, self.text), head, Look::Text);
-        }
-        self.text += LINE / 3.0;
-        self.notes(notes);
-    }
-
-    fn notes(&mut self, notes: &[String]) {
-        // Below a picture with levels, whose text stands beside them.
-        let start = if self.text > 0.0 {
-            self.text
-        } else {
-            self.height
-        };
-        self.text = start;
-        for note in notes {
-            self.text += LINE;
-            self.written((0.0, self.text), note, Look::Note);
-        }
-        self.grow(self.text + LINE / 2.0);
-    }
-
-    fn finish(self, title: &str) -> Markup {
-        let mut out = Markup::default();
-        out.raw("<svg");
-        if self.is_alone {
-            out.raw(" xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" width=\"");
-            out.text(WIDTH).raw("\" height=\"").text(self.height.ceil());
-            out.raw("\"");
-        } else {
-            out.raw(" class=\"network\"");
-        }
-        out.raw(" role=\"img\" viewBox=\"0 0 ").text(WIDTH).raw(" ");
-        out.text(self.height.ceil()).raw("\" aria-label=\"");
-        out.text(title).raw("\">\n");
-        out.append(self.out);
-        out.raw("</svg>\n");
-        out
-    }
 }
 
 /// Appends the picture with its title.

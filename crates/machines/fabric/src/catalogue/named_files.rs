@@ -1,5 +1,5 @@
-//! The files that a file of the catalogue names, such as the graph of a network. They are read once,
-//! when the file is added.
+//! The files that a file of the catalogue names, such as the graph of a network. They are read
+//! once, when the file is added.
 
 use std::sync::Arc;
 

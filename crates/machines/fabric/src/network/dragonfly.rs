@@ -7,7 +7,7 @@
 
 use super::path::Choice;
 use super::sketch::Sketch;
-use super::stops::Stop;
+use super::stop::Stop;
 
 /// The size of a balanced dragonfly network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use super::counts::{Counts, MOST_DIMENSIONS};
 use super::path::{Choice, Path};
 use super::sketch::Sketch;
-use super::stops::Stop;
+use super::stop::Stop;
 
 /// A grid of switches. A hypercube is a mesh with two switches along each dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

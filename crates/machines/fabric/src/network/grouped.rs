@@ -3,7 +3,7 @@
 //! Cascade", SC 2012).
 
 use super::path::{Choice, Path};
-use super::stops::Stop;
+use super::stop::Stop;
 
 /// The size of a dragonfly whose groups are grids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 
 use super::counts::{Counts, MOST_DIMENSIONS};
 use super::path::{Choice, Path};
-use super::stops::Stop;
+use super::stop::Stop;
 
 /// A fat tree with given levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,8 +152,8 @@ impl Levels {
     }
 
     /// The links between switches on a path from one host to another. A destination selects the
-    /// links up by its digits to the base of the numbers of links up (Zahavi, "D-Mod-K Routing
-    /// Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees", 2010).
+    /// links up by its digits to the base of the numbers of links up (Zahavi, "D-Mod-K
+    /// Routing Providing Non-Blocking Traffic for Shift Permutations", 2010).
     pub fn path(&self, from: u32, to: u32, choice: Choice) -> Path {
         let top = self.climb(from, to);
         let mut rest = choice.among(u64::from(to));

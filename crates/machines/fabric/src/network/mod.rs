@@ -7,9 +7,11 @@ pub mod grid;
 pub mod grouped;
 pub mod lanes;
 pub mod levels;
+mod outline;
 pub mod path;
 pub mod shape;
 mod sketch;
+mod stop;
 mod stops;
 pub mod topology;
 pub mod tree;
@@ -24,7 +26,7 @@ use tree::Tree;
 
 pub use shape::Shape;
 pub use sketch::{Layer, Sketch};
-pub use stops::Stop;
+pub use stop::Stop;
 pub use topology::{Routing, Topology};
 
 /// A network of switches with numbered links.

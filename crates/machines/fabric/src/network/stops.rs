@@ -2,15 +2,7 @@
 
 use super::Network;
 use super::path::Path;
-
-/// A switch on a path, and the link that leads to it from the switch before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stop {
-    /// The name of the switch.
-    pub switch: String,
-    /// The description of the link; of the first switch that of the host's link.
-    pub link: String,
-}
+use super::stop::Stop;
 
 impl Network {
     /// The switches on a path that begins at a host, in order.

@@ -4,7 +4,7 @@
 
 use super::path::Choice;
 use super::sketch::Layer;
-use super::stops::Stop;
+use super::stop::Stop;
 
 /// A fat tree of up to three levels, or two hosts without a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

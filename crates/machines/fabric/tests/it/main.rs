@@ -3,6 +3,7 @@
 mod catalogue;
 mod costs;
 mod narrower;
+mod networks;
 mod rails;
 mod units;
 mod wrong_files;

@@ -1,11 +1,9 @@
 //! The compiled form of a graph, which a launcher passes to ranks with the system.
 
-use std::sync::OnceLock;
-
+use super::cabling::{Cabling, GraphLink, MOST_HOSTS, MOST_SWITCHES, NO_ROUTE};
+use super::known::GraphKey;
+use super::routed::{Graph, Names, Rule};
 use super::walk;
-use super::{
-    Cabling, Graph, GraphKey, GraphLink, MOST_HOSTS, MOST_SWITCHES, NO_ROUTE, Names, Rule,
-};
 use crate::network::lanes::MOST_LANES;
 use crate::quantity::Quantity;
 
@@ -70,14 +68,8 @@ pub fn decode(words: &mut impl Iterator<Item = u64>) -> Option<()> {
     let is_valid = lanes.iter().all(|lane| usize::from(*lane) < MOST_LANES)
         && hosts > 0
         && walk::dependencies(&cabling, table).is_ok();
-    let graph = is_valid.then(|| Graph {
-        cabling,
-        table: table.to_vec(),
-        lanes: lanes.to_vec(),
-        rule,
-        names: Names::default(),
-        shortest: OnceLock::new(),
-    })?;
+    let routes = (table.to_vec(), lanes.to_vec());
+    let graph = is_valid.then(|| Graph::new(cabling, routes, rule, Names::default()))?;
     match key.find() {
         Some(_) => Some(()),
         None => key.keep(graph).ok().map(drop),

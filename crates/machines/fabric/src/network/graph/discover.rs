@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::{Cabling, GraphLink, MOST_HOSTS, MOST_SWITCHES, Names};
+use super::cabling::{Cabling, GraphLink, MOST_HOSTS, MOST_SWITCHES};
+use super::routed::Names;
 
 /// An error of a file.
 #[derive(Debug, PartialEq, Eq)]

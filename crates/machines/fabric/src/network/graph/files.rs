@@ -3,8 +3,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-#[cfg(feature = "toml")]
-use super::{Graph, GraphKey};
 use crate::quantity::{Quantity, Raw};
 
 /// The greatest size of a file of a graph, in bytes.
@@ -53,7 +51,7 @@ impl NetworkFile {
     }
 
     /// The name of the file, and its text; `None` in a process that has not read it.
-    fn content(self) -> Option<(String, Arc<str>)> {
+    pub(super) fn content(self) -> Option<(String, Arc<str>)> {
         let files = files();
         let known = files.iter().rfind(|known| known.file == self)?;
         Some((known.name.clone(), known.text.clone()))
@@ -79,42 +77,5 @@ impl Quantity for Option<NetworkFile> {
     }
     fn from_word(word: u64) -> Option<Option<NetworkFile>> {
         Some((word != 0).then_some(NetworkFile(word)))
-    }
-}
-
-/// The graph of the files with this key. As the error, the key of the wrong file, and the reason.
-#[cfg(feature = "toml")]
-pub(super) fn graph_of(key: GraphKey) -> Result<Graph, (&'static str, String)> {
-    let content = |name: &'static str, file: NetworkFile| {
-        let missing = || (name, "the file has not been read".to_owned());
-        file.content().ok_or_else(missing)
-    };
-    let graph = content("graph", key.graph)?;
-    let routes = key.routes.map(|file| content("routes", file)).transpose()?;
-    let routes = routes.as_ref().map(|(name, text)| (name.as_str(), &**text));
-    Graph::read((&graph.0, &graph.1), routes)
-}
-
-#[cfg(feature = "toml")]
-impl Graph {
-    /// The graph of a file with its cables and one with its routes, each given by its name and its
-    /// text. As the error, the key of the wrong file, and the reason with name and line.
-    pub fn read(
-        (name, text): (&str, &str),
-        routes: Option<(&str, &str)>,
-    ) -> Result<Graph, (&'static str, String)> {
-        let at = |name: &str, wrong: super::discover::Wrong| match wrong.line {
-            0 => format!("{name}: {}", wrong.what),
-            line => format!("{name}:{line}: {}", wrong.what),
-        };
-        let found = super::discover::read(text).map_err(|wrong| ("graph", at(name, wrong)))?;
-        let Some((routes, text)) = routes else {
-            let graph = super::routing::with_shortest(found);
-            return graph.map_err(|why| ("graph", format!("{name}: {why}")));
-        };
-        let table = super::tables::read(text, &found);
-        let table = table.map_err(|wrong| ("routes", at(routes, wrong)))?;
-        let graph = super::routing::with_table(found, table);
-        graph.map_err(|why| ("routes", format!("{routes}: {why}")))
     }
 }

@@ -2,11 +2,10 @@
 //! up and down a tree where those would have a cycle of dependencies. Where paths up and down are
 //! too long, the shortest ones get virtual lanes.
 
-use std::sync::OnceLock;
-
+use super::cabling::{Cabling, GraphLink, MOST_STEPS, NO_ROUTE};
 use super::discover::Discovered;
+use super::routed::{Graph, Rule};
 use super::walk::{self, WrongRoute};
-use super::{Cabling, Graph, GraphLink, MOST_STEPS, NO_ROUTE, Rule};
 use crate::network::lanes::{self, Dependencies, MOST_LANES};
 
 /// The graph with the shortest paths as routes.
@@ -62,14 +61,8 @@ fn lanes(found: &Discovered, sets: &[Vec<(u32, u32)>]) -> Result<Vec<u8>, String
 
 fn graph(found: Discovered, table: Vec<u8>, rule: Rule, lanes: Option<Vec<u8>>) -> Graph {
     let switches = found.cabling.switches();
-    Graph {
-        cabling: found.cabling,
-        table,
-        lanes: lanes.unwrap_or(vec![0; switches]),
-        rule,
-        names: found.names,
-        shortest: OnceLock::new(),
-    }
+    let lanes = lanes.unwrap_or(vec![0; switches]);
+    Graph::new(found.cabling, (table, lanes), rule, found.names)
 }
 
 /// Checks that cables connect all hosts.

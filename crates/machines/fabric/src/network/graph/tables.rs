@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::NO_ROUTE;
+use super::cabling::NO_ROUTE;
 use super::discover::{Discovered, Wrong};
 
 /// Parses tables of a graph's switches: for each host and switch the link, as a number among those

@@ -1,6 +1,6 @@
 //! Walks over the switches of a graph: distances, and the dependencies of its routes.
 
-use super::{Cabling, MOST_STEPS, NO_ROUTE};
+use super::cabling::{Cabling, MOST_STEPS, NO_ROUTE};
 
 /// The number of links from each switch to the switch `to`, and the switches by that number.
 /// `u32::MAX`: there is no path.
