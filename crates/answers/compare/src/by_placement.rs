@@ -14,10 +14,15 @@ use fabric::catalogue::UncertainValue;
 pub fn text(comparisons: &[Comparison]) -> String {
     let texts: Vec<String> = comparisons.iter().map(show::text).collect();
     let texts = texts.join("\n");
-    match comparisons {
-        [_] => texts,
-        several => format!("{texts}\n{TITLE}:\n\n{}", table(several).text()),
+    match has_table(comparisons) {
+        false => texts,
+        true => format!("{texts}\n{TITLE}:\n\n{}", table(comparisons).text()),
     }
+}
+
+/// True if answers of several placements are shown side by side.
+fn has_table(comparisons: &[Comparison]) -> bool {
+    comparisons.len() > 1 || comparisons.iter().any(|one| one.placement.is_several())
 }
 
 /// The comparisons as one JSON object.
@@ -50,25 +55,24 @@ pub fn page(comparisons: &[Comparison], uncertain: &[(String, Vec<UncertainValue
     let mut pages = comparisons.iter().map(|one| page_of(one, uncertain));
     let mut whole = pages.next().unwrap_or_default();
     if let [first, others @ ..] = comparisons
-        && !others.is_empty()
+        && has_table(comparisons)
     {
         let named = |mut section: Section, of: &Comparison| {
             section.heading = format!("{}: {}", of.placement.name, section.heading);
             section
         };
         let own = std::mem::take(&mut whole.sections).into_iter();
-        let mut sections: Vec<Section> = own.map(|section| named(section, first)).collect();
-        for (of, page) in others.iter().zip(pages) {
-            let own = page.sections.into_iter();
-            sections.push(Section::new(
-                format!("{}: the answer", of.placement.name),
-                vec![Block::Text(page.lead)],
-            ));
-            sections.extend(own.map(|section| named(section, of)));
-        }
-        let answers = Section::new(TITLE, vec![table(comparisons).into()]);
-        whole.sections = std::iter::once(answers).chain(sections).collect();
         whole.lead = format!("{}: {}", first.placement.name, whole.lead);
+        let answers = vec![table(comparisons).into()];
+        whole.sections.push(Section::new(TITLE, answers));
+        whole
+            .sections
+            .extend(own.map(|section| named(section, first)));
+        for (of, page) in others.iter().zip(pages) {
+            let answer = Section::new("the answer", vec![Block::Text(page.lead)]);
+            let all = std::iter::once(answer).chain(page.sections);
+            whole.sections.extend(all.map(|section| named(section, of)));
+        }
     }
     whole
 }
@@ -170,9 +174,7 @@ fn table(comparisons: &[Comparison]) -> Table {
 
 /// The compared time of a row, with its range over several placements.
 fn cell(row: &Row) -> String {
-    let values = || row.placed.iter().filter_map(|run| run.value);
-    let range = values().reduce(f64::min).zip(values().reduce(f64::max));
-    match (row.value, range) {
+    match (row.value, row.placed_range()) {
         (None, _) => "–".into(),
         (Some(value), None) => show::time(value),
         (Some(value), Some((least, most))) => format!(

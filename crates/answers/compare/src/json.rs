@@ -152,6 +152,10 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
             "other_choices": summary.other_choices,
             "shares": row.bounds.map(|bounds| {
                 let pairs = Bounds::NAMES.iter().zip(bounds.shares);
+                let is_known = |(name, share): &(&&str, f64)| {
+                    **name != Bounds::NAMES[Bounds::CONTENTION] || *share > 0.0
+                };
+                let pairs = pairs.filter(is_known);
                 pairs.map(|(name, share)| (name.to_string(), json!(share))).collect::<serde_json::Map<_, _>>()
             }),
             "resources": summary.resources,
@@ -162,7 +166,11 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
     };
     let parts = measured::row_json(row);
     let placed = placed_json(comparison, row);
-    for more in [parts, more, placed] {
+    let fullest = row
+        .summary()
+        .and_then(|summary| summary.fullest_link.as_ref());
+    let fullest = fullest.map_or(json!({}), |link| json!({ "fullest_link": link }));
+    for more in [parts, more, placed, fullest] {
         if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
             object.extend(more);
         }

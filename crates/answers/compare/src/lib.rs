@@ -328,7 +328,7 @@ fn find_bounds(
                 tasks.push(whole);
             }
         }
-        for ideal in Ideal::of(&request.machines[row.machine]) {
+        for ideal in request.ideals(row.machine, row.ranks) {
             let single = Task::ideal(request, row.machine, row.ranks, ideal);
             tasks.push(request.estimated(single));
         }
@@ -376,9 +376,12 @@ fn replays(
         true => free - time(row.machine, row.ranks, None)?,
         false => 0.0,
     };
-    let mut single = [free; 4];
+    let mut single = [free; 5];
     for (seconds, ideal) in single.iter_mut().zip(Ideal::SINGLE) {
-        if Ideal::of(&request.machines[row.machine]).any(|other| other == ideal) {
+        if request
+            .ideals(row.machine, row.ranks)
+            .any(|other| other == ideal)
+        {
             *seconds = beside + time(row.machine, row.ranks, Some(ideal))?;
         }
     }

@@ -10,7 +10,9 @@ use profile::Summary;
 
 use crate::Request;
 use crate::advice::Advice;
+use crate::ideal::Ideal;
 use crate::jobs::{Outcome, Runner, Task};
+use crate::machine::JobOn;
 use crate::record::Record;
 use crate::row::{EQUAL, Row};
 use crate::work::Measure;
@@ -101,6 +103,20 @@ impl Request {
         &self.placements[0]
     }
 
+    /// The kinds of cost that a machine has for the job of this comparison.
+    pub(crate) fn ideals(&self, machine: usize, ranks: usize) -> impl Iterator<Item = Ideal> {
+        // Of several placements each may be the usual one.
+        let placements = self.choice().each.iter();
+        let jobs = placements.map(|placement| JobOn {
+            ranks,
+            per_host: self.per_host,
+            placement: placement.clone(),
+        });
+        let kinds = jobs.map(|job| Ideal::of(&self.machines[machine], &job).collect());
+        let kinds = kinds.max_by_key(Vec::len).unwrap_or_default();
+        kinds.into_iter()
+    }
+
     /// The requests for each of the choices of placements.
     pub(crate) fn each_choice(&self) -> impl Iterator<Item = Request> {
         self.placements.iter().map(|choice| Request {
@@ -188,11 +204,17 @@ pub(crate) fn value(record: &Record, rows: &mut [Row], measure: Measure) {
 }
 
 impl Row {
-    /// The shortest and the longest time of the run among several placements, in seconds. `None`:
+    /// The shortest and the longest compared time among several placements, in seconds. `None`:
     /// there is one placement.
-    pub fn placed_times(&self) -> Option<(f64, f64)> {
-        let times = || self.placed.iter().filter_map(|run| run.summary.virtual_s);
+    pub fn placed_range(&self) -> Option<(f64, f64)> {
+        let times = || self.placed.iter().filter_map(|run| run.value);
         Some((times().reduce(f64::min)?, times().reduce(f64::max)?))
+    }
+
+    /// The difference of these times, as a share of the compared time.
+    pub fn placed_spread(&self) -> Option<f64> {
+        let (least, most) = self.placed_range()?;
+        Some((most - least) / self.value?)
     }
 
     /// The value by which this row is compared with placement number `at`, where the row's time is
