@@ -59,6 +59,8 @@ impl Bounds {
         "progress thread",
         "contention",
     ];
+    /// The least share of contention, noise, dependence or progress thread that tables show.
+    pub(crate) const LEAST: f64 = 0.005;
     const STORAGE: usize = 5;
     const START: usize = 6;
     const NOISE: usize = 7;
@@ -139,16 +141,17 @@ impl Bounds {
     }
 
     /// The numbers of the shares that tables of these rows show, in their order. Storage is shown
-    /// if a machine has one; contention if it costs time; noise, dependence and progress thread above 0.5 %; work inside MPI
-    /// above 1 %.
+    /// if a machine has one; contention, noise, dependence and progress thread above 0.5 %; work
+    /// inside MPI above 1 %.
     pub fn shown(rows: impl Iterator<Item = Bounds> + Clone) -> Vec<usize> {
-        const LEAST: f64 = 0.005;
         const LEAST_INSIDE: f64 = 0.01;
         let some =
             |share: usize, least: f64| rows.clone().any(|bounds| bounds.shares[share] > least);
         let is_shown = |share: &usize| match *share {
-            Bounds::STORAGE | Bounds::CONTENTION => some(*share, 0.0),
-            Bounds::NOISE | Bounds::DEPENDENCE | Bounds::THREAD => some(*share, LEAST),
+            Bounds::STORAGE => some(Bounds::STORAGE, 0.0),
+            Bounds::CONTENTION | Bounds::NOISE | Bounds::DEPENDENCE | Bounds::THREAD => {
+                some(*share, Bounds::LEAST)
+            }
             Bounds::INSIDE => some(Bounds::INSIDE, LEAST_INSIDE),
             _ => true,
         };

@@ -402,7 +402,7 @@ pub(crate) fn fullest_links(comparison: &Comparison) -> Option<String> {
     let rows = rows.filter(|row| row.ranks == comparison.advice.ranks);
     let named = rows.filter_map(|row| {
         let link = row.summary()?.fullest_link.as_ref()?;
-        let is_shared = row.bounds?.shares[Bounds::CONTENTION] > 0.0;
+        let is_shared = row.bounds?.shares[Bounds::CONTENTION] > Bounds::LEAST;
         let rail = match comparison.machines[row.machine].hardware.rails {
             1 => String::new(),
             _ => format!(" of rail {}", link.rail.unwrap_or(0)),
