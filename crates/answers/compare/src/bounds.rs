@@ -9,8 +9,8 @@
 //! the storage cost. Of the rest the delay of computing by the *progress thread* of windows is a
 //! share of its own. The remainder is divided in proportion to the time that disappears if one kind
 //! of cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
-//! switches), *bandwidth* (all rates in bytes), *contention* (waits for links between switches, where
-//! messages cross some), *message rate* (work for each message, one after
+//! switches), *bandwidth* (all rates in bytes), *contention* (waits for links between switches,
+//! where messages cross some), *message rate* (work for each message, one after
 //! the other: processors and libraries, and the engines of HCAs), and *storage* (files, on a
 //! machine with a storage).
 //!

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
 use crate::exchange::Exchange;
+use crate::machine::Facts;
 use crate::report::Comparison;
 use crate::row::{Outcome, Row};
 use crate::show::remarks;
@@ -37,21 +38,7 @@ pub(crate) fn json(comparison: &Comparison) -> Value {
         "trace_of": comparison.trace,
         "fast": comparison.is_estimated,
         "ranks_per_host": comparison.per_host,
-        "machines": comparison.machines.iter().map(|machine| json!({
-            "name": machine.name,
-            "fabric": machine.word,
-            "values": machine.values,
-            "assumed_or_inferred": machine.uncertain,
-            "compute_scale": machine.compute_scale,
-            "host": machine.hardware.host,
-            "library": machine.hardware.software,
-            "set": machine.changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "stand_ins": machine.stand_ins.iter().map(|one| json!({
-                "key": one.key,
-                "part": one.part,
-                "source": format!("{}: {}", one.standing, one.reason),
-            })).collect::<Vec<_>>(),
-        })).collect::<Vec<_>>(),
+        "machines": comparison.machines.iter().map(machine_json).collect::<Vec<_>>(),
         "recordings": comparison.recorded.iter().map(|of| json!({
             "ranks": of.ranks,
             "number": of.recordings,
@@ -96,6 +83,25 @@ pub(crate) fn json(comparison: &Comparison) -> Value {
         whole["advice"]["placements"] = json!({ "number": all, "holds_on": held });
     }
     whole
+}
+
+/// The facts of a machine.
+fn machine_json(machine: &Facts) -> Value {
+    json!({
+        "name": machine.name,
+        "fabric": machine.word,
+        "values": machine.values,
+        "assumed_or_inferred": machine.uncertain,
+        "compute_scale": machine.compute_scale,
+        "host": machine.hardware.host,
+        "library": machine.hardware.software,
+        "set": machine.changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "stand_ins": machine.stand_ins.iter().map(|one| json!({
+            "key": one.key,
+            "part": one.part,
+            "source": format!("{}: {}", one.standing, one.reason),
+        })).collect::<Vec<_>>(),
+    })
 }
 
 fn exchange_json(of: &Exchange) -> Value {

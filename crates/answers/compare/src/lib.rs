@@ -24,6 +24,7 @@ pub mod exchange;
 mod free_sources;
 mod free_start;
 mod headline;
+mod held;
 mod hosts;
 pub mod ideal;
 mod jobs;
@@ -35,6 +36,7 @@ mod messages;
 pub mod model_word;
 mod other_answers;
 mod page;
+mod placed;
 pub mod placements;
 mod plan;
 pub mod points;
@@ -165,7 +167,7 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
     let mut rows = replay(request, &record, runner)?;
     runner.estimate(request, &record);
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
-    placements::value(&record, &mut rows, measure);
+    placed::value(&record, &mut rows, measure);
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
     free_sources::find(request, &record, runner, &mut rows, measure)?;
@@ -234,7 +236,7 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
     let runs = tasks.len() * request.choice().each.len();
     runner.phase(&format!("replaying on {machines}"), Some(runs));
     let rows = match request.choice().is_several() {
-        true => placements::rows(request, record, runner, &tasks)?,
+        true => placed::rows(request, record, runner, &tasks)?,
         false => {
             let outcomes = runner.replay(request, record, &tasks)?.into_iter();
             let row =
