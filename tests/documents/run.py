@@ -35,7 +35,8 @@ LONG = ("build/bin/fishplate study ", "build/bin/fishplate fabric calibrate --fr
         "build/bin/fishplate compare --fabrics qdr,edr -n 8 build/cg S",
         "build/bin/fishplate compare --fabrics qdr,edr -n 8 build/heat-fortran",
         "build/bin/fishplate compare --fabrics qdr,2xqdr,fdr,edr -n 8,16 --record build/heat.traces",
-        "build/bin/fishplate compare --fabrics qdr,edr -n 16 --json build/heat.traces")
+        "build/bin/fishplate compare --fabrics qdr,edr -n 16 --json build/heat.traces",
+        "build/bin/fishplate compare -q --fast --fabrics 2xqdr,fdr --host fdr")
 # Studies that take seconds.
 QUICK = ("build/bin/fishplate study score --congestion --only taurus --placements 1",)
 # Documents whose sentences are measured: what a newcomer reads first.

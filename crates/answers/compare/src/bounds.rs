@@ -9,7 +9,8 @@
 //! the storage cost. Of the rest the delay of computing by the *progress thread* of windows is a
 //! share of its own. The remainder is divided in proportion to the time that disappears if one kind
 //! of cost alone is idealised: *latency* (delays that messages share: chips, buses, cables,
-//! switches), *bandwidth* (all rates in bytes), *message rate* (work for each message, one after
+//! switches), *bandwidth* (all rates in bytes), *contention* (waits for links between switches,
+//! where messages cross some), *message rate* (work for each message, one after
 //! the other: processors and libraries, and the engines of HCAs), and *storage* (files, on a
 //! machine with a storage).
 //!
@@ -24,7 +25,7 @@ use profile::{RankTimes, Summary};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     /// The shares, in the order of [`Bounds::NAMES`].
-    pub shares: [f64; 11],
+    pub shares: [f64; 12],
 }
 
 /// The times of the replays by which the time of a run is divided. In all of them the start is
@@ -39,12 +40,12 @@ pub struct Replays {
     pub distributed: f64,
     /// The times on a machine without each of the costs [`SINGLE`](crate::ideal::Ideal::SINGLE), in
     /// seconds.
-    pub single: [f64; 4],
+    pub single: [f64; 5],
 }
 
 impl Bounds {
     /// The names of the shares.
-    pub const NAMES: [&str; 11] = [
+    pub const NAMES: [&str; 12] = [
         "computing",
         "imbalance",
         "latency",
@@ -56,15 +57,20 @@ impl Bounds {
         "dependence",
         "inside MPI",
         "progress thread",
+        "contention",
     ];
+    /// The least share of contention, noise, dependence or progress thread that tables show.
+    pub(crate) const LEAST: f64 = 0.005;
     const STORAGE: usize = 5;
     const START: usize = 6;
     const NOISE: usize = 7;
     const DEPENDENCE: usize = 8;
     const INSIDE: usize = 9;
     const THREAD: usize = 10;
+    /// The number of the share of waits for links between switches.
+    pub const CONTENTION: usize = 11;
     /// The numbers of the shares, in the order of the columns of tables.
-    const ORDER: [usize; 11] = [
+    const ORDER: [usize; 12] = [
         Bounds::START,
         0,
         Bounds::INSIDE,
@@ -74,6 +80,7 @@ impl Bounds {
         Bounds::THREAD,
         2,
         3,
+        Bounds::CONTENTION,
         4,
         Bounds::STORAGE,
     ];
@@ -83,7 +90,7 @@ impl Bounds {
     pub fn of(summary: &Summary, replays: &Replays, noise: f64) -> Bounds {
         let time = summary.virtual_s.unwrap_or(0.0);
         if time <= 0.0 {
-            return Bounds { shares: [0.0; 11] };
+            return Bounds { shares: [0.0; 12] };
         }
         let mean_of = |part: fn(&RankTimes) -> f64| {
             let sum: f64 = summary.per_rank.iter().map(part).sum();
@@ -98,16 +105,19 @@ impl Bounds {
         let free = replays.free.clamp(busy, time);
         // A replay without costs may take a little longer if the program then takes another path.
         let everything = replays.everything.clamp(busy, free);
-        let saved = replays.single.map(|without| (free - without).max(0.0));
+        let mut saved = replays.single.map(|without| (free - without).max(0.0));
+        // Endless rates remove the waits for links between switches too.
+        let [_, bandwidth, _, _, contention] = &mut saved;
+        *bandwidth = (*bandwidth - *contention).max(0.0);
         let sum: f64 = saved.iter().sum();
         let costs = (free - everything - thread).max(0.0);
         let thread = thread.min(free - everything);
-        let [latency, bandwidth, rate, storage] = match sum > 0.0 {
+        let [latency, bandwidth, rate, storage, contention] = match sum > 0.0 {
             true => saved.map(|saved| costs * saved / sum / time),
             // No single cost saves any time: divide the costs equally among the network's three.
             false => {
                 let third = costs / 3.0 / time;
-                [third, third, third, 0.0]
+                [third, third, third, 0.0, 0.0]
             }
         };
         let distributed = replays.distributed.clamp(busy, everything);
@@ -125,21 +135,23 @@ impl Bounds {
                 (distributed - busy) / time,
                 inside / time,
                 thread / time,
+                contention,
             ],
         }
     }
 
     /// The numbers of the shares that tables of these rows show, in their order. Storage is shown
-    /// if a machine has one; noise, dependence and progress thread above 0.5 %; work inside MPI
-    /// above 1 %.
+    /// if a machine has one; contention, noise, dependence and progress thread above 0.5 %; work
+    /// inside MPI above 1 %.
     pub fn shown(rows: impl Iterator<Item = Bounds> + Clone) -> Vec<usize> {
-        const LEAST: f64 = 0.005;
         const LEAST_INSIDE: f64 = 0.01;
         let some =
             |share: usize, least: f64| rows.clone().any(|bounds| bounds.shares[share] > least);
         let is_shown = |share: &usize| match *share {
             Bounds::STORAGE => some(Bounds::STORAGE, 0.0),
-            Bounds::NOISE | Bounds::DEPENDENCE | Bounds::THREAD => some(*share, LEAST),
+            Bounds::CONTENTION | Bounds::NOISE | Bounds::DEPENDENCE | Bounds::THREAD => {
+                some(*share, Bounds::LEAST)
+            }
             Bounds::INSIDE => some(Bounds::INSIDE, LEAST_INSIDE),
             _ => true,
         };
@@ -157,11 +169,13 @@ impl Bounds {
         Bounds::NAMES[best]
     }
 
-    /// The shares of latency, bandwidth and message rate, relative to the time without the start.
+    /// The shares of latency, bandwidth (with contention) and message rate, relative to the time
+    /// without the start.
     pub fn network(&self) -> [f64; 3] {
         let rest = 1.0 - self.start();
-        [2, 3, 4].map(|at| match rest > 0.0 {
-            true => self.shares[at] / rest,
+        let contention = self.shares[Bounds::CONTENTION];
+        [(2, 0.0), (3, contention), (4, 0.0)].map(|(at, more)| match rest > 0.0 {
+            true => (self.shares[at] + more) / rest,
             false => 0.0,
         })
     }
@@ -169,7 +183,7 @@ impl Bounds {
     /// Bounds of a run that only computes, except for this share of latency.
     #[cfg(test)]
     pub(crate) fn of_latency(share: f64) -> Bounds {
-        let mut bounds = Bounds { shares: [0.0; 11] };
+        let mut bounds = Bounds { shares: [0.0; 12] };
         (bounds.shares[0], bounds.shares[2]) = (1.0 - share, share);
         bounds
     }
@@ -206,7 +220,7 @@ mod tests {
         computed: [f64; 2],
         free: f64,
         everything: f64,
-        single: [f64; 4],
+        single: [f64; 5],
     ) -> Bounds {
         let replays = Replays {
             free,
@@ -220,13 +234,56 @@ mod tests {
     #[test]
     fn the_greatest_share_is_the_bound() {
         for (time, computed, everything, single, name) in [
-            (10.0, [8.0, 8.0], 8.0, [9.0, 9.5, 9.9, 10.0], "computing"),
-            (10.0, [1.0, 9.0], 9.5, [9.9, 9.9, 9.9, 10.0], "computing"),
-            (10.0, [0.0, 9.0], 9.5, [9.9, 9.9, 9.9, 10.0], "imbalance"),
-            (10.0, [1.0, 1.0], 2.0, [4.0, 9.0, 8.0, 10.0], "latency"),
-            (10.0, [1.0, 1.0], 2.0, [9.0, 3.0, 8.0, 10.0], "bandwidth"),
-            (10.0, [1.0, 1.0], 2.0, [9.0, 8.0, 3.0, 10.0], "message rate"),
-            (10.0, [1.0, 1.0], 2.0, [9.0, 8.0, 7.0, 2.0], "storage"),
+            (
+                10.0,
+                [8.0, 8.0],
+                8.0,
+                [9.0, 9.5, 9.9, 10.0, 10.0],
+                "computing",
+            ),
+            (
+                10.0,
+                [1.0, 9.0],
+                9.5,
+                [9.9, 9.9, 9.9, 10.0, 10.0],
+                "computing",
+            ),
+            (
+                10.0,
+                [0.0, 9.0],
+                9.5,
+                [9.9, 9.9, 9.9, 10.0, 10.0],
+                "imbalance",
+            ),
+            (
+                10.0,
+                [1.0, 1.0],
+                2.0,
+                [4.0, 9.0, 8.0, 10.0, 10.0],
+                "latency",
+            ),
+            (
+                10.0,
+                [1.0, 1.0],
+                2.0,
+                [9.0, 3.0, 8.0, 10.0, 10.0],
+                "bandwidth",
+            ),
+            (
+                10.0,
+                [1.0, 1.0],
+                2.0,
+                [9.0, 8.0, 3.0, 10.0, 10.0],
+                "message rate",
+            ),
+            (10.0, [1.0, 1.0], 2.0, [9.0, 8.0, 7.0, 2.0, 10.0], "storage"),
+            (
+                10.0,
+                [1.0, 1.0],
+                2.0,
+                [9.0, 8.0, 7.0, 9.0, 2.0],
+                "contention",
+            ),
         ] {
             let bounds = bounds(time, computed, time, everything, single);
             assert_eq!(bounds.name(), name, "{bounds:?}");
@@ -236,9 +293,18 @@ mod tests {
     }
 
     #[test]
+    fn the_waits_at_links_are_no_part_of_bandwidth() {
+        let bounds = bounds(10.0, [2.0, 2.0], 10.0, 2.0, [10.0, 4.0, 8.0, 10.0, 6.0]);
+        let [bandwidth, rate, contention] = [3, 4, Bounds::CONTENTION].map(|at| bounds.shares[at]);
+        for (share, wanted) in [(bandwidth, 0.2), (rate, 0.2), (contention, 0.4)] {
+            assert!((share - wanted).abs() < 1e-9, "{bounds:?}");
+        }
+    }
+
+    #[test]
     fn the_start_is_a_share_and_no_bound() {
         // Of ten seconds six are the start; a second of the rest is latency.
-        let bounds = bounds(10.0, [3.0, 3.0], 4.0, 3.0, [3.0, 4.0, 4.0, 4.0]);
+        let bounds = bounds(10.0, [3.0, 3.0], 4.0, 3.0, [3.0, 4.0, 4.0, 4.0, 10.0]);
         let sum: f64 = bounds.shares.iter().sum();
         assert!((sum - 1.0).abs() < 1e-9, "{bounds:?}");
         assert!((bounds.start() - 0.6).abs() < 1e-9, "{bounds:?}");
@@ -256,7 +322,7 @@ mod tests {
             free: 10.0,
             everything: 8.0,
             distributed: 7.0,
-            single: [9.0, 10.0, 10.0, 10.0],
+            single: [9.0, 10.0, 10.0, 10.0, 10.0],
         };
         let bounds = Bounds::of(&summary, &replays, 0.0);
         let sum: f64 = bounds.shares.iter().sum();
@@ -277,7 +343,7 @@ mod tests {
             free: 10.0,
             everything: 7.0,
             distributed: 4.0,
-            single: [9.0, 10.0, 10.0, 10.0],
+            single: [9.0, 10.0, 10.0, 10.0, 10.0],
         };
         let bounds = Bounds::of(&summary, &replays, 0.0);
         let sum: f64 = bounds.shares.iter().sum();
@@ -294,7 +360,7 @@ mod tests {
             free: 10.0,
             everything: 9.0,
             distributed: 7.0,
-            single: [9.0, 10.0, 10.0, 10.0],
+            single: [9.0, 10.0, 10.0, 10.0, 10.0],
         };
         // Of four seconds of waiting two go if the work is shared evenly.
         let bounds = Bounds::of(&summary(10.0, [5.0, 5.0]), &replays, 0.75);
@@ -306,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_replay_that_takes_longer_without_costs_counts_as_no_saving() {
-        let bounds = bounds(10.0, [9.0, 9.0], 10.0, 10.5, [11.0, 9.9, 10.0, 10.0]);
+        let bounds = bounds(10.0, [9.0, 9.0], 10.0, 10.5, [11.0, 9.9, 10.0, 10.0, 10.0]);
         assert_eq!(bounds.shares[2..6], [0.0; 4]);
     }
 }

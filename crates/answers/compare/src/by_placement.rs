@@ -8,16 +8,26 @@ use crate::page::page_of;
 use crate::report::Comparison;
 use crate::row::{EQUAL, Row};
 use crate::show;
+use crate::work::Measure;
 use fabric::catalogue::UncertainValue;
 
 /// The comparisons as text, with a table of all answers at the end.
 pub fn text(comparisons: &[Comparison]) -> String {
     let texts: Vec<String> = comparisons.iter().map(show::text).collect();
     let texts = texts.join("\n");
-    match comparisons {
-        [_] => texts,
-        several => format!("{texts}\n{TITLE}:\n\n{}", table(several).text()),
+    match has_table(comparisons) {
+        false => texts,
+        true => format!(
+            "{texts}\n{}:\n\n{}",
+            title(comparisons),
+            table(comparisons).text()
+        ),
     }
+}
+
+/// True if answers of several placements are shown side by side.
+fn has_table(comparisons: &[Comparison]) -> bool {
+    comparisons.len() > 1 || comparisons.iter().any(|one| one.placement.is_several())
 }
 
 /// The comparisons as one JSON object.
@@ -50,30 +60,29 @@ pub fn page(comparisons: &[Comparison], uncertain: &[(String, Vec<UncertainValue
     let mut pages = comparisons.iter().map(|one| page_of(one, uncertain));
     let mut whole = pages.next().unwrap_or_default();
     if let [first, others @ ..] = comparisons
-        && !others.is_empty()
+        && has_table(comparisons)
     {
         let named = |mut section: Section, of: &Comparison| {
             section.heading = format!("{}: {}", of.placement.name, section.heading);
             section
         };
         let own = std::mem::take(&mut whole.sections).into_iter();
-        let mut sections: Vec<Section> = own.map(|section| named(section, first)).collect();
-        for (of, page) in others.iter().zip(pages) {
-            let own = page.sections.into_iter();
-            sections.push(Section::new(
-                format!("{}: the answer", of.placement.name),
-                vec![Block::Text(page.lead)],
-            ));
-            sections.extend(own.map(|section| named(section, of)));
-        }
-        let answers = Section::new(TITLE, vec![table(comparisons).into()]);
-        whole.sections = std::iter::once(answers).chain(sections).collect();
         whole.lead = format!("{}: {}", first.placement.name, whole.lead);
+        let answers = vec![table(comparisons).into()];
+        whole
+            .sections
+            .push(Section::new(title(comparisons), answers));
+        whole
+            .sections
+            .extend(own.map(|section| named(section, first)));
+        for (of, page) in others.iter().zip(pages) {
+            let answer = Section::new("the answer", vec![Block::Text(page.lead)]);
+            let all = std::iter::once(answer).chain(page.sections);
+            whole.sections.extend(all.map(|section| named(section, of)));
+        }
     }
     whole
 }
-
-const TITLE: &str = "The answers by placement";
 
 /// The rows of one comparison with one number of ranks.
 struct Answer<'a> {
@@ -156,8 +165,9 @@ fn table(comparisons: &[Comparison]) -> Table {
     let names = results::table::distinct(machines.map(|machine| machine.name.as_str()));
     let header = ["ranks", "placement"].into_iter();
     let header = header.chain(names).chain(["best"]).map(String::from);
+    let is_of_iterations = are_of_iterations(comparisons);
     let rows = answers(comparisons).into_iter().map(|answer| {
-        let times = answer.rows.iter().map(|row| cell(row));
+        let times = answer.rows.iter().map(|row| cell(row, is_of_iterations));
         let first = [answer.ranks.to_string(), answer.of.placement.name.clone()].into_iter();
         first.chain(times).chain([answer.sentence()]).collect()
     });
@@ -168,18 +178,35 @@ fn table(comparisons: &[Comparison]) -> Table {
     }
 }
 
-/// The compared time of a row, with its range over several placements.
-fn cell(row: &Row) -> String {
-    let values = || row.placed.iter().filter_map(|run| run.value);
-    let range = values().reduce(f64::min).zip(values().reduce(f64::max));
-    match (row.value, range) {
-        (None, _) => "–".into(),
-        (Some(value), None) => show::time(value),
-        (Some(value), Some((least, most))) => format!(
-            "{} ({} to {})",
-            show::time(value),
-            show::time(least),
-            show::time(most)
-        ),
+/// The compared time of a row, or that of an iteration, with its range over several placements.
+fn cell(row: &Row, is_of_iterations: bool) -> String {
+    let Some(value) = row.value else {
+        return "–".into();
+    };
+    // Rows may count different numbers of iterations.
+    let scale = match row.iteration.filter(|_| is_of_iterations) {
+        Some(iteration) => iteration / value,
+        None => 1.0,
+    };
+    let time = |seconds: f64| show::time(seconds * scale);
+    match row.placed_range() {
+        None => time(value),
+        Some((least, most)) => {
+            format!("{} ({} to {})", time(value), time(least), time(most))
+        }
+    }
+}
+
+/// True if a loop decides in all comparisons, so that times of its iterations are shown.
+fn are_of_iterations(comparisons: &[Comparison]) -> bool {
+    let mut measures = comparisons.iter().map(|one| one.measure);
+    measures.all(|measure| matches!(measure, Measure::Loop | Measure::WholeLoop))
+}
+
+/// The title of the table of answers.
+fn title(comparisons: &[Comparison]) -> &'static str {
+    match are_of_iterations(comparisons) {
+        true => "The answers by placement, with times of an iteration",
+        false => "The answers by placement",
     }
 }

@@ -7,7 +7,7 @@ use fabric::quantity::{Quantity, Raw};
 use fabric::{GbPerSec, Host, Nanos, PerSec, Storage};
 use profile::Summary;
 
-use crate::machine::{Change, Machine};
+use crate::machine::{Change, JobOn, Machine};
 
 /// The part of a machine that costs nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,8 @@ pub enum Ideal {
     MessageRate,
     /// The time of accesses to files.
     Storage,
+    /// The waits of messages for links between switches.
+    Contention,
     /// All of these costs.
     Everything,
     /// All of these costs, and in addition ranks with equal calls share their work evenly.
@@ -44,18 +46,25 @@ const PROCESSOR: [&str; 6] = [
 
 impl Ideal {
     /// The kinds of cost that are idealised one at a time.
-    pub const SINGLE: [Ideal; 4] = [
+    pub const SINGLE: [Ideal; 5] = [
         Ideal::Latency,
         Ideal::Bandwidth,
         Ideal::MessageRate,
         Ideal::Storage,
+        Ideal::Contention,
     ];
 
-    /// The kinds of cost that a machine has.
-    pub fn of(machine: &Machine) -> impl Iterator<Item = Ideal> {
+    /// The kinds of cost that a machine has for a job on these of its hosts. Each but contention
+    /// has values; contention goes with an option of a run.
+    pub fn of(machine: &Machine, job: &JobOn) -> impl Iterator<Item = Ideal> {
         let has_storage = machine.sheet.part(Storage::KIND).is_some();
+        let crosses = machine.crosses_inner_links(job);
         let single = Ideal::SINGLE.into_iter();
-        single.filter(move |ideal| *ideal != Ideal::Storage || has_storage)
+        single.filter(move |ideal| match ideal {
+            Ideal::Storage => has_storage,
+            Ideal::Contention => crosses,
+            _ => true,
+        })
     }
 
     /// The time of a replay on an ideal machine, or on the machine as it is (`None`), in seconds.
@@ -70,6 +79,7 @@ impl Ideal {
             Some(Ideal::Bandwidth) => "the machine with endless bandwidth",
             Some(Ideal::MessageRate) => "the machine with an endless message rate",
             Some(Ideal::Storage) => "the machine with an endless storage",
+            Some(Ideal::Contention) => "the machine with wide links between switches",
             Some(Ideal::Everything) => "the ideal machine",
             Some(Ideal::Distributed) => "the ideal machine with evenly distributed work",
         };
@@ -160,7 +170,7 @@ mod tests {
             let sheet = catalogue.sheet(System::KIND, name).unwrap();
             let machine = Machine::new(name, sheet).unwrap();
             let mut sum = 0;
-            for ideal in Ideal::of(&machine) {
+            for ideal in Ideal::of(&machine, &JobOn::new(2, 1)) {
                 let changes = ideal.changes(&machine);
                 assert!(
                     !changes.is_empty() && machine.allows(&changes),

@@ -23,6 +23,7 @@ use trace::Trace;
 
 pub(crate) use crate::elsewhere::Outcome;
 use crate::elsewhere::{Elsewhere, Ended, Missing};
+use crate::ideal::Ideal;
 use crate::machine::{Change, Machine};
 use crate::placements::Draw;
 use crate::record::{self, Record, Recording, is_disturbed};
@@ -381,6 +382,9 @@ impl Jobs<'_> {
         }
         if task.is_free {
             run.arg("--free-start");
+        }
+        if task.ideal == Some(Ideal::Contention) {
+            run.arg("--wide-links");
         }
         if task.has_free_sources {
             run.arg("--free-sources");

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::bounds::Bounds;
 use crate::exchange::Exchange;
+use crate::machine::Facts;
 use crate::report::Comparison;
 use crate::row::{Outcome, Row};
 use crate::show::remarks;
@@ -37,21 +38,7 @@ pub(crate) fn json(comparison: &Comparison) -> Value {
         "trace_of": comparison.trace,
         "fast": comparison.is_estimated,
         "ranks_per_host": comparison.per_host,
-        "machines": comparison.machines.iter().map(|machine| json!({
-            "name": machine.name,
-            "fabric": machine.word,
-            "values": machine.values,
-            "assumed_or_inferred": machine.uncertain,
-            "compute_scale": machine.compute_scale,
-            "host": machine.hardware.host,
-            "library": machine.hardware.software,
-            "set": machine.changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "stand_ins": machine.stand_ins.iter().map(|one| json!({
-                "key": one.key,
-                "part": one.part,
-                "source": format!("{}: {}", one.standing, one.reason),
-            })).collect::<Vec<_>>(),
-        })).collect::<Vec<_>>(),
+        "machines": comparison.machines.iter().map(machine_json).collect::<Vec<_>>(),
         "recordings": comparison.recorded.iter().map(|of| json!({
             "ranks": of.ranks,
             "number": of.recordings,
@@ -96,6 +83,25 @@ pub(crate) fn json(comparison: &Comparison) -> Value {
         whole["advice"]["placements"] = json!({ "number": all, "holds_on": held });
     }
     whole
+}
+
+/// The facts of a machine.
+fn machine_json(machine: &Facts) -> Value {
+    json!({
+        "name": machine.name,
+        "fabric": machine.word,
+        "values": machine.values,
+        "assumed_or_inferred": machine.uncertain,
+        "compute_scale": machine.compute_scale,
+        "host": machine.hardware.host,
+        "library": machine.hardware.software,
+        "set": machine.changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "stand_ins": machine.stand_ins.iter().map(|one| json!({
+            "key": one.key,
+            "part": one.part,
+            "source": format!("{}: {}", one.standing, one.reason),
+        })).collect::<Vec<_>>(),
+    })
 }
 
 fn exchange_json(of: &Exchange) -> Value {
@@ -153,6 +159,10 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
             "other_choices": summary.other_choices,
             "shares": row.bounds.map(|bounds| {
                 let pairs = Bounds::NAMES.iter().zip(bounds.shares);
+                let is_known = |(name, share): &(&&str, f64)| {
+                    **name != Bounds::NAMES[Bounds::CONTENTION] || *share > 0.0
+                };
+                let pairs = pairs.filter(is_known);
                 pairs.map(|(name, share)| (name.to_string(), json!(share))).collect::<serde_json::Map<_, _>>()
             }),
             "resources": summary.resources,
@@ -163,7 +173,11 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
     };
     let parts = measured::row_json(row);
     let placed = placed_json(comparison, row);
-    for more in [parts, more, placed] {
+    let fullest = row
+        .summary()
+        .and_then(|summary| summary.fullest_link.as_ref());
+    let fullest = fullest.map_or(json!({}), |link| json!({ "fullest_link": link }));
+    for more in [parts, more, placed, fullest] {
         if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
             object.extend(more);
         }

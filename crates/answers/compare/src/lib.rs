@@ -24,6 +24,7 @@ pub mod exchange;
 mod free_sources;
 mod free_start;
 mod headline;
+mod held;
 mod hosts;
 pub mod ideal;
 mod jobs;
@@ -36,6 +37,7 @@ pub mod model_word;
 mod networks;
 mod other_answers;
 mod page;
+mod placed;
 pub mod placements;
 mod plan;
 pub mod points;
@@ -166,7 +168,7 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
     let mut rows = replay(request, &record, runner)?;
     runner.estimate(request, &record);
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
-    placements::value(&record, &mut rows, measure);
+    placed::value(&record, &mut rows, measure);
     find_bounds(request, runner, &record, &mut rows)?;
     spread::find(request, &record, runner, &mut rows, measure)?;
     free_sources::find(request, &record, runner, &mut rows, measure)?;
@@ -235,7 +237,7 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
     let runs = tasks.len() * request.choice().each.len();
     runner.phase(&format!("replaying on {machines}"), Some(runs));
     let rows = match request.choice().is_several() {
-        true => placements::rows(request, record, runner, &tasks)?,
+        true => placed::rows(request, record, runner, &tasks)?,
         false => {
             let outcomes = runner.replay(request, record, &tasks)?.into_iter();
             let row =
@@ -329,7 +331,7 @@ fn find_bounds(
                 tasks.push(whole);
             }
         }
-        for ideal in Ideal::of(&request.machines[row.machine]) {
+        for ideal in request.ideals(row.machine, row.ranks) {
             let single = Task::ideal(request, row.machine, row.ranks, ideal);
             tasks.push(request.estimated(single));
         }
@@ -377,9 +379,12 @@ fn replays(
         true => free - time(row.machine, row.ranks, None)?,
         false => 0.0,
     };
-    let mut single = [free; 4];
+    let mut single = [free; 5];
     for (seconds, ideal) in single.iter_mut().zip(Ideal::SINGLE) {
-        if Ideal::of(&request.machines[row.machine]).any(|other| other == ideal) {
+        if request
+            .ideals(row.machine, row.ranks)
+            .any(|other| other == ideal)
+        {
             *seconds = beside + time(row.machine, row.ranks, Some(ideal))?;
         }
     }

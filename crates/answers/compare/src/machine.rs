@@ -31,6 +31,28 @@ pub struct Machine {
     system: System,
 }
 
+/// A job that is placed on a machine.
+#[derive(Clone, Debug)]
+pub struct JobOn {
+    /// The number of ranks.
+    pub ranks: usize,
+    /// The number of ranks on each host.
+    pub per_host: usize,
+    /// The hosts of the machine.
+    pub placement: Placement,
+}
+
+impl JobOn {
+    /// A job on the first hosts.
+    pub fn new(ranks: usize, per_host: usize) -> JobOn {
+        JobOn {
+            ranks,
+            per_host,
+            placement: Placement::default(),
+        }
+    }
+}
+
 /// A changed value of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Change {
@@ -181,6 +203,23 @@ impl Machine {
         let config = MachineConfig::placed(&self.system, (ranks, per_host), placement, 1);
         config.map_err(|why| anyhow!("{}: {why}", self.word))?;
         self.check_threads(ranks.min(per_host), 1)
+    }
+
+    /// True if some hosts of the job are not below one switch, so that its messages meet links
+    /// between switches.
+    pub(crate) fn crosses_inner_links(&self, job: &JobOn) -> bool {
+        let placed = (job.ranks, job.per_host);
+        let config = MachineConfig::placed(&self.system, placed, &job.placement, 1);
+        config.is_ok_and(|MachineConfig { system, hosts, .. }| {
+            let mut rails = (0..system.rails.count()).map(|number| system.rail(number));
+            rails.any(|rail| {
+                let network = system.network(&rail);
+                let network = network.filter(|network| network.has_inner_links());
+                let mut hosts = hosts.iter();
+                let first = hosts.next().copied().unwrap_or(0);
+                network.is_some_and(|network| hosts.any(|host| network.hops(first, *host) > 1))
+            })
+        })
     }
 
     /// The number of cores of a host for each of its ranks. `None`: the machine does not define it.

@@ -30,8 +30,15 @@ pub(crate) fn page_of(
         Section::new("Time", results),
         machines(comparison),
         match show::shares(comparison, true) {
-            Some(table) => Section::new("What bounds the program", vec![table.into(), terms()]),
-            None => Section::new("Words", vec![terms()]),
+            Some(table) => {
+                let links = show::fullest_links(comparison).map(Block::Text);
+                let blocks = std::iter::once(Block::from(table)).chain(links);
+                Section::new(
+                    "What bounds the program",
+                    blocks.chain([terms(comparison)]).collect(),
+                )
+            }
+            None => Section::new("Words", vec![terms(comparison)]),
         },
     ];
     sections.extend(networks::section(comparison));
@@ -194,16 +201,21 @@ fn scaling(comparison: &Comparison) -> Option<Plot> {
 }
 
 /// The terms of the tables, with explanations.
-fn terms() -> Block {
-    let rows = TERMS.map(|(term, meaning)| vec![term.to_owned(), meaning.to_owned()]);
+fn terms(comparison: &Comparison) -> Block {
+    let shown = Bounds::shown(comparison.rows.iter().filter_map(|row| row.bounds));
+    let contention = Bounds::NAMES[Bounds::CONTENTION];
+    let is_shown =
+        |(term, _): &(&str, &str)| *term != contention || shown.contains(&Bounds::CONTENTION);
+    let rows = TERMS.into_iter().filter(is_shown);
+    let rows = rows.map(|(term, meaning)| vec![term.to_owned(), meaning.to_owned()]);
     let header = vec!["word".to_owned(), "meaning".to_owned()];
     Block::Folded(
         "The words of this page".into(),
-        Table::of_text(header, rows.into()),
+        Table::of_text(header, rows.collect()),
     )
 }
 
-const TERMS: [(&str, &str); 17] = [
+const TERMS: [(&str, &str); 18] = [
     (
         "time",
         "virtual time from the start of the first rank to the end of the last one",
@@ -260,6 +272,10 @@ const TERMS: [(&str, &str); 17] = [
     (
         "bandwidth",
         "time that goes if all rates of bytes are endless",
+    ),
+    (
+        "contention",
+        "time that goes if links between switches carry any number of messages at once",
     ),
     (
         "message rate",

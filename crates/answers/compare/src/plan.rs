@@ -6,7 +6,6 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::estimate::{self, Runs, USUAL_SEARCH};
-use crate::ideal::Ideal;
 use crate::record::{self, Record};
 use crate::{FIRST, MOST_RECORDINGS, Request, RunFolder, hosts};
 
@@ -61,16 +60,17 @@ impl Request {
         let machines = self.machines.len();
         let plain = numbers.len() * machines;
         let several = numbers.iter().filter(|number| **number > 1 && !self.quick);
-        let ideal = |machine| Ideal::of(machine).count();
         // Two kinds of replays without any cost, which are made on the first machine only.
-        let all_ideal = 2
-            + self.machines.iter().map(ideal).sum::<usize>()
-            + usize::from(self.is_fast) * machines;
+        let all_ideal = |ranks: usize| {
+            let ideal = (0..machines).map(|machine| self.ideals(machine, ranks).count());
+            2 + ideal.sum::<usize>() + usize::from(self.is_fast) * machines
+        };
+        let sweep = self.ranks.iter().map(|ranks| all_ideal(*ranks));
         // The replays with a free start, and those on ideal machines.
         let divided = match self.divided() {
             None => 0,
-            Some(Divided::BestRanks) => numbers.len() - 1 + machines + all_ideal,
-            Some(Divided::All) => numbers.len() * (machines + all_ideal),
+            Some(Divided::BestRanks) => numbers.len() - 1 + machines + sweep.min().unwrap_or(0),
+            Some(Divided::All) => numbers.len() * machines + sweep.sum::<usize>(),
         };
         let has_wildcards = !self.quick && recorded.is_some_and(Record::has_wildcards);
         // The machine of the recording as it is, and without the costs of its network.

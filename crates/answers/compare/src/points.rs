@@ -133,7 +133,7 @@ fn independent(request: &Request, record: &Record) -> Vec<Task> {
                 ideal.push(request.estimated(Task::ideal(request, 0, ranks, one)));
             }
             for machine in machines.clone() {
-                let kinds = Ideal::of(&request.machines[machine]);
+                let kinds = request.ideals(machine, ranks);
                 let single = kinds.map(|one| Task::ideal(request, machine, ranks, one));
                 ideal.extend(single.map(|task| request.estimated(task)));
                 ideal.extend(request.estimated_free(machine, ranks));

@@ -119,6 +119,25 @@ impl Row {
         spread(&self.without, self.value?)
     }
 
+    /// The shortest and the longest compared time among several placements, in seconds. `None`:
+    /// there is one placement.
+    pub fn placed_range(&self) -> Option<(f64, f64)> {
+        let times = || self.placed.iter().filter_map(|run| run.value);
+        Some((times().reduce(f64::min)?, times().reduce(f64::max)?))
+    }
+
+    /// The difference of these times, as a share of the compared time.
+    pub fn placed_spread(&self) -> Option<f64> {
+        let (least, most) = self.placed_range()?;
+        Some((most - least) / self.value?)
+    }
+
+    /// The value by which this row is compared with placement number `at`, where the row's time is
+    /// `value`.
+    pub(crate) fn value_placed(&self, value: f64, at: usize) -> Option<f64> {
+        Some(value * self.placed.get(at)?.value? / self.value?)
+    }
+
     /// The price times the compared time, in units of money times seconds. `None`: one of them is
     /// unknown.
     pub fn money(&self) -> Option<f64> {

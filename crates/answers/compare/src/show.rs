@@ -44,6 +44,9 @@ pub(crate) fn text(comparison: &Comparison) -> String {
     if let Some(table) = shares(comparison, false) {
         text += &format!("\n{}:\n\n{}", shares_of(comparison), table.text());
     }
+    if let Some(sentence) = fullest_links(comparison) {
+        text += &format!("\n{}\n", wrapped(&sentence));
+    }
     if let Some(sentence) = messages::sentence(comparison) {
         text += &format!("\n{}\n", wrapped(&sentence));
     }
@@ -266,10 +269,7 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
             cells.push(or_dash(row.value.map(time)));
         }
         if is_placed {
-            let range = row.placed_times();
-            cells.push(or_dash(
-                range.map(|(least, most)| format!("{} to {}", time(least), time(most))),
-            ));
+            cells.push(or_dash(row.placed_spread().map(percent)));
         }
         let spread = row.spread();
         cells.push(ratio(comparison.speed_up(row)));
@@ -393,6 +393,26 @@ pub(crate) fn shares(comparison: &Comparison, is_wide: bool) -> Option<Table> {
         rows: rows.collect(),
     };
     (!table.rows.is_empty()).then_some(table)
+}
+
+/// The sentence about the fullest link between switches of each machine, with the number of ranks
+/// of the answer. `None`: contention costs no time.
+pub(crate) fn fullest_links(comparison: &Comparison) -> Option<String> {
+    let rows = comparison.rows.iter();
+    let rows = rows.filter(|row| row.ranks == comparison.advice.ranks);
+    let named = rows.filter_map(|row| {
+        let link = row.summary()?.fullest_link.as_ref()?;
+        let is_shared = row.bounds?.shares[Bounds::CONTENTION] > Bounds::LEAST;
+        let rail = match comparison.machines[row.machine].hardware.rails {
+            1 => String::new(),
+            _ => format!(" of rail {}", link.rail.unwrap_or(0)),
+        };
+        let name = &comparison.machines[row.machine].name;
+        let share = percent(link.share);
+        is_shared.then(|| format!("{name} {}{rail}: full for {share} of the run", link.name))
+    });
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| format!("Fullest link between switches: {}.", named.join("; ")))
 }
 
 /// The table of the assumptions that would change the answer.

@@ -103,7 +103,10 @@ pub fn replay(
     }
     let lines = lines::measure(scene, &knobs)?;
     let striped = knobs.stripe_threshold.0 as u64;
-    let resources = Resources::new(&scene.system, striped);
+    let mut resources = Resources::new(&scene.system, striped);
+    if scene.wide_links {
+        resources.widen_links();
+    }
     let shape = Arc::new(Shape::of(scene.hosts.iter().copied()));
     let memories = Memories::new(&scene.system, &scene.hosts);
     let engine = Engine::new(lines, resources, memories, scene.hosts.clone());

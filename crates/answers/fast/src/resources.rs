@@ -131,6 +131,12 @@ impl Resources {
         }
     }
 
+    /// Lets links between switches carry any number of messages at once.
+    pub(crate) fn widen_links(&mut self) {
+        let rails = self.rails.iter_mut();
+        rails.for_each(|rail| rail.crossings.widen());
+    }
+
     /// The time for which a message occupies the engine of its connection.
     pub(crate) fn engine(&self) -> u64 {
         self.rails[0].costs.engine().picos()

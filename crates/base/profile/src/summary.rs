@@ -50,6 +50,12 @@ pub struct Summary {
     pub matrix: Vec<Pair>,
     /// The busiest resources of the modelled machine, busiest first.
     pub resources: Vec<ResourceUse>,
+    /// The busiest link between switches. `None`: no message crossed one.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub fullest_link: Option<ResourceUse>,
     /// The connections from processes outside the job, for each rail that had any.
     #[cfg_attr(feature = "serde", serde(default))]
     pub strangers: Vec<Strangers>,
@@ -244,6 +250,8 @@ pub struct JobFacts {
     pub wall_s: f64,
     /// The busiest resources of the modelled machine, busiest first.
     pub resources: Vec<ResourceUse>,
+    /// The busiest link between switches. `None`: no message crossed one.
+    pub fullest_link: Option<ResourceUse>,
     /// For each rank the times, in seconds, at which it began the steps of a replayed trace.
     pub steps: Vec<Vec<f64>>,
     /// The choices of a replay that time decided otherwise than in the recorded run. `None`: there
@@ -285,6 +293,7 @@ impl Summary {
             messages: messages(records),
             matrix: matrix(records),
             resources: facts.resources,
+            fullest_link: facts.fullest_link,
             strangers: strangers(records),
             outages: outages(records),
             computed: computed(records),

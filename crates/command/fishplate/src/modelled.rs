@@ -85,6 +85,11 @@ pub(crate) struct ModelledArguments {
     #[arg(long, requires = "fabric")]
     free_start: bool,
 
+    /// Let links between switches carry any number of messages at once, so that none waits there.
+    /// The difference is what contention costs
+    #[arg(long, requires = "fabric")]
+    wide_links: bool,
+
     /// Leave the system's clocks real: `clock_gettime`, `gettimeofday` and `time` show no virtual
     /// time, and sleeps and deadlines follow the computer's clock
     #[arg(long, requires = "fabric")]
@@ -286,6 +291,7 @@ impl ModelledArguments {
         let checks_windows = self.check == Some(Check::Rma);
         scene.keeps_notes = checks_windows;
         scene.free_start = self.free_start;
+        scene.wide_links = self.wide_links;
         let world = memory_file::of_length("fishplate-world", sim::memory::Memory::BYTES)
             .map_err(|why| format!("cannot create the memory of the modelled machine: {why}"))?;
         Ok(ModelledJob {
@@ -395,6 +401,13 @@ impl ModelledJob {
             .iter()
             .find_map(launch::real_clocks)
             .map(String::from)
+    }
+
+    /// The name of a link between switches by the number of its rail and its own.
+    pub(crate) fn link_name(&self, rail: u32, link: u32) -> Option<String> {
+        let scene = MachineConfig::decode(&self.launched.as_ref()?.scene).ok()?;
+        let network = scene.system.network(&scene.system.rail(rail))?;
+        Some(::fabric::link_name(&network, link))
     }
 
     /// The use of the modelled machine's resources, busiest first.

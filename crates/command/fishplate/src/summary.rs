@@ -166,9 +166,11 @@ impl Wanted {
         let wall_s = self.start.elapsed().as_secs_f64();
         let records = profile::read(&File::from(self.counts.try_clone()?), self.ranks)?;
         let end = records.iter().map(|record| record.time).max().unwrap_or(0);
+        let usage = modelled.usage()?;
         let facts = JobFacts {
             wall_s,
-            resources: resources(&modelled.usage()?, end),
+            resources: resources(&usage, end),
+            fullest_link: fullest_link(&usage, end, modelled),
             steps: modelled.steps()?,
             ..self.facts.clone()
         };
@@ -230,17 +232,30 @@ fn resources(usage: &[Usage], end: u64) -> Vec<ResourceUse> {
         .iter()
         .any(|usage| matches!(usage.resource, Resource::BusUp(_)));
     let shown = usage.iter().take(MOST_RESOURCES);
-    let named = shown.map(|usage| {
-        let (name, rail) = name(usage.resource, full_duplex);
-        ResourceUse {
-            name,
-            host: usage.host,
-            rail,
-            busy_s: usage.busy as f64 / 1e12,
-            share: (usage.busy as f64 / end.max(1) as f64).min(1.0),
-        }
-    });
+    let named = shown.map(|usage| used(usage, name(usage.resource, full_duplex), end));
     named.collect()
+}
+
+/// The busiest link between switches of a job whose duration was `end` picoseconds.
+fn fullest_link(usage: &[Usage], end: u64, modelled: &ModelledJob) -> Option<ResourceUse> {
+    usage.iter().find_map(|usage| match usage.resource {
+        Resource::Between(rail, link) => {
+            let name = modelled.link_name(rail, link)?;
+            Some(used(usage, (name, Some(rail)), end))
+        }
+        _ => None,
+    })
+}
+
+/// The use of a resource with this name and rail, as a summary has it.
+fn used(usage: &Usage, (name, rail): (String, Option<u32>), end: u64) -> ResourceUse {
+    ResourceUse {
+        name,
+        host: usage.host,
+        rail,
+        busy_s: usage.busy as f64 / 1e12,
+        share: (usage.busy as f64 / end.max(1) as f64).min(1.0),
+    }
 }
 
 /// The name of a resource, and its rail if it belongs to one.

@@ -40,6 +40,8 @@ pub struct Crossings<A: Allocator> {
     links: Vec<Link, A>,
     /// The source of routes that are compared.
     random: Random,
+    /// True if a link carries any number of trains at once.
+    is_wide: bool,
 }
 
 /// A directed link between switches.
@@ -93,7 +95,13 @@ impl<A: Allocator> Crossings<A> {
             rate: rail.inner_rate(),
             links,
             random: Random::new(0),
+            is_wide: false,
         }
+    }
+
+    /// Lets links carry any number of trains at once, so that none waits for another.
+    pub fn widen(&mut self) {
+        self.is_wide = true;
     }
 
     /// All links between switches, in the order of their numbers.
@@ -156,7 +164,9 @@ impl<A: Allocator> Crossings<A> {
         let time = self.rate.time(bytes).picos();
         let link = &mut self.links[number as usize];
         let begins = link.free.max(now);
-        link.free = begins + time;
+        if !self.is_wide {
+            link.free = begins + time;
+        }
         link.busy += time;
         link.host = train.from;
         let behind = match is_packet {
@@ -215,6 +225,16 @@ mod tests {
         assert_eq!(wait(&mut all, (1, 9), 0), 0);
         let busy: Picos = all.links().iter().map(|link| link.busy).sum();
         assert_eq!(busy, 6 * time);
+    }
+
+    #[test]
+    fn no_train_waits_on_wide_links() {
+        let mut all = links(|_| {});
+        all.widen();
+        let waits = [(0, 4), (1, 8), (1, 12), (0, 4)].map(|hosts| wait(&mut all, hosts, 0));
+        assert_eq!(waits, [0; 4]);
+        let busy: Picos = all.links().iter().map(|link| link.busy).sum();
+        assert_eq!(busy, 8 * all.rate.time(4096).picos());
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct MachineConfig {
     pub keeps_notes: bool,
     /// True if making connections, registrations, communicators, windows and files takes no time.
     pub free_start: bool,
+    /// True if links between switches carry any number of messages at once.
+    pub wide_links: bool,
     /// The virtual time that the program's own computing takes.
     pub compute: Compute,
 }
@@ -107,6 +109,7 @@ impl MachineConfig {
             traced: false,
             keeps_notes: false,
             free_start: false,
+            wide_links: false,
             compute: Compute::Ignored,
         })
     }
@@ -122,7 +125,8 @@ impl MachineConfig {
             system.len() as u64,
             u64::from(self.traced)
                 | u64::from(self.keeps_notes) << 1
-                | u64::from(self.free_start) << 2,
+                | u64::from(self.free_start) << 2
+                | u64::from(self.wide_links) << 3,
             self.compute.encode(),
         ];
         let words = head.into_iter().chain(fault_words(&self.faults));
@@ -176,6 +180,7 @@ impl MachineConfig {
                 traced: kept & 1 == 1,
                 keeps_notes: kept >> 1 & 1 == 1,
                 free_start: kept >> 2 & 1 == 1,
+                wide_links: kept >> 3 & 1 == 1,
                 compute: Compute::decode(compute),
             }),
         }
@@ -332,6 +337,7 @@ mod tests {
         config.traced = true;
         config.keeps_notes = true;
         config.free_start = true;
+        config.wide_links = true;
         config.compute = Compute::Measured(1500);
         let kinds = [
             PortFaultKind::Down,

@@ -65,6 +65,10 @@ impl MachineModel {
     pub fn of(memory: WorldMemory, config: &MachineConfig) -> MachineModel {
         let mut net = MachineModel::new(memory, &config.system, &config.hosts, config.faults);
         net.qps.ports.intra_host = config.intra_host;
+        if config.wide_links {
+            let networks = net.qps.ports.crossings.iter_mut();
+            networks.for_each(|network| network.widen());
+        }
         if config.traced {
             net = net.recording();
         }

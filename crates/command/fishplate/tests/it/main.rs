@@ -11,6 +11,7 @@ mod fabric;
 mod habits;
 mod kept_costs;
 mod perf;
+mod placements;
 mod predicted;
 mod progress;
 mod secret;
