@@ -24,8 +24,8 @@ pub(super) struct Group {
     is_machine: bool,
 }
 
-/// The group of each machine, of rings, of alltoalls, of all points without those of one machine, and
-/// of all points. Groups without points are left out.
+/// The group of each machine, of rings, of alltoalls, of all points without those of one machine,
+/// and of all points. Groups without points are left out.
 pub(super) fn groups(scored: &[ScoredPoint]) -> Vec<Group> {
     let group = |name: &str, is_machine, is_in: &dyn Fn(&ScoredPoint) -> bool| {
         let own = || scored.iter().filter(|one| is_in(one));
