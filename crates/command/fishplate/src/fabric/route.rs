@@ -150,7 +150,7 @@ impl Route {
         }
     }
 
-    /// What else is known of the route.
+    /// The number of shortest routes, the routing and the lanes, as lines of text.
     fn remarks(&self) -> Vec<String> {
         let routing = match (self.rail.is_adaptive(), self.choices()) {
             (_, 1) => "There is 1 shortest route.".to_owned(),
