@@ -16,6 +16,7 @@ mod guardian;
 mod mapping;
 mod message;
 mod neighbours;
+mod output;
 mod pmi1;
 mod pmi2;
 mod pmi_wire;
@@ -411,6 +412,7 @@ impl Bootstrap for ForeignJob {
     }
 
     fn end_job(&self, code: i32) {
+        output::wait_until_read();
         self.wire
             .abort(code, &format!("rank {} ends the job", self.rank));
     }
