@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::fs::{FileType, fstat};
 use rustix::io::ioctl_fionread;
 
-/// The time between two questions about a pipe. A launcher reads a pipe within some tens of microseconds.
+/// The time between two questions about a pipe. A launcher reads it within some microseconds.
 const INTERVAL: Duration = Duration::from_micros(200);
 
 /// The most intervals that a rank waits: half a second. A launcher that does not read, such as a
