@@ -16,7 +16,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use conditions::Moment;
 use model::THREADS_VARIABLE;
 use profile::Summary;
-use replay::{Computing, Variability};
+use replay::Computing;
 use results::MemoryFile;
 use results::console::Console;
 use trace::Trace;
@@ -343,8 +343,8 @@ impl Played {
         };
         let computing = match self.variation {
             Some(seed) => {
-                let by = Variability::default();
-                computing.varied(&by, seed, |rank| rank / request.per_host.max(1))
+                let by = &request.variability;
+                computing.varied(by, seed, |rank| rank / request.per_host.max(1))
             }
             None => computing,
         };

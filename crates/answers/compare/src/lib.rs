@@ -62,6 +62,7 @@ use std::sync::Arc;
 use ::trace::Trace;
 use anyhow::{Context, Result, bail};
 use profile::Summary;
+use replay::Variability;
 
 use advice::Advice;
 use bounds::{Bounds, Replays};
@@ -98,6 +99,8 @@ pub struct Request {
     pub per_host: usize,
     /// The placements of the job on the hosts of the machines, for each of which all is compared.
     pub placements: Vec<PlacementChoice>,
+    /// How nodes and calls vary in draws of nodes that vary.
+    pub variability: Variability,
     /// Further arguments for `fishplate run`, such as `-x NAME=VALUE`.
     pub options: Vec<OsString>,
     /// The program and its arguments, or the file of the traces.

@@ -176,6 +176,7 @@ pub(crate) mod tests {
     use fabric::System;
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
+    use replay::Variability;
 
     /// A request to compare these machines with these numbers of ranks.
     pub(crate) fn request(machines: &[&str], ranks: &[usize]) -> Request {
@@ -189,6 +190,7 @@ pub(crate) mod tests {
             ranks: ranks.into(),
             per_host: 1,
             placements: vec![PlacementChoice::default()],
+            variability: Variability::default(),
             options: Vec::new(),
             program: vec!["./a".into(), "100".into()],
             traces: Vec::new(),

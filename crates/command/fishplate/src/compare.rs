@@ -13,10 +13,12 @@ use ::compare::points::{self, Share};
 use ::compare::work::Wanted;
 use ::compare::{Comparison, Divided, Machine, PlacementChoice, Request, RunFolder, Runner};
 use clap::Args;
+use replay::Variability;
 use results::arguments::{POSITIVE, report_failure, whole_number};
 use results::output::OutputFile;
 use results::plot::PlotFile;
 
+use crate::fabric::files;
 use crate::modelled::LARGER;
 use crate::refuse;
 use machines::MachineArguments;
@@ -66,6 +68,11 @@ pub(crate) struct CompareArguments {
         require_equals = true, conflicts_with_all = ["points", "merge"],
         value_parser = |word: &str| whole_number::<u64>(word, 1..=1000))]
     vary: Option<u64>,
+
+    /// The times of the same work on measured nodes, one a line in any unit, which the draws of
+    /// --vary deal to the nodes of the job
+    #[arg(long, value_name = "FILE", requires = "vary")]
+    vary_nodes: Option<PathBuf>,
 
     /// Say what a run of COUNT iterations of the program's loop takes: start, rest, and COUNT times
     /// an iteration
@@ -332,6 +339,16 @@ fn placements(
     Ok(choices)
 }
 
+/// The variation of nodes and calls, with the times of nodes of a file.
+fn variability(nodes: Option<&Path>) -> Result<Variability, String> {
+    let Some(file) = nodes else {
+        return Ok(Variability::default());
+    };
+    let read = files::open(Path::new(""), &file.to_string_lossy());
+    let read = read.and_then(|(_, text)| Variability::of_times(&text));
+    read.map_err(|why| format!("--vary-nodes {}: {why}", file.display()))
+}
+
 fn request(arguments: CompareArguments) -> Result<Request, String> {
     let traces = traced::of(&arguments)?;
     let mut ranks = match traces.is_empty() {
@@ -357,6 +374,7 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
         ranks,
         per_host: arguments.ppn,
         placements,
+        variability: variability(arguments.vary_nodes.as_deref())?,
         options: options
             .flat_map(|word| ["-x".into(), word.clone()])
             .chain(real_clocks)

@@ -134,8 +134,8 @@ pub(super) fn read(file: &str) -> Result<(Catalogue, Vec<String>), String> {
     Ok((catalogue, systems))
 }
 
-/// The path of a file that a machine's file in `folder` names, and its text.
-fn open(folder: &Path, name: &str) -> Result<(String, String), String> {
+/// The path of a file in `folder`, and its text.
+pub(crate) fn open(folder: &Path, name: &str) -> Result<(String, String), String> {
     let path = folder.join(name);
     let wrong = |why: std::io::Error| match why.kind() {
         std::io::ErrorKind::InvalidData => "this is not text in UTF-8".to_owned(),

@@ -3,7 +3,7 @@
 
 mod calibrate;
 mod explain;
-mod files;
+pub(crate) mod files;
 mod list;
 mod route;
 
