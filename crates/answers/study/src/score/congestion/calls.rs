@@ -164,7 +164,12 @@ impl Calls<'_> {
     }
 
     /// Begins a receive and sends, which are in flight until [`Calls::wait`]. Their number.
-    pub(in crate::score) fn begin(&mut self, from: Option<usize>, to: &[usize], bytes: u64) -> usize {
+    pub(in crate::score) fn begin(
+        &mut self,
+        from: Option<usize>,
+        to: &[usize],
+        bytes: u64,
+    ) -> usize {
         let receives = from.iter().map(|&peer| (Call::BeginReceive, peer));
         let sends = to.iter().map(|&peer| (Call::BeginSend, peer));
         let begun: Vec<(Call, usize)> = receives.chain(sends).collect();
