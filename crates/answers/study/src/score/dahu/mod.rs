@@ -164,7 +164,7 @@ impl Machine {
         let speeds: f64 = self.rates.iter().map(|rate| 1.0 / rate).sum();
         let mean = self.rates.len() as f64 / speeds;
         Machine {
-            system: self.system.clone(),
+            system: self.system,
             rates: vec![mean; self.rates.len()],
             copy: self.copy,
         }
