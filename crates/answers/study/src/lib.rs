@@ -111,7 +111,8 @@ Example:
   fishplate study score --own
   fishplate study score --unseen
   fishplate study score --anchors
-  fishplate study score --congestion --only taurus --placements 1";
+  fishplate study score --congestion --only taurus --placements 1
+  fishplate study score --dahu --orders 50000";
 
 #[derive(Debug, Args)]
 struct OutputOptions {
@@ -172,9 +173,25 @@ struct ScoreOptions {
     unseen: bool,
     #[command(flatten)]
     congestion: CongestionOptions,
+    #[command(flatten)]
+    dahu: DahuOptions,
     /// Print one JSON object per line for each figure
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, Args)]
+struct DahuOptions {
+    /// Predict runs of HPL on Dahu, with the rates of its sockets and with their mean
+    #[arg(long, conflicts_with_all = ["figures", "fabrics", "own", "anchors", "unseen", "congestion"])]
+    dahu: bool,
+    /// Orders of the matrices of --dahu [default: those to 150,000]
+    #[arg(long, value_name = "N[,N]", value_delimiter = ',', requires = "dahu",
+        value_parser = |word: &str| whole_number::<u64>(word, 1024..=500_000))]
+    orders: Vec<u64>,
+    /// Replay all exchanges of pivots of --dahu, not one for each panel
+    #[arg(long, requires = "dahu")]
+    all_pivots: bool,
 }
 
 #[derive(Debug, Args)]
@@ -225,6 +242,13 @@ impl CongestionOptions {
 impl ScoreOptions {
     /// Predicts the figures that the options name; returns the errors as text.
     fn scored(&self, command: &Path) -> Result<String> {
+        if self.dahu.dahu {
+            let found = score::dahu::run(&self.dahu.orders, self.dahu.all_pivots)?;
+            return Ok(match self.json {
+                true => found.json(),
+                false => results::terminal::fitted(&found.text()),
+            });
+        }
         if self.congestion.congestion {
             let found = score::congestion::run(&self.congestion.request())?;
             return Ok(match self.json {

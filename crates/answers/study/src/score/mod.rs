@@ -4,6 +4,7 @@
 pub(crate) mod anchors;
 mod beside;
 pub(crate) mod congestion;
+pub(crate) mod dahu;
 mod errors;
 pub(crate) mod figures;
 mod intervals;

@@ -39,16 +39,19 @@ enum Call {
 }
 
 /// The calls of one rank.
-pub(super) struct Calls<'a> {
+pub(in crate::score) struct Calls<'a> {
     builder: &'a mut Builder,
     signatures: &'a [u32],
-    pub(super) rank: usize,
+    pub(in crate::score) rank: usize,
     made: Vec<u32>,
+    gaps: Gaps,
+    /// The computing before the next call, in nanoseconds.
+    computing: u64,
 }
 
 /// The trace of a program of `ranks` ranks, whose calls `make` makes.
-pub(super) fn program(ranks: usize, mut make: impl FnMut(&mut Calls)) -> Trace {
-    let mut builder = Builder::new("study score --congestion".into());
+pub(in crate::score) fn program(ranks: usize, mut make: impl FnMut(&mut Calls)) -> Trace {
+    let mut builder = Builder::new("study score".into());
     let mut signature = |line| {
         let parsed = Signature::parse(line).expect("a line of this table is a signature");
         builder.signature(parsed)
@@ -62,12 +65,12 @@ pub(super) fn program(ranks: usize, mut make: impl FnMut(&mut Calls)) -> Trace {
             signatures: &signatures,
             rank,
             made: Vec::new(),
+            gaps: Gaps::default(),
+            computing: 0,
         };
         make(&mut calls);
-        let mut made = calls.made;
-        made.push(end);
-        let mut gaps = Gaps::default();
-        gaps.push(0, made.len() as u64);
+        calls.push(end);
+        let (made, gaps) = (calls.made, calls.gaps);
         builder.rank(&made, gaps, Gaps::default());
     }
     builder.finish()
@@ -76,17 +79,28 @@ pub(super) fn program(ranks: usize, mut make: impl FnMut(&mut Calls)) -> Trace {
 impl Calls<'_> {
     fn make(&mut self, call: Call, values: Vec<Value>) {
         let signature = self.signatures[call as usize];
-        self.made.push(self.builder.call(signature, values));
+        let call = self.builder.call(signature, values);
+        self.push(call);
+    }
+
+    fn push(&mut self, call: u32) {
+        self.made.push(call);
+        self.gaps.push(std::mem::take(&mut self.computing), 1);
+    }
+
+    /// Computes before the next call.
+    pub(in crate::score) fn compute(&mut self, seconds: f64) {
+        self.computing += (seconds * 1e9).round() as u64;
     }
 
     /// Marks a time.
-    pub(super) fn mark(&mut self) {
+    pub(in crate::score) fn mark(&mut self) {
         self.make(Call::Step, Vec::new());
     }
 
     /// Makes calls twice: connections are made and buffers registered by the first, after a barrier
     /// the second are between two marks.
-    pub(super) fn timed(&mut self, make: impl Fn(&mut Self)) {
+    pub(in crate::score) fn timed(&mut self, make: impl Fn(&mut Self)) {
         make(self);
         self.barrier();
         self.mark();
@@ -94,7 +108,7 @@ impl Calls<'_> {
         self.mark();
     }
 
-    fn barrier(&mut self) {
+    pub(in crate::score) fn barrier(&mut self) {
         self.make(Call::Barrier, vec![COMM]);
     }
 
@@ -105,26 +119,32 @@ impl Calls<'_> {
         vec![buffer, Value::Number(bytes as i64), BYTE, peer, TAG]
     }
 
-    pub(super) fn send(&mut self, to: usize, bytes: u64) {
+    pub(in crate::score) fn send(&mut self, to: usize, bytes: u64) {
         let values = [self.message(0, bytes, to), vec![COMM]].concat();
         self.make(Call::Send, values);
     }
 
-    pub(super) fn receive(&mut self, from: usize, bytes: u64) {
+    pub(in crate::score) fn receive(&mut self, from: usize, bytes: u64) {
         let rest = vec![COMM, Value::Absent];
         let values = [self.message(0, bytes, from), rest].concat();
         self.make(Call::Receive, values);
     }
 
     /// One MPI_Sendrecv.
-    pub(super) fn exchange(&mut self, to: usize, from: usize, bytes: u64) {
-        let both = [self.message(0, bytes, to), self.message(1, bytes, from)];
+    pub(in crate::score) fn exchange(&mut self, to: usize, from: usize, bytes: u64) {
+        self.exchange_unequal([to, from], [bytes; 2]);
+    }
+
+    /// One MPI_Sendrecv to and from these ranks, of so many bytes sent and received.
+    pub(in crate::score) fn exchange_unequal(&mut self, peers: [usize; 2], bytes: [u64; 2]) {
+        let message = |at: usize| self.message(at, bytes[at], peers[at]);
+        let both = [message(0), message(1)];
         let values = [both.concat(), vec![COMM, Value::Absent]].concat();
         self.make(Call::Exchange, values);
     }
 
     /// Nonblocking receives from and sends to these ranks, all in flight at once.
-    pub(super) fn exchange_at_once(&mut self, to: &[usize], from: &[usize], bytes: u64) {
+    pub(in crate::score) fn exchange_at_once(&mut self, to: &[usize], from: &[usize], bytes: u64) {
         let mut requests = Vec::new();
         let begun = [(Call::BeginReceive, from), (Call::BeginSend, to)];
         for (call, peers) in begun {
@@ -143,8 +163,34 @@ impl Calls<'_> {
         );
     }
 
+    /// Begins a receive and sends, which are in flight until [`Calls::wait`]. Their number.
+    pub(in crate::score) fn begin(
+        &mut self,
+        from: Option<usize>,
+        to: &[usize],
+        bytes: u64,
+    ) -> usize {
+        let receives = from.iter().map(|&peer| (Call::BeginReceive, peer));
+        let sends = to.iter().map(|&peer| (Call::BeginSend, peer));
+        let begun: Vec<(Call, usize)> = receives.chain(sends).collect();
+        for (number, &(call, peer)) in begun.iter().enumerate() {
+            let request = Value::Number(trace::FIRST_MADE + number as i64);
+            let values = [self.message(2, bytes, peer), vec![COMM, request]].concat();
+            self.make(call, values);
+        }
+        begun.len()
+    }
+
+    /// Waits for this number of operations in flight.
+    pub(in crate::score) fn wait(&mut self, number: usize) {
+        let requests = (0..number as i64).map(|number| trace::FIRST_MADE + number);
+        let requests = Value::Numbers(requests.collect());
+        let values = vec![Value::Number(number as i64), requests, Value::Absent];
+        self.make(Call::Wait, values);
+    }
+
     /// One MPI_Alltoall with `bytes` bytes for each pair.
-    pub(super) fn alltoall(&mut self, bytes: u64) {
+    pub(in crate::score) fn alltoall(&mut self, bytes: u64) {
         let half = |buffer: usize| {
             let buffer = Value::Number(NUMBER_OF_MEMORY + buffer as i64);
             vec![buffer, Value::Number(bytes as i64), BYTE]
@@ -155,7 +201,7 @@ impl Calls<'_> {
 }
 
 /// The seconds that each rank spent between the marks number `2 * part` and `2 * part + 1`.
-pub(super) fn times(outcome: &Outcome, part: usize) -> Vec<f64> {
+pub(in crate::score) fn times(outcome: &Outcome, part: usize) -> Vec<f64> {
     let between = |marks: &Vec<u64>| {
         let marks = marks.get(2 * part).zip(marks.get(2 * part + 1));
         marks.map(|(start, end)| end.saturating_sub(*start) as f64 * 1e-12)

@@ -106,15 +106,21 @@ impl Machine {
 }
 
 /// The systems of all machines.
-pub(super) struct Systems(Catalogue);
+pub(in crate::score) struct Systems(Catalogue);
 
 impl Systems {
     /// Reads the systems of this project.
-    pub(super) fn read() -> Result<Systems> {
+    pub(in crate::score) fn read() -> Result<Systems> {
         let mut catalogue = Catalogue::builtin();
         let added = catalogue.add("networks.toml", SYSTEMS);
         added.map_err(|why| anyhow!("{why}"))?;
         Ok(Systems(catalogue))
+    }
+
+    /// The system with this name.
+    pub(in crate::score) fn named(&self, name: &str) -> Result<System> {
+        let system = self.0.system(name);
+        system.map_err(|why| anyhow!("networks.toml: {why}"))
     }
 
     /// The system of a point, with its library.
@@ -126,8 +132,7 @@ impl Systems {
             PlacementRule::Packed if self.0.system(&own).is_ok() => &own,
             _ => machine.system(&point.library),
         };
-        let system = self.0.system(name);
-        system.map_err(|why| anyhow!("networks.toml: {why}"))
+        self.named(name)
     }
 }
 

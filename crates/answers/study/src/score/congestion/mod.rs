@@ -3,9 +3,9 @@
 //! modelled machine, for several placements of the job; their median is the prediction.
 
 mod alltoall;
-mod calls;
+pub(in crate::score) mod calls;
 mod groups;
-mod machines;
+pub(in crate::score) mod machines;
 mod pairs;
 mod points;
 mod rings;
