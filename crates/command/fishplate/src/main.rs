@@ -44,6 +44,7 @@ mod record_command;
 mod run;
 mod scratch;
 mod settings;
+mod spelling;
 mod summary;
 mod trace_command;
 mod trace_file;
@@ -119,6 +120,7 @@ fn main() -> ExitCode {
     if words.get(1).is_some_and(|word| word == "run") {
         return mpiexec::main("fishplate run", words.split_off(2));
     }
+    let words = spelling::with_two_hyphens(words, &<Cli as clap::CommandFactory>::command());
     let Cli { command } = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => return parse_error(&error),

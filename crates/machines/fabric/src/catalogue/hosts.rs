@@ -10,7 +10,7 @@
 
 use super::parts::Catalogue;
 use super::problem::Problem;
-use super::resolve::unknown_name;
+use super::resolve::{find, unknown_name};
 use super::sheet::{Field, FieldValue, Sheet};
 use crate::components::{Host, Part};
 use crate::kernel::Kernel;
@@ -51,10 +51,7 @@ impl Catalogue {
             Some((System::KIND, name)) => (&[System::KIND], name),
             _ => (&[Host::KIND, System::KIND], word),
         };
-        let find = |kind: &&str| {
-            let mut parts = self.parts.iter();
-            parts.position(|part| part.kind == *kind && part.name.eq_ignore_ascii_case(name))
-        };
+        let find = |kind: &&str| find(&self.parts, kind, name);
         let Some(at) = kinds.iter().find_map(find) else {
             let name = name.to_lowercase();
             return Err(Problem::anywhere(unknown_name(

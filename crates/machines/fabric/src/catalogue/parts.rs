@@ -127,10 +127,10 @@ impl Catalogue {
         {
             return Ok((self.sheet(kind, name)?, Vec::new()));
         }
-        let mut having = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| {
-            let mut parts = self.parts.iter();
-            parts.any(|part| part.names(kind, word))
-        });
+        let mut having = KINDS
+            .iter()
+            .map(|(kind, _)| *kind)
+            .filter(|kind| resolve::find(&self.parts, kind, word).is_some());
         // An unknown name is most likely meant to be a system.
         let sheet = self.sheet(having.next().unwrap_or(System::KIND), word)?;
         Ok((sheet, having.collect()))
@@ -141,9 +141,9 @@ impl Catalogue {
         self.part_at(self.position(kind, name)?)
     }
 
-    /// The number of the part of this kind and name.
+    /// The number of the part of this kind and name, in upper or lower case.
     pub(super) fn position(&self, kind: &str, name: &str) -> Result<usize, Problem> {
-        let at = self.parts.iter().position(|part| part.names(kind, name));
+        let at = resolve::find(&self.parts, kind, name);
         at.ok_or_else(|| Problem::anywhere(resolve::unknown_name(&self.parts, kind, name, None)))
     }
 

@@ -105,9 +105,13 @@ pub(super) fn instead_of_part(kind: &str, name: &str, valid: &[&str]) -> String 
 /// The valid names that are spelled much like `word`, the nearest first.
 fn near<'a>(word: &str, valid: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 4;
+    let word = word.to_lowercase();
     let mut near: Vec<(usize, &str)> = valid
         .iter()
-        .map(|name| (strsim::damerau_levenshtein(word, name), *name))
+        .map(|name| {
+            let distance = strsim::damerau_levenshtein(&word, &name.to_lowercase());
+            (distance, *name)
+        })
         .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
         .collect();
     near.sort_by_key(|(distance, _)| *distance);

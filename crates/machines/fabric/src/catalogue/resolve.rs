@@ -113,7 +113,7 @@ fn named(
     location: &Location,
     above: &mut Vec<(&'static str, String)>,
 ) -> Result<Sheet, Problem> {
-    let Some(part) = parts.iter().find(|part| part.names(kind, name)) else {
+    let Some(part) = find(parts, kind, name).map(|at| &parts[at]) else {
         let what = unknown_name(parts, kind, name, Some(location));
         return Err(Problem::at(location, what));
     };
@@ -128,6 +128,15 @@ fn named(
     let found = sheet(parts, part, above);
     above.pop();
     found
+}
+
+/// The number of the part with this kind and name. A name in another case counts where no part has
+/// it as written.
+pub(super) fn find(parts: &[Arc<WrittenPart>], kind: &str, name: &str) -> Option<usize> {
+    let exact = parts.iter().position(|part| part.names(kind, name));
+    let any_case =
+        |part: &Arc<WrittenPart>| part.kind == kind && part.name.eq_ignore_ascii_case(name);
+    exact.or_else(|| parts.iter().position(any_case))
 }
 
 /// The error message for a name that no part of a kind has. It does not suggest the part whose
@@ -161,4 +170,24 @@ pub(super) fn twice(first: &WrittenPart, second: &WrittenPart) -> Problem {
         first.location
     );
     Problem::at(&second.location, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::catalogue::Catalogue;
+
+    #[test]
+    fn a_name_counts_in_any_case_where_none_is_as_written() {
+        let mut catalogue = Catalogue::builtin();
+        assert_eq!(
+            catalogue.system("EDR").unwrap(),
+            catalogue.system("edr").unwrap()
+        );
+        let own = "[system.Edr]\nfrom = \"QDR\"\nsource = \"published: a test\"\n";
+        catalogue.add("own.toml", own).unwrap();
+        let link = |name: &str| catalogue.system(name).unwrap().hca.link;
+        assert_eq!([link("Edr"), link("edr")], [link("qdr"), link("EDR")]);
+        let why = catalogue.system("EDDR").unwrap_err().to_string();
+        assert!(why.contains("did you mean ddr, edr or Edr?"), "{why}");
+    }
 }
