@@ -15,6 +15,10 @@ use crate::units::{GbPerSec, Nanos, PerSec};
 /// A value that exceeds all values of the catalogue by this factor is most likely a slip.
 const FAR: f64 = 4.0;
 
+/// A slot whose rate is at most this part of the link's is most likely a slip. The adapters of 200
+/// Gb/s in slots of the generation before, which were sold, have 0.63.
+const NARROW: f64 = 0.6;
+
 impl Catalogue {
     /// Warnings about the parts of a file that was added without errors.
     pub fn slips(&self, file: &str) -> Vec<Problem> {
@@ -29,6 +33,7 @@ impl Catalogue {
             self.check(&sheet, file, &mut slips);
             if let (System::KIND, Ok(system)) = (part.kind, sheet.build::<System>()) {
                 slips.extend(self.ports(&sheet, &system));
+                slips.extend(slots(&sheet, &system));
                 slips.extend(self.without_effect(at, &system));
             }
         }
@@ -194,6 +199,24 @@ fn paths(part: &WrittenPart) -> Vec<Vec<usize>> {
         }
     }
     all
+}
+
+/// Warnings about slots that carry about half of the link, or less.
+fn slots(sheet: &Sheet, system: &System) -> Vec<Problem> {
+    let rails = (0..system.rails.count()).map(|number| system.rail(number));
+    let bits = |rate: GbPerSec| rate.bits_per_sec() as f64;
+    let narrow = rails.filter(|rail| bits(rail.bus_rate()) <= NARROW * bits(rail.link_rate()));
+    let warned = narrow.map(|rail| {
+        let [bus, link] = [rail.bus_rate(), rail.link_rate()].map(|rate| bits(rate) / 1e9);
+        let what = format!(
+            "{}: the slot of {} lanes carries {bus:.1} Gb/s each way, and the link {link:.0} Gb/s: \
+             `lanes` are those of a slot; is `hca.width`, the lanes of the link, meant?",
+            sheet.path,
+            rail.bus_lanes()
+        );
+        Problem::at(sheet.own_line(), what)
+    });
+    warned.collect()
 }
 
 /// Removes the key at the position `path`; returns its line and its name.

@@ -145,6 +145,10 @@ fn each_plausible_slip_has_its_warning() {
             "is wider than that of the switch (12 lanes, 4)",
         ),
         (
+            "[system.x]\nfrom = \"edr\"\nhca = { lanes = 2 }\n",
+            "mine.toml:3: system.x: the slot of 2 lanes carries 15.4 Gb/s each way, and the link 100 Gb/s",
+        ),
+        (
             "[system.x]\nfrom = \"fdr\"\noversubscription = 2\n",
             "mine.toml:3: system.x.oversubscription: has no effect",
         ),
