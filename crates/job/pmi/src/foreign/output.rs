@@ -1,4 +1,4 @@
-//! What this process has written and its launcher has not yet read.
+//! Output of this process that its launcher has not yet read.
 //!
 //! Some launchers end a job on the request to abort before they have read the last words of the
 //! rank that sends it. MPICH's mpiexec lost the message in 3 of 100 aborted jobs.

@@ -135,7 +135,7 @@ impl Calls<'_> {
         self.exchange_unequal([to, from], [bytes; 2]);
     }
 
-    /// One MPI_Sendrecv to and from these ranks, of so many bytes sent and received.
+    /// One MPI_Sendrecv. `peers` and `bytes`: of the message sent, then of that received.
     pub(in crate::score) fn exchange_unequal(&mut self, peers: [usize; 2], bytes: [u64; 2]) {
         let message = |at: usize| self.message(at, bytes[at], peers[at]);
         let both = [message(0), message(1)];

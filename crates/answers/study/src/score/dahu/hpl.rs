@@ -37,13 +37,13 @@ pub(super) enum Pivots {
 pub(super) enum Work {
     /// Multiplications of matrices, by the product of the three lengths.
     Multiply(f64),
-    /// Copies of so many bytes.
+    /// Copies, by the number of bytes.
     Copy(f64),
     /// An exchange of pivots that is no message, in seconds.
     Wait(f64),
 }
 
-/// What takes the steps of a rank.
+/// The receiver of a rank's steps: a trace, or a count.
 pub(super) trait Steps {
     fn work(&mut self, work: Work);
     /// Exchanges messages with a rank: bytes sent and received.

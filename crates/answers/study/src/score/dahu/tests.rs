@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::hpl::{Hpl, Pivots, Steps, Work};
 use super::{Machine, RUNS, Run, SOCKETS, Socket, read};
 
-/// What a rank does.
+/// The work and the messages of a rank.
 #[derive(Default)]
 struct Counted {
     rank: usize,
