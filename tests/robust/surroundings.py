@@ -303,6 +303,18 @@ def no_rdma_device(world):
     rdma_is_told(world, f"{NO_DEVICE}|{NO_LIBRARY}")
 
 
+def unknown_device(world):
+    """A device that is not there is an error of a job on one host too, which would not use it."""
+    for device in ("nowhere0", "tcp:nowhere0"):
+        with Job(world.work, [world.mpiexec, "-n", 2, world.programs / "hello"], env={"FISHPLATE_DEVICE": device}) as job:
+            if job.end(60) == 0 or f"FISHPLATE_DEVICE={device}: " not in job.err or "fishplate info" not in job.err:
+                raise Problem(f"{device}: {job.out!r}, {job.err[-500:]!r}")
+            job.check_gone()
+    with Job(world.work, [world.mpiexec, "-n", 2, world.programs / "hello"], env={"FISHPLATE_DEVICE": "tcp:lo"}) as job:
+        if job.end(60) != 0:
+            raise Problem(job.err[-500:])
+
+
 def modelled_threads(world):
     """OpenMP starts as many threads as a modelled host has cores for a rank, unless the user says otherwise."""
     fishplate = world.mpiexec.parent / "fishplate"
@@ -357,6 +369,7 @@ def tests() -> list:
                                    "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "5"}),
         ("info without libibverbs", no_libibverbs),
         ("info without an RDMA device", no_rdma_device),
+        ("a device that is not there", unknown_device),
         closed("standard input", "<&-"),
         closed("standard output", ">&-"),
         closed("standard error", "2>&-"),

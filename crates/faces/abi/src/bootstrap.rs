@@ -43,7 +43,10 @@ pub(crate) fn wiring(
 /// The means to reach ranks on this host, and devices to reach ranks on others.
 fn on_real_hosts(job: Arc<dyn Bootstrap>, knobs: &Knobs) -> Result<Wiring, String> {
     let node = match job.hosts().count() {
-        0 | 1 => None,
+        0 | 1 => {
+            remote::check_names(&*job, knobs)?;
+            None
+        }
         _ => Some(remote::node(&job, knobs)?),
     };
     let mut wiring = Wiring::new(job);

@@ -20,11 +20,7 @@ pub(crate) fn node(
     job: &Arc<dyn Bootstrap>,
     knobs: &Knobs,
 ) -> std::result::Result<Box<dyn Node>, String> {
-    let wishes = Wishes {
-        devices: &knobs.device,
-        connections: knobs.tcp_connections,
-        most: knobs.rails.most(),
-    };
+    let wishes = wishes(knobs);
     let patience = knobs.outage.0;
     open(job, &wishes, patience).map(|node| Box::new(node) as _).map_err(|why| {
         let hosts = job.hosts().count();
@@ -33,6 +29,27 @@ pub(crate) fn node(
              (`fishplate info` shows what there is; FISHPLATE_DEVICE names a device)"
         )
     })
+}
+
+/// Checks that this host has the devices that the settings name. Ranks of one host do not use them,
+/// so one rank checks the names for all.
+pub(crate) fn check_names(job: &dyn Bootstrap, knobs: &Knobs) -> std::result::Result<(), String> {
+    if job.rank() > 0 || knobs.device.is_empty() {
+        return Ok(());
+    }
+    let found = rail_choice::choose(&wishes(knobs));
+    found.map(|_| ()).map_err(|why| {
+        let devices = &knobs.device;
+        format!("FISHPLATE_DEVICE={devices}: {why} (`fishplate info` shows what there is)")
+    })
+}
+
+fn wishes(knobs: &Knobs) -> Wishes<'_> {
+    Wishes {
+        devices: &knobs.device,
+        connections: knobs.tcp_connections,
+        most: knobs.rails.most(),
+    }
 }
 
 fn open(job: &Arc<dyn Bootstrap>, wishes: &Wishes, patience: Option<Duration>) -> Result<HostNode> {
