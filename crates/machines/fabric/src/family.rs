@@ -11,28 +11,43 @@ pub enum Family {
     Rails,
     /// Systems with InfiniBand in virtual machines.
     Virtual,
+    /// Systems with other networks for clusters: Omni-Path, Slingshot, Aries.
+    Cluster,
     /// Systems with RoCEv2 over Ethernet.
     Roce,
     /// Systems with TCP over Ethernet.
     Tcp,
+    /// Instances of cloud providers without InfiniBand.
+    Cloud,
     /// Systems on which a publication measured.
     Testbed,
 }
 
 impl Family {
     /// All families of systems, in the order in which lists show them.
-    pub const ALL: [Family; 6] = [
+    pub const ALL: [Family; 8] = [
         Family::InfiniBand,
         Family::Rails,
         Family::Virtual,
+        Family::Cluster,
         Family::Roce,
         Family::Tcp,
+        Family::Cloud,
         Family::Testbed,
     ];
 
     /// The name of the family in catalogue files.
     pub fn name(self) -> &'static str {
-        ["infiniband", "rails", "virtual", "roce", "tcp", "testbed"][self as usize]
+        [
+            "infiniband",
+            "rails",
+            "virtual",
+            "cluster",
+            "roce",
+            "tcp",
+            "cloud",
+            "testbed",
+        ][self as usize]
     }
 
     /// The name of the family in lists.
@@ -41,16 +56,17 @@ impl Family {
             "InfiniBand",
             "InfiniBand, several ports of a host",
             "InfiniBand in virtual machines",
+            "Omni-Path, Slingshot and Aries",
             "Ethernet with RoCEv2",
             "Ethernet with TCP",
+            "Instances of cloud providers",
             "Machines of publications",
         ][self as usize]
     }
 }
 
 impl Quantity for Option<Family> {
-    const VALID: &'static str =
-        "\"none\", \"infiniband\", \"rails\", \"virtual\", \"roce\", \"tcp\" or \"testbed\"";
+    const VALID: &'static str = "\"none\", \"infiniband\", \"rails\", \"virtual\", \"cluster\", \"roce\", \"tcp\", \"cloud\" or \"testbed\"";
 
     fn read(raw: &Raw) -> Option<Self> {
         let Raw::Text(text) = raw else { return None };

@@ -48,6 +48,22 @@ fn systems_are_listed() {
         "r620-fdr",
         "lanl-qdr-fibre",
         "blog-2xqdr",
+        "hdr100",
+        "ndr200",
+        "opa-100",
+        "cn5000",
+        "slingshot-10",
+        "slingshot-11",
+        "aries",
+        "efa-hpc6a",
+        "efa-hpc7a",
+        "azure-hbv2",
+        "azure-hbv4",
+        "gcp-c2d",
+        "gcp-h3",
+        "gcp-h4d",
+        "2x10gbe-roce",
+        "2x25gbe-roce",
     ] {
         let listed = |line: &str| line.split_whitespace().nth(1) == Some(name);
         assert!(list.lines().any(listed), "{name} in\n{list}");

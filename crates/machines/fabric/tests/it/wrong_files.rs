@@ -130,7 +130,7 @@ fn each_plausible_slip_has_its_warning() {
         ),
         (
             "[hca.x]\nfrom = \"connectx-3\"\nsend = \"130 us\"\n",
-            "mine.toml:3: hca.x.send: \"130 us\" is 90 times the greatest value of the catalogue, \"1450 ns\"",
+            "mine.toml:3: hca.x.send: \"130 us\" is 20 times the greatest value of the catalogue, \"6500 ns\"",
         ),
         (
             "[system.x]\nfrom = \"fdr\"\nhca = { link = \"edr\" }\n",

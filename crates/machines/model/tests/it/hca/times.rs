@@ -126,7 +126,7 @@ fn long_streams_reach_what_the_narrowest_resource_carries() {
             .unwrap()
             .one_way;
         let most = limit.as_mb_per_sec() * 1e6;
-        for (len, count) in [(65536, 120), (4 << 20, 4)] {
+        for (len, count) in [(131_072, 120), (4 << 20, 4)] {
             let got = rate(&system, len, count);
             assert!(
                 got < 1.001 * most && got > 0.97 * most,
