@@ -72,6 +72,46 @@ pub fn explain_posted(
     inline: bool,
     hops: u32,
 ) -> Vec<StepCost> {
+    let mut steps = until_written(costs, payload, operation, inline, hops);
+    if operation == Operation::Send {
+        steps.one(
+            "PCI write of completion",
+            Some(Resource::BusUp),
+            costs.completion(),
+        );
+    }
+    noticed(&mut steps, costs);
+    steps.0
+}
+
+/// The steps of one RDMA write until the sending processor's poll finds its completion, which an
+/// acknowledgement of the receiver's HCA reports.
+pub fn explain_completed(costs: &Costs, payload: Bytes, inline: bool, hops: u32) -> Vec<StepCost> {
+    let mut steps = until_written(costs, payload, Operation::Write, inline, hops);
+    steps.one(
+        "link, acknowledgement",
+        Some(Resource::Link),
+        costs.wire(packet::ACKNOWLEDGEMENT),
+    );
+    flight(&mut steps, costs, hops);
+    steps.one("HCA, in", None, costs.receive());
+    steps.one(
+        "PCI write of completion",
+        Some(Resource::BusUp),
+        costs.completion(),
+    );
+    noticed(&mut steps, costs);
+    steps.0
+}
+
+/// The steps of an operation until its last packet is written to the memory of the side that waits.
+fn until_written(
+    costs: &Costs,
+    payload: Bytes,
+    operation: Operation,
+    inline: bool,
+    hops: u32,
+) -> StepCosts {
     let mut steps = StepCosts(Vec::new());
     let inlined = if inline { payload } else { Bytes(0) };
     steps.one("post", Some(Resource::Cpu), costs.post());
@@ -122,16 +162,13 @@ pub fn explain_posted(
         stages[2].count,
         stages[2].time,
     );
-    if operation == Operation::Send {
-        steps.one(
-            "PCI write of completion",
-            Some(Resource::BusUp),
-            costs.completion(),
-        );
-    }
+    steps
+}
+
+/// Adds the steps from a write to memory until a processor's poll finds it.
+fn noticed(steps: &mut StepCosts, costs: &Costs) {
     steps.one("PCI, until visible", None, costs.write_latency());
     steps.one("poll", Some(Resource::Cpu), costs.poll());
-    steps.0
 }
 
 /// The sum of all steps: the one-way latency.

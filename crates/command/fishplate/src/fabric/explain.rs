@@ -3,9 +3,10 @@
 use ::fabric::accuracy::{Accuracy, Case, FigureKind};
 use ::fabric::explain::{Path, StepCost, explain, total};
 use ::fabric::limits::{Limit, both_ways, limits, one_way};
-use ::fabric::{Bytes, Costs, Operation, Rail, System};
+use ::fabric::{Bytes, Costs, Nanos, Operation, Rail, System};
 use channel::rdma::PacketWrite;
-use model::explain::{Packet, message};
+use knobs::{KnobValue, RdmaDesign};
+use model::explain::{MessagePart, Packet, message, message_with_pointers};
 use serde_json::{Value, json};
 
 use super::print;
@@ -25,8 +26,8 @@ pub(super) struct Request<'a> {
 pub(super) enum Explained {
     /// A verbs operation, and its name in the output.
     Device(Operation, &'static str),
-    /// An MPI message.
-    Mpi,
+    /// An MPI message, over the RDMA transport of this design.
+    Mpi(RdmaDesign),
 }
 
 /// The breakdown of the time of a requested message.
@@ -36,10 +37,17 @@ struct Breakdown {
     hops: u32,
     /// The case of the machine, which determines the errors of its predictions.
     case: Case,
-    steps: Vec<StepCost>,
+    /// The steps, in parts where the message has several writes.
+    parts: Vec<MessagePart>,
     limits: Vec<Limit>,
     /// Summaries of all rails of the system, if it has several.
     rails: Vec<RailSummary>,
+}
+
+impl Breakdown {
+    fn sum(&self) -> Nanos {
+        sum(&self.parts)
+    }
 }
 
 /// The summary of one rail of a system with several.
@@ -86,14 +94,14 @@ impl Request<'_> {
         let costs = Costs::of(&system, path.rail);
         // An MPI message is computed for this library, not for the one that the machine names.
         let is_of_devices = matches!(self.what, Explained::Device(..));
-        let (steps, verb, limits) = match self.what {
+        let (parts, verb, limits) = match self.what {
             Explained::Device(operation, verb) => {
                 let steps = explain(&costs, self.size, operation, path.hops);
-                (steps, verb, limits(&costs, self.size))
+                (one_part(steps), verb, limits(&costs, self.size))
             }
-            Explained::Mpi => {
-                let steps = mpi(&costs, self.size, path.hops);
-                (steps, "message of MPI", Vec::new())
+            Explained::Mpi(design) => {
+                let parts = mpi(&costs, self.size, design, path.hops)?;
+                (parts, "message of MPI", Vec::new())
             }
         };
         let hops = path.hops;
@@ -103,18 +111,24 @@ impl Request<'_> {
             verb,
             hops,
             case: Case::of(&system, is_of_devices),
-            steps,
+            parts,
             limits,
             rails: rails.map(|rail| RailSummary::of(&system, rail)).collect(),
         })
     }
 
     fn object(&self, breakdown: &Breakdown) -> Value {
-        let sum = total(&breakdown.steps);
-        let rows = breakdown.steps.iter().map(|row| {
-            json!({"step": row.step, "busy": row.resource.map(|r| r.name()), "count": row.count,
-                "ns": row.time.as_nanos()})
-        });
+        let sum = breakdown.sum();
+        let row = |part: &str, row: &StepCost| {
+            let mut row = json!({"step": row.step, "busy": row.resource.map(|r| r.name()), "count": row.count,
+                "ns": row.time.as_nanos()});
+            if !part.is_empty() {
+                row["part"] = part.into();
+            }
+            row
+        };
+        let rows = breakdown.parts.iter();
+        let rows = rows.flat_map(|part| part.steps.iter().map(move |step| row(part.name, step)));
         let interval = self.latencies(breakdown);
         let interval = interval.map(|one| one.interval(sum.as_nanos()));
         let limits = breakdown.limits.iter().map(|limit| {
@@ -125,6 +139,9 @@ impl Request<'_> {
         let mut object = json!({"system": self.name, "operation": breakdown.verb, "bytes": self.size.0,
             "hops": breakdown.hops, "rail": self.rail, "rows": rows.collect::<Vec<_>>(),
             "total_ns": sum.as_nanos(), "interval_90_ns": interval, "limits": limits.collect::<Vec<_>>()});
+        if let Explained::Mpi(design) = self.what {
+            object["design"] = design.show().into();
+        }
         if !breakdown.rails.is_empty() {
             let rail = |one: &RailSummary| {
                 json!({"link_gb_per_s": one.rail.link_rate().as_gb_per_sec(), "one_way_mb_per_s": one.carries,
@@ -142,14 +159,33 @@ impl Request<'_> {
             many => format!("{many} switches"),
         };
         let (name, size, verb) = (self.name, self.size, breakdown.verb);
-        tell!("{name}: one {verb} of {size}, {switches} on the path, machine otherwise idle");
+        let design = match self.what {
+            Explained::Mpi(design) => format!(", design {}", design.show()),
+            Explained::Device(..) => String::new(),
+        };
+        tell!(
+            "{name}: one {verb} of {size}{design}, {switches} on the path, machine otherwise idle"
+        );
         let mut rows: Vec<[String; 4]> = Vec::new();
-        for row in &breakdown.steps {
-            let busy = row.resource.map_or("", |resource| resource.name());
-            let time = format!("{:.1}", row.time.as_nanos());
-            rows.push([row.step.into(), busy.into(), row.count.to_string(), time]);
+        for part in &breakdown.parts {
+            if !part.name.is_empty() {
+                let time = format!("({:.1})", total(&part.steps).as_nanos());
+                rows.push([
+                    format!("{}:", part.name),
+                    String::new(),
+                    String::new(),
+                    time,
+                ]);
+            }
+            let inset = if part.name.is_empty() { "" } else { "  " };
+            for row in &part.steps {
+                let busy = row.resource.map_or("", |resource| resource.name());
+                let time = format!("{:.1}", row.time.as_nanos());
+                let step = format!("{inset}{}", row.step);
+                rows.push([step, busy.into(), row.count.to_string(), time]);
+            }
         }
-        let sum = total(&breakdown.steps).as_nanos();
+        let sum = breakdown.sum().as_nanos();
         rows.push([
             "sum".into(),
             String::new(),
@@ -241,30 +277,58 @@ fn show_limits(limits: &[Limit]) {
 /// The size of the announcement of a long message, in bytes.
 const ANNOUNCEMENT: usize = 64;
 
-/// The steps of an MPI message: one packet; or an announcement, and the read by the receiver.
-/// Buffers are registered already.
-fn mpi(costs: &Costs, size: Bytes, hops: u32) -> Vec<StepCost> {
-    match usize::try_from(size.0) {
-        Ok(len) if len <= PacketWrite::longest() => packet(costs, len, hops),
-        _ => {
-            let announcement = packet(costs, ANNOUNCEMENT, hops);
-            let announced = StepCost {
-                step: "announce the message",
-                resource: None,
-                count: 1,
-                time: total(&announcement),
-            };
-            let read = explain(costs, size, Operation::Read, hops);
-            std::iter::once(announced).chain(read).collect()
-        }
+/// The steps of an MPI message: one packet; or an announcement, and the read by the receiver, where
+/// the design has that and it takes less time. Buffers are registered already. An error if the
+/// message goes in several packets.
+fn mpi(
+    costs: &Costs,
+    size: Bytes,
+    design: RdmaDesign,
+    hops: u32,
+) -> Result<Vec<MessagePart>, String> {
+    let longest = PacketWrite::longest(design);
+    let len = usize::try_from(size.0).ok().filter(|len| *len <= longest);
+    let packet = len.map(|len| packet(costs, len, design, hops));
+    if design != RdmaDesign::ZeroCopy {
+        return packet.ok_or_else(|| {
+            format!(
+                "--size {size}: with the design {} a message of more than {} goes in several packets, whose copies and writes overlap; \
+                 measure it: FISHPLATE_RDMA_DESIGN={} fishplate bench latency --fabric NAME",
+                design.show(),
+                Bytes(longest as u64),
+                design.show()
+            )
+        });
     }
+    let announced = StepCost {
+        step: "announce the message",
+        resource: None,
+        count: 1,
+        time: sum(&self::packet(costs, ANNOUNCEMENT, design, hops)),
+    };
+    let read = explain(costs, size, Operation::Read, hops);
+    let read = one_part(std::iter::once(announced).chain(read).collect());
+    Ok(packet
+        .filter(|packet| sum(packet) <= sum(&read))
+        .unwrap_or(read))
 }
 
-fn packet(costs: &Costs, len: usize, hops: u32) -> Vec<StepCost> {
-    let write = PacketWrite::of(len);
-    let packet = Packet {
+fn packet(costs: &Costs, len: usize, design: RdmaDesign, hops: u32) -> Vec<MessagePart> {
+    let of = |write: PacketWrite| Packet {
         len: write.len,
         inline: write.inline,
     };
-    message(costs, len, packet, hops)
+    let data = of(PacketWrite::of(design, len));
+    match PacketWrite::pointer(design) {
+        Some(pointer) => message_with_pointers(costs, len, [data, of(pointer)], hops).into(),
+        None => one_part(message(costs, len, data, hops)),
+    }
+}
+
+fn one_part(steps: Vec<StepCost>) -> Vec<MessagePart> {
+    vec![MessagePart { name: "", steps }]
+}
+
+fn sum(parts: &[MessagePart]) -> Nanos {
+    parts.iter().map(|part| total(&part.steps)).sum()
 }

@@ -14,6 +14,7 @@ use ::fabric::catalogue::{FieldValue, KINDS, Sheet};
 use ::fabric::figures::Figures;
 use ::fabric::{Bytes, Operation, System};
 use clap::{Args, Subcommand, ValueEnum};
+use knobs::{KnobValue, Knobs, RdmaDesign};
 use results::arguments::{ANY, whole_number};
 use results::report::NetworkPicture;
 use serde_json::{Map, Value, json};
@@ -107,6 +108,10 @@ enum Action {
         /// Explain a whole MPI message, from MPI_Send to the return of a waiting MPI_Recv
         #[arg(long, conflicts_with_all = ["operation", "rail"])]
         mpi: bool,
+        /// Design of the RDMA transport that carries the message [default: that of
+        /// FISHPLATE_RDMA_DESIGN, or zero-copy]
+        #[arg(long, value_name = "basic|piggyback|pipeline|zero-copy", requires = "mpi", value_parser = design)]
+        design: Option<RdmaDesign>,
         /// Number of switches between the hosts [default: between the hosts furthest apart]
         #[arg(long, value_parser = |word: &str| whole_number::<u32>(word, 0..=16))]
         hops: Option<u32>,
@@ -167,6 +172,18 @@ impl From<OperationName> for Explained {
     }
 }
 
+/// The design that a word names.
+fn design(word: &str) -> Result<RdmaDesign, String> {
+    RdmaDesign::parse(word).ok_or_else(|| format!("valid are {}", RdmaDesign::EXPECTED))
+}
+
+/// The design that the settings of the environment name, as a run reads them.
+fn design_of_environment() -> Result<RdmaDesign, String> {
+    Knobs::parse(knobs::decode(std::env::vars_os()))
+        .map(|set| set.rdma_design)
+        .map_err(|why| terminal_text::line(&why.to_string()))
+}
+
 /// The largest payload of `explain`, in bytes.
 const LARGEST: u64 = 4 << 30;
 
@@ -207,6 +224,7 @@ pub(crate) fn main(arguments: FabricArguments) -> ExitCode {
             size,
             operation,
             mpi,
+            design,
             hops,
             rail,
             route,
@@ -218,7 +236,10 @@ pub(crate) fn main(arguments: FabricArguments) -> ExitCode {
                 return finish(route.explain(json));
             }
             let what = match mpi {
-                true => Explained::Mpi,
+                true => match design.map_or_else(design_of_environment, Ok) {
+                    Ok(design) => Explained::Mpi(design),
+                    Err(why) => return finish(Err(why)),
+                },
                 false => operation.into(),
             };
             let size = Bytes(size);

@@ -191,6 +191,44 @@ fn a_long_message_of_mpi_is_an_announcement_and_a_read() {
 }
 
 #[test]
+fn the_design_of_a_message_is_that_of_the_option_or_of_the_environment() {
+    let words = ["explain", "mpich2-2003", "--mpi", "--size", "4", "--json"];
+    let of = |design: &str| object(&good(&[&words[..], &["--design", design]].concat()));
+    let total = |object: &serde_json::Value| object["total_ns"].as_f64().unwrap();
+    let basic = of("basic");
+    // What `bench latency` measures there (docs/user/modelled.md).
+    assert!(
+        (total(&basic) - 17_340.0).abs() < 0.02 * 17_340.0,
+        "{basic}"
+    );
+    assert_eq!(basic["design"], "basic");
+    let rows = basic["rows"].as_array().unwrap();
+    let posts = rows.iter().filter(|row| row["step"] == "post");
+    let parts: Vec<&str> = posts.map(|row| row["part"].as_str().unwrap()).collect();
+    assert_eq!(
+        parts,
+        ["data, until completed", "head pointer", "tail pointer"]
+    );
+    let usual = of("zero-copy");
+    assert_eq!(object(&good(&words))["total_ns"], usual["total_ns"]);
+    assert!(usual["rows"][0]["part"].is_null(), "{usual}");
+    let output = Command::new(env!("CARGO_BIN_EXE_fishplate"))
+        .env("FISHPLATE_RDMA_DESIGN", "basic")
+        .arg("fabric")
+        .args(words)
+        .output()
+        .unwrap();
+    let set = object(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(set["total_ns"], basic["total_ns"]);
+    let words = ["explain", "qdr", "--mpi", "--design"];
+    let long = bad(&[&words[..], &["pipeline", "--size", "64K"]].concat());
+    assert!(long.contains("goes in several packets"), "{long}");
+    let other = bad(&[&words[..], &["fast"]].concat());
+    assert!(other.contains("valid are basic, piggyback"), "{other}");
+    assert!(bad(&["explain", "qdr", "--design", "basic"]).contains("--mpi"));
+}
+
+#[test]
 fn what_cannot_be_explained_is_refused() {
     assert!(bad(&["explain", "qrd"]).contains("no system named qrd; did you mean qdr?"));
     assert!(

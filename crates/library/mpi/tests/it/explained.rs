@@ -10,8 +10,9 @@ use channel::rdma::PacketWrite;
 use fabric::catalogue::Catalogue;
 use fabric::explain::total;
 use fabric::{Costs, Nanos, System};
+use knobs::RdmaDesign;
 use model::config::MachineConfig;
-use model::explain::{Packet, message};
+use model::explain::{Packet, message, message_with_pointers};
 use model::trace::{Activity, Span, Track};
 use mpi::Mode;
 use mpi::comm::WORLD;
@@ -25,13 +26,14 @@ fn systems() -> Vec<String> {
     systems.map(|entry| entry.name.to_owned()).collect()
 }
 
-/// The activities of the ranks' processors in a ping-pong.
-fn ping_pong(name: &str, len: usize) -> [Vec<Span>; 2] {
+/// The activities of the ranks' processors in a ping-pong, with the settings of a design.
+fn ping_pong(name: &str, len: usize, design: &[(&'static str, &'static str)]) -> [Vec<Span>; 2] {
     let system = system(name);
     let mut scene = MachineConfig::new(&system, 2, 1, 1).unwrap();
     scene.hosts[1] = system.nodes - 1;
     // The rows are those of a packet over one rail, of any length.
-    let settings = vec![("FISHPLATE_RAILS", "1"), ("FISHPLATE_EAGER_LIMIT", "64K")];
+    let mut settings = vec![("FISHPLATE_RAILS", "1"), ("FISHPLATE_EAGER_LIMIT", "64K")];
+    settings.extend(design);
     let run = play(scene, settings, Keep::Record, move |rank| {
         let mut bytes = vec![0; len];
         let peer = 1 - rank.rank() as i32;
@@ -91,12 +93,19 @@ fn a_message_takes_what_its_rows_say() {
             eprintln!("{name}: no software");
             continue;
         }
-        for len in [0, 8, 200, 2048, 10_000, PacketWrite::longest()] {
+        for len in [
+            0,
+            8,
+            200,
+            2048,
+            10_000,
+            PacketWrite::longest(RdmaDesign::ZeroCopy),
+        ] {
             let rows = {
                 let PacketWrite {
                     len: written,
                     inline,
-                } = PacketWrite::of(len);
+                } = PacketWrite::of(RdmaDesign::ZeroCopy, len);
                 let packet = Packet {
                     len: written,
                     inline,
@@ -107,7 +116,7 @@ fn a_message_takes_what_its_rows_say() {
             let (before, after) = (total(&rows[..until]), total(&rows[until + 1..]));
             let all_but_looks = (before + after).picos();
             let poll = rows[until].time.picos();
-            let steps = steps(&ping_pong(&name, len), before.picos());
+            let steps = steps(&ping_pong(&name, len, &[]), before.picos());
             assert_eq!(steps.len(), 2 * ROUNDS - 1);
             let mut usual = 0;
             for (at, (time, looking)) in steps.into_iter().enumerate() {
@@ -120,6 +129,47 @@ fn a_message_takes_what_its_rows_say() {
                 usual > 9 * (2 * ROUNDS - 1) / 10,
                 "{name}, {len} bytes: {usual}"
             );
+        }
+    }
+}
+
+#[test]
+fn a_message_of_each_design_takes_what_its_rows_say() {
+    const DESIGNS: [(&str, RdmaDesign); 4] = [
+        ("basic", RdmaDesign::Basic),
+        ("piggyback", RdmaDesign::Piggyback),
+        ("pipeline", RdmaDesign::Pipeline),
+        ("zero-copy", RdmaDesign::ZeroCopy),
+    ];
+    for name in ["mpich2-2003", "sdr", "qdr", "edr"] {
+        let system = system(name);
+        let costs = Costs::of(&system, 0);
+        let hops = system.most_hops();
+        for (word, design) in DESIGNS {
+            for len in [0, 4, 64, 1024, 4096] {
+                let packet = |write: PacketWrite| Packet {
+                    len: write.len,
+                    inline: write.inline,
+                };
+                let data = packet(PacketWrite::of(design, len));
+                let said = match PacketWrite::pointer(design) {
+                    Some(pointer) => {
+                        message_with_pointers(&costs, len, [data, packet(pointer)], hops)
+                            .iter()
+                            .map(|part| total(&part.steps))
+                            .sum()
+                    }
+                    None => total(&message(&costs, len, data, hops)),
+                };
+                let ranks = ping_pong(name, len, &[("FISHPLATE_RDMA_DESIGN", word)]);
+                let mut times: Vec<u64> = steps(&ranks, 0).iter().map(|(time, _)| *time).collect();
+                times.sort_unstable();
+                let ratio = said.picos() as f64 / times[times.len() / 2] as f64;
+                assert!(
+                    (ratio - 1.0).abs() < 0.02,
+                    "{name}, {word}, {len} bytes: {said} explained, {ratio} of the median"
+                );
+            }
         }
     }
 }
