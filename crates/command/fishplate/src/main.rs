@@ -28,6 +28,7 @@ mod compare;
 #[cfg(feature = "whole")]
 mod completions;
 mod conflicts;
+mod events;
 mod explain;
 mod fabric;
 mod faults;

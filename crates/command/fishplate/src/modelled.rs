@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -12,13 +12,12 @@ use ::fabric::Software;
 use clap::{Args, ValueEnum};
 use model::config::{Compute, MachineConfig};
 use model::placement::Placement;
-use model::trace::{self, Record};
 use model::{IntraHost, PortFault, Usage};
 use results::arguments::{ANY, whole_number};
 
 use crate::algorithms;
+use crate::events::EventsFile;
 use crate::fabric::ValueChange;
-use crate::output::Output;
 
 #[derive(Args)]
 #[command(next_help_heading = "Modelled machines")]
@@ -105,9 +104,15 @@ pub(crate) struct ModelledArguments {
     #[arg(long, value_enum, value_name = "WHAT", requires = "fabric")]
     check: Option<Check>,
 
-    /// Write a trace of ranks, buses and links, for ui.perfetto.dev
+    /// Write a trace of ranks, buses and links: FILE.json for ui.perfetto.dev; FILE.svg or FILE.png
+    /// as a picture
     #[arg(long, value_name = "FILE", requires = "fabric")]
     trace: Option<PathBuf>,
+
+    /// Span of virtual time that the picture of --trace shows, such as 100us..250us [default: from
+    /// the first call to the first MPI_Finalize, as many events as are legible]
+    #[arg(long, value_name = "FROM..UNTIL", requires = "trace")]
+    trace_part: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -199,7 +204,7 @@ pub(crate) struct ModelledJob {
     /// The number of cores of a modelled host for each of its ranks, if the machine describes its
     /// cores.
     cores_of_rank: Option<usize>,
-    trace: Option<Output>,
+    trace: Option<EventsFile>,
     /// True if conflicting accesses to windows are reported.
     checks_windows: bool,
     /// True if the times of work inside MPI are recorded.
@@ -284,8 +289,9 @@ impl ModelledArguments {
             ComputeOption::Recorded => Compute::Recorded,
         };
         let trace = self.trace.as_deref();
+        let title = format!("{ranks} ranks on {word}: calls, processors, buses and links");
         let trace = trace
-            .map(|file| Output::create("--trace", file))
+            .map(|file| EventsFile::create(file, self.trace_part.as_deref(), title))
             .transpose()?;
         scene.traced = trace.is_some();
         let checks_windows = self.check == Some(Check::Rma);
@@ -464,8 +470,8 @@ impl ModelledJob {
         })?;
         let world = File::from(world);
         let mut problems = Vec::new();
-        if let Some(output) = self.trace {
-            problems.extend(output.fill(|to| write_trace(&world, to)).err());
+        if let Some(events) = self.trace {
+            problems.extend(events.write(&world).err());
         }
         if self.checks_windows {
             problems.extend(crate::conflicts::report(&world).err());
@@ -475,18 +481,4 @@ impl ModelledJob {
             false => Err(problems.join("; ")),
         }
     }
-}
-
-/// Writes the trace. Returns a warning if the trace is incomplete.
-fn write_trace(world: &File, to: &mut dyn Write) -> io::Result<Option<String>> {
-    let record = Record::read(world)?;
-    record.write(to)?;
-    Ok((record.lost > 0).then(|| {
-        format!(
-            "the trace holds the first {} events, up to {:.3} ms of virtual time; {} more did not fit: trace a shorter run",
-            trace::MOST,
-            record.end() as f64 * 1e-9,
-            record.lost
-        )
-    }))
 }

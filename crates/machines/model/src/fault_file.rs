@@ -182,19 +182,27 @@ fn port_fault(host: u32, rail: u32, key: &str, value: &str) -> Result<PortFault,
             ));
         }
     };
-    let (from, until) = span.split_once("..").ok_or_else(|| {
-        format!("{key}={value}: valid is a span of time FROM..UNTIL, such as 2ms..5ms, or 2ms.. for ever")
-    })?;
+    let (from, until) = time_span(key, value, span)?;
     Ok(PortFault {
         host,
         rail,
-        from: time(key, from)?,
-        until: match until.trim() {
-            "" => u64::MAX,
-            until => time(key, until)?,
-        },
+        from,
+        until,
         kind,
     })
+}
+
+/// The two moments of a span of virtual time, such as `2ms..5ms`, in picoseconds; without the
+/// second one it lasts for ever. `value` is what the user gave as `key`.
+pub fn time_span(key: &str, value: &str, span: &str) -> Result<(u64, u64), String> {
+    let (from, until) = span.split_once("..").ok_or_else(|| {
+        format!("{key}={value}: valid is a span of time FROM..UNTIL, such as 2ms..5ms, or 2ms.. for ever")
+    })?;
+    let until = match until.trim() {
+        "" => u64::MAX,
+        until => time(key, until)?,
+    };
+    Ok((time(key, from)?, until))
 }
 
 fn time(key: &str, text: &str) -> Result<u64, String> {

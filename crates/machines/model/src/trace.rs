@@ -11,6 +11,17 @@ use sim::Time;
 pub use super::record::MOST;
 pub use super::span::{Activity, HcaPart, MessageRef, RequestKind, Span, Track};
 
+/// A row of a trace viewer: a resource of a host, with the row's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The number of the resource's host.
+    pub host: u32,
+    /// The resource.
+    pub track: Track,
+    /// The name of the row.
+    pub name: String,
+}
+
 /// The record of a run: all spans, with the names of calls.
 #[derive(Debug, Default)]
 pub struct Record {
@@ -31,18 +42,12 @@ impl Record {
     /// Writes the record in the trace event format. Times are in microseconds, with all digits down
     /// to the picosecond.
     pub fn write(&self, to: &mut dyn io::Write) -> io::Result<()> {
-        let mut spans: Vec<&Span> = self.spans.iter().collect();
-        spans.sort_by_key(|span| (span.host, order(span.track), span.start, span.end));
+        let spans = self.sorted();
         // Numbers begin with 1: viewers reserve 0 for the system.
-        let mut rows = BTreeMap::new();
-        for span in &spans {
-            let number = rows.len() + 1;
-            let track = (span.host, order(span.track));
-            rows.entry(track).or_insert((number, span.track));
-        }
-        // Both directions of a half-duplex bus are recorded as one.
-        let up = |(_, track): &(usize, Track)| matches!(track, Track::Rail(_, HcaPart::BusUp));
-        let full_duplex = rows.values().any(up);
+        let rows = self.rows().into_iter().zip(1..);
+        let rows: BTreeMap<_, _> = rows
+            .map(|(row, number)| ((row.host, order(row.track)), (number, row.name)))
+            .collect();
         write!(to, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
         let mut first = true;
         let mut event = |text: std::fmt::Arguments| {
@@ -50,8 +55,8 @@ impl Record {
             write!(to, "{comma}\n{text}")
         };
         let mut last_host = None;
-        for (&(host, _), &(number, track)) in &rows {
-            let (pid, name) = (host + 1, track_name(track, full_duplex));
+        for (&(host, _), (number, name)) in &rows {
+            let pid = host + 1;
             if last_host.replace(host) != Some(host) {
                 event(format_args!(
                     r#"{{"ph":"M","name":"process_name","pid":{pid},"args":{{"name":"host {host}"}}}}"#
@@ -74,7 +79,7 @@ impl Record {
             let (start, time) = (micros(span.start), micros(span.end - span.start));
             let number = rows
                 .get(&(span.host, order(span.track)))
-                .map_or(0, |&(number, _)| number);
+                .map_or(0, |(number, _)| *number);
             let (pid, name) = (span.host + 1, self.title(span));
             let place = format_args!(r#""pid":{pid},"tid":{number},"ts":{start}"#);
             match span.of {
@@ -106,8 +111,32 @@ impl Record {
         writeln!(to, "\n]}}")
     }
 
+    /// The spans by host, row and time.
+    pub fn sorted(&self) -> Vec<&Span> {
+        let mut spans: Vec<&Span> = self.spans.iter().collect();
+        spans.sort_by_key(|span| (span.host, order(span.track), span.start, span.end));
+        spans
+    }
+
+    /// The rows that have spans: by host, ranks before rails.
+    pub fn rows(&self) -> Vec<Row> {
+        let tracks = self.spans.iter();
+        let tracks = tracks.map(|span| ((span.host, order(span.track)), span.track));
+        let tracks: BTreeMap<_, _> = tracks.collect();
+        // Both directions of a half-duplex bus are recorded as one.
+        let full_duplex = tracks
+            .values()
+            .any(|track| matches!(track, Track::Rail(_, HcaPart::BusUp)));
+        let row = |((host, _), track)| Row {
+            host,
+            track,
+            name: track_name(track, full_duplex),
+        };
+        tracks.into_iter().map(row).collect()
+    }
+
     /// The title of a span, which a viewer shows.
-    fn title(&self, span: &Span) -> String {
+    pub fn title(&self, span: &Span) -> String {
         let plain = match span.activity {
             Activity::Call => return self.name(span.name),
             Activity::Copy => return format!("copy {}", size(span.bytes)),

@@ -43,7 +43,8 @@ pub(crate) struct ChoiceOptions {
     /// `packed`, `spread`, `random[:SEED]`, or their numbers, such as `0,4,8-11` [default: packed]
     #[arg(long, value_name = "RULE|HOSTS", requires = "fabric")]
     pub(crate) placement: Option<String>,
-    /// Write a trace of the modelled machine's ranks, buses and links, for ui.perfetto.dev
+    /// Write a trace of the modelled machine's ranks, buses and links: FILE.json for
+    /// ui.perfetto.dev, FILE.svg or FILE.png as a picture
     #[arg(long, value_name = "FILE", requires = "fabric")]
     pub(crate) trace: Option<PathBuf>,
     /// Number of rounds (modelled machines need only one: results are exact) [default: 5, and 15

@@ -95,7 +95,7 @@ pub(super) fn caption_lines(caption: &str) -> Vec<String> {
 }
 
 /// The text, broken into lines of at most `most` characters.
-fn broken(text: &str, most: usize) -> Vec<String> {
+pub(super) fn broken(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

@@ -3,7 +3,7 @@
 //! The font is part of this crate (`assets/`), so a PNG has text on a machine without fonts.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Once;
 
@@ -88,9 +88,8 @@ where
     draw_in_columns(plots.iter().map(Into::into).collect(), 1, path)
 }
 
-// This function is not generic: otherwise every crate that draws would compile all of the drawing
-// again.
-fn draw_in_columns(plots: Vec<Plot>, columns: usize, path: &Path) -> Result<()> {
+/// Registers the font of texts, once.
+pub(super) fn register_fonts() {
     static FONTS: Once = Once::new();
     FONTS.call_once(|| {
         assert!(
@@ -98,6 +97,12 @@ fn draw_in_columns(plots: Vec<Plot>, columns: usize, path: &Path) -> Result<()> 
             "the font is well formed"
         );
     });
+}
+
+// This function is not generic: otherwise every crate that draws would compile all of the drawing
+// again.
+fn draw_in_columns(plots: Vec<Plot>, columns: usize, path: &Path) -> Result<()> {
+    register_fonts();
     let rows = plots.len().div_ceil(columns);
     let lines = plots.iter().map(|plot| caption_lines(&plot.caption).len());
     let heads = plots.iter().map(head_height);
@@ -146,9 +151,13 @@ fn page<B: DrawingBackend>(
     draw().map_err(|error| anyhow!("{error}"))
 }
 
-fn write_png(path: &Path, pixels: &[u8], (width, height): (u32, u32)) -> Result<()> {
-    let file = BufWriter::new(File::create(path)?);
-    let mut encoder = png::Encoder::new(file, width, height);
+fn write_png(path: &Path, pixels: &[u8], size: (u32, u32)) -> Result<()> {
+    png(&mut BufWriter::new(File::create(path)?), pixels, size)
+}
+
+/// Writes a bitmap of RGB pixels.
+pub(super) fn png(to: &mut dyn Write, pixels: &[u8], (width, height): (u32, u32)) -> Result<()> {
+    let mut encoder = png::Encoder::new(to, width, height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_compression(png::Compression::Fast);
     encoder.set_adaptive_filter(png::AdaptiveFilterType::Adaptive);
