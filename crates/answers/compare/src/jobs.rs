@@ -29,7 +29,7 @@ use crate::placements::Draw;
 use crate::record::{self, Record, Recording, is_disturbed};
 use crate::surroundings::Input;
 pub(crate) use crate::task::{Played, Task};
-use crate::{AT_ONCE, Request, RunFolder, work};
+use crate::{AT_ONCE, Request, RunFolder, Sweep, work};
 
 /// The most lines of the program's output that are shown whole.
 const WHOLE_OUTPUT: usize = 6;
@@ -47,6 +47,8 @@ pub struct Runner {
     known: HashMap<Task, Outcome>,
     /// The usual placement of each machine with each number of ranks.
     usual: HashMap<(usize, usize), Draw>,
+    /// The ranks on each host and the changed values of each machine with which replays are made.
+    setting: Option<(usize, Vec<Vec<Change>>)>,
     /// The replays that other commands have made.
     elsewhere: Elsewhere,
     /// The replays that this command has made.
@@ -75,6 +77,7 @@ impl Runner {
             console: Console::new(0),
             known: HashMap::new(),
             usual: HashMap::new(),
+            setting: None,
             elsewhere: Elsewhere::default(),
             made: Vec::new(),
             replaying: Duration::ZERO,
@@ -102,9 +105,21 @@ impl Runner {
         self.usual.insert(of, draw);
     }
 
-    /// Forgets the usual placements, before a comparison with other ones.
-    pub(crate) fn forget_placements(&mut self) {
+    /// Begins a comparison. Forgets what another one has found on other machines or with other
+    /// ranks on each host.
+    pub(crate) fn begin(&mut self, request: &Request) {
         self.usual.clear();
+        let machines = request.machines.iter().map(|one| one.changes.clone());
+        let setting = (request.per_host, machines.collect());
+        if self
+            .setting
+            .as_ref()
+            .is_some_and(|before| *before != setting)
+        {
+            self.known.clear();
+            self.replayed.retain(|played, _| played.variation.is_none());
+        }
+        self.setting = Some(setting);
     }
 
     /// Sets whether replays that are not known yet are an error.
@@ -163,11 +178,11 @@ impl Runner {
     }
 
     /// Says how long the replays take that are still to be made, if some have been made here.
-    pub(crate) fn estimate(&mut self, request: &Request, record: &Record) {
+    pub(crate) fn estimate(&mut self, sweep: &Sweep, record: &Record) {
         let made = self.made.len();
         if made > 0 {
             let each = self.replaying / made as u32;
-            let line = request.estimate_of_replays(record, each, made);
+            let line = sweep.estimate_of_replays(record, each, made);
             line.iter().for_each(|line| self.announce(line));
         }
     }
@@ -404,7 +419,7 @@ impl Jobs<'_> {
     fn of_program(&self, machine: &Machine, ranks: usize) -> Result<Command> {
         let placed = (ranks, self.request.per_host);
         let mut run = self.command([machine, machine], placed, &[])?;
-        add_placement(&mut run, self.request.choice().each.first());
+        add_placement(&mut run, self.request.placement.each.first());
         run.stdin(self.input.stdio()?);
         match &self.request.folder {
             RunFolder::Scratch => run.arg("--scratch"),

@@ -13,7 +13,7 @@
 pub mod advice;
 mod assumption;
 pub mod bounds;
-mod by_placement;
+mod by_setting;
 pub mod certainty;
 mod changed;
 pub mod check;
@@ -52,6 +52,7 @@ mod show;
 mod spread;
 mod stand_ins;
 mod surroundings;
+mod sweep;
 mod task;
 pub mod work;
 
@@ -66,7 +67,7 @@ use replay::Variability;
 
 use advice::Advice;
 use bounds::{Bounds, Replays};
-pub use by_placement::{json, page, text};
+pub use by_setting::{json, page, text};
 use changed::Changed;
 use check::{Check, RecordedOn};
 use free_start::divide_all;
@@ -84,6 +85,7 @@ pub use report::Comparison;
 use report::{LoopFacts, Recorded};
 use row::{Outcome, Row};
 use surroundings::FolderState;
+pub use sweep::{PER_HOST, PLACEMENT, Setting, Sweep};
 use work::{Marks, Measure, Wanted};
 
 /// A request of a user for a comparison.
@@ -97,8 +99,11 @@ pub struct Request {
     pub ranks: Vec<usize>,
     /// The number of ranks on each host.
     pub per_host: usize,
-    /// The placements of the job on the hosts of the machines, for each of which all is compared.
-    pub placements: Vec<PlacementChoice>,
+    /// The placement of the job on the hosts of the machines.
+    pub placement: PlacementChoice,
+    /// The values of the options that the user has listed, with which this comparison differs from
+    /// others of its sweep.
+    pub setting: Vec<Setting>,
     /// How nodes and calls vary in draws of nodes that vary.
     pub variability: Variability,
     /// Further arguments for `fishplate run`, such as `-x NAME=VALUE`.
@@ -147,17 +152,17 @@ const FIRST: usize = 3;
 /// The most recordings with one number of ranks.
 pub const MOST_RECORDINGS: usize = 9;
 
-/// Runs a comparison for each choice of placements. `runner` starts the jobs.
-pub fn run(request: &Request, runner: &mut Runner) -> Result<Vec<Comparison>> {
+/// Runs the comparisons of a sweep. `runner` starts the jobs.
+pub fn run(sweep: &Sweep, runner: &mut Runner) -> Result<Vec<Comparison>> {
+    let request = &sweep.requests()[0];
     let before = FolderState::of(Path::new("."));
     if request.runs_program() {
         runner.read_input()?;
     }
-    let record = record(request, runner)?;
+    let record = record(sweep, runner)?;
     let mut comparisons = Vec::new();
-    for request in request.each_choice() {
-        runner.forget_placements();
-        comparisons.push(compared(&request, record.clone(), runner)?);
+    for number in 0..sweep.requests().len() {
+        comparisons.push(compared(sweep, number, &record, runner)?);
     }
     if request.folder == RunFolder::Scratch && request.runs_program() {
         say_changed(request, &before, runner);
@@ -165,11 +170,19 @@ pub fn run(request: &Request, runner: &mut Runner) -> Result<Vec<Comparison>> {
     Ok(comparisons)
 }
 
-/// Compares the machines by replays of a record.
-fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Result<Comparison> {
+/// Compares the machines of one request of a sweep, by replays of a record.
+fn compared(
+    sweep: &Sweep,
+    number: usize,
+    record: &Record,
+    runner: &mut Runner,
+) -> Result<Comparison> {
+    let request = &sweep.requests()[number];
+    let mut record = record.with(&request.ranks);
+    runner.begin(request);
     let checks = check::checks(request, &record, runner)?;
     let mut rows = replay(request, &record, runner)?;
-    runner.estimate(request, &record);
+    runner.estimate(sweep, &record);
     let measure = divide_all(request, &mut record, runner, &mut rows)?;
     placed::value(&record, &mut rows, measure);
     find_bounds(request, runner, &record, &mut rows)?;
@@ -181,7 +194,8 @@ fn compared(request: &Request, mut record: Record, runner: &mut Runner) -> Resul
         trace: request.traces.first().map(|trace| trace.program.clone()),
         notes: record.notes(),
         per_host: request.per_host,
-        placement: request.choice().clone(),
+        placement: request.placement.clone(),
+        setting: request.setting.clone(),
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,
         is_measured: !request.traces.is_empty()
@@ -237,9 +251,9 @@ fn replay(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec
         1 => "1 machine".to_owned(),
         many => format!("{many} machines"),
     };
-    let runs = tasks.len() * request.choice().each.len();
+    let runs = tasks.len() * request.placement.each.len();
     runner.phase(&format!("replaying on {machines}"), Some(runs));
-    let rows = match request.choice().is_several() {
+    let rows = match request.placement.is_several() {
         true => placed::rows(request, record, runner, &tasks)?,
         false => {
             let outcomes = runner.replay(request, record, &tasks)?.into_iter();

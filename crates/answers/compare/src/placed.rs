@@ -9,21 +9,16 @@ use crate::Request;
 use crate::ideal::Ideal;
 use crate::jobs::{Outcome, Runner, Task};
 use crate::machine::JobOn;
-use crate::placements::{Draw, PlacedRun, PlacementChoice};
+use crate::placements::{Draw, PlacedRun};
 use crate::record::Record;
 use crate::row::Row;
 use crate::work::Measure;
 
 impl Request {
-    /// The placements of this comparison: the first of its choices.
-    pub(crate) fn choice(&self) -> &PlacementChoice {
-        &self.placements[0]
-    }
-
     /// The kinds of cost that a machine has for the job of this comparison.
     pub(crate) fn ideals(&self, machine: usize, ranks: usize) -> impl Iterator<Item = Ideal> {
         // Of several placements each may be the usual one.
-        let placements = self.choice().each.iter();
+        let placements = self.placement.each.iter();
         let jobs = placements.map(|draw| JobOn {
             ranks,
             per_host: self.per_host,
@@ -34,17 +29,9 @@ impl Request {
         kinds.into_iter()
     }
 
-    /// The requests for each of the choices of placements.
-    pub(crate) fn each_choice(&self) -> impl Iterator<Item = Request> {
-        self.placements.iter().map(|choice| Request {
-            placements: vec![choice.clone()],
-            ..self.clone()
-        })
-    }
-
     /// A replay with the placement `usual`, or the first of this comparison, unless it has one.
     pub(crate) fn placed(&self, task: Task, usual: Option<&Draw>) -> Task {
-        let first = usual.or(self.choice().each.first());
+        let first = usual.or(self.placement.each.first());
         let is_recorded = task.machine >= self.machines.len();
         let placement = match (&task.placement, first) {
             (None, Some(first)) if !is_recorded && !first.is_usual() => Some(first.clone()),
@@ -61,7 +48,7 @@ pub(crate) fn rows(
     runner: &mut Runner,
     tasks: &[Task],
 ) -> Result<Vec<Row>> {
-    let each = &request.choice().each;
+    let each = &request.placement.each;
     let with = |task: &Task, draw: &Draw| Task {
         placement: Some(draw.clone()),
         ..task.clone()

@@ -1,13 +1,10 @@
-//! Counts the runs and replays that a comparison makes, and informs the user of their number and
-//! time.
+//! Counts the runs and replays that a comparison makes.
 
 use std::time::Duration;
 
-use anyhow::Result;
-
-use crate::estimate::{self, Runs, USUAL_SEARCH};
-use crate::record::{self, Record};
-use crate::{FIRST, MOST_RECORDINGS, Request, RunFolder, hosts};
+use crate::estimate::{self, Runs};
+use crate::record::Record;
+use crate::{FIRST, MOST_RECORDINGS, Request};
 
 /// The choice of rows whose time is divided into its shares, by replays on ideal machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,22 +36,14 @@ impl Request {
 
     /// The runs of a comparison, without further recordings and without the search for the
     /// certainty. `recorded`: the recordings, if they exist already.
-    fn runs(&self, recorded: Option<&Record>) -> Runs {
-        let each = self.each_choice().map(|one| one.runs_placed(recorded));
-        each.fold(Runs::default(), |all, one| Runs {
-            recordings: one.recordings,
-            replays: all.replays + one.replays,
-        })
-    }
-
-    /// The runs of a comparison with the first choice of placements.
-    fn runs_placed(&self, recorded: Option<&Record>) -> Runs {
+    pub(crate) fn runs(&self, recorded: Option<&Record>) -> Runs {
         let (first, _) = self.recordings();
         let (made, numbers): (usize, Vec<usize>) = match recorded {
-            Some(record) => (
-                0,
-                record.counts.iter().map(|of| of.recordings.len()).collect(),
-            ),
+            Some(record) => {
+                let counts = record.counts.iter();
+                let counts = counts.filter(|of| self.ranks.contains(&of.ranks));
+                (0, counts.map(|of| of.recordings.len()).collect())
+            }
             None => (first * self.ranks.len(), vec![first; self.ranks.len()]),
         };
         let machines = self.machines.len();
@@ -75,7 +64,7 @@ impl Request {
         let has_wildcards = !self.quick && recorded.is_some_and(Record::has_wildcards);
         // The machine of the recording as it is, and without the costs of its network.
         let checks = 2 * numbers.len() * usize::from(self.recorded_on.is_some());
-        let plain = plain * (self.choice().each.len() + usize::from(has_wildcards))
+        let plain = plain * (self.placement.each.len() + usize::from(has_wildcards))
             + several.sum::<usize>();
         Runs {
             recordings: made,
@@ -88,61 +77,8 @@ impl Request {
         (!self.quick).then_some(self.divided)
     }
 
-    /// A line about the number of runs, for a user who wants to know it before any is made.
-    pub fn dry_run(&self) -> Result<String> {
-        let record = self.known_record()?;
-        let (first, most) = self.recordings();
-        let mut more = String::new();
-        if self.has_search() {
-            more += ", then usually 2 to 40 times to find how sure the answer is";
-        }
-        if hosts::differ(self) {
-            more += ", and 4 times with the networks of two machines in each other's hosts";
-        }
-        if record.is_none() && first < most {
-            // A replay with each of two recordings left out, and again the earlier replays on the
-            // first machine.
-            let each = 2 + 1 + first;
-            more += &format!(
-                ", and {each} times more for each pair of recordings beyond {first} of a number of ranks, where they differ; a disturbed recording is made again, with at most {most} in all"
-            );
-        }
-        Ok(self.runs_line(record.as_ref(), &more))
-    }
-
-    /// A line about the number of runs, for the user, before the first run.
-    pub(crate) fn announced(&self, recorded: Option<&Record>) -> String {
-        self.runs_line(recorded, " or more")
-    }
-
-    fn runs_line(&self, recorded: Option<&Record>, more: &str) -> String {
-        let program = record::words(&self.program[..1]);
-        let Runs {
-            recordings,
-            replays,
-        } = self.runs(recorded);
-        if !self.runs_program() {
-            return format!("{program} is replayed {replays} times{more}");
-        }
-        let files = match &self.folder {
-            RunFolder::Scratch => {
-                "each run has a folder of its own, which is removed (--in)".into()
-            }
-            RunFolder::Here(folder) => {
-                format!("each run writes its files to {} again", folder.display())
-            }
-        };
-        let or_more = match self.recordings() {
-            (least, most) if least < most => " or more",
-            _ => "",
-        };
-        format!(
-            "{program} runs {recordings} times{or_more}, and what it recorded is replayed {replays} times{more}; {files}"
-        )
-    }
-
     /// True if replays are made to show how sure the answer is.
-    fn has_search(&self) -> bool {
+    pub(crate) fn has_search(&self) -> bool {
         self.machines.len() > 1 && !self.quick
     }
 
@@ -152,18 +88,6 @@ impl Request {
         let left = self.runs(None).recordings.saturating_sub(1);
         estimate::of_recordings(each, left)
     }
-
-    /// The line about how long the replays take that follow `made` ones. `None`: none follows.
-    pub(crate) fn estimate_of_replays(
-        &self,
-        record: &Record,
-        each: Duration,
-        made: usize,
-    ) -> Option<String> {
-        let search = if self.has_search() { USUAL_SEARCH } else { 0 };
-        let left = (self.runs(Some(record)).replays + search).saturating_sub(made);
-        (left > 0).then(|| estimate::of_replays(each, left))
-    }
 }
 
 #[cfg(test)]
@@ -171,6 +95,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::Machine;
     use crate::PlacementChoice;
+    use crate::RunFolder;
+    use crate::Sweep;
     use crate::check::RecordedOn;
     use crate::work::Wanted;
     use fabric::System;
@@ -189,7 +115,8 @@ pub(crate) mod tests {
             recorded_on: None,
             ranks: ranks.into(),
             per_host: 1,
-            placements: vec![PlacementChoice::default()],
+            placement: PlacementChoice::default(),
+            setting: Vec::new(),
             variability: Variability::default(),
             options: Vec::new(),
             program: vec!["./a".into(), "100".into()],
@@ -202,6 +129,10 @@ pub(crate) mod tests {
             divided: Divided::BestRanks,
             folder: RunFolder::Scratch,
         }
+    }
+
+    fn sweep(request: &Request) -> Sweep {
+        Sweep::new(vec![request.clone()]).unwrap()
     }
 
     #[test]
@@ -230,15 +161,15 @@ pub(crate) mod tests {
             (runs.recordings, runs.replays)
         });
         assert_eq!(counts, [(6, 8 + 6 + 5 + 14), (2, 8), (6, 8 + 6 + 8 + 28)]);
-        assert!(usual.announced(None).starts_with(
+        assert!(sweep(&usual).announced(None).starts_with(
             "./a runs 6 times or more, and what it recorded is replayed 33 times or more; "
         ));
         assert!(
-            quick.announced(None).starts_with(
+            sweep(&quick).announced(None).starts_with(
                 "./a runs 2 times, and what it recorded is replayed 8 times or more; "
             )
         );
-        let says = usual.dry_run().unwrap();
+        let says = sweep(&usual).dry_run().unwrap();
         assert!(
             says.contains("33 times, then usually 2 to 40 times")
                 && says.contains("each other's hosts")

@@ -24,7 +24,7 @@ use crate::machine::Machine;
 use crate::plan::Divided;
 use crate::record::{self, Record};
 use crate::recording::record;
-use crate::{Request, compared};
+use crate::{Request, Sweep, compared};
 
 /// The share of a round that one command makes: every `of`-th replay, from the number `index` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,18 +47,18 @@ pub struct Done {
 /// Makes a share of the next round, and writes its results to a file. `known`: the files of earlier
 /// rounds.
 pub fn make(
-    request: &Request,
+    sweep: &Sweep,
     runner: &mut Runner,
     share: Share,
     known: &[PathBuf],
     file: &Path,
 ) -> Result<Done> {
+    let request = only(sweep)?;
     let head = head(request)?;
-    runner.forget_placements();
     runner.take(read(known, &head)?);
-    let record = record(request, runner)?;
+    let record = record(sweep, runner)?;
     runner.stops(true);
-    let missing = match compared(request, record.clone(), runner) {
+    let missing = match compared(sweep, 0, &record, runner) {
         Ok(_) => Vec::new(),
         Err(why) => why.downcast::<Missing>()?.0,
     };
@@ -94,14 +94,24 @@ pub fn make(
 /// Compares with the results of files; what they lack is replayed here. Returns the comparison and
 /// the number of replays made here.
 pub fn merge(
-    request: &Request,
+    sweep: &Sweep,
     runner: &mut Runner,
     files: &[PathBuf],
 ) -> Result<(crate::Comparison, usize)> {
-    runner.take(read(files, &head(request)?)?);
-    let comparison = crate::run(request, runner)?.pop();
+    runner.take(read(files, &head(only(sweep)?)?)?);
+    let comparison = crate::run(sweep, runner)?.pop();
     let comparison = comparison.context("there is no placement")?;
     Ok((comparison, runner.made().len()))
+}
+
+/// The comparison of a sweep with one setting and one placement.
+fn only(sweep: &Sweep) -> Result<&Request> {
+    match sweep.requests() {
+        [one] if !one.placement.is_several() => Ok(one),
+        _ => bail!(
+            "--points and --merge are for one setting and one placement, such as random:1: name one --ppn, one --oversubscription"
+        ),
+    }
 }
 
 /// The replays that a comparison makes whatever the outcomes of others are.
@@ -185,8 +195,8 @@ fn head(request: &Request) -> Result<Value> {
         "after": format!("{:?}", request.wanted.after),
         "even": request.wanted.even,
     });
-    if !request.choice().is_packed() {
-        head["placement"] = json!(request.choice().name);
+    if !request.placement.is_packed() {
+        head["placement"] = json!(request.placement.name);
     }
     Ok(head)
 }

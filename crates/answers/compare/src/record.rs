@@ -250,6 +250,15 @@ impl Record {
         self.counts.iter().find(|of| of.ranks == ranks)
     }
 
+    /// The recordings with these numbers of ranks.
+    pub(crate) fn with(&self, ranks: &[usize]) -> Record {
+        let counts = self.counts.iter();
+        let counts = counts.filter(|of| ranks.contains(&of.ranks));
+        Record {
+            counts: counts.cloned().collect(),
+        }
+    }
+
     /// The different notes of the recorded traces.
     pub(crate) fn notes(&self) -> Vec<String> {
         let recordings = self.counts.iter().flat_map(|of| &of.recordings);

@@ -6,7 +6,7 @@ use results::output::OutputFile;
 use crate::jobs::{Runner, Task};
 use crate::record::{Collection, Record, Recordings};
 use crate::work::Measure;
-use crate::{Request, row, spread};
+use crate::{Request, Sweep, row, spread};
 
 /// Recordings are enough if leaving out any one of them changes the time by at most this share.
 const SETTLED: f64 = 0.02;
@@ -22,18 +22,19 @@ impl Request {
 }
 
 /// The record of the user's traces, or a record that is made on the first machine.
-pub(crate) fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
+pub(crate) fn record(sweep: &Sweep, runner: &mut Runner) -> Result<Record> {
+    let request = &sweep.recorded();
     // An output file that cannot be written is refused before minutes of recording.
     let kept = request.keep.as_deref();
     let kept = kept.map(|file| OutputFile::open("--record", file));
     let kept = kept.transpose().map_err(|why| anyhow!(why))?;
     let mut record = match request.known_record()? {
         Some(record) => {
-            runner.announce(&request.announced(Some(&record)));
+            runner.announce(&sweep.announced(Some(&record)));
             record
         }
         None => {
-            runner.announce(&request.announced(None));
+            runner.announce(&sweep.announced(None));
             make_record(request, runner)?
         }
     };
@@ -44,9 +45,11 @@ pub(crate) fn record(request: &Request, runner: &mut Runner) -> Result<Record> {
     for of in &mut record.counts {
         of.find_work(&request.wanted)?;
     }
-    for of in &record.counts {
-        for machine in &request.machines {
-            machine.check_threads(of.ranks.min(request.per_host), of.threads)?;
+    for request in sweep.requests() {
+        for of in &record.with(&request.ranks).counts {
+            for machine in &request.machines {
+                machine.check_threads(of.ranks.min(request.per_host), of.threads)?;
+            }
         }
     }
     Ok(record)

@@ -7,6 +7,7 @@ use crate::machine::Facts;
 use crate::main_loop::{By, Loop, NoLoop};
 use crate::placements::PlacementChoice;
 use crate::row::Row;
+use crate::sweep::Setting;
 use crate::work::Measure;
 
 /// A comparison of machines for one program.
@@ -23,6 +24,8 @@ pub struct Comparison {
     pub per_host: usize,
     /// The placements of the job on the hosts of the machines.
     pub placement: PlacementChoice,
+    /// The values of the options that the user has listed.
+    pub setting: Vec<Setting>,
     /// The machines, in the user's order.
     pub machines: Vec<Facts>,
     /// One row for each number of ranks and machine.

@@ -7,6 +7,7 @@ use crate::bounds::Bounds;
 use crate::machine::Hardware;
 use crate::report::Comparison;
 use crate::row::{EQUAL, Outcome, Row};
+use crate::sweep::{PER_HOST, PLACEMENT};
 use crate::work::Measure;
 use crate::{check, measured, messages};
 
@@ -21,10 +22,7 @@ pub(crate) fn text(comparison: &Comparison) -> String {
             1 => "1 rank".into(),
             many => format!("{many} ranks"),
         },
-        match &comparison.placement {
-            packed if packed.is_packed() => String::new(),
-            other => format!(", placement {}", other.name),
-        }
+        settings(comparison)
     );
     let check = check::show::text(comparison, wrapped);
     if !check.is_empty() {
@@ -54,6 +52,16 @@ pub(crate) fn text(comparison: &Comparison) -> String {
         text += &format!("\n{}", table.text());
     }
     text + "\n" + &wrapped(&comparison.advice.sentence()) + "\n"
+}
+
+/// The clause about the placement and the other settings; empty without any.
+fn settings(comparison: &Comparison) -> String {
+    let placement = (!comparison.placement.is_packed())
+        .then(|| format!(", placement {}", comparison.placement.name));
+    let others = comparison.setting.iter();
+    let others = others.filter(|one| ![PLACEMENT, PER_HOST].contains(&one.name));
+    let others = others.map(|one| format!(", {}", one.words()));
+    placement.into_iter().chain(others).collect()
 }
 
 /// The clause about the number of recordings.

@@ -1,6 +1,7 @@
 //! `fishplate compare`: one program on several modelled machines.
 
 mod machines;
+mod sweep;
 mod traced;
 
 use std::ffi::OsString;
@@ -8,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::compare::check::RecordedOn;
-use ::compare::placements::RANDOM;
 use ::compare::points::{self, Share};
 use ::compare::work::Wanted;
-use ::compare::{Comparison, Divided, Machine, PlacementChoice, Request, RunFolder, Runner};
+use ::compare::{Comparison, Divided, Request, RunFolder, Runner, Sweep};
 use clap::Args;
 use replay::Variability;
 use results::arguments::{POSITIVE, report_failure, whole_number};
@@ -19,9 +19,9 @@ use results::output::OutputFile;
 use results::plot::PlotFile;
 
 use crate::fabric::files;
-use crate::modelled::LARGER;
 use crate::refuse;
 use machines::MachineArguments;
+use sweep::SweepArguments;
 
 /// Compare modelled machines for an MPI program: its time on each, the part of the machine that
 /// bounds it, price times time, and which machine to take.
@@ -37,37 +37,8 @@ pub(crate) struct CompareArguments {
     #[command(flatten)]
     machines: MachineArguments,
 
-    /// Numbers of ranks, such as 8,16,32 [default: 2, or those of the traces]
-    #[arg(short = 'n', long = "ranks", visible_alias = "np", value_name = "COUNT,...",
-        value_delimiter = ',',
-        value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
-    ranks: Vec<usize>,
-
-    /// Ranks on each host
-    #[arg(long, value_name = "COUNT", default_value_t = 1,
-        value_parser = |word: &str| whole_number::<usize>(word, POSITIVE))]
-    ppn: usize,
-
-    /// Hosts of each machine on which the job's nodes lie: `packed` (the first), `spread` (at even
-    /// distances), `random` (several by chance), `random:SEED`, or their numbers from 0, such as
-    /// `0,4,8-11`; several of these are compared one after the other. A machine has as many hosts
-    /// as its value `nodes` says (--set nodes=COUNT); a packed job makes it larger [default:
-    /// packed]
-    #[arg(long, value_name = "RULE|HOSTS,...")]
-    placement: Vec<String>,
-
-    /// Placements of `--placement random`: seeds 1 to COUNT. The times are those in the middle
-    #[arg(long, value_name = "COUNT", default_value_t = RANDOM, requires = "placement",
-        value_parser = |word: &str| whole_number::<u64>(word, 1..=1000))]
-    placements: u64,
-
-    /// Let nodes and calls of the job vary, in COUNT draws: nodes by 1 % and one in six by 10 %
-    /// more, calls by delays of 3.4 %. A draw is the same on all machines. The times are those in
-    /// the middle, and the answer says on how many draws it holds [default of COUNT: 5]
-    #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "5",
-        require_equals = true, conflicts_with_all = ["points", "merge"],
-        value_parser = |word: &str| whole_number::<u64>(word, 1..=1000))]
-    vary: Option<u64>,
+    #[command(flatten)]
+    sweep: SweepArguments,
 
     /// The times of the same work on measured nodes, one a line in any unit, which the draws of
     /// --vary deal to the nodes of the job
@@ -170,7 +141,8 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,edr -n 16 --iterations 100000 ./heat 512 100
   fishplate compare --fabrics qdr,edr --speed qdr=0.6 -n 4 ./lmp < in.melt
   fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S
-  fishplate compare --fabrics qdr,edr --ppn 4 heat.trace
+  fishplate compare --fabrics qdr,edr -n 16 --ppn 1,2,4 ./heat
+  fishplate compare --fabrics qdr,edr --nodes 4,8 --oversubscription 1,3:1 ./heat
   fishplate compare --fabrics qdr,edr --fast many.trace
   fishplate compare --fabrics 2xqdr,fdr --set nodes=648 --placement packed,random many.trace";
 
@@ -205,12 +177,12 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
         plot: arguments.plot.clone(),
     };
     let (dry, quiet) = (arguments.dry_run, arguments.quiet);
-    let request = match request(arguments) {
-        Ok(request) => request,
+    let sweep = match sweep(arguments) {
+        Ok(sweep) => sweep,
         Err(why) => return refuse(&why),
     };
     if dry {
-        return match request.dry_run() {
+        return match sweep.dry_run() {
             Ok(text) => {
                 tell!("{text}");
                 ExitCode::SUCCESS
@@ -219,7 +191,7 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
         };
     }
     if let Some((share, results)) = share {
-        return match points(&request, &files.merged, quiet, share, &results) {
+        return match points(&sweep, &files.merged, quiet, share, &results) {
             Ok(said) => {
                 tell!("{said}");
                 ExitCode::SUCCESS
@@ -227,7 +199,7 @@ pub(crate) fn main(arguments: CompareArguments) -> ExitCode {
             Err(why) => report_failure(&why),
         };
     }
-    let compared = compared(&request, &files, quiet);
+    let compared = compared(&sweep, &files, quiet);
     match compared {
         Ok(comparisons) => {
             match json {
@@ -254,7 +226,7 @@ struct Files {
 
 /// Makes a share of a comparison's runs, and returns the line that reports it.
 fn points(
-    request: &Request,
+    sweep: &Sweep,
     known: &[PathBuf],
     quiet: bool,
     share: Share,
@@ -262,7 +234,7 @@ fn points(
 ) -> anyhow::Result<String> {
     let file = OutputFile::open("--results", results).map_err(|why| anyhow::anyhow!(why))?;
     let mut runner = Runner::new(&std::env::current_exe()?).quiet(quiet);
-    let done = points::make(request, &mut runner, share, known, file.path())?;
+    let done = points::make(sweep, &mut runner, share, known, file.path())?;
     file.written();
     Ok(match done.all {
         0 => "all runs are known: --merge prints the comparison".into(),
@@ -271,7 +243,7 @@ fn points(
 }
 
 /// Runs the comparison, and writes the page and the picture if their files are given.
-fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Vec<Comparison>> {
+fn compared(sweep: &Sweep, files: &Files, quiet: bool) -> anyhow::Result<Vec<Comparison>> {
     // A file that cannot be written is reported before minutes of measurements.
     let plot = files.plot.as_deref().map(PlotFile::create).transpose()?;
     let report = files.report.as_deref();
@@ -280,9 +252,9 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Vec
     let command = std::env::current_exe()?;
     let mut runner = Runner::new(&command).quiet(quiet);
     let comparisons = match files.merged.as_slice() {
-        [] => ::compare::run(request, &mut runner)?,
+        [] => ::compare::run(sweep, &mut runner)?,
         files => {
-            let (comparison, made) = points::merge(request, &mut runner, files)?;
+            let (comparison, made) = points::merge(sweep, &mut runner, files)?;
             if made > 0 && !quiet {
                 eprintln!("fishplate: {made} runs were in none of the files, and were made here");
             }
@@ -290,6 +262,7 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Vec
         }
     };
     if let Some(file) = report {
+        let request = &sweep.requests()[0];
         let machines = request.machines.iter();
         let uncertain = machines.map(|one| (one.name.clone(), one.sheet.uncertain()));
         let uncertain: Vec<_> = uncertain.collect();
@@ -310,35 +283,6 @@ fn compared(request: &Request, files: &Files, quiet: bool) -> anyhow::Result<Vec
     Ok(comparisons)
 }
 
-/// The choices of placements. Checks that the job has room with each of them.
-fn placements(
-    arguments: &CompareArguments,
-    machines: &[Machine],
-    ranks: &[usize],
-) -> Result<Vec<PlacementChoice>, String> {
-    let choices = PlacementChoice::parse(&arguments.placement, arguments.placements);
-    let choices = choices.map_err(|why| format!("--placement: {why}"))?;
-    let varied = |choice: PlacementChoice| match arguments.vary {
-        Some(draws) => choice.varied(draws),
-        None => choice,
-    };
-    let choices: Vec<PlacementChoice> = choices.into_iter().map(varied).collect();
-    let in_parts = arguments.points.is_some() || !arguments.merge.is_empty();
-    if in_parts && (choices.len() > 1 || choices[0].is_several()) {
-        return Err("--points and --merge are for one placement, such as random:1".into());
-    }
-    for choice in choices.iter().filter(|choice| !choice.is_packed()) {
-        for ranks in ranks {
-            let mut machines = machines.iter();
-            let check =
-                |one: &Machine| one.check_placed(*ranks, arguments.ppn, &choice.each[0].placement);
-            let checked = machines.try_for_each(check);
-            checked.map_err(|why| format!("--placement {}: {why}; {LARGER}", choice.name))?;
-        }
-    }
-    Ok(choices)
-}
-
 /// The variation of nodes and calls, with the times of nodes of a file.
 fn variability(nodes: Option<&Path>) -> Result<Variability, String> {
     let Some(file) = nodes else {
@@ -349,41 +293,34 @@ fn variability(nodes: Option<&Path>) -> Result<Variability, String> {
     read.map_err(|why| format!("--vary-nodes {}: {why}", file.display()))
 }
 
-fn request(arguments: CompareArguments) -> Result<Request, String> {
+/// The comparisons that the command line asks for.
+fn sweep(arguments: CompareArguments) -> Result<Sweep, String> {
     let traces = traced::of(&arguments)?;
-    let mut ranks = match traces.is_empty() {
-        true => arguments.ranks.clone(),
-        false => traces.iter().map(|trace| trace.ranks.len()).collect(),
-    };
-    if ranks.is_empty() {
-        ranks.push(2);
-    }
-    ranks.sort_unstable();
-    ranks.dedup();
-    let machines = arguments.machines.machines(&ranks, arguments.ppn)?;
-    let placements = placements(&arguments, &machines, &ranks)?;
+    let recorded: Vec<usize> = traces.iter().map(|trace| trace.ranks.len()).collect();
+    let cases = arguments.sweep.cases(&arguments.machines, &recorded)?;
     let recorded_on = arguments.machines.recorded_on()?;
     if let Some(RecordedOn(machine)) = &recorded_on {
-        traced::check_recorded_on(machine, &traces, arguments.ppn)?;
+        traced::check_recorded_on(machine, &traces, arguments.sweep.first_ppn())?;
     }
     let options = arguments.variables.iter();
     let real_clocks = arguments.real_clocks.then(|| "--real-clocks".into());
-    Ok(Request {
-        machines,
-        recorded_on,
-        ranks,
-        per_host: arguments.ppn,
-        placements,
-        variability: variability(arguments.vary_nodes.as_deref())?,
-        options: options
-            .flat_map(|word| ["-x".into(), word.clone()])
-            .chain(real_clocks)
-            .collect(),
-        program: arguments.program,
-        traces,
-        keep: arguments.record,
+    let options = options.flat_map(|word| ["-x".into(), word.clone()]);
+    let options: Vec<OsString> = options.chain(real_clocks).collect();
+    let variability = variability(arguments.vary_nodes.as_deref())?;
+    let requests = cases.into_iter().map(|case| Request {
+        machines: case.machines,
+        recorded_on: recorded_on.clone(),
+        ranks: case.ranks,
+        per_host: case.per_host,
+        placement: case.placement,
+        setting: case.setting,
+        variability: variability.clone(),
+        options: options.clone(),
+        program: arguments.program.clone(),
+        traces: traces.clone(),
+        keep: arguments.record.clone(),
         wanted: Wanted {
-            after: arguments.after,
+            after: arguments.after.clone(),
             iterations: arguments.iterations,
             even: arguments.even,
         },
@@ -394,9 +331,10 @@ fn request(arguments: CompareArguments) -> Result<Request, String> {
             true => Divided::All,
             false => Divided::BestRanks,
         },
-        folder: match arguments.folder {
-            Some(folder) => RunFolder::Here(folder),
+        folder: match &arguments.folder {
+            Some(folder) => RunFolder::Here(folder.clone()),
             None => RunFolder::Scratch,
         },
-    })
+    });
+    Sweep::new(requests.collect()).ok_or_else(|| "there is nothing to compare".into())
 }

@@ -64,7 +64,7 @@ pub use family::Family;
 pub use kernel::Kernel;
 pub use link_name::link_name;
 pub use network::tree::Tree;
-pub use network::{Network, Routing, Topology};
+pub use network::{Network, Oversubscription, Routing, Topology};
 pub use packet::{Operation, Transport};
 pub use price::{Price, PriceGap};
 pub use rails::{Rail, Rails};

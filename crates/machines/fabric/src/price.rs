@@ -61,15 +61,17 @@ impl fmt::Display for Price {
 const MOST: u64 = 1_000_000_000_000_000;
 
 impl Quantity for Option<Price> {
-    const VALID: &'static str = "\"none\", or an amount with its currency as three capital letters, such as \"450 USD\" or \"89.90 EUR\"";
+    const VALID: &'static str = "\"none\", or an amount with its currency as three capital letters, such as \"450 USD\" or \"89.90EUR\"";
 
     fn read(raw: &Raw) -> Option<Self> {
         let Raw::Text(text) = raw else { return None };
         if text == "none" {
             return Some(None);
         }
-        let (amount, currency) = text.trim().split_once(' ')?;
-        let currency: [u8; 3] = currency.trim().as_bytes().try_into().ok()?;
+        let text = text.trim();
+        let (amount, currency) = text.split_at_checked(text.len().checked_sub(3)?)?;
+        let amount = amount.trim_end();
+        let currency: [u8; 3] = currency.as_bytes().try_into().ok()?;
         let is_number = amount.bytes().all(|c| c.is_ascii_digit() || c == b'.');
         let hundredths = (amount.parse::<f64>().ok()? * 100.0).round();
         let good = is_number && hundredths <= MOST as f64;
@@ -140,6 +142,7 @@ mod tests {
             assert_eq!(price.show(), text);
             assert_eq!(<Option<Price>>::from_word(price.to_word()), Some(price));
         }
+        assert_eq!(read("89.90EUR"), read("89.90 EUR"));
         for text in [
             "450",
             "USD",

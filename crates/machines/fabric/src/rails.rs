@@ -4,7 +4,7 @@
 use crate::components::{Bus, Cable, Hca, InvalidValue, Link, Part, PartList, Switch, lanes, part};
 use crate::network::counts::Counts;
 use crate::network::graph::files::NetworkFile;
-use crate::network::{Routing, Shape, Topology};
+use crate::network::{Oversubscription, Routing, Shape, Topology};
 use crate::quantity::{Quantity, Raw};
 use crate::units::{GbPerSec, Nanos};
 
@@ -26,7 +26,7 @@ part! {
         part switch: Switch, "The switches.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
         value topology: Topology, "The network: \"fat-tree\", \"dragonfly\", \"hypercube\", \"torus\" or \"mesh\".";
-        value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
+        value oversubscription: Oversubscription, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
         optional switch_hosts: Option<u32>, "Hosts of a switch of a hypercube, a torus, a mesh, or a dragonfly of grids, or of a leaf switch of a fat tree with dimensions; may be left out: 1.";
         optional dimensions: Option<Counts>, "Switches of a torus or a mesh along each dimension, columns and rows of a group of a dragonfly, or switches below a switch of each level of a fat tree, from the second on, such as \"16x6\"; may be left out: a balanced dragonfly, the smallest fat tree.";
         optional cables: Option<Counts>, "Cables between two neighbouring switches by dimension, or of a dragonfly in a row, in a column and between two groups, or links up of a switch of each level of a fat tree with dimensions; the last number is that of all further ones; may be left out: 1, in a fat tree as many up as down.";
@@ -40,7 +40,7 @@ part! {
         InvalidValue::unless(rail.slot.half_duplex == rail.hca.bus.half_duplex, "hca", || {
             "the HCA does not fit the host's slot: one is PCI-X, the other PCI Express".into()
         })?;
-        let times = rail.oversubscription;
+        let Oversubscription(times) = rail.oversubscription;
         InvalidValue::unless((1..=64).contains(&times), "oversubscription", || {
             format!("{times} hosts for each link are not possible; valid are 1 to 64")
         })?;
@@ -108,7 +108,7 @@ impl Rail {
         Shape {
             topology: self.topology,
             ports: self.switch.ports,
-            oversubscription: self.oversubscription,
+            oversubscription: self.oversubscription.0,
             hosts: self.switch_hosts,
             dimensions: self.dimensions,
             cables: self.cables,

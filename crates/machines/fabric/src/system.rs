@@ -8,7 +8,7 @@ use crate::kernel::Kernel;
 use crate::network::counts::Counts;
 use crate::network::graph::files::NetworkFile;
 use crate::network::graph::{GraphKey, compiled};
-use crate::network::{Network, Routing, Topology};
+use crate::network::{Network, Oversubscription, Routing, Topology};
 use crate::quantity::Quantity;
 use crate::rails::{MOST_RAILS, OwnHosts, Rail, Rails};
 use crate::software::Software;
@@ -27,7 +27,7 @@ part! {
         value nodes: u32, "Number of hosts.";
         value hops: Option<u32>, "Number of switches between any two hosts; \"none\": as in the smallest fat tree.";
         value topology: Topology, "The network: \"fat-tree\", \"dragonfly\", \"hypercube\", \"torus\" or \"mesh\".";
-        value oversubscription: u32, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
+        value oversubscription: Oversubscription, "Hosts of a leaf switch for each of its links to the level above, where a tree has several levels; 1: as many links as hosts.";
         optional switch_hosts: Option<u32>, "Hosts of a switch of a hypercube, a torus, a mesh, or a dragonfly of grids, or of a leaf switch of a fat tree with dimensions; may be left out: 1.";
         optional dimensions: Option<Counts>, "Switches of a torus or a mesh along each dimension, columns and rows of a group of a dragonfly, or switches below a switch of each level of a fat tree, from the second on, such as \"16x6\"; may be left out: a balanced dragonfly, the smallest fat tree.";
         optional cables: Option<Counts>, "Cables between two neighbouring switches by dimension, or of a dragonfly in a row, in a column and between two groups, or links up of a switch of each level of a fat tree with dimensions; the last number is that of all further ones; may be left out: 1, in a fat tree as many up as down.";

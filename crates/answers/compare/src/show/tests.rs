@@ -75,6 +75,7 @@ fn sweep(seconds: f64, computing: f64) -> Comparison {
         is_estimated: false,
         per_host: 1,
         placement: crate::PlacementChoice::default(),
+        setting: Vec::new(),
         machines: Vec::new(),
         advice: crate::advice::Advice::of(&rows, &[]),
         measure: Measure::Rest,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fabric::catalogue::Catalogue;
 use fabric::network::counts::Counts;
-use fabric::{Routing, System, Topology};
+use fabric::{Oversubscription, Routing, System, Topology};
 use model::config::MachineConfig;
 use trace::{Pattern, Recipe};
 
@@ -19,7 +19,7 @@ type Change = fn(&mut System);
 const NETWORKS: [(&str, Change); 5] = [
     ("fat tree", |system| {
         system.switch.ports = 8;
-        system.oversubscription = 3;
+        system.oversubscription = Oversubscription(3);
     }),
     ("hypercube", |system| {
         system.topology = Topology::Hypercube;

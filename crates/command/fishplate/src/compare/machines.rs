@@ -7,6 +7,7 @@ use ::compare::Machine;
 use ::compare::check::RecordedOn;
 use ::compare::machine::Change;
 use clap::Args;
+use fabric::Oversubscription;
 use fabric::catalogue::HostParts;
 
 use crate::fabric::ValueChange;
@@ -95,8 +96,9 @@ fn setting(word: &str) -> Result<OfMachine<ValueChange>, String> {
 }
 
 impl MachineArguments {
-    /// The machines of the comparison. Checks that each has room for these numbers of ranks.
-    pub(super) fn machines(&self, ranks: &[usize], ppn: usize) -> Result<Vec<Machine>, String> {
+    /// The machines of the comparison, with this number of hosts for each link up of a leaf switch
+    /// in place of their own, if it is given.
+    pub(super) fn machines(&self, ratio: Option<Oversubscription>) -> Result<Vec<Machine>, String> {
         self.check_names()?;
         let host = self.host.as_deref();
         let hosts = host.map(|word| crate::fabric::hosts("--host", word));
@@ -111,11 +113,16 @@ impl MachineArguments {
                 Some(host) => machine.in_hosts(host),
                 None => machine,
             };
-            let machine = machine.with_changes(self.changes(word));
-            let machine = machine.map_err(|why| format!("--set: {why}"))?;
-            for ranks in ranks {
-                let checked = machine.check(*ranks, ppn);
-                checked.map_err(|why| format!("--fabrics: {why}"))?;
+            let mut changes = self.changes(word);
+            let machine = machine.with_changes(changes.clone());
+            let mut machine = machine.map_err(|why| format!("--set: {why}"))?;
+            if let Some(ratio) = ratio {
+                changes.push(Change {
+                    path: "oversubscription".into(),
+                    value: ratio.to_string(),
+                });
+                let narrowed = machine.with_changes(changes);
+                machine = narrowed.map_err(|why| format!("--oversubscription: {why}"))?;
             }
             // If the user gives several speeds for a machine, the last one is used.
             let speed = self.speed.iter().rev().find(|speed| speed.is_of(word));
@@ -174,7 +181,7 @@ mod tests {
     fn machines(words: &str) -> Result<Vec<Machine>, String> {
         let words = std::iter::once("compare").chain(words.split(' '));
         let parsed = Words::try_parse_from(words).map_err(|why| why.to_string())?;
-        parsed.machines.machines(&[4], 1)
+        parsed.machines.machines(None)
     }
 
     #[test]

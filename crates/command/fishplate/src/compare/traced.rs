@@ -37,19 +37,23 @@ pub(super) fn of(arguments: &CompareArguments) -> Result<Vec<Arc<Trace>>, String
             traces[0].program, other.program
         ));
     }
-    for wanted in &arguments.ranks {
+    let wanted_ranks = arguments.sweep.wanted();
+    for wanted in &wanted_ranks {
         if traces.iter().all(|trace| trace.ranks.len() != *wanted) {
             let mut known: Vec<usize> = traces.iter().map(|trace| trace.ranks.len()).collect();
             known.sort_unstable();
             known.dedup();
             let known: Vec<String> = known.iter().map(usize::to_string).collect();
-            return Err(format!(
-                "-n {wanted}: {file} is of {} ranks",
-                known.join(" and of ")
-            ));
+            let of = known.join(" and of ");
+            return Err(match arguments.sweep.has_nodes() {
+                true => format!(
+                    "--nodes times --ppn: {wanted} ranks are wanted, and {file} is of {of} ranks"
+                ),
+                false => format!("-n {wanted}: {file} is of {of} ranks"),
+            });
         }
     }
-    let is_wanted = |ranks: usize| arguments.ranks.is_empty() || arguments.ranks.contains(&ranks);
+    let is_wanted = |ranks: usize| wanted_ranks.is_empty() || wanted_ranks.contains(&ranks);
     traces.retain(|trace| is_wanted(trace.ranks.len()));
     if arguments.fast {
         let lacking = |why| format!("{file}: {why}; without --fast it can be compared");

@@ -6,7 +6,7 @@ use super::read::{GivenValue, WrittenPart};
 use super::sheet::{Field, FieldValue, Sheet};
 use super::{lists, resolve};
 use crate::components::{Part, list_to_words};
-use crate::network::{Network, Topology};
+use crate::network::{Network, Oversubscription, Topology};
 use crate::quantity::{Quantity, Raw};
 use crate::rails::{Rail, Rails};
 use crate::system::System;
@@ -281,7 +281,7 @@ fn plain(system: &System, rail: Rail) -> Rail {
     let network = system.network(&rail);
     let inner = network.is_some_and(|network| network.has_inner_links());
     if !matches!(network, Some(Network::Tree(_))) || !inner {
-        plain.oversubscription = 1;
+        plain.oversubscription = Oversubscription(1);
     }
     if plain.graph.is_some() {
         plain.topology = Topology::FatTree;

@@ -8,6 +8,7 @@ pub mod grouped;
 pub mod lanes;
 pub mod levels;
 mod outline;
+mod oversubscription;
 pub mod path;
 pub mod shape;
 mod sketch;
@@ -24,6 +25,7 @@ use levels::Levels;
 use path::{Choice, Path};
 use tree::Tree;
 
+pub use oversubscription::Oversubscription;
 pub use shape::Shape;
 pub use sketch::{Layer, Sketch};
 pub use stop::Stop;

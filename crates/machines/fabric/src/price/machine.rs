@@ -15,7 +15,7 @@ impl System {
             let on = |host: &u32| self.rails_of(*host).contains(&number);
             let hosts_on = (0..hosts).filter(on).count() as u64;
             let is_first_port = (0..number).all(|other| self.rail(other).card != rail.card);
-            let tree = Tree::new(hosts.max(2), rail.switch.ports, rail.oversubscription);
+            let tree = Tree::new(hosts.max(2), rail.switch.ports, rail.oversubscription.0);
             let switches = tree.switches();
             if is_first_port {
                 items.push(("hca", rail.hca.price, hosts_on));

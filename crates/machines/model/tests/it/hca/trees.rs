@@ -4,7 +4,7 @@ use crate::common::*;
 use device::*;
 use fabric::catalogue::Catalogue;
 use fabric::network::counts::Counts;
-use fabric::{Bytes, System, Topology};
+use fabric::{Bytes, Oversubscription, System, Topology};
 use model::{Faults, Resource, Usage};
 
 const LEN: usize = 256 << 10;
@@ -125,7 +125,7 @@ fn the_use_of_a_link_between_switches_is_the_time_of_its_packets() {
 #[test]
 fn oversubscribed_leaves_share_their_links_up() {
     let mut system = small_switches(16);
-    system.oversubscription = 3;
+    system.oversubscription = Oversubscription(3);
     // A leaf has six hosts and two links up: hosts 0 to 5 send to the second leaf.
     let pairs: Vec<(u32, u32)> = (0..6).map(|from| (from, from + 6)).collect();
     let shares = shares(&system, &pairs);

@@ -1,4 +1,5 @@
-//! Several comparisons that differ in the placement of the job: the answers side by side.
+//! Several comparisons that differ in a setting, such as the placement of the job: the answers side
+//! by side.
 
 use results::report::{Block, Page, Section};
 use results::table::Table;
@@ -8,6 +9,7 @@ use crate::page::page_of;
 use crate::report::Comparison;
 use crate::row::{EQUAL, Row};
 use crate::show;
+use crate::sweep::{PER_HOST, words};
 use crate::work::Measure;
 use fabric::catalogue::UncertainValue;
 
@@ -18,14 +20,15 @@ pub fn text(comparisons: &[Comparison]) -> String {
     match has_table(comparisons) {
         false => texts,
         true => format!(
-            "{texts}\n{}:\n\n{}",
+            "{texts}\n{}:\n\n{}{}",
             title(comparisons),
-            table(comparisons).text()
+            table(comparisons).text(),
+            best_of_all(comparisons).map_or(String::new(), |best| format!("\n{best}\n"))
         ),
     }
 }
 
-/// True if answers of several placements are shown side by side.
+/// True if answers are shown side by side.
 fn has_table(comparisons: &[Comparison]) -> bool {
     comparisons.len() > 1 || comparisons.iter().any(|one| one.placement.is_several())
 }
@@ -38,8 +41,12 @@ pub fn json(comparisons: &[Comparison]) -> Value {
             let all = several.iter().map(crate::json::json);
             let answers = answers(several).into_iter().map(|one| {
                 let names = |machine: usize| one.of.machines[machine].name.clone();
+                let setting = one.of.setting.iter();
+                let setting = setting.map(|one| (one.name.to_owned(), json!(one.value)));
                 json!({
+                    "setting": setting.collect::<serde_json::Map<_, _>>(),
                     "placement": one.of.placement.name,
+                    "ranks_per_host": one.of.per_host,
                     "ranks": one.ranks,
                     "best": one.best().map(|row| names(row.machine)),
                     "lead": one.lead(),
@@ -63,12 +70,13 @@ pub fn page(comparisons: &[Comparison], uncertain: &[(String, Vec<UncertainValue
         && has_table(comparisons)
     {
         let named = |mut section: Section, of: &Comparison| {
-            section.heading = format!("{}: {}", of.placement.name, section.heading);
+            section.heading = format!("{}: {}", words(&of.setting), section.heading);
             section
         };
         let own = std::mem::take(&mut whole.sections).into_iter();
-        whole.lead = format!("{}: {}", first.placement.name, whole.lead);
-        let answers = vec![table(comparisons).into()];
+        whole.lead = format!("{}: {}", words(&first.setting), whole.lead);
+        let mut answers = vec![table(comparisons).into()];
+        answers.extend(best_of_all(comparisons).map(Block::Text));
         whole
             .sections
             .push(Section::new(title(comparisons), answers));
@@ -149,26 +157,32 @@ fn answers(comparisons: &[Comparison]) -> Vec<Answer<'_>> {
     for ranks in results::table::distinct(sweep) {
         for of in comparisons {
             let rows = of.rows.iter().filter(|row| row.ranks == ranks);
-            answers.push(Answer {
-                of,
-                ranks,
-                rows: rows.collect(),
-            });
+            let rows: Vec<&Row> = rows.collect();
+            if !rows.is_empty() {
+                answers.push(Answer { of, ranks, rows });
+            }
         }
     }
     answers
 }
 
-/// The table of answers: a row for each number of ranks and placement.
+/// The table of answers: a row for each number of ranks and setting.
 fn table(comparisons: &[Comparison]) -> Table {
     let machines = comparisons.iter().flat_map(|one| &one.machines);
     let names = results::table::distinct(machines.map(|machine| machine.name.as_str()));
-    let header = ["ranks", "placement"].into_iter();
+    let settings = setting_names(comparisons);
+    let header = std::iter::once("ranks").chain(settings.iter().copied());
     let header = header.chain(names).chain(["best"]).map(String::from);
     let is_of_iterations = are_of_iterations(comparisons);
     let rows = answers(comparisons).into_iter().map(|answer| {
         let times = answer.rows.iter().map(|row| cell(row, is_of_iterations));
-        let first = [answer.ranks.to_string(), answer.of.placement.name.clone()].into_iter();
+        let value = |name: &&str| {
+            let mut all = answer.of.setting.iter();
+            let found = all.find(|one| one.name == *name);
+            found.map_or_else(String::new, |one| one.value.clone())
+        };
+        let first = std::iter::once(answer.ranks.to_string());
+        let first = first.chain(settings.iter().map(value));
         first.chain(times).chain([answer.sentence()]).collect()
     });
     Table {
@@ -203,10 +217,54 @@ fn are_of_iterations(comparisons: &[Comparison]) -> bool {
     measures.all(|measure| matches!(measure, Measure::Loop | Measure::WholeLoop))
 }
 
+/// The names of the settings of the comparisons.
+fn setting_names(comparisons: &[Comparison]) -> Vec<&'static str> {
+    let all = comparisons.iter().flat_map(|one| &one.setting);
+    results::table::distinct(all.map(|one| one.name))
+}
+
+/// The sentence about the best of all settings and numbers of ranks. `None`: the settings are
+/// placements alone, which nobody chooses, or values of the comparisons cannot be compared.
+fn best_of_all(comparisons: &[Comparison]) -> Option<String> {
+    if !setting_names(comparisons).contains(&PER_HOST) {
+        return None;
+    }
+    let criteria = comparisons.iter();
+    let criteria = criteria.map(|one| (one.measure, one.advice.by_money));
+    let of_iterations = are_of_iterations(comparisons);
+    let by_money = comparisons.iter().any(|one| one.advice.by_money);
+    let by_iteration = of_iterations && !by_money;
+    if !by_iteration && results::table::distinct(criteria).len() > 1 {
+        return None;
+    }
+    let answers = answers(comparisons).into_iter();
+    let valued = answers.filter_map(|one| {
+        let (value, row) = *one.order().first()?;
+        let value = match by_iteration {
+            true => row.iteration?,
+            false => value,
+        };
+        Some((value, one))
+    });
+    let (_, best) = valued.min_by(|one, other| one.0.total_cmp(&other.0))?;
+    let row = best.best()?;
+    Some(format!(
+        "Best of all: {} with {} ranks, {} ({}).",
+        best.of.machines[row.machine].name,
+        best.ranks,
+        words(&best.of.setting),
+        cell(row, of_iterations),
+    ))
+}
+
 /// The title of the table of answers.
-fn title(comparisons: &[Comparison]) -> &'static str {
+fn title(comparisons: &[Comparison]) -> String {
+    let by = format!(
+        "The answers by {}",
+        setting_names(comparisons).join(" and ")
+    );
     match are_of_iterations(comparisons) {
-        true => "The answers by placement, with times of an iteration",
-        false => "The answers by placement",
+        true => by + ", with times of an iteration",
+        false => by,
     }
 }
