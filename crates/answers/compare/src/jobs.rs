@@ -24,6 +24,7 @@ use trace::Trace;
 pub(crate) use crate::elsewhere::Outcome;
 use crate::elsewhere::{Elsewhere, Ended, Missing};
 use crate::ideal::Ideal;
+use crate::last_words::last_words;
 use crate::machine::{Change, Machine};
 use crate::placements::Draw;
 use crate::record::{self, Record, Recording, is_disturbed};
@@ -111,15 +112,11 @@ impl Runner {
         self.usual.clear();
         let machines = request.machines.iter().map(|one| one.changes.clone());
         let setting = (request.per_host, machines.collect());
-        if self
-            .setting
-            .as_ref()
-            .is_some_and(|before| *before != setting)
-        {
+        let before = self.setting.replace(setting.clone());
+        if before.is_some_and(|before| before != setting) {
             self.known.clear();
             self.replayed.retain(|played, _| played.variation.is_none());
         }
-        self.setting = Some(setting);
     }
 
     /// Sets whether replays that are not known yet are an error.
@@ -472,34 +469,3 @@ fn word(before: &str, path: &Path) -> OsString {
     word.push(path);
     word
 }
-
-/// The reason why a job failed: the lines of `fishplate`, then the last lines of the program.
-fn last_words(ended: &Output) -> String {
-    let said = String::from_utf8_lossy(&ended.stderr);
-    match reason(&said) {
-        words if words.is_empty() => format!("its {}", ended.status),
-        words => words,
-    }
-}
-
-/// The reason that standard error gives; empty if there is none.
-fn reason(said: &str) -> String {
-    const OURS: &str = "fishplate: ";
-    // Its settings are no reason.
-    const LIBRARY: &str = "fishplate: predicting the MPI library ";
-    const MOST: usize = 4;
-    let lines = said.lines().map(str::trim);
-    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(LIBRARY));
-    let (ours, others): (Vec<&str>, Vec<&str>) = { lines }.partition(|line| line.starts_with(OURS));
-    let ours = ours.iter().map(|line| &line[OURS.len()..]);
-    // Several ranks may report the same reason.
-    let ours = results::table::distinct(ours);
-    let others = others[others.len().saturating_sub(MOST)..].iter().copied();
-    ours.into_iter()
-        .chain(others)
-        .collect::<Vec<&str>>()
-        .join("; ")
-}
-
-#[cfg(test)]
-mod tests;

@@ -29,6 +29,7 @@ mod hosts;
 pub mod ideal;
 mod jobs;
 mod json;
+mod last_words;
 pub mod machine;
 pub mod main_loop;
 mod measured;
