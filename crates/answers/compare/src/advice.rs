@@ -4,6 +4,8 @@
 //! Machines that are equally good are named together, the cheapest first, or the simplest first if
 //! prices are unknown: a buyer keeps the old machine if it does the work.
 
+use results::table::distinct;
+
 use crate::check::Check;
 use crate::exchange::Exchange;
 use crate::free_sources::FreeSources;
@@ -38,7 +40,7 @@ pub struct Advice {
     /// The time, or price times time, of the last machine of `equals`, divided by that of the best
     /// machine.
     pub spread: f64,
-    /// The other numbers of ranks, each with its best time, or price times time, divided by that of
+    /// The other numbers of ranks, each with its best time, divided by that of
     /// [`ranks`](Advice::ranks).
     pub counts: Vec<(usize, f64)>,
     /// The number of recordings, or parts of the iterations, without which a machine other than the
@@ -92,25 +94,20 @@ fn ordered(rows: &[&Row], value: impl Fn(&Row) -> Option<f64>) -> Vec<(f64, usiz
 }
 
 impl Advice {
-    /// The best number of ranks and the best machines with it. The criterion is price times time if
-    /// every row has a price, all in one currency; otherwise it is time.
+    /// The best number of ranks, by time, and the best machines with it. For machines the criterion
+    /// is price times time if every row has a price, all in one currency; otherwise it is time.
     // Over 80 lines: one decision after the other, each by those before.
     pub fn of(rows: &[Row], machines: &[Machine]) -> Advice {
-        let prices: Vec<_> = rows
-            .iter()
-            .filter_map(|row| row.price.as_ref().ok())
-            .collect();
-        let by_money = prices.len() == rows.len()
-            && prices
-                .windows(2)
-                .all(|two| two[0].currency() == two[1].currency());
+        let costs = rows.iter().map(|row| row.cost.as_ref().ok());
+        let currencies = costs.map(|cost| cost.map(|cost| cost.price.currency().to_owned()));
+        let by_money = matches!(&distinct(currencies)[..], [Some(_)]);
         let value = deciding(by_money);
-        let sweep = results::table::distinct(rows.iter().map(|row| row.ranks));
+        let sweep = distinct(rows.iter().map(|row| row.ranks));
         let best_of = |ranks: &usize| {
             let values = rows
                 .iter()
                 .filter(|row| row.ranks == *ranks)
-                .filter_map(value);
+                .filter_map(|row| row.value);
             Some((*ranks, values.reduce(f64::min)?))
         };
         let bests: Vec<(usize, f64)> = sweep.iter().filter_map(best_of).collect();
@@ -337,30 +334,30 @@ impl Advice {
         };
         let others: Vec<String> = self.counts.iter().map(other).collect();
         format!(
-            "{} ranks are best, each number on its best machine: {} {}. ",
+            "{} ranks are best, each number on its best machine: {} time. ",
             self.ranks,
-            others.join(", "),
-            self.what()
+            others.join(", ")
         )
     }
 }
 
-/// The price of a machine; infinite if it has none.
+/// The cost of an hour of a machine; infinite if it has none.
 fn price(rows: &[&Row], machine: usize) -> f64 {
     let row = rows.iter().find(|row| row.machine == machine);
-    row.and_then(|row| row.price.as_ref().ok())
-        .map_or(f64::INFINITY, |price| price.amount())
+    row.and_then(|row| row.cost.as_ref().ok())
+        .map_or(f64::INFINITY, |cost| cost.an_hour)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bounds::Bounds;
+    use crate::cost::Cost;
     use crate::row::Outcome;
+    use fabric::System;
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
     use fabric::quantity::{Quantity, Raw};
-    use fabric::{PriceGap, System};
     use profile::Summary;
 
     fn machine(name: &str) -> Machine {
@@ -384,7 +381,7 @@ mod tests {
             prediction: None,
             iteration: None,
             value: Some(seconds),
-            price: Err(PriceGap::Missing(vec!["host"])),
+            cost: Err("no price of its host".into()),
             free: None,
             without: vec![seconds; 3],
             is_of_iterations: false,
@@ -448,7 +445,7 @@ mod tests {
         let euro = |row: &Row, amount: &str| {
             let price = <Option<fabric::Price>>::read(&Raw::Text(format!("{amount} EUR")));
             Row {
-                price: Ok(price.flatten().unwrap()),
+                cost: Ok(Cost::bought(price.flatten().unwrap())),
                 ..row.clone()
             }
         };

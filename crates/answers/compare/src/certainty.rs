@@ -170,7 +170,7 @@ mod tests {
     use fabric::accuracy::{Case, FigureKind};
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
-    use fabric::{PriceGap, System};
+    use fabric::System;
     use profile::Summary;
 
     fn machine(name: &str) -> Machine {
@@ -194,7 +194,7 @@ mod tests {
             prediction: None,
             iteration: None,
             value: Some(seconds),
-            price: Err(PriceGap::Missing(vec!["host"])),
+            cost: Err("no price of its host".into()),
             free: None,
             without: vec![seconds; 3],
             is_of_iterations: false,

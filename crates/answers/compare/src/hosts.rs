@@ -60,7 +60,7 @@ pub(crate) fn exchange(
             let hosts = &request.machines[hosts];
             advice.value(&Row {
                 value,
-                price: request.machines[network].price_in(hosts, ranks, request.per_host),
+                cost: request.machines[network].cost_in(hosts, ranks, request.per_host),
                 ..Row::new(request, network, ranks, run)
             })
         })

@@ -139,11 +139,13 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
     let mut object = json!({
         "machine": comparison.machines[row.machine].name,
         "ranks": row.ranks,
-        "price": row.price.as_ref().ok().map(|price| json!({
-            "amount": price.amount(),
-            "currency": price.currency(),
+        "price": row.cost.as_ref().ok().map(|cost| json!({
+            "amount": cost.price.amount(),
+            "currency": cost.price.currency(),
+            "of": if cost.is_hourly { "an hour" } else { "purchase" },
+            "cost_of_an_hour": cost.an_hour,
         })),
-        "no_price": row.price.as_ref().err().map(ToString::to_string),
+        "no_price": row.cost.as_ref().err(),
     });
     let more = match &row.outcome {
         Outcome::Refused(why) => json!({ "not_replayed": why }),
@@ -168,7 +170,14 @@ fn row_json(comparison: &Comparison, row: &Row) -> Value {
             "resources": summary.resources,
             "messages": summary.messages,
             "procedures": summary.procedures,
-            "price_times_seconds": row.money(),
+            "cost": row.money(),
+            "runs_an_hour": row.value.map(|seconds| 3600.0 / seconds),
+            "bought": row.cost.as_ref().ok().and_then(|cost| cost.bought).map(|bought| json!({
+                "hosts": bought.hosts,
+                "jobs_at_once": bought.jobs,
+                "runs": row.value.map(|seconds| bought.runs(seconds)),
+            })),
+            "on_front": crate::front::is_on(&comparison.rows, row),
         }),
     };
     let parts = measured::row_json(row);

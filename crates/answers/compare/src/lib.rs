@@ -17,12 +17,14 @@ mod by_setting;
 pub mod certainty;
 mod changed;
 pub mod check;
+pub mod cost;
 mod elsewhere;
 mod estimate;
 pub mod even;
 pub mod exchange;
 mod free_sources;
 mod free_start;
+mod front;
 mod headline;
 mod held;
 mod hosts;
@@ -35,6 +37,7 @@ pub mod main_loop;
 mod measured;
 mod messages;
 pub mod model_word;
+mod money;
 mod networks;
 mod other_answers;
 mod page;
@@ -71,6 +74,7 @@ use bounds::{Bounds, Replays};
 pub use by_setting::{json, page, text};
 use changed::Changed;
 use check::{Check, RecordedOn};
+use cost::Terms;
 use free_start::divide_all;
 use ideal::Ideal;
 pub use jobs::Runner;
@@ -197,6 +201,10 @@ fn compared(
         per_host: request.per_host,
         placement: request.placement.clone(),
         setting: request.setting.clone(),
+        terms: request
+            .machines
+            .first()
+            .map_or_else(Terms::default, Machine::terms),
         machines: request.machines.iter().map(Machine::facts).collect(),
         rows,
         is_measured: !request.traces.is_empty()

@@ -6,11 +6,13 @@ use fabric::catalogue::{HOST_KEYS, Sheet};
 use fabric::components::Part;
 use fabric::figures::Figures;
 use fabric::quantity::Raw;
-use fabric::{Host, Price, PriceGap, Software, Storage, System};
+use fabric::{Host, Price, Software, Storage, System};
 use model::check_cores;
 use model::config::MachineConfig;
 use model::placement::Placement;
 use results::report::NetworkPicture;
+
+use crate::cost::{Cost, Terms, cost};
 
 /// A machine of the comparison.
 #[derive(Clone, Debug)]
@@ -28,6 +30,9 @@ pub struct Machine {
     /// The time of computing on the machine's processor, divided by that on this computer, in
     /// thousandths.
     pub compute_scale: u64,
+    /// The price of an hour of a host, in place of the prices of its parts.
+    hour: Option<Price>,
+    terms: Terms,
     system: System,
 }
 
@@ -107,7 +112,7 @@ pub struct Hardware {
     /// The name of the machine's MPI library in the catalogue.
     pub software: String,
     /// The price of one host with its share of the network; `None` if the machine has no price.
-    pub price: Option<Price>,
+    pub price: Option<Cost>,
     /// True if the machine has a model of storage, so that files take time.
     pub has_storage: bool,
     /// The picture of the first rail's network; `None` if the network is unknown.
@@ -166,6 +171,8 @@ impl Machine {
             system: system.map_err(|why| anyhow!("{word}: {why}"))?,
             sheet,
             compute_scale: THIS_SPEED,
+            hour: None,
+            terms: Terms::default(),
         })
     }
 
@@ -232,34 +239,65 @@ impl Machine {
         check_cores(&self.system, ranks, threads).map_err(|why| anyhow!("{}: {why}", self.word))
     }
 
-    /// The price of the hosts that the ranks need.
-    pub fn price(&self, ranks: usize, per_host: usize) -> Result<Price, PriceGap> {
-        self.system.price(hosts(ranks, per_host))
+    /// The machine with prices of its parts, by their paths, which no replay needs.
+    ///
+    /// # Errors
+    /// A price that is not valid.
+    pub fn with_prices(mut self, prices: &[Change]) -> Result<Machine> {
+        for Change { path, value } in prices {
+            let set = self.sheet.set(path, Raw::Text(value.clone()), "--price");
+            set.map_err(|why| anyhow!("{}: {}", self.word, why.what))?;
+        }
+        let system = self.sheet.build();
+        self.system = system.map_err(|why| anyhow!("{}: {}", self.word, why.what))?;
+        Ok(self)
     }
 
-    /// The price of the hosts of another machine with the network of this one.
-    pub fn price_in(
+    /// The machine with the price of an hour of a host.
+    pub fn with_hour(mut self, hour: Price) -> Machine {
+        self.hour = Some(hour);
+        self
+    }
+
+    /// The machine under these terms.
+    pub fn under(mut self, terms: Terms) -> Machine {
+        self.terms = terms;
+        self
+    }
+
+    /// The terms under which its hosts are paid.
+    pub fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    /// True if hosts of the machine are paid by the hour.
+    pub fn is_hourly(&self) -> bool {
+        self.hour.is_some()
+    }
+
+    /// The cost of the hosts that the ranks need. An error is the reason why there is none.
+    pub fn cost(&self, ranks: usize, per_host: usize) -> Result<Cost, String> {
+        cost(&self.system, self.hour, &self.terms, hosts(ranks, per_host))
+    }
+
+    /// The cost of the hosts of another machine with the network of this one.
+    pub fn cost_in(
         &self,
         hosts_of: &Machine,
         ranks: usize,
         per_host: usize,
-    ) -> Result<Price, PriceGap> {
+    ) -> Result<Cost, String> {
         let system = System {
             host: hosts_of.system.host,
             ..self.system
         };
-        system.price(hosts(ranks, per_host))
+        cost(&system, self.hour, &self.terms, hosts(ranks, per_host))
     }
 
-    /// True if the machine has a price.
-    pub(crate) fn has_price(&self) -> bool {
-        self.price(1, 1).is_ok()
-    }
-
-    /// The price of the machine with changed values, if it has one.
-    pub fn price_with(&self, changes: &[Change], ranks: usize, per_host: usize) -> Option<Price> {
+    /// The cost of the machine with changed values, if it has one.
+    pub fn cost_with(&self, changes: &[Change], ranks: usize, per_host: usize) -> Option<Cost> {
         let system = self.changed(changes)?;
-        system.price(hosts(ranks, per_host)).ok()
+        cost(&system, self.hour, &self.terms, hosts(ranks, per_host)).ok()
     }
 
     /// True if a machine with these changes is valid.
@@ -300,7 +338,7 @@ impl Machine {
             card: part("hca"),
             host: part("host"),
             software: part("software"),
-            price: self.system.price(1).ok(),
+            price: self.cost(1, 1).ok(),
             has_storage: self.sheet.part(Storage::KIND).is_some(),
             network: NetworkPicture::of(&self.name, &self.system, 0),
         }
@@ -475,8 +513,8 @@ mod tests {
         };
         let text = priced("one", "1000 EUR") + &priced("other", "3000 EUR");
         let (one, other) = (machine("one", &text), machine("other", &text));
-        let own = one.price(4, 2).unwrap().amount();
-        let in_others = one.price_in(&other, 4, 2).unwrap().amount();
+        let own = one.cost(4, 2).unwrap().price.amount();
+        let in_others = one.cost_in(&other, 4, 2).unwrap().price.amount();
         assert_eq!((own, in_others), (2122.0, 6122.0));
     }
 

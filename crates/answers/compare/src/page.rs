@@ -9,7 +9,7 @@ use crate::machine::Hardware;
 use crate::report::Comparison;
 use crate::row::{Outcome, Row};
 use crate::show;
-use crate::{check, measured, messages, networks};
+use crate::{check, measured, messages, money, networks};
 
 /// The page of a comparison. `uncertain` has the inferred and assumed values of each machine.
 pub(crate) fn page_of(
@@ -41,6 +41,7 @@ pub(crate) fn page_of(
             None => Section::new("Words", vec![terms(comparison)]),
         },
     ];
+    sections.extend(money::section(comparison));
     sections.extend(networks::section(comparison));
     sections.extend(check::show::section(comparison));
     sections.extend(messages::section(comparison));
@@ -327,7 +328,7 @@ fn machines(comparison: &Comparison) -> Section {
         header.push("price of a host".into());
         for (row, machine) in rows.iter_mut().zip(&comparison.machines) {
             let price = machine.hardware.price;
-            row.push(price.map_or("–".into(), |price| price.to_string()));
+            row.push(price.map_or("–".into(), |price| price.word()));
         }
     }
     let is_left = |column: usize| column == 0 || (5..9).contains(&column) && column != 6;

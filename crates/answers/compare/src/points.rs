@@ -122,7 +122,6 @@ fn independent(request: &Request, record: &Record) -> Vec<Task> {
         |of: &record::Recordings| of.work.as_ref().is_some_and(|work| work.found.is_ok());
     let all_loops = record.counts.iter().all(has_loop);
     let is_only = record.counts.len() == 1;
-    let has_price = request.machines.iter().any(Machine::has_price);
     for of in &record.counts {
         let ranks = of.ranks;
         tasks.extend(machines.clone().map(|machine| Task::plain(machine, ranks)));
@@ -134,7 +133,7 @@ fn independent(request: &Request, record: &Record) -> Vec<Task> {
             .clone()
             .filter(|machine| *machine == 0 || is_divided || !all_loops);
         tasks.extend(free.map(|machine| Task::plain(machine, ranks).with_free_start()));
-        if (is_only || has_price) && of.recordings.len() > 1 {
+        if is_only && of.recordings.len() > 1 {
             let without = 0..of.recordings.len();
             tasks.extend(without.map(|one| Task::without(0, ranks, one)));
         }

@@ -2,6 +2,7 @@
 
 use crate::advice::Advice;
 use crate::check::Check;
+use crate::cost::Terms;
 use crate::even::Unevenness;
 use crate::machine::Facts;
 use crate::main_loop::{By, Loop, NoLoop};
@@ -26,6 +27,8 @@ pub struct Comparison {
     pub placement: PlacementChoice,
     /// The values of the options that the user has listed.
     pub setting: Vec<Setting>,
+    /// The conditions under which hosts are paid.
+    pub terms: Terms,
     /// The machines, in the user's order.
     pub machines: Vec<Facts>,
     /// One row for each number of ranks and machine.

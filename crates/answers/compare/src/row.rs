@@ -1,10 +1,10 @@
 //! One row of a comparison: the program on one machine with one number of ranks.
 
-use fabric::{Price, PriceGap};
 use profile::Summary;
 
 use crate::Request;
 use crate::bounds::Bounds;
+use crate::cost::Cost;
 use crate::placements::PlacedRun;
 use crate::prediction::{NoPrediction, Prediction};
 
@@ -37,8 +37,8 @@ pub struct Row {
     pub bounds: Option<Bounds>,
     /// The reason why the shares are unknown although replays were made for them; `None` otherwise.
     pub no_bounds: Option<String>,
-    /// The price of the hosts and their network.
-    pub price: Result<Price, PriceGap>,
+    /// The cost of the hosts and their network. An error is the reason why there is none.
+    pub cost: Result<Cost, String>,
     /// The time of the start, in seconds. `None`: it is unknown.
     pub start: Option<f64>,
     /// The time divided into start, iterations and rest; `None` without a loop.
@@ -95,7 +95,7 @@ impl Row {
             without: Vec::new(),
             is_of_iterations: false,
             placed: Vec::new(),
-            price: request.machines[machine].price(ranks, request.per_host),
+            cost: request.machines[machine].cost(ranks, request.per_host),
         }
     }
 
@@ -138,11 +138,10 @@ impl Row {
         Some(value * self.placed.get(at)?.value? / self.value?)
     }
 
-    /// The price times the compared time, in units of money times seconds. `None`: one of them is
-    /// unknown.
+    /// The cost of the compared time, in units of the currency: an hour's cost times that time.
+    /// `None`: one of them is unknown.
     pub fn money(&self) -> Option<f64> {
-        let price = self.price.as_ref().ok()?;
-        Some(price.amount() * self.value?)
+        Some(self.cost.as_ref().ok()?.of(self.value?))
     }
 }
 

@@ -203,16 +203,14 @@ impl Duel<'_> {
     fn is_lost(&self, [best, rival]: [f64; 2], changes: &Pair) -> bool {
         let price = |machine: &Machine, changes: &[Change]| {
             let (ranks, per_host) = self.by_money?;
-            machine.price_with(changes, ranks, per_host)
+            machine.cost_with(changes, ranks, per_host)
         };
         let prices = (
             price(self.best, &changes[0]),
             price(self.rival, &changes[1]),
         );
         match prices {
-            (Some(of_best), Some(of_rival)) => {
-                self.margin * rival * of_rival.amount() < best * of_best.amount()
-            }
+            (Some(of_best), Some(of_rival)) => self.margin * of_rival.of(rival) < of_best.of(best),
             _ => self.margin * rival < best,
         }
     }

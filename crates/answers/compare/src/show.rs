@@ -9,7 +9,7 @@ use crate::report::Comparison;
 use crate::row::{EQUAL, Outcome, Row};
 use crate::sweep::{PER_HOST, PLACEMENT};
 use crate::work::Measure;
-use crate::{check, measured, messages};
+use crate::{check, measured, messages, money};
 
 /// The comparison as text, at most 100 columns wide.
 pub(crate) fn text(comparison: &Comparison) -> String {
@@ -38,7 +38,7 @@ pub(crate) fn text(comparison: &Comparison) -> String {
     for remark in remarks(comparison) {
         text += &format!("\n{}\n", wrapped(&remark));
     }
-    text += &money(comparison);
+    text += &money::text(comparison, wrapped);
     if let Some(table) = shares(comparison, false) {
         text += &format!("\n{}:\n\n{}", shares_of(comparison), table.text());
     }
@@ -226,7 +226,7 @@ pub(crate) fn time(seconds: f64) -> String {
     format!("{} {unit}", significant(seconds * scale))
 }
 
-fn or_dash(value: Option<String>) -> String {
+pub(crate) fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "–".into())
 }
 
@@ -310,47 +310,8 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
     }
 }
 
-fn ratio(value: Option<f64>) -> String {
+pub(crate) fn ratio(value: Option<f64>) -> String {
     or_dash(value.map(|value| format!("{value:.2}")))
-}
-
-/// The table of prices, or the reasons why they are missing; empty if no machine has a price.
-fn money(comparison: &Comparison) -> String {
-    if comparison.rows.iter().all(|row| row.price.is_err()) {
-        return String::new();
-    }
-    let rows = comparison.rows.iter().map(|row| {
-        let name = comparison.machines[row.machine].name.clone();
-        let price = match &row.price {
-            Ok(price) => price.to_string(),
-            Err(gap) => gap.to_string(),
-        };
-        let money = ratio(relative_money(comparison, row));
-        vec![name, row.ranks.to_string(), price, money]
-    });
-    let header = ["machine", "ranks", "price", "price × time"].map(String::from);
-    let table = results::table::aligned(header.to_vec(), rows.collect(), |column| column == 0);
-    let note = match comparison.advice.by_money {
-        true => "Price times time, relative to the first machine, decides",
-        false => "Time alone decides, because a price is missing",
-    };
-    format!("\n{note}:\n\n{table}")
-}
-
-/// Price times time, divided by that of the first machine with a price and the same number of
-/// ranks. `None`: a price or time is unknown, or currencies differ.
-fn relative_money(comparison: &Comparison, row: &Row) -> Option<f64> {
-    let first = comparison
-        .rows
-        .iter()
-        .find(|other| other.ranks == row.ranks && other.money().is_some())?;
-    let currency = |row: &Row| {
-        row.price
-            .as_ref()
-            .ok()
-            .map(|price| price.currency().to_owned())
-    };
-    (currency(first) == currency(row)).then_some(row.money()? / first.money()?)
 }
 
 fn refused(comparison: &Comparison) -> String {

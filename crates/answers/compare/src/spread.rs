@@ -10,7 +10,6 @@ use anyhow::Result;
 
 use crate::advice::Advice;
 use crate::jobs::{Runner, Task};
-use crate::machine::Machine;
 use crate::record::{Record, Recordings};
 use crate::row::Row;
 use crate::work::Measure;
@@ -22,8 +21,7 @@ const FAR: f64 = 1.25;
 
 /// The numbers of ranks that take much longer than the best one on the first machine.
 pub(crate) fn far(request: &Request, record: &Record, runner: &mut Runner) -> Result<Vec<usize>> {
-    // If machines have prices, fewer ranks may be better although they take longer.
-    if request.quick || record.counts.len() < 2 || request.machines.iter().any(Machine::has_price) {
+    if request.quick || record.counts.len() < 2 {
         return Ok(Vec::new());
     }
     let plain = |of: &Recordings| Task::plain(0, of.ranks);

@@ -116,6 +116,8 @@ pub enum PriceGap {
     Missing(Vec<&'static str>),
     /// The prices are in these currencies, which cannot be added.
     Currencies(String),
+    /// The switches connect this many hosts at most.
+    Room(u32),
 }
 
 impl fmt::Display for PriceGap {
@@ -123,6 +125,7 @@ impl fmt::Display for PriceGap {
         match self {
             PriceGap::Missing(parts) => write!(f, "no price of its {}", parts.join(", ")),
             PriceGap::Currencies(both) => write!(f, "prices in {both} cannot be added"),
+            PriceGap::Room(most) => write!(f, "its switches connect {most} hosts at most"),
         }
     }
 }

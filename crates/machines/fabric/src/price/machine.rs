@@ -5,9 +5,21 @@ use crate::network::tree::Tree;
 use crate::system::System;
 
 impl System {
+    /// The most hosts that fat trees of the machine's switches connect.
+    pub fn most_hosts(&self) -> u32 {
+        let rails = (0..self.rails.count()).map(|number| self.rail(number));
+        let rooms = rails.map(|rail| Tree::room(rail.switch.ports, rail.oversubscription.0));
+        rooms
+            .min()
+            .map_or(u32::MAX, |room| room.try_into().unwrap_or(u32::MAX))
+    }
+
     /// The price of `hosts` hosts of this machine with their HCAs, cables, and the switches of the
     /// smallest fat trees that connect them. Two ports of one card are one HCA.
     pub fn price(&self, hosts: u32) -> Result<Price, PriceGap> {
+        if hosts > self.most_hosts() {
+            return Err(PriceGap::Room(self.most_hosts()));
+        }
         let mut items: Vec<(&'static str, Option<Price>, u64)> =
             vec![("host", self.host.price, u64::from(hosts))];
         for number in 0..self.rails.count() {
