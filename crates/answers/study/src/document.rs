@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::benchmark::Benchmark;
 use crate::check::Check;
+use crate::remark::Remark;
 
 /// Environment variables that set the library, with their values.
 pub(crate) type Settings = BTreeMap<String, String>;
@@ -41,6 +42,9 @@ pub(crate) struct Document {
     /// Pairs of curves whose comparison answers the document's question.
     #[serde(default, rename = "comparison")]
     pub(crate) comparisons: Vec<Comparison>,
+    /// The remarks on what surprises in the curves.
+    #[serde(default, rename = "remark")]
+    pub(crate) remarks: Vec<Remark>,
     /// The statements of the document, which the study checks.
     #[serde(rename = "claim")]
     pub(crate) claims: Vec<Claim>,
@@ -269,6 +273,9 @@ impl Document {
                 bail!("{name}: measurement {measure} is of {unknown:?}, which is no curve");
             }
         }
+        for remark in &document.remarks {
+            remark.check(&document).context(name.to_owned())?;
+        }
         for claim in &document.claims {
             document
                 .check(claim)
@@ -298,7 +305,7 @@ impl Document {
         Ok(())
     }
 
-    fn has_curve(&self, name: &str) -> bool {
+    pub(crate) fn has_curve(&self, name: &str) -> bool {
         self.curves.iter().any(|curve| curve.name == name)
     }
 

@@ -22,6 +22,7 @@ mod hpl;
 mod outcome;
 mod page;
 mod pictures;
+mod remark;
 mod score;
 mod scoreboard;
 mod show;

@@ -8,6 +8,7 @@ use crate::check::{Evidence, Missing};
 use crate::curves::{Curves, Measured};
 use crate::document::{Document, Measure};
 use crate::experiments::{self, Effort};
+use crate::remark::remarks;
 use crate::verdict::{Judged, judge};
 
 /// All studies: for each, its name and the data of its document.
@@ -51,6 +52,11 @@ impl Results {
         (results.curves, results.missing) =
             experiments::run(command, results.name, &results.document, effort)?;
         Ok(results)
+    }
+
+    /// The remarks on a measurement whose surprises it has.
+    pub(crate) fn remarks(&self, of: &str) -> Vec<String> {
+        remarks(&self.document, &self.curves, of)
     }
 
     /// The verdicts on all statements of the study.

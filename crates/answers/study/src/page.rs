@@ -124,12 +124,13 @@ fn shown(range: &Range, sizes: &[usize]) -> StripRange {
 /// The plots: first those that answer the document's question, then one for each measurement.
 pub(crate) fn curves(results: &Results) -> Vec<Block> {
     let answering = pictures::answering(results).into_iter();
-    let answering = answering.flat_map(|(_, panels)| panels);
+    let answering = answering.flat_map(|(_, _, panels)| panels);
     let mut blocks: Vec<Block> = answering
         .map(|panel| plot(&panel, results).into())
         .collect();
     for (measure, panel) in pictures::measurements(results) {
         let mut plot = plot(&panel, results);
+        plot.caption = pictures::with_remarks(results, &measure.name, plot.caption);
         plot.series.extend(published(results, &measure.name));
         if plot.series.iter().any(|series| series.colour_of.is_some()) {
             plot.caption = format!(

@@ -23,21 +23,33 @@ pub(crate) fn draw(results: &Results, folder: &Path) -> Result<Vec<PathBuf>> {
         pages = all
             .map(|(measure, panel)| {
                 let name = measure.picture.as_ref().unwrap_or(&measure.name);
-                (name.clone(), vec![panel])
+                (name.clone(), measure.name.as_str(), vec![panel])
             })
             .collect();
     }
     let mut files = Vec::new();
-    for (name, panels) in pages {
+    for (name, of, panels) in pages {
         let file = folder.join(name).with_extension("svg");
-        let plots = panels.iter().map(|panel| Plot {
-            caption: conditions(results),
+        // The remarks stand once, below the last panel.
+        let last = panels.len() - 1;
+        let plots = panels.iter().enumerate().map(|(at, panel)| Plot {
+            caption: match at == last {
+                true => with_remarks(results, of, conditions(results)),
+                false => conditions(results),
+            },
             ..Plot::from(panel)
         });
         draw_below(&plots.collect::<Vec<_>>(), &file)?;
         files.push(file);
     }
     Ok(files)
+}
+
+/// The remarks on a measurement, then `caption`.
+pub(crate) fn with_remarks(results: &Results, of: &str, caption: String) -> String {
+    let mut all = results.remarks(of);
+    all.push(caption);
+    all.join(" ")
 }
 
 /// A line with the conditions of all measurements of a study.
@@ -51,18 +63,23 @@ pub(crate) fn conditions(results: &Results) -> String {
     made.line()
 }
 
-/// The plots that answer the question of a document, each with its file name; empty if the document
-/// has no comparisons.
-pub(crate) fn answering(results: &Results) -> Vec<(String, Vec<Panel>)> {
+/// The plots that answer the question of a document, each with its file name and the name of its
+/// measurement; empty if the document has no comparisons.
+pub(crate) fn answering(results: &Results) -> Vec<(String, &'static str, Vec<Panel>)> {
     match results.document.comparisons.is_empty() {
         true => Vec::new(),
         false => vec![
-            ("bandwidth".into(), compared(results, "bw", [512, 4 << 20])),
+            (
+                "bandwidth".into(),
+                "bw",
+                compared(results, "bw", [512, 4 << 20]),
+            ),
             (
                 "latency".into(),
+                "latency",
                 compared(results, "latency", [1, 64 << 10]),
             ),
-            ("bidirectional".into(), bidirectional(results)),
+            ("bidirectional".into(), "bibw", bidirectional(results)),
         ],
     }
 }

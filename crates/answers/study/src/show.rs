@@ -59,6 +59,16 @@ pub(crate) fn text(results: &Results) -> String {
     for (title, table) in values(results) {
         text += &format!("\n{title}\n{}", table.text());
     }
+    let remarks = results.measured();
+    let remarks = remarks.flat_map(|(measure, _)| {
+        let title = measure.title();
+        let own = results.remarks(&measure.name).into_iter();
+        own.map(move |remark| format!("{title}: {remark}"))
+    });
+    let remarks: Vec<String> = remarks.collect();
+    if !remarks.is_empty() {
+        text += &format!("\n{}\n", remarks.join("\n"));
+    }
     if !answers_in_sentences.is_empty() {
         text += &format!("\n{answers_in_sentences}\n");
     }
