@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::constants::*;
 use crate::status::Status;
-use message_check::{Data, End, Event, FIRST_TYPE, MOST_RUNS, Origin, PARTS, Run, USER_OP};
+use message_check::{Data, End, Event, FIRST_TYPE, Kind, MOST_RUNS, Origin, PARTS, Run, USER_OP};
 use mpi::comm::{Core, SELF, WORLD};
 use recording::RECORDED;
-use trace::{Access, Signature};
+use trace::{Access, Length, Signature};
 
 /// The most members of a communicator whose blocks are noted one by one.
 const MOST_BLOCKS: usize = 256;
@@ -53,8 +53,10 @@ pub(crate) struct Begun {
     pub(crate) words: Vec<u64>,
     signature: Arc<Signature>,
     wide: &'static [bool],
-    /// The requests before the call, and whether they are an array.
+    /// The requests before the call.
     requests: Vec<u64>,
+    /// The objects that the call may free.
+    objects: Vec<(usize, Kind, u32)>,
     _statuses: Vec<Status>,
     statuses: u64,
 }
@@ -109,6 +111,7 @@ impl MessageNotes {
             signature: parsed.clone(),
             wide: RECORDED[number].wide,
             requests: Vec::new(),
+            objects: Vec::new(),
             _statuses: Vec::new(),
             statuses: 0,
         };
@@ -147,6 +150,7 @@ impl Begun {
             let all = unsafe { self.array(at, count.max(0) as usize) };
             self.requests = all.into_iter().map(|one| one as u64).collect();
         }
+        self.objects = self.objects(Access::InOut);
         if let Some(at) = self.at("status", Access::Out) {
             if self.words[at] == 0 {
                 self._statuses = vec![Status::empty(); self.requests.len().max(1)];
@@ -155,6 +159,34 @@ impl Begun {
             self.statuses = self.words[at];
         }
     }
+}
+
+impl Begun {
+    /// The objects whose handles are behind a pointer of the call, with the numbers of their
+    /// parameters. Handles below 4096 are predefined.
+    fn objects(&self, access: Access) -> Vec<(usize, Kind, u32)> {
+        let all = self.signature.parameters.iter().enumerate();
+        let all = all.filter(|(_, one)| one.access == access && one.length == Length::One);
+        let objects = all.filter_map(|(at, one)| {
+            let kind = kind_of(&one.kind)?;
+            // SAFETY: C promises NULL or the address of a handle.
+            let handle = *unsafe { self.array(at, 1) }.first()?;
+            (handle >= 4096).then_some((at, kind, handle as u32))
+        });
+        objects.collect()
+    }
+}
+
+fn kind_of(word: &str) -> Option<Kind> {
+    Some(match word {
+        "comm" => Kind::Comm,
+        "datatype" => Kind::Datatype,
+        "file" => Kind::File,
+        "group" => Kind::Group,
+        "op" => Kind::Op,
+        "win" => Kind::Win,
+        _ => return None,
+    })
 }
 
 fn note(rank: &mpi::Rank, event: Event) {
@@ -524,6 +556,16 @@ impl Inner {
                     end,
                 },
             );
+        }
+        // Types of Fortran's kinds are not freed (MPI 5.0 §19.1.9).
+        if !name.contains("_f90_") {
+            let made = begun.objects(Access::Out).into_iter();
+            made.for_each(|(_, kind, handle)| note(rank, Event::Made { kind, handle }));
+        }
+        for &(at, kind, handle) in &begun.objects {
+            if first(at) != i64::from(handle) {
+                note(rank, Event::Freed { kind, handle });
+            }
         }
         // SAFETY: the caller's promise.
         unsafe { self.completions(rank, begun) };

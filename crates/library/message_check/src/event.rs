@@ -1,8 +1,6 @@
 //! The notes of a rank about its calls of messages and collective operations, and their encoding in
 //! 64-bit words.
 
-use rma_check::Runs;
-
 /// The number of 64-bit words of an encoded event.
 pub const WORDS: usize = rma_check::WORDS;
 
@@ -142,20 +140,6 @@ pub enum Event {
         /// True if it has matched a message, so that the message is gone.
         has_matched: bool,
     },
-    /// The request that the call has made uses this memory until it is complete.
-    Memory {
-        /// The handle of the request; 0: the call itself.
-        request: u32,
-        /// The addresses of the bytes.
-        runs: Runs,
-        /// True if the memory is written.
-        is_written: bool,
-    },
-    /// The bytes of a pending send are not those with which it has started.
-    Changed {
-        /// The handle of the request.
-        request: u32,
-    },
     /// The call has made an object.
     Made {
         /// The kind of the object.
@@ -203,14 +187,10 @@ pub enum Kind {
     Comm,
     /// A datatype.
     Datatype,
-    /// An error handler.
-    Errhandler,
     /// A file.
     File,
     /// A group.
     Group,
-    /// An info object.
-    Info,
     /// A reduction operation.
     Op,
     /// A window.
@@ -219,13 +199,11 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds of objects.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 6] = [
         Kind::Comm,
         Kind::Datatype,
-        Kind::Errhandler,
         Kind::File,
         Kind::Group,
-        Kind::Info,
         Kind::Op,
         Kind::Win,
     ];
@@ -235,10 +213,8 @@ impl Kind {
         match self {
             Kind::Comm => "a communicator",
             Kind::Datatype => "a datatype",
-            Kind::Errhandler => "an error handler",
             Kind::File => "a file",
             Kind::Group => "a group",
-            Kind::Info => "an info object",
             Kind::Op => "an operation",
             Kind::Win => "a window",
         }
@@ -412,19 +388,9 @@ impl Event {
                 (10, flags, [request.into(), pair(from, tag as u32), 0, 0, 0])
             }
             Event::Failed { has_matched } => one(11, has_matched.into(), 0),
-            Event::Memory {
-                request,
-                runs,
-                is_written,
-            } => {
-                let shape = pair(runs.stride, runs.count);
-                let operands = [request.into(), runs.start, runs.len, shape, 0];
-                (12, is_written.into(), operands)
-            }
-            Event::Changed { request } => one(13, 0, request),
-            Event::Made { kind, handle } => one(14, kind as u64, handle),
-            Event::Freed { kind, handle } => one(15, kind as u64, handle),
-            _ => one(16, 0, 0),
+            Event::Made { kind, handle } => one(12, kind as u64, handle),
+            Event::Freed { kind, handle } => one(13, kind as u64, handle),
+            _ => one(14, 0, 0),
         }
     }
 
@@ -509,26 +475,15 @@ impl Event {
             11 => Event::Failed {
                 has_matched: flag(0),
             },
-            12 => Event::Memory {
-                request: a as u32,
-                runs: Runs {
-                    start: b,
-                    len: c,
-                    stride: (d >> 32) as u32,
-                    count: d as u32,
-                },
-                is_written: flag(0),
-            },
-            13 => Event::Changed { request: a as u32 },
-            14 => Event::Made {
+            12 => Event::Made {
                 kind: kind?,
                 handle: a as u32,
             },
-            15 => Event::Freed {
+            13 => Event::Freed {
                 kind: kind?,
                 handle: a as u32,
             },
-            16 => Event::Finalize,
+            14 => Event::Finalize,
             _ => return None,
         };
         Some((rank, event))

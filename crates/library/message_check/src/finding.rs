@@ -54,10 +54,6 @@ pub enum Rule {
     Unreceived,
     /// A request that is still active at the end.
     Unfinished,
-    /// A pending operation writes memory that another pending operation uses.
-    Overlap,
-    /// The program has changed the memory of a pending send.
-    Changed,
     /// Another message could have matched a receive from any source or with any tag.
     Race,
     /// An object that has not been freed.
@@ -101,13 +97,6 @@ impl Rule {
             Rule::Unfinished => {
                 "before MPI_Finalize, all requests must be complete (MPI 5.0 §11.2.2)"
             }
-            Rule::Overlap => {
-                "memory that a pending operation writes must not be used by another \
-                 (MPI 5.0 §3.7.2)"
-            }
-            Rule::Changed => {
-                "the memory of a send belongs to it until it is complete (MPI 5.0 §3.7.2)"
-            }
             Rule::Race => {
                 "no call orders the two sends before the receive, so another run may match the \
                  other one (MPI 5.0 §3.5)"
@@ -132,8 +121,6 @@ impl Rule {
                 "receive the message, or do not send it; check tag and communicator"
             }
             Rule::Unfinished => "complete it by MPI_Wait, MPI_Test or one of their like",
-            Rule::Overlap => "complete the first operation before, or use separate memory",
-            Rule::Changed => "write the memory after the completion of the send, or a copy of it",
             Rule::Race => "name the source or the tag, if the order of messages matters",
             Rule::Leak => "call the procedure that frees it before MPI_Finalize",
         }

@@ -16,9 +16,10 @@ mod finding;
 mod leaks;
 mod machine;
 mod matches;
-mod overlaps;
 mod races;
 mod signature;
+#[cfg(test)]
+mod tests;
 
 pub use event::{Data, End, Event, FIRST_TYPE, Kind, Origin, PARTS, Run, USER_OP, WORDS};
 pub use finding::{Finding, Rule, Side};

@@ -11,7 +11,6 @@ use crate::collective::{self, Called};
 use crate::event::{Data, End, Event, Kind, Origin, PARTS, Run};
 use crate::finding::{Finding, Rule, Side};
 use crate::matches::{Messages, Receive, Send};
-use crate::overlaps::Memories;
 use crate::races;
 use crate::signature::Signature;
 
@@ -94,7 +93,6 @@ pub(crate) struct Rank {
     collective: Option<(u64, u64)>,
     blocks: [Vec<Option<Signature>>; 2],
     claimed: HashMap<u32, usize>,
-    memories: Memories,
     pub(crate) objects: BTreeMap<(Kind, u32), (Arc<str>, u64)>,
     pub(crate) end: Option<Side>,
 }
@@ -213,32 +211,11 @@ impl Machine {
                     is_active: !is_persistent,
                 };
                 rank.collective = None;
-                rank.memories.made(request);
                 rank.requests.insert(request, made);
             }
             Event::Start { request } => self.start(side, request),
             Event::Done { request, met, end } => self.done(side.rank, request, met, end),
             Event::Failed { has_matched } => self.failed(side.rank, has_matched),
-            Event::Memory {
-                request,
-                runs,
-                is_written,
-            } => {
-                let made = rank.requests.get(&request);
-                let is_active = made.is_none_or(|made| made.is_active);
-                let place = (request, runs, is_written);
-                rank.memories.add(side, place, is_active, &mut self.found);
-            }
-            Event::Changed { request } => {
-                let Some(made) = rank.requests.get(&request) else {
-                    return;
-                };
-                let mut sides = vec![made.side.clone(), side];
-                sides[0].detail = "which has started with other bytes".into();
-                sides[1].detail = "which finds the memory changed".into();
-                let what = "the memory of a pending send has been changed".into();
-                self.found.add(Rule::Changed, what, sides);
-            }
             Event::Made { kind, handle } => {
                 rank.objects.insert((kind, handle), (side.call, side.time));
             }
@@ -312,7 +289,6 @@ impl Machine {
         };
         let rank = side.rank;
         let [gives, gets] = [gives, gets].map(|data| data.map(|data| self.signature(rank, data)));
-        self.rank(rank).memories.begin();
         let state = self.rank(rank);
         let blocks = std::mem::take(&mut state.blocks);
         state.in_call.clear();
@@ -390,7 +366,6 @@ impl Machine {
                 };
                 let at = self.messages.send(send);
                 let state = self.rank(rank);
-                state.memories.begin();
                 state.in_call = vec![Operation::Send(at)];
                 state.collective = None;
             }
@@ -410,7 +385,6 @@ impl Machine {
                 let at = self.messages.receive(receive);
                 let state = self.rank(rank);
                 if !is_second {
-                    state.memories.begin();
                     state.in_call.clear();
                     state.collective = None;
                 }
@@ -449,7 +423,6 @@ impl Machine {
                 }
             }
         }
-        rank.memories.start(request, &mut self.found);
     }
 
     /// Ends a request, or with number 0 the receive of the present call.
@@ -463,7 +436,6 @@ impl Machine {
         }
         let keeps = |made: &Request| made.is_persistent && end != End::Freed;
         let is_kept = state.requests.get(&request).is_some_and(keeps);
-        state.memories.end(request, is_kept);
         let Some(made) = state.requests.get_mut(&request) else {
             return;
         };

@@ -183,7 +183,7 @@ impl Runs {
     }
 
     /// The first range of bytes that these runs and `other` have in common: its start, and its end.
-    pub fn common(&self, other: &Runs) -> Option<(u64, u64)> {
+    pub(crate) fn common(&self, other: &Runs) -> Option<(u64, u64)> {
         let (fewer, more) = match self.count <= other.count {
             true => (self, other),
             false => (other, self),
