@@ -167,10 +167,10 @@ mod tests {
     use crate::machine::Machine;
     use crate::row::FreeTimes;
     use crate::row::{Outcome, Row};
+    use fabric::System;
     use fabric::accuracy::{Case, FigureKind};
     use fabric::catalogue::Catalogue;
     use fabric::components::Part;
-    use fabric::System;
     use profile::Summary;
 
     fn machine(name: &str) -> Machine {

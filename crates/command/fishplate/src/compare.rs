@@ -1,6 +1,7 @@
 //! `fishplate compare`: one program on several modelled machines.
 
 mod machines;
+mod prices;
 mod sweep;
 mod traced;
 
@@ -21,6 +22,7 @@ use results::plot::PlotFile;
 use crate::fabric::files;
 use crate::refuse;
 use machines::MachineArguments;
+use prices::PriceArguments;
 use sweep::SweepArguments;
 
 /// Compare modelled machines for an MPI program: its time on each, the part of the machine that
@@ -39,6 +41,13 @@ pub(crate) struct CompareArguments {
 
     #[command(flatten)]
     sweep: SweepArguments,
+
+    #[command(flatten)]
+    prices: PriceArguments,
+
+    /// Another job on the same network (not possible yet: the answer says what to do instead)
+    #[arg(long, value_name = "PROGRAM", hide = true)]
+    beside: Option<String>,
 
     /// The times of the same work on measured nodes, one a line in any unit, which the draws of
     /// --vary deal to the nodes of the job
@@ -143,6 +152,7 @@ const EXAMPLE: &str = "Example:
   fishplate compare --fabrics qdr,edr --host haswell -n 8 ./cg S
   fishplate compare --fabrics qdr,edr -n 16 --ppn 1,2,4 ./heat
   fishplate compare --fabrics qdr,edr --nodes 4,8 --oversubscription 1,3:1 ./heat
+  fishplate compare --fabrics qdr,edr --prices ours.toml --budget 400000USD ./heat
   fishplate compare --fabrics qdr,edr --fast many.trace
   fishplate compare --fabrics 2xqdr,fdr --set nodes=648 --placement packed,random many.trace";
 
@@ -295,9 +305,16 @@ fn variability(nodes: Option<&Path>) -> Result<Variability, String> {
 
 /// The comparisons that the command line asks for.
 fn sweep(arguments: CompareArguments) -> Result<Sweep, String> {
+    if let Some(other) = &arguments.beside {
+        return Err(format!(
+            "--beside {other}: two jobs on one network are not modelled; --oversubscription or --set inner_width narrow the links between switches instead"
+        ));
+    }
     let traces = traced::of(&arguments)?;
     let recorded: Vec<usize> = traces.iter().map(|trace| trace.ranks.len()).collect();
-    let cases = arguments.sweep.cases(&arguments.machines, &recorded)?;
+    let cases = arguments
+        .sweep
+        .cases(&arguments.machines, &arguments.prices, &recorded)?;
     let recorded_on = arguments.machines.recorded_on()?;
     if let Some(RecordedOn(machine)) = &recorded_on {
         traced::check_recorded_on(machine, &traces, arguments.sweep.first_ppn())?;

@@ -10,6 +10,7 @@ use fabric::Oversubscription;
 use results::arguments::{POSITIVE, whole_number};
 
 use super::machines::MachineArguments;
+use super::prices::PriceArguments;
 use crate::modelled::LARGER;
 
 #[derive(Args)]
@@ -98,6 +99,7 @@ impl SweepArguments {
     pub(super) fn cases(
         &self,
         machines: &MachineArguments,
+        prices: &PriceArguments,
         recorded: &[usize],
     ) -> Result<Vec<Case>, String> {
         let placements = self.placements()?;
@@ -118,7 +120,7 @@ impl SweepArguments {
         for per_host in set(&self.ppn) {
             let ranks = self.ranks_with(per_host, recorded);
             for ratio in &ratios {
-                let machines = machines.machines(*ratio)?;
+                let machines = prices.priced(machines.machines(*ratio)?)?;
                 for machine in &machines {
                     for ranks in &ranks {
                         let checked = machine.check(*ranks, per_host);
