@@ -128,12 +128,13 @@ impl Job<'_> {
     }
 
     fn run_once(&self, console: &mut Console) -> Result<JobOutcome> {
-        self.try_run(console).with_context(|| {
+        self.try_run(console).map_err(|why| {
             let benchmark = self.plan.benchmark.name();
             let launcher = self.library.launcher.text();
-            format!(
-                "{benchmark} failed on {} ranks of {} (started by `{launcher}`)",
-                self.ranks, self.library.name
+            anyhow!(
+                "{benchmark} failed on {} ranks of {}: {why:#}\nIt was started by `{launcher}`",
+                self.ranks,
+                self.library.name
             )
         })
     }

@@ -155,16 +155,14 @@ impl PriceArguments {
         };
         let listed = |kind: &str, name: &str| list.get(kind)?.get(name).copied();
         let hour = given(HOUR).or_else(|| listed(HOUR, &machine.word));
-        let values = machine.sheet.values().into_iter();
-        let prices = values
-            .filter(|value| value.key == "price")
-            .filter_map(|value| {
-                let price = given(value.kind).or_else(|| listed(value.kind, &value.part))?;
-                Some(Change {
-                    path: value.path,
-                    value: price.to_string(),
-                })
-            });
+        let parts = machine.sheet.parts_of(&KINDS).into_iter();
+        let prices = parts.filter_map(|(path, kind, part)| {
+            let price = given(kind).or_else(|| listed(kind, &part))?;
+            Some(Change {
+                path: format!("{path}.price"),
+                value: price.to_string(),
+            })
+        });
         let prices: Vec<Change> = prices.collect();
         let priced = machine.with_prices(&prices);
         let priced = priced.map_err(|why| format!("--price: {why}"))?;
@@ -185,8 +183,8 @@ impl PriceArguments {
             }
         }
         let catalogue = Catalogue::builtin();
-        let own = machines.iter().flat_map(|one| one.sheet.values());
-        let own: Vec<(&str, String)> = own.map(|value| (value.kind, value.part)).collect();
+        let own = machines.iter().flat_map(|one| one.sheet.parts_of(&KINDS));
+        let own: Vec<(&str, String)> = own.map(|(_, kind, part)| (kind, part)).collect();
         for (kind, prices) in list {
             for name in prices.keys() {
                 let of = match kind.as_str() {

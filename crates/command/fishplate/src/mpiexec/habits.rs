@@ -98,6 +98,14 @@ const HABITS: &[(&[&str], Meaning)] = &[
         &["iface"],
         Ignored(1, "the network interface is found without it"),
     ),
+    (&["with-ft"], Ignored(1, "a rank that fails ends the job")),
+    (
+        &["stream-buffering"],
+        Ignored(
+            1,
+            "output is passed on as ranks write it, whole lines at once",
+        ),
+    ),
     (
         &["usize"],
         Ignored(1, "MPI_UNIVERSE_SIZE is the number of ranks"),
@@ -354,7 +362,9 @@ fn forms(list: &str) -> Result<Vec<String>, String> {
             "--output {list}: `{form}` is not supported; valid are tag, timestamp, merge and file=NAME"
         )),
     };
-    list.split([',', ':']).map(word).collect()
+    // Open MPI 5 takes qualifiers alone, behind a colon.
+    let forms = list.strip_prefix(':').unwrap_or(list);
+    forms.split([',', ':']).map(word).collect()
 }
 
 /// The error for an unknown option, with the names of similar ones.

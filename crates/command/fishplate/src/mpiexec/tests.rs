@@ -70,6 +70,7 @@ fn every_habit_has_its_word() {
             "--output tag,merge a",
             "--tag-output --merge-stderr-to-stdout a",
         ),
+        ("--output :tag a", "--tag-output a"),
         ("--output file=o a", "--output-filename=o a"),
         ("--output-filename o a", "--output-filename o a"),
         ("-outfile-pattern o.%r a", "--outfile-pattern o.%r a"),
@@ -153,6 +154,14 @@ fn options_without_meaning_are_named() {
             "-bootstrap ssh is ignored: --launch-with",
         ),
         ("-usize 4 a", "MPI_UNIVERSE_SIZE is the number"),
+        (
+            "--with-ft no a",
+            "--with-ft no is ignored: a rank that fails",
+        ),
+        (
+            "--stream-buffering 1 a",
+            "--stream-buffering 1 is ignored: output is",
+        ),
         (
             "--use-hwthread-cpus a",
             "--use-hwthread-cpus is ignored: ranks may outnumber the cores",

@@ -1,8 +1,10 @@
 //! The values of a part of the catalogue and of the parts within it by path, to be listed and
 //! changed.
 
+use super::kinds::keys;
 use super::problem::{Location, Problem, instead};
 use super::sheet::{Field, FieldValue, Sheet};
+use crate::components::{Key, KeyType};
 use crate::quantity::Raw;
 
 /// A value of a part of the catalogue, or of a part within it.
@@ -63,8 +65,19 @@ impl Sheet {
         }
     }
 
-    /// Changes the value at `path`. The value is checked when the part is built.
+    /// Changes the value at `path`, or adds one that may be left out. The value is checked when the
+    /// part is built.
     pub fn set(&mut self, path: &str, raw: Raw, source: &str) -> Result<(), Problem> {
+        if let (Some(key), None) = (self.left_out(path), self.field(path)) {
+            self.put(Field {
+                key,
+                location: self.location.clone(),
+                source: source.to_owned(),
+                value: FieldValue::Value(raw),
+            });
+            self.sort();
+            return Ok(());
+        }
         let (field, rest) = self.step(path)?;
         match (&mut field.value, rest) {
             (FieldValue::Value(value), None) => {
@@ -93,6 +106,27 @@ impl Sheet {
                 "{path}: it is a part; name one of its values"
             ))),
         }
+    }
+
+    /// The key with this name, if its value may be left out.
+    fn left_out(&self, name: &str) -> Option<&'static Key> {
+        let mut keys = keys(self.kind).iter();
+        keys.find(|key| {
+            key.name == name && key.optional && matches!(key.holds, KeyType::Value { .. })
+        })
+    }
+
+    /// The parts of these kinds within this part: the path, the kind and the name of each.
+    pub fn parts_of(&self, kinds: &[&str]) -> Vec<(String, &'static str, String)> {
+        let mut parts: Vec<(String, &'static str, String)> = Vec::new();
+        self.visit("", &mut |path, _, field| {
+            if let FieldValue::Part(inner) = &field.value
+                && kinds.contains(&inner.kind)
+            {
+                parts.push((path.to_owned(), inner.kind, inner.name.clone()));
+            }
+        });
+        parts
     }
 
     /// The field of the first key of `path`, and the rest of the path.
