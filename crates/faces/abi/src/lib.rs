@@ -46,7 +46,6 @@ mod info;
 mod interfaces;
 mod kept_costs;
 mod making;
-mod message_notes;
 pub mod object;
 pub mod procedures;
 mod process_environment;
