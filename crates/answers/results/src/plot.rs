@@ -1,5 +1,5 @@
-//! Plots: series on two axes, and timelines. They are drawn as SVG or PNG here, and as parts of HTML pages by the
-//! module `report`.
+//! Plots: series on two axes, and timelines. They are drawn as SVG or PNG here; series also as
+//! parts of HTML pages by the module `report`.
 
 mod axis;
 mod chart;

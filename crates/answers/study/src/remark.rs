@@ -1,5 +1,5 @@
-//! Remarks on what surprises in the curves of a study: each says why, and is shown beside the curves
-//! where the measured values have the surprise.
+//! Remarks on what surprises in the curves of a study: each says why, and is shown beside the
+//! curves where the measured values have the surprise.
 
 use anyhow::{Result, bail};
 use results::sizes::parse_bytes;

@@ -1,5 +1,5 @@
-//! The lengths and forms of the RDMA writes that carry a short message alone, for the explanation of
-//! a message's time on a modelled machine.
+//! The lengths and forms of the RDMA writes that carry a short message alone, for the explanation
+//! of a message's time on a modelled machine.
 
 use super::Config;
 use super::layout::{Layout, TRAILER, WORD, padded};
