@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::page::page_of;
 use crate::report::Comparison;
 use crate::row::{EQUAL, Row};
+use crate::setting::{PER_HOST, words};
 use crate::show;
-use crate::sweep::{PER_HOST, words};
 use crate::work::Measure;
 use fabric::catalogue::UncertainValue;
 

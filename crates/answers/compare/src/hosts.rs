@@ -17,13 +17,6 @@ use crate::row::Row;
 use crate::work::Measure;
 use crate::{Request, start};
 
-/// True if machines of the comparison have different hosts, so that networks can be exchanged.
-pub(crate) fn differ(request: &Request) -> bool {
-    let first = &request.machines[0];
-    let mut others = request.machines.iter();
-    others.any(|machine| !machine.has_hosts_of(first))
-}
-
 /// Replays the networks of the best machine and of its challenger in each other's hosts. `None`:
 /// the hosts are the same, or a network cannot run in the other hosts.
 pub(crate) fn exchange(

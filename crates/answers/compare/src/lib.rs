@@ -52,12 +52,14 @@ mod remarks;
 pub mod report;
 pub mod row;
 pub mod sensitivity;
+mod setting;
 mod show;
 mod spread;
 mod stand_ins;
 mod surroundings;
 mod sweep;
 mod task;
+mod words;
 pub mod work;
 
 use std::ffi::OsString;
@@ -89,8 +91,9 @@ use recording::{first_values, record};
 pub use report::Comparison;
 use report::{LoopFacts, Recorded};
 use row::{Outcome, Row};
+pub use setting::{PER_HOST, PLACEMENT, Setting};
 use surroundings::FolderState;
-pub use sweep::{PER_HOST, PLACEMENT, Setting, Sweep};
+pub use sweep::Sweep;
 use work::{Marks, Measure, Wanted};
 
 /// A request of a user for a comparison.

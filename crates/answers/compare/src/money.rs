@@ -7,7 +7,7 @@ use crate::cost::{amount, runs};
 use crate::front;
 use crate::report::Comparison;
 use crate::row::Row;
-use crate::show::{or_dash, ratio, time};
+use crate::words::{or_dash, ratio, time};
 use crate::work::Measure;
 
 /// The table of prices and the sentences about it, or the reasons why prices are missing; empty if
@@ -85,11 +85,11 @@ fn table(comparison: &Comparison) -> Option<Table> {
         "ranks",
         "price",
         "cost a run",
-        "runs an hour",
+        "runs/h",
         "price × time",
         "front",
     ];
-    let budget = ["hosts bought", "their runs"];
+    let budget = ["bought", "their runs"];
     let header = header.iter().chain(budget.iter().filter(|_| has_budget));
     let header: Vec<String> = header.map(|word| (*word).to_owned()).collect();
     Some(Table::new(header, rows.collect(), 1))

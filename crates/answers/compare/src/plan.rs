@@ -77,6 +77,13 @@ impl Request {
         (!self.quick).then_some(self.divided)
     }
 
+    /// True if machines of the comparison have different hosts, so that networks can be exchanged.
+    pub(crate) fn has_different_hosts(&self) -> bool {
+        let first = &self.machines[0];
+        let mut others = self.machines.iter();
+        others.any(|machine| !machine.has_hosts_of(first))
+    }
+
     /// True if replays are made to show how sure the answer is.
     pub(crate) fn has_search(&self) -> bool {
         self.machines.len() > 1 && !self.quick

@@ -8,7 +8,7 @@ use crate::machine::Facts;
 use crate::main_loop::{By, Loop, NoLoop};
 use crate::placements::PlacementChoice;
 use crate::row::Row;
-use crate::sweep::Setting;
+use crate::setting::Setting;
 use crate::work::Measure;
 
 /// A comparison of machines for one program.

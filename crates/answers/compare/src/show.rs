@@ -1,13 +1,14 @@
 //! A comparison as tables and text.
 
 use profile::Summary;
-use results::table::{Table, significant};
+use results::table::Table;
 
 use crate::bounds::Bounds;
 use crate::machine::Hardware;
 use crate::report::Comparison;
 use crate::row::{EQUAL, Outcome, Row};
-use crate::sweep::{PER_HOST, PLACEMENT};
+use crate::setting::{PER_HOST, PLACEMENT};
+pub(crate) use crate::words::{or_dash, percent, ratio, time};
 use crate::work::Measure;
 use crate::{check, measured, messages, money};
 
@@ -212,24 +213,6 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
-}
-
-/// A time in the unit that fits it.
-pub(crate) fn time(seconds: f64) -> String {
-    let (scale, unit) = match seconds {
-        s if s >= 1.0 => (1.0, "s"),
-        s if s >= 1e-3 => (1e3, "ms"),
-        _ => (1e6, "µs"),
-    };
-    format!("{} {unit}", significant(seconds * scale))
-}
-
-pub(crate) fn or_dash(value: Option<String>) -> String {
-    value.unwrap_or_else(|| "–".into())
-}
-
 /// The busiest resource that is not a processor, for a table; a processor if there are no others.
 fn busiest(summary: &Summary) -> Option<String> {
     let mut resources = summary.resources.iter();
@@ -308,10 +291,6 @@ pub(crate) fn times(comparison: &Comparison) -> Table {
         header,
         rows: rows.collect(),
     }
-}
-
-pub(crate) fn ratio(value: Option<f64>) -> String {
-    or_dash(value.map(|value| format!("{value:.2}")))
 }
 
 fn refused(comparison: &Comparison) -> String {
