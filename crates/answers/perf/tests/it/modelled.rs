@@ -117,9 +117,9 @@ fn long_streams_reach_what_the_narrowest_resource_carries() {
             let one = one_way(&limits).unwrap().one_way.as_mb_per_sec();
             let both = both_ways(&limits).unwrap().both_ways.as_mb_per_sec();
             let share = |benchmark, bidirectional, limit: f64| {
-                // At 800 Gb/s one message is in transit for as long as three of 64 KiB occupy the
-                // link.
-                let iterations = Some(if size > 65536 { 10 } else { 120 });
+                // Until the first message of 64 KiB has arrived, up to four others would have
+                // occupied the link: at 800 Gb/s, or behind a card with long delays.
+                let iterations = Some(if size > 65536 { 10 } else { 240 });
                 let plan = PerfPlan {
                     bidirectional,
                     iterations,

@@ -125,7 +125,7 @@ fn a_job_that_does_not_fit_is_refused_before_any_run() {
         ("packed,packed", "packed is named twice"),
         (
             "random --points 1/2 --results one.points",
-            "--points and --merge are for one placement",
+            "--points and --merge are for one setting and one placement",
         ),
     ] {
         let command = "compare --fabrics tree.toml:narrow --placement";
