@@ -26,7 +26,7 @@ from suite_table import Step, all_suites, other_suites, preparation  # noqa: E40
 APART = {"unit", "fuzz", "packages", "applications", "scores", "choice", "protocols"}
 # Crates whose tests run for the crates that they use. Those of the command show what the crates below it print.
 USERS = {"channel": ["mpi"], "datatype": ["mpi"], "device": ["channel", "model"], "file_io": ["mpi"], "sim": ["model"], "fabric": ["model"],
-         **dict.fromkeys(("bench", "compare", "fast", "launch", "perf", "pmi", "profile", "replay", "results", "rma_check", "study", "trace"), ["fishplate"])}
+         **dict.fromkeys(("bench", "compare", "fast", "launch", "perf", "pmi", "profile", "replay", "results", "rma_check", "message_check", "study", "trace"), ["fishplate"])}
 
 
 def crate_of(file: Path) -> str | None:

@@ -27,6 +27,7 @@ import binding  # noqa: E402
 import clocks  # noqa: E402
 import comparison  # noqa: E402
 import conflicts  # noqa: E402
+import mismatches  # noqa: E402
 import deaths  # noqa: E402
 import debuggers  # noqa: E402
 import disks  # noqa: E402
@@ -70,7 +71,7 @@ class World:
 def prepare(prefix: Path, work: Path, options) -> World:
     work.mkdir(parents=True, exist_ok=True)
     mpicc = [str(prefix / "bin/mpicc"), "-O1", "-pthread"]
-    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "conflicts", "crowd", "polls", "threads_compute", "ending", "place", "clocks", "disk", "inside", "large_window", "refusals", "shared_flow")}
+    programs = {HERE / f"{name}.c": mpicc for name in ("victim", "rounds", "conflicts", "mismatches", "crowd", "polls", "threads_compute", "ending", "place", "clocks", "disk", "inside", "large_window", "refusals", "shared_flow")}
     if platform.machine() == "x86_64":
         programs[HERE / "counter.c"] = mpicc
     programs |= {HERE / "refuse.c": ["cc", "-O1"]}
@@ -89,7 +90,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=25, help="kills at random moments in each test of them")
     parser.add_argument("--releases", action="store_true", help="also releases from a binding, which depend on the scheduler")
     options = parser.parse_args()
-    modules = (allocations, binding, clocks, comparison, conflicts, deaths, debuggers, disks, endings, first_look, floods, launcher, libraries, liveness, loops, hosts, inside, modelled, polling, private, shared_sends, summaries, surroundings)
+    modules = (allocations, binding, clocks, comparison, conflicts, deaths, debuggers, disks, endings, first_look, floods, launcher, libraries, liveness, loops, hosts, inside, mismatches, modelled, polling, private, shared_sends, summaries, surroundings)
     found = [*(case for module in modules for case in module.tests()), *(binding.releases() if options.releases else [])]
     cases = [Case(name, run) for name, run in found if options.only in name]
     if options.list:

@@ -173,6 +173,7 @@ fn between_two(
         hosts: hosts.clone(),
         traced: false,
         keeps_notes: false,
+        notes_messages: false,
         ..scene.clone()
     };
     let plan = Plan {

@@ -8,6 +8,7 @@ use crate::layout::{Builder, Piece};
 use crate::local_work::{LocalWork, Meter};
 use crate::predefined::Predefined;
 use crate::signature::Signature;
+use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 /// A datatype. Cheap to clone.
@@ -162,6 +163,18 @@ impl Type {
             Type::Predefined(basic) => Some(*basic),
             Type::Derived(derived) => derived.signature.uniform(),
         }
+    }
+
+    /// Calls `visit` with the basic types of one element in order, as (type, number of consecutive
+    /// elements), until it breaks.
+    pub fn visit_basic(&self, visit: &mut dyn FnMut(Predefined, usize) -> ControlFlow<()>) {
+        let stopped = Err(Error::TooLarge { what: "signature" });
+        let mut visit = |ty, count| match visit(ty, count) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => stopped.clone(),
+        };
+        // The error is the visitor's own end.
+        let _ = self.with_signature(|signature| signature.for_each(&mut visit));
     }
 
     /// The number of basic elements in one element of this type; a pair counts as two.

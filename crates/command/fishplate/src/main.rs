@@ -23,6 +23,7 @@ macro_rules! tell {
 mod algorithms;
 mod bench;
 mod binding;
+mod checked;
 #[cfg(feature = "compare")]
 mod compare;
 #[cfg(feature = "whole")]

@@ -99,10 +99,19 @@ pub(crate) struct ModelledArguments {
     #[arg(long, requires = "fabric")]
     scratch: bool,
 
-    /// Check the program's communication: `rma` reports accesses to windows that conflict (MPI 5.0
-    /// §12.7), after the job, whose exit code is then 1. Loads and stores are not seen
-    #[arg(long, value_enum, value_name = "WHAT", requires = "fabric")]
-    check: Option<Check>,
+    /// Check the program's communication, and report errors after the job, whose exit code is then
+    /// 1: `messages`, messages and collective calls of ranks that do not fit each other, messages
+    /// never received, requests never completed; `rma`, accesses to windows that conflict (MPI 5.0
+    /// §12.7), without loads and stores. With `messages`, `races` and `leaks` add notes, which are
+    /// no errors. Several are separated by commas
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT,...",
+        value_delimiter = ',',
+        requires = "fabric"
+    )]
+    check: Vec<Check>,
 
     /// Write a trace of ranks, buses and links: FILE.json for ui.perfetto.dev; FILE.svg or FILE.png
     /// as a picture
@@ -127,6 +136,12 @@ enum Predicted {
 enum Check {
     /// One-sided communication
     Rma,
+    /// Messages and collective calls
+    Messages,
+    /// With messages: receives from any source that two messages could match
+    Races,
+    /// With messages: objects that are not freed before MPI_Finalize
+    Leaks,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -207,6 +222,8 @@ pub(crate) struct ModelledJob {
     trace: Option<EventsFile>,
     /// True if conflicting accesses to windows are reported.
     checks_windows: bool,
+    /// The notes that are wanted beside errors, if messages and collective calls are checked.
+    checks_messages: Option<message_check::Wanted>,
     /// True if the times of work inside MPI are recorded.
     records_work: bool,
     /// True if the replayed trace marks the beginnings of steps.
@@ -294,8 +311,10 @@ impl ModelledArguments {
             .map(|file| EventsFile::create(file, self.trace_part.as_deref(), title))
             .transpose()?;
         scene.traced = trace.is_some();
-        let checks_windows = self.check == Some(Check::Rma);
+        let checks_windows = self.check.contains(&Check::Rma);
+        let checks_messages = self.message_checks()?;
         scene.keeps_notes = checks_windows;
+        scene.notes_messages = checks_messages.is_some();
         scene.free_start = self.free_start;
         scene.wide_links = self.wide_links;
         let world = memory_file::of_length("fishplate-world", sim::memory::Memory::BYTES)
@@ -312,6 +331,7 @@ impl ModelledArguments {
             settings,
             trace,
             checks_windows,
+            checks_messages,
             records_work: scene.compute == Compute::Recorded,
             has_steps: false,
             ranks,
@@ -322,6 +342,23 @@ impl ModelledArguments {
 }
 
 impl ModelledArguments {
+    /// The notes that are wanted beside errors of messages; `None`: messages are not checked.
+    fn message_checks(&self) -> Result<Option<message_check::Wanted>, String> {
+        let is_wanted = |what| self.check.contains(&what);
+        let wanted = message_check::Wanted {
+            races: is_wanted(Check::Races),
+            leaks: is_wanted(Check::Leaks),
+        };
+        match is_wanted(Check::Messages) {
+            true => Ok(Some(wanted)),
+            false if wanted.races || wanted.leaks => Err(
+                "--check: races and leaks are notes of the check of messages: --check messages,races,leaks"
+                    .into(),
+            ),
+            false => Ok(None),
+        }
+    }
+
     /// Adds the faults that the user requests to the machine, which is named `word` in errors.
     fn add_faults(&self, scene: &mut MachineConfig, word: &str) -> Result<(), String> {
         if let Some(file) = &self.faults {
@@ -475,6 +512,9 @@ impl ModelledJob {
         }
         if self.checks_windows {
             problems.extend(crate::conflicts::report(&world).err());
+        }
+        if let Some(wanted) = self.checks_messages {
+            problems.extend(crate::checked::report(&world, wanted).err());
         }
         match problems.is_empty() {
             true => Ok(()),

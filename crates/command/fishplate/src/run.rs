@@ -35,7 +35,7 @@ use hosts::HostArguments;
 #[command(
     after_help = "Example:\n  fishplate run -n 4 ./program argument\n  fishplate run -n 2 -x OMP_NUM_THREADS=1 \
                         --timeout 60 python3 script.py\n  fishplate run -n 1 ./server : -n 3 ./client\n  fishplate run -n 8 \
-                        --fabric mpich2-2003 ./program\n  fishplate run -n 4 --fabric qdr --check rma ./program\n  fishplate run -n 4 --bind-to core --report-bindings ./program\n  \
+                        --fabric mpich2-2003 ./program\n  fishplate run -n 4 --fabric qdr --check rma ./program\n  fishplate run -n 4 --fabric qdr --check messages ./program\n  fishplate run -n 4 --bind-to core --report-bindings ./program\n  \
                         fishplate run -n 4 --hosts a,b --launch-with 'ssh {host}' ./program"
 )]
 pub(crate) struct RunArguments {

@@ -113,6 +113,7 @@ fn by_our_launcher(
     });
     let watched = scene.traced
         || scene.keeps_notes
+        || scene.notes_messages
         || scene.compute != Compute::Ignored
         || profile.is_some()
         || recorder.is_some();
@@ -126,7 +127,10 @@ fn by_our_launcher(
     wiring.peers.local = vec![wiring.peers.rank];
     wiring.work = work;
     wiring.peers.node = Some(Box::new(ModelNode::new(turn)));
-    let watch = watched.then(|| Watch::new(time, profile, host).recorded_by(recorder));
+    let watch = watched.then(|| {
+        let watch = Watch::new(time, profile, host).recorded_by(recorder);
+        watch.checking(scene.notes_messages)
+    });
     Ok((wiring, watch))
 }
 

@@ -7,6 +7,7 @@
 //! library is built to abort (`raise::on_panic` prints the message).
 
 use crate::buffer::UserBuffer;
+use crate::call_trace::Watch;
 use crate::constants::*;
 use crate::error::Error;
 use crate::making;
@@ -186,8 +187,14 @@ pub unsafe fn announced(
         return not_running(name);
     }
     let is_noted = note_use(used);
+    let messages = LIBRARY.message_notes();
     // SAFETY: the caller's promise.
-    let code = unsafe { recorded(number, words, by_words, again) };
+    let code = unsafe {
+        match messages {
+            Some(rank) => checked(rank, number, words, by_words),
+            None => recorded(number, words, by_words, again),
+        }
+    };
     if is_noted && let Some(rank) = LIBRARY.rank_in_call() {
         rank.lock().notes().returned();
     }
@@ -218,6 +225,30 @@ unsafe fn recorded(
         words[given.parameter] = given.address;
         let code = by_words(&words);
         LIBRARY.results(&words, code);
+        code
+    }
+}
+
+/// Makes a call whose messages are checked.
+///
+/// # Safety
+/// As for [`announced`].
+#[cold]
+#[inline(never)]
+unsafe fn checked(rank: &'static Rank, number: usize, words: &[u64], by_words: ByWords) -> c_int {
+    let notes = rank.watch.as_ref().and_then(Watch::messages);
+    // SAFETY: the caller's promise; other arguments differ by valid memory for statuses.
+    unsafe {
+        let Some(notes) = notes else {
+            return recorded(number, words, by_words, || by_words(words));
+        };
+        let begun = notes.begin(rank, number, words);
+        let words = &begun.words;
+        let code = recorded(number, words, by_words, || by_words(words));
+        // MPI_Finalize has left the machine.
+        if LIBRARY.rank_in_call().is_some() {
+            notes.end(rank, &begun, code);
+        }
         code
     }
 }

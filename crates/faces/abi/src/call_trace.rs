@@ -11,6 +11,7 @@
 use crate::call_profile::CallProfile;
 use crate::compute_clock::{ComputeClock, processor_time};
 use crate::error::Error;
+use crate::message_notes::MessageNotes;
 use crate::raise;
 use crate::recording::Own;
 use crate::state::Rank;
@@ -21,7 +22,7 @@ use model::check_cores;
 use mpi::ProgramCall;
 use recording::{RECORDED, Recorder, StatusMemory};
 use std::ffi::c_int;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The trace of this rank's calls of procedures and its computing between them.
 pub struct Watch(Mutex<Inner>);
@@ -42,6 +43,8 @@ struct Inner {
     threads_said: usize,
     /// The recorder of the rank's calls, if the job is recorded.
     recorder: Option<Recorder>,
+    /// The writer of notes about messages, if they are checked.
+    messages: Option<Arc<MessageNotes>>,
     /// The times of the program's reduction functions in a trace that is replayed, in picoseconds,
     /// each with the number of calls in a row that took it; the next one last.
     functions: Vec<(u64, u64)>,
@@ -79,6 +82,7 @@ impl Watch {
             host,
             threads_said: 1,
             recorder: None,
+            messages: None,
             functions: Vec::new(),
         }))
     }
@@ -87,6 +91,18 @@ impl Watch {
     pub(crate) fn recorded_by(self, recorder: Option<Recorder>) -> Watch {
         self.lock().recorder = recorder;
         self
+    }
+
+    /// This trace, which notes messages and collective calls if they are checked.
+    pub(crate) fn checking(self, is_wanted: bool) -> Watch {
+        self.lock().messages = is_wanted.then(Arc::default);
+        self
+    }
+
+    /// The writer of notes about messages, if they are checked and no other call is in progress.
+    pub(crate) fn messages(&self) -> Option<Arc<MessageNotes>> {
+        let inner = self.lock();
+        inner.messages.clone().filter(|_| inner.depth == 1)
     }
 
     /// The trace, in which the program's reduction functions take these times, in picoseconds, each

@@ -46,6 +46,7 @@ mod info;
 mod interfaces;
 mod kept_costs;
 mod making;
+mod message_notes;
 pub mod object;
 pub mod procedures;
 mod process_environment;

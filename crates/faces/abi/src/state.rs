@@ -142,6 +142,13 @@ impl Library {
         unsafe { watch.arguments(rank, procedure, words) }
     }
 
+    /// The rank in its present call, if its messages are checked.
+    #[cold]
+    pub(crate) fn message_notes(&self) -> Option<&'static Rank> {
+        let rank = self.rank_in_call()?;
+        rank.watch.as_ref()?.messages().map(|_| rank)
+    }
+
     /// Passes the results of a recorded call to the recorder, if there is one, as
     /// [`arguments`](Library::arguments) does.
     ///

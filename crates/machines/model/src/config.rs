@@ -26,6 +26,8 @@ pub struct MachineConfig {
     /// True if the notes of ranks are recorded: their accesses to windows, for a check after the
     /// run.
     pub keeps_notes: bool,
+    /// True if the ranks note their messages and collective calls, for a check after the run.
+    pub notes_messages: bool,
     /// True if making connections, registrations, communicators, windows and files takes no time.
     pub free_start: bool,
     /// True if links between switches carry any number of messages at once.
@@ -108,6 +110,7 @@ impl MachineConfig {
             intra_host: IntraHost::default(),
             traced: false,
             keeps_notes: false,
+            notes_messages: false,
             free_start: false,
             wide_links: false,
             compute: Compute::Ignored,
@@ -126,7 +129,8 @@ impl MachineConfig {
             u64::from(self.traced)
                 | u64::from(self.keeps_notes) << 1
                 | u64::from(self.free_start) << 2
-                | u64::from(self.wide_links) << 3,
+                | u64::from(self.wide_links) << 3
+                | u64::from(self.notes_messages) << 4,
             self.compute.encode(),
         ];
         let words = head.into_iter().chain(fault_words(&self.faults));
@@ -181,6 +185,7 @@ impl MachineConfig {
                 keeps_notes: kept >> 1 & 1 == 1,
                 free_start: kept >> 2 & 1 == 1,
                 wide_links: kept >> 3 & 1 == 1,
+                notes_messages: kept >> 4 & 1 == 1,
                 compute: Compute::decode(compute),
             }),
         }
@@ -336,6 +341,7 @@ mod tests {
         config.faults.no_immediates = true;
         config.traced = true;
         config.keeps_notes = true;
+        config.notes_messages = true;
         config.free_start = true;
         config.wide_links = true;
         config.compute = Compute::Measured(1500);

@@ -76,6 +76,7 @@ impl MachineModel {
         if config.keeps_notes {
             net = net.keeping_notes();
         }
+        net.qps.run.record.notes_messages = config.notes_messages;
         if config.free_start {
             return net.with_free_start();
         }

@@ -72,6 +72,7 @@ pub(crate) struct Record {
     /// The kinds and classes of work whose time some rank has measured.
     known_work: Vec<(u64, u32)>,
     pub keeps_notes: bool,
+    pub notes_messages: bool,
     notes: Log<NOTE>,
 }
 
@@ -89,6 +90,7 @@ impl Record {
             work: Log::new(memory, WORK, MOST_WORK),
             known_work: Vec::new_in(memory),
             keeps_notes: false,
+            notes_messages: false,
             notes: Log::new(memory, NOTES, MOST_NOTES),
         }
     }
@@ -171,7 +173,7 @@ impl Record {
 
     /// Records a note of a rank in the call `call`, if notes are recorded.
     pub(crate) fn keep_note(&mut self, time: Time, call: &str, note: device::Note) {
-        if self.keeps_notes {
+        if self.keeps_notes || self.notes_messages {
             let name = self.name(call);
             let [a, b, c, d, e, f] = note;
             self.notes.push([time, name.into(), a, b, c, d, e, f]);

@@ -128,6 +128,11 @@ impl Notes<'_> {
         self.note(Event::Returned);
     }
 
+    /// Records an event of another kind, which the caller has encoded.
+    pub fn plain(&mut self, words: [u64; rma_check::WORDS]) {
+        self.router.machine().note(words);
+    }
+
     fn note(&mut self, event: Event) {
         if let Some(rank) = self.windows.noting {
             self.router.machine().note(event.encode(rank));

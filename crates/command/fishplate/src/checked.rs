@@ -1,0 +1,62 @@
+//! `fishplate run --check messages`: reports messages and collective calls that do not fit each
+//! other.
+
+use std::fs::File;
+
+use message_check::{Event, Finding, Machine, Wanted};
+use model::Notes;
+
+/// The most errors, and the most notes, that are shown.
+const SHOWN: usize = 20;
+
+/// Prints the errors that the notes in the world show, to standard error, and then the notes that
+/// are wanted. If there are errors, the error of this function gives their number.
+pub(crate) fn report(world: &File, wanted: Wanted) -> Result<(), String> {
+    let mut notes = Notes::read(world)
+        .map_err(|why| format!("--check messages: the notes of the ranks cannot be read: {why}"))?;
+    if notes.lost > 0 {
+        return Err(format!(
+            "--check messages: the job has more than {} events, which are too many to check: run a smaller problem",
+            notes.entries.len()
+        ));
+    }
+    // The sort is stable: the notes of one rank stay in their order.
+    notes.entries.sort_by_key(|(time, ..)| *time);
+    let mut machine = Machine::new(wanted);
+    for (time, call, words) in &notes.entries {
+        let name = notes.names.get(*call as usize);
+        if let Some((rank, event)) = Event::decode(*words) {
+            machine.take(*time, rank, name.map_or("", String::as_str), event);
+        }
+    }
+    let (errors, others): (Vec<Finding>, Vec<Finding>) = machine
+        .finish()
+        .into_iter()
+        .partition(|finding| finding.rule.is_error());
+    show("", &errors);
+    show("note: ", &others);
+    match errors.len() {
+        0 => Ok(()),
+        1 => Err("--check messages: one error of messages or collective calls".into()),
+        many => Err(format!(
+            "--check messages: {many} errors of messages or collective calls{}",
+            match many.saturating_sub(SHOWN) {
+                0 => String::new(),
+                left => format!(", of which {left} are not shown"),
+            }
+        )),
+    }
+}
+
+fn show(head: &str, findings: &[Finding]) {
+    for finding in findings.iter().take(SHOWN) {
+        let text = terminal_text::lines(&finding.to_string());
+        eprintln!("fishplate: --check messages: {head}{text}");
+    }
+    match findings.len().saturating_sub(SHOWN) {
+        left if left > 0 && !head.is_empty() => {
+            eprintln!("fishplate: --check messages: {left} more notes are not shown");
+        }
+        _ => {}
+    }
+}
