@@ -191,7 +191,7 @@ pub unsafe fn announced(
     // SAFETY: the caller's promise.
     let code = unsafe {
         match messages {
-            Some(rank) => checked(rank, number, words, by_words),
+            Some(rank) => checked(rank, number, words, by_words, again),
             None => recorded(number, words, by_words, again),
         }
     };
@@ -235,16 +235,25 @@ unsafe fn recorded(
 /// As for [`announced`].
 #[cold]
 #[inline(never)]
-unsafe fn checked(rank: &'static Rank, number: usize, words: &[u64], by_words: ByWords) -> c_int {
+unsafe fn checked(
+    rank: &'static Rank,
+    number: usize,
+    words: &[u64],
+    by_words: ByWords,
+    again: impl FnOnce() -> c_int,
+) -> c_int {
     let notes = rank.watch.as_ref().and_then(Watch::messages);
     // SAFETY: the caller's promise; other arguments differ by valid memory for statuses.
     unsafe {
         let Some(notes) = notes else {
-            return recorded(number, words, by_words, || by_words(words));
+            return recorded(number, words, by_words, again);
         };
         let begun = notes.begin(rank, number, words);
-        let words = &begun.words;
-        let code = recorded(number, words, by_words, || by_words(words));
+        // Words have no functions of the program: only a call that needs other words is by words.
+        let code = match begun.words == words {
+            true => recorded(number, words, by_words, again),
+            false => recorded(number, &begun.words, by_words, || by_words(&begun.words)),
+        };
         // MPI_Finalize has left the machine.
         if LIBRARY.rank_in_call().is_some() {
             notes.end(rank, &begun, code);

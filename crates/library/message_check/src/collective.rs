@@ -65,6 +65,8 @@ pub(crate) fn difference(calls: &[Called], is_inter: bool) -> Option<Differing> 
         .or_else(|| others.iter().find_map(|other| operations(first, other)))
         .or_else(|| match name.as_str() {
             "bcast" => equal(calls, |call| call.gives.as_ref().or(call.gets.as_ref())),
+            // Each group of an intercommunicator has counts of its own for its blocks.
+            "reduce_scatter" | "reduce_scatter_block" if is_inter => None,
             "reduce"
             | "allreduce"
             | "scan"

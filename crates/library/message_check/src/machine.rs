@@ -2,17 +2,19 @@
 //!
 //! Invariant: the machine trusts no event: whatever the events are, it neither panics nor hangs.
 
+mod communicators;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use datatype::Predefined;
 
-use crate::collective::{self, Called};
-use crate::event::{Data, End, Event, Kind, Origin, PARTS, Run};
+use crate::event::{Data, End, Event, Kind, PARTS, Run};
 use crate::finding::{Finding, Rule, Side};
 use crate::matches::{Messages, Receive, Send};
 use crate::races;
 use crate::signature::Signature;
+use communicators::Comm;
 
 /// The most findings that are kept.
 const MOST: usize = 1000;
@@ -63,23 +65,6 @@ impl Findings {
             });
         }
     }
-}
-
-/// A communicator, with the collective calls that not all members have made.
-struct Comm {
-    /// The number of the communicator among those of the job.
-    number: usize,
-    made_by: Arc<str>,
-    origin: Origin,
-    is_inter: bool,
-    size: usize,
-    /// The members that have noted it, with their numbers in their group.
-    members: BTreeMap<u32, u32>,
-    /// The number of the next call of each member.
-    next: HashMap<u32, u64>,
-    calls: BTreeMap<u64, Vec<Called>>,
-    /// True after calls that do not fit: later ones would be compared with the wrong ones.
-    is_broken: bool,
 }
 
 /// What is known of a rank.
@@ -227,32 +212,6 @@ impl Machine {
         }
     }
 
-    fn comm(&mut self, side: Side, event: Event) {
-        let Event::Comm {
-            comm,
-            size,
-            me,
-            origin,
-            is_inter,
-        } = event
-        else {
-            return;
-        };
-        let number = self.comms.len();
-        let known = self.comms.entry(comm).or_insert_with(|| Comm {
-            number,
-            made_by: side.call,
-            origin,
-            is_inter,
-            size: size as usize,
-            members: BTreeMap::new(),
-            next: HashMap::new(),
-            calls: BTreeMap::new(),
-            is_broken: false,
-        });
-        known.members.insert(side.rank, me);
-    }
-
     /// The signature of elements as the rank has noted their datatype.
     fn signature(&mut self, rank: u32, data: Data) -> Signature {
         if let Some(basic) = Predefined::from_handle(data.ty as usize) {
@@ -272,76 +231,6 @@ impl Machine {
         let all = &mut self.rank(rank).blocks[usize::from(!are_given)];
         if all.len() == first as usize {
             all.extend(signatures);
-        }
-    }
-
-    fn collective(&mut self, side: Side, event: Event) {
-        let Event::Collective {
-            comm,
-            root,
-            op,
-            gives,
-            gets,
-            counts,
-        } = event
-        else {
-            return;
-        };
-        let rank = side.rank;
-        let [gives, gets] = [gives, gets].map(|data| data.map(|data| self.signature(rank, data)));
-        let state = self.rank(rank);
-        let blocks = std::mem::take(&mut state.blocks);
-        state.in_call.clear();
-        state.collective = None;
-        let Some(known) = self.comms.get_mut(&comm).filter(|known| !known.is_broken) else {
-            return;
-        };
-        let next = known.next.entry(rank).or_default();
-        let number = *next;
-        *next += 1;
-        let called = Called {
-            me: known.members.get(&rank).copied().unwrap_or(0),
-            side,
-            root,
-            op,
-            counts,
-            gives,
-            gets,
-            blocks,
-        };
-        let calls = known.calls.entry(number).or_default();
-        calls.push(called);
-        if calls.len() == known.size {
-            let calls = known.calls.remove(&number).unwrap_or_default();
-            self.keep_order(&calls);
-            self.compare(comm, number, &calls);
-        } else {
-            self.rank(rank).collective = Some((comm, number));
-        }
-    }
-
-    /// Keeps that a collective call orders what its members do before and after it.
-    fn keep_order(&mut self, calls: &[Called]) {
-        if self.wanted.races {
-            let all = calls.iter().map(|call| call.side.rank);
-            self.messages.together(all.collect());
-        }
-    }
-
-    /// Compares the calls with one number on a communicator.
-    fn compare(&mut self, comm: u64, number: u64, calls: &[Called]) {
-        let Some(known) = self.comms.get_mut(&comm) else {
-            return;
-        };
-        if let Some(differing) = collective::difference(calls, known.is_inter) {
-            if differing.rule == Rule::Calls {
-                known.is_broken = true;
-                known.calls.clear();
-            }
-            let name = known.name();
-            let what = differing.what;
-            let what = format!("collective call {} of {name} {what}", number + 1);
-            self.found.add(differing.rule, what, differing.sides);
         }
     }
 
@@ -486,51 +375,6 @@ impl Machine {
         all
     }
 
-    /// Compares the collective calls that not all members have made, and finds members that ended
-    /// without one.
-    fn finish_collectives(&mut self) {
-        let mut comms: Vec<u64> = self.comms.keys().copied().collect();
-        comms.sort_by_key(|comm| self.comms[comm].number);
-        for comm in comms {
-            let calls = self.comms.get_mut(&comm).map(|known| &mut known.calls);
-            for (number, calls) in calls.map(std::mem::take).unwrap_or_default() {
-                if self.comms[&comm].is_broken || calls.is_empty() {
-                    break;
-                }
-                self.compare(comm, number, &calls);
-                if self.absent(comm, number, &calls) {
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Finds a member that ended without a collective call. Returns true if there is one.
-    fn absent(&mut self, comm: u64, number: u64, calls: &[Called]) -> bool {
-        let known = &self.comms[&comm];
-        let all: Vec<u32> = match known.origin {
-            Origin::World => (0..known.size as u32).collect(),
-            _ => known.members.keys().copied().collect(),
-        };
-        let mut ends = all.into_iter().filter_map(|rank| {
-            let has_called = calls.iter().any(|call| call.side.rank == rank);
-            let end = self.ranks.get(&rank)?.end.as_ref();
-            end.filter(|_| !has_called && !known.is_broken).cloned()
-        });
-        let Some(mut end) = ends.next() else {
-            return false;
-        };
-        end.detail = "without that call".into();
-        let name = known.name();
-        let what = format!(
-            "collective call {} of {name} is not made by all",
-            number + 1
-        );
-        let sides = vec![calls[0].side.clone(), end];
-        self.found.add(Rule::Absent, what, sides);
-        true
-    }
-
     fn finish_messages(&mut self) {
         let names = |comm: u64| self.comms.get(&comm).map(Comm::name);
         let pairs = self.messages.pair(|rank| {
@@ -571,16 +415,6 @@ impl Operation {
         match self {
             Operation::Receive(at) => Some(at),
             Operation::Send(_) => None,
-        }
-    }
-}
-
-impl Comm {
-    fn name(&self) -> String {
-        match self.origin {
-            Origin::World => "MPI_COMM_WORLD".into(),
-            Origin::Alone => "MPI_COMM_SELF".into(),
-            Origin::Made => format!("communicator {} ({})", self.number, self.made_by),
         }
     }
 }
