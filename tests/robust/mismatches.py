@@ -51,5 +51,24 @@ def race(world):
         raise Problem(f"exit status {code}:\n{said}")
 
 
+def leaks(world):
+    code, said = checked(world, "leaks", "messages,leaks")
+    wanted = ["note: a communicator is not freed", "rank 0 at", "MPI_Comm_dup, which has made a communicator", "note: a datatype is not freed", "rank 2 at"]
+    missing = [words for words in wanted if words not in said]
+    if code or missing or said.count("a communicator is not freed") != 1:
+        raise Problem(f"exit status {code}, without {missing}:\n{said}")
+    code, said = checked(world, "right", "messages,leaks")
+    if code or said:
+        raise Problem(f"a right program: exit status {code}:\n{said}")
+
+
+def functions(world):
+    """A function of the program, which the check must pass on, and a call that fails and takes nothing back."""
+    code, said = checked(world, "functions")
+    if code or said:
+        raise Problem(f"exit status {code}:\n{said}")
+
+
 def tests() -> list:
-    return [*map(error, ERRORS), ("--check messages is quiet: right", right), ("--check messages notes a race", race)]
+    return [*map(error, ERRORS), ("--check messages is quiet: right", right), ("--check messages notes a race", race),
+            ("--check messages notes objects that are left", leaks), ("--check messages is quiet: functions and failures", functions)]

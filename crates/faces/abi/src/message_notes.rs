@@ -21,16 +21,26 @@ use trace::{Access, Length, Signature};
 const MOST_BLOCKS: usize = 256;
 
 /// Procedures that all members of a communicator call, beside those that move data.
-const MAKERS: [&str; 10] = [
+const MAKERS: [&str; 20] = [
     "MPI_Barrier",
     "MPI_Ibarrier",
+    "MPI_Barrier_init",
     "MPI_Comm_dup",
     "MPI_Comm_dup_with_info",
+    "MPI_Comm_idup",
     "MPI_Comm_split",
     "MPI_Comm_split_type",
     "MPI_Comm_create",
+    "MPI_Cart_create",
+    "MPI_Cart_sub",
+    "MPI_Graph_create",
+    "MPI_Dist_graph_create",
+    "MPI_Dist_graph_create_adjacent",
+    "MPI_Intercomm_merge",
     "MPI_Win_create",
+    "MPI_Win_create_dynamic",
     "MPI_Win_allocate",
+    "MPI_Win_allocate_shared",
     "MPI_File_open",
 ];
 
@@ -48,6 +58,10 @@ struct Inner {
     /// The communicators of receives, by request.
     receives: HashMap<u64, u32>,
     persistent: HashSet<u64>,
+    /// The requests that the program has tried to cancel.
+    cancelled: HashSet<u64>,
+    /// The number of operations that have been noted.
+    operations: u64,
 }
 
 /// A call that has begun: its arguments, and what it may change.
@@ -60,6 +74,8 @@ pub(crate) struct Begun {
     requests: Vec<u64>,
     /// The objects that the call may free.
     objects: Vec<(usize, Kind, u32)>,
+    /// True if the call has noted an operation, which a failure takes back.
+    has_noted: bool,
     _statuses: Vec<Status>,
     statuses: u64,
 }
@@ -115,13 +131,16 @@ impl MessageNotes {
             wide: RECORDED[number].wide,
             requests: Vec::new(),
             objects: Vec::new(),
+            has_noted: false,
             _statuses: Vec::new(),
             statuses: 0,
         };
         // SAFETY: the caller's promise.
         unsafe {
             begun.prepare();
+            let before = inner.operations;
             inner.calls(rank, &begun);
+            begun.has_noted = inner.operations != before;
         }
         begun
     }
@@ -134,7 +153,10 @@ impl MessageNotes {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if code != MPI_SUCCESS {
             let has_matched = code == MPI_ERR_TRUNCATE;
-            return note(rank, Event::Failed { has_matched });
+            if begun.has_noted {
+                note(rank, Event::Failed { has_matched });
+            }
+            return;
         }
         // SAFETY: the caller's promise.
         unsafe { inner.results(rank, begun) }
@@ -180,6 +202,8 @@ impl Begun {
     }
 }
 
+/// The kind of an object. Error handlers and info objects are made and freed while MPI is not running
+/// too, so their calls are not noted.
 fn kind_of(word: &str) -> Option<Kind> {
     Some(match word {
         "comm" => Kind::Comm,
@@ -207,6 +231,12 @@ fn number(core: &Core) -> u64 {
 }
 
 impl Inner {
+    /// Notes an operation of the present call.
+    fn operation(&mut self, rank: &mpi::Rank, event: Event) {
+        self.operations += 1;
+        note(rank, event);
+    }
+
     /// The communicator of a handle, which is noted if it is new.
     fn comm(&mut self, rank: &mpi::Rank, handle: u32) -> Option<(u64, Arc<Core>)> {
         let core = rank.lock().objects().comms().get(handle).ok()?.core.clone();
@@ -301,6 +331,9 @@ impl Inner {
         if name == "MPI_Finalize" {
             return note(rank, Event::Finalize);
         }
+        if name == "MPI_Cancel" {
+            return self.cancelled.extend(&begun.requests);
+        }
         if name == "MPI_Start" || name == "MPI_Startall" {
             let all = begun.requests.iter();
             return all.for_each(|one| {
@@ -308,18 +341,21 @@ impl Inner {
                 note(rank, Event::Start { request });
             });
         }
-        let comm = begun.word("comm").map(|comm| comm as u32);
-        let Some((comm, core)) = comm.and_then(|comm| self.comm(rank, comm)) else {
+        let words = ["comm", "comm_old", "intercomm"];
+        let comm = words.into_iter().find_map(|word| begun.word(word));
+        let Some((comm, core)) = comm.map(|comm| comm as u32).and_then(|comm| self.comm(rank, comm)) else {
             return self.claimed(rank, begun);
         };
         let names = |one: &str| begun.signature.position(one).is_some();
         let is_moving = names("recvbuf") || name.to_lowercase().contains("bcast");
         match names("dest") || names("source") {
             true => self.message(rank, begun, (comm, &core)),
-            false if name.to_lowercase().contains("neighbor") => {}
+            false if name.to_lowercase().contains("neighbor") => self.operation(rank, plain(comm)),
             // SAFETY: the caller's promise.
             false if is_moving => unsafe { self.collective(rank, begun, (comm, &core)) },
-            false if MAKERS.contains(&name) => note(rank, plain(comm)),
+            false if MAKERS.contains(&name.trim_end_matches("_c")) => {
+                self.operation(rank, plain(comm));
+            }
             false => {}
         }
     }
@@ -337,13 +373,14 @@ impl Inner {
                 .first()
                 .map_or(0, |one| *one as u32);
             let data = self.data(rank, begun.word("datatype").unwrap_or(0), count);
-            note(rank, Event::ReceiveClaimed { message, data });
+            self.operation(rank, Event::ReceiveClaimed { message, data });
         }
     }
 
     fn message(&mut self, rank: &mpi::Rank, begun: &Begun, (comm, core): (u64, &Core)) {
         let name = begun.signature.name.as_str();
-        if name.contains("probe") || name.contains("Psend") || name.contains("Precv") {
+        let lower = name.to_lowercase();
+        if ["probe", "psend", "precv"].iter().any(|part| lower.contains(part)) {
             return;
         }
         let is_init = name.contains("_init");
@@ -361,7 +398,7 @@ impl Inner {
                     data,
                     is_init,
                 };
-                note(rank, event);
+                self.operation(rank, event);
                 is_second = true;
             }
         }
@@ -379,7 +416,7 @@ impl Inner {
                     is_init,
                     is_second,
                 };
-                note(rank, event);
+                self.operation(rank, event);
             }
         }
     }

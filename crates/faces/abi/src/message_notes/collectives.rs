@@ -94,7 +94,7 @@ impl Inner {
             gets,
             counts,
         };
-        note(rank, event);
+        self.operation(rank, event);
     }
 
     /// Notes the blocks of a collective call that have a count each.
