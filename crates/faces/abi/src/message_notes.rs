@@ -343,7 +343,10 @@ impl Inner {
         }
         let words = ["comm", "comm_old", "intercomm"];
         let comm = words.into_iter().find_map(|word| begun.word(word));
-        let Some((comm, core)) = comm.map(|comm| comm as u32).and_then(|comm| self.comm(rank, comm)) else {
+        let Some((comm, core)) = comm
+            .map(|comm| comm as u32)
+            .and_then(|comm| self.comm(rank, comm))
+        else {
             return self.claimed(rank, begun);
         };
         let names = |one: &str| begun.signature.position(one).is_some();
@@ -380,7 +383,10 @@ impl Inner {
     fn message(&mut self, rank: &mpi::Rank, begun: &Begun, (comm, core): (u64, &Core)) {
         let name = begun.signature.name.as_str();
         let lower = name.to_lowercase();
-        if ["probe", "psend", "precv"].iter().any(|part| lower.contains(part)) {
+        if ["probe", "psend", "precv"]
+            .iter()
+            .any(|part| lower.contains(part))
+        {
             return;
         }
         let is_init = name.contains("_init");

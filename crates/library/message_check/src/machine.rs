@@ -355,10 +355,8 @@ impl Machine {
         }
         if let Some((comm, number)) = state.collective.take()
             && let Some(comm) = self.comms.get_mut(&comm)
-            && let Some(calls) = comm.calls.get_mut(&number)
         {
-            calls.retain(|call| call.side.rank != rank);
-            comm.next.insert(rank, number);
+            comm.take_back(rank, number);
         }
     }
 

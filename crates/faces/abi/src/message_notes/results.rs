@@ -170,7 +170,11 @@ impl Inner {
             let is_cancelled = self.cancelled.remove(before);
             if name == "MPI_Request_free" {
                 // Whether a message is cancelled is not known without its status.
-                end = if is_cancelled { End::Cancelled } else { End::Freed };
+                end = if is_cancelled {
+                    End::Cancelled
+                } else {
+                    End::Freed
+                };
             } else if begun.statuses != 0 {
                 let place = if is_one { 0 } else { place };
                 // SAFETY: the caller's promise: there is a status for each completed request.

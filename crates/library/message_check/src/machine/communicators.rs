@@ -169,6 +169,14 @@ impl Machine {
 }
 
 impl Comm {
+    /// Removes the call with this number that a rank has made, and which has failed.
+    pub(super) fn take_back(&mut self, rank: u32, number: u64) {
+        if let Some(calls) = self.calls.get_mut(&number) {
+            calls.retain(|call| call.side.rank != rank);
+            self.next.insert(rank, number);
+        }
+    }
+
     pub(super) fn name(&self) -> String {
         match self.origin {
             Origin::World => "MPI_COMM_WORLD".into(),
