@@ -8,9 +8,7 @@ Every rank has a host of its own, so every message between ranks crosses the rai
 """
 
 import argparse
-import re
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -18,6 +16,7 @@ sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from programs import run as c  # noqa: E402
 from harness import Case, Problem  # noqa: E402
+from modelled_foreign import part  # noqa: E402
 
 FABRIC = "2xqdr"
 # The default comes first.
@@ -55,39 +54,9 @@ def program(name: str, ranks: int, row: dict, policy: str) -> Case:
     return Case(f"rails: c: {policy}: {' '.join(words)} -n {ranks}", test, short, skip=skip)
 
 
-# Programs of MPICH that end otherwise here than in real time: why one fails, or None for one that passes.
-MPICH_HERE = {
-    "pt2pt/bsendpending": "reads the clock until it has moved, which stands still where computing takes no time",
-    "pt2pt/scancel_unmatch": None,
-}
-
-
-def expected(work: str) -> Path:
-    """A file with the expected failures of MPICH's programs on modelled machines."""
-    lines = (HERE.parent / "mpich" / "mpich.expected").read_text().splitlines()
-    lines = [line for line in lines if line.split()[0] not in MPICH_HERE]
-    lines += [f"{program}  *  {why}" for program, why in MPICH_HERE.items() if why]
-    file = Path(work) / "mpich.expected"
-    file.write_text("".join(f"{line}\n" for line in lines))
-    return file
-
-
 def foreign(suite: str, words: list, policy: str, seconds: float):
-    """Runs a part of a foreign suite, which must have no failure but the expected ones."""
-    def test(prefix: Path) -> str:
-        with tempfile.TemporaryDirectory(prefix="fishplate-rails-") as work:
-            command = [sys.executable, HERE.parent / suite / "run.py", "--prefix", prefix, "--results", f"rails-{suite}",
-                       "--mpiexec-options", f"--fabric {FABRIC} --summary none", *words]
-            if suite == "mpich":
-                command += ["--expected", expected(work)]
-            ran = harness.run(list(map(str, command)), seconds=seconds, env=environment(policy))
-        if ran.code == harness.NOT_RUN:
-            raise harness.Skip(" ".join(ran.out.split()))
-        counts = re.search(r"^(\d+) passed, 0 failed, \d+ skipped\n\Z", ran.out, re.MULTILINE)
-        if ran.code != 0 or not counts or counts[1] == "0":
-            raise Problem(f"exit status {ran.code}:\n{ran.out[-3000:]}{ran.err[-1000:]}")
-        return counts[0].strip()
-    return test
+    """A test that runs a part of a suite of others over the rails."""
+    return part(suite, words, "rails", f"--fabric {FABRIC}", environment(policy), seconds)
 
 
 def tests() -> list[Case]:

@@ -127,6 +127,7 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
     let failed = Rc::new(RefCell::new(None));
     let (profile, first) = (stage.profile.clone(), failed.clone());
     let choices = SharedChoices::default();
+    let checks = scene.notes_messages;
     let body = move |turn: Turn<MachineModel>| -> Outcome {
         let number = turn.rank() as usize;
         let bootstrap = Arc::new(Standalone::new(number, hosts.clone()));
@@ -148,7 +149,8 @@ pub fn replay(trace: Arc<Trace>, stage: &Stage) -> Result<Outcome, String> {
                 let profile = profile.as_ref().map(|file| RankProfile::open(file, number));
                 let profile = profile.transpose().map_err(|why| why.to_string())?;
                 let functions = trace.ranks[number].functions.runs().to_vec();
-                let hosted = Hosted::new(Arc::new(rank), profile, !rates.is_empty(), functions);
+                let has_rates = !rates.is_empty();
+                let hosted = Hosted::new(Arc::new(rank), profile, has_rates, functions, checks);
                 let played =
                     Player::new(&hosted, &trace, &names, &scratch, &files, &regions, number).play();
                 if played.is_err() {

@@ -99,10 +99,11 @@ impl Watch {
         self
     }
 
-    /// The writer of notes about messages, if they are checked and no other call is in progress.
+    /// The writer of notes about messages, if they are checked and the present call is not inside
+    /// another one.
     pub(crate) fn messages(&self) -> Option<Arc<MessageNotes>> {
         let inner = self.lock();
-        inner.messages.clone().filter(|_| inner.depth == 1)
+        inner.messages.clone().filter(|_| inner.depth <= 1)
     }
 
     /// The trace, in which the program's reduction functions take these times, in picoseconds, each

@@ -6,7 +6,7 @@
 
 use crate::call_profile::CallProfile;
 use crate::call_trace::{Time, Watch};
-use crate::entry::{CALLED, MPI_Wait};
+use crate::entry::CALLED;
 use crate::error::Error;
 use crate::handle::Request;
 use crate::object::Object;
@@ -28,16 +28,17 @@ impl Hosted {
     /// Makes a rank that runs on a modelled machine, and records its profile if there is one.
     /// `has_rates`: the times of work inside MPI are known, those of the program's reductions among
     /// them. `functions`: the measured times of those reductions, in picoseconds, each with the
-    /// number of calls in a row that took it.
+    /// number of calls in a row that took it. `is_checked`: the rank notes its messages.
     pub fn new(
         rank: Arc<mpi::Rank>,
         profile: Option<RankProfile>,
         has_rates: bool,
         functions: Vec<(u64, u64)>,
+        is_checked: bool,
     ) -> Hosted {
         let profile =
             profile.map(|own| CallProfile::new(Arc::new(own), "MPI_Init", Instant::now()));
-        let watch = Watch::new(Time::Given(0, has_rates), profile, None);
+        let watch = Watch::new(Time::Given(0, has_rates), profile, None).checking(is_checked);
         let rank = Rank {
             mpi: rank,
             in_virtual_time: true,
@@ -62,7 +63,7 @@ impl Hosted {
         let recorded = &RECORDED[procedure];
         self.enter(recorded.name, recorded.constructs, nanos);
         // SAFETY: the caller's promise.
-        let code = unsafe { CALLED[procedure](words) };
+        let code = unsafe { self.made(procedure, words) };
         self.watch().leave(self.rank(), || ());
         code
     }
@@ -108,8 +109,12 @@ impl Hosted {
     pub fn wait(&self, request: usize) -> Result<usize, String> {
         let mut request = Request(request);
         LIBRARY.seat(self.rank());
+        let words = [
+            std::ptr::from_mut(&mut request).expose_provenance() as u64,
+            0,
+        ];
         // SAFETY: the address of a handle, and a status that is not wanted.
-        match unsafe { MPI_Wait(&mut request, std::ptr::null_mut()) } {
+        match unsafe { self.made(number_of("MPI_Wait"), &words) } {
             0 => Ok(request.0),
             code => Err(format!("the wait for a request returned error {code}")),
         }
@@ -123,6 +128,10 @@ impl Hosted {
     pub fn finish(&self, nanos: u64) -> Result<u64, Error> {
         const NAME: &str = "MPI_Finalize";
         self.enter(NAME, false, nanos);
+        if let Some(notes) = self.watch().messages() {
+            // SAFETY: the procedure has no arguments.
+            unsafe { notes.begin(self.mpi(), number_of(NAME), &[]) };
+        }
         self.rank().mpi.finish(NAME)?;
         self.watch().finish(self.rank());
         let end = self.mpi().virtual_time().map_or(0, |time| time.now);
@@ -140,6 +149,23 @@ impl Hosted {
     /// The rank of crate `mpi`.
     pub fn mpi(&self) -> &Arc<mpi::Rank> {
         &self.rank().mpi
+    }
+
+    /// Makes a call, whose messages are noted if they are checked.
+    ///
+    /// # Safety
+    /// As for [`Hosted::call`].
+    unsafe fn made(&self, procedure: usize, words: &[u64]) -> c_int {
+        // SAFETY: the caller's promise; other arguments differ by valid memory for statuses.
+        unsafe {
+            let Some(notes) = self.watch().messages() else {
+                return CALLED[procedure](words);
+            };
+            let begun = notes.begin(self.mpi(), procedure, words);
+            let code = CALLED[procedure](&begun.words);
+            notes.end(self.mpi(), &begun, code);
+            code
+        }
     }
 
     fn enter(&self, name: &'static str, constructs: bool, nanos: u64) {
@@ -166,6 +192,12 @@ impl Drop for Hosted {
         // SAFETY: `new` has leaked the rank, and the library does not find it any more.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
+}
+
+/// The number of a procedure that is recorded.
+fn number_of(name: &str) -> usize {
+    let found = RECORDED.iter().position(|one| one.name == name);
+    found.expect("the table has the procedure")
 }
 
 /// The error handler of hosted ranks: it prints the error, and the call returns its code.
