@@ -139,6 +139,8 @@ def other_suites(full: bool) -> list[Step]:
         Step("messages", python("messages/run.py", *PREFIX), "names and lines that users read, and exit codes", (*JOB, "crates/faces/abi/"), first=True),
         Step("rails", python("rails/run.py", *PREFIX, *short), "programs of ours and of others over two modelled rails, under each policy",
              ("crates/library/channel/src/rdma/", "crates/machines/model/")),
+        Step("checked", python("checked/run.py", *PREFIX, *short), "right programs under `--check messages`, which must be quiet",
+             ("crates/library/message_check/", "crates/faces/abi/src/message_notes")),
         Step("skew", python("skew/run.py", *PREFIX, *short), "ranks that begin at different times, over modelled rails",
              ("crates/library/channel/src/rdma/schedule/",)),
         Step("speed-ups", python("speed-ups/run.py", *PREFIX, *short), "what `compare` says of loops whose times add up by hand", ("crates/answers/compare/",)),

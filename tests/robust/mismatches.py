@@ -62,6 +62,21 @@ def leaks(world):
         raise Problem(f"a right program: exit status {code}:\n{said}")
 
 
+def recorded(world):
+    """A program that was recorded in real time is checked by its trace. What it takes to be checked is not there the fast way."""
+    fishplate, trace = world.mpiexec.parent / "fishplate", world.work / "types.trace"
+    on_model = [fishplate, "run", "-n", RANKS, "--fabric", "qdr", "--check", "messages", "--summary", "none"]
+    for words, code, wanted in (([world.mpiexec, "-n", RANKS, "--record", trace, world.work / "mismatches", "types"], 0, ""),
+                                ([*on_model, trace], 1, "is sent as MPI_FLOAT and received as MPI_INT"),
+                                ([*on_model, "--fast", trace], 2, "--fast")):
+        with Job(world.work, words) as job:
+            ended = job.end(20)
+            job.check_gone()
+            if ended != code or wanted not in job.err:
+                raise Problem(f"{words}: exit status {ended}:\n{job.err}")
+    trace.unlink()
+
+
 def functions(world):
     """A function of the program, which the check must pass on, and a call that fails and takes nothing back."""
     code, said = checked(world, "functions")
@@ -71,4 +86,4 @@ def functions(world):
 
 def tests() -> list:
     return [*map(error, ERRORS), ("--check messages is quiet: right", right), ("--check messages notes a race", race),
-            ("--check messages notes objects that are left", leaks), ("--check messages is quiet: functions and failures", functions)]
+            ("--check messages notes objects that are left", leaks), ("--check messages reads a trace of a run in real time", recorded), ("--check messages is quiet: functions and failures", functions)]

@@ -176,7 +176,9 @@ impl Begun {
             self.requests = all.into_iter().map(|one| one as u64).collect();
         }
         self.objects = self.objects(Access::InOut);
-        if let Some(at) = self.at("status", Access::Out) {
+        let takes_messages =
+            !self.requests.is_empty() || self.signature.position("source").is_some();
+        if let Some(at) = self.at("status", Access::Out).filter(|_| takes_messages) {
             if self.words[at] == 0 {
                 self._statuses = vec![Status::empty(); self.requests.len().max(1)];
                 self.words[at] = self._statuses.as_mut_ptr().expose_provenance() as u64;
