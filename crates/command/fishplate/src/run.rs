@@ -102,7 +102,12 @@ pub(crate) struct RunArguments {
     /// Replay a trace the fast way: each message by its cost line, without running the protocols.
     /// For more ranks than the exact way reaches, in less time, and with times that differ by some
     /// percent
-    #[arg(long, requires = "fabric", help_heading = "Modelled machine")]
+    #[arg(
+        long,
+        requires = "fabric",
+        conflicts_with_all = ["check", "trace"],
+        help_heading = "Modelled machine"
+    )]
     fast: bool,
 
     /// Replay a trace so that its receives from any source take the messages that come first, and
