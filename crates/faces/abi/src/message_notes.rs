@@ -156,7 +156,8 @@ impl MessageNotes {
             if begun.has_noted {
                 note(rank, Event::Failed { has_matched });
             }
-            return;
+            // SAFETY: the caller's promise.
+            return unsafe { inner.ended(rank, begun) };
         }
         // SAFETY: the caller's promise.
         unsafe { inner.results(rank, begun) }

@@ -85,8 +85,7 @@ impl Rule {
                  expects of it (MPI 5.0 §6.5 to §6.8)"
             }
             Rule::Types => {
-                "the basic types of a message and of its receive match one by one; MPI_PACKED \
-                 matches all, MPI_BYTE only itself (MPI 5.0 §3.3.1)"
+                "the basic types of a message and of its receive match one by one (MPI 5.0 §3.3.1)"
             }
             Rule::Truncated => {
                 "a message must not be longer than the receive buffer (MPI 5.0 §3.2.4)"

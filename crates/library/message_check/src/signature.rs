@@ -84,16 +84,19 @@ impl Signature {
             .saturating_mul(self.count)
     }
 
-    fn is_packed(&self) -> bool {
-        let packed = Predefined::PACKED.handle() as u16;
-        self.runs.iter().any(|run| run.basic == packed)
+    /// True if the signature has elements that match every type.
+    fn is_untyped(&self) -> bool {
+        let untyped = [Predefined::PACKED, Predefined::BYTE].map(|one| one.handle() as u16);
+        self.runs.iter().any(|run| untyped.contains(&run.basic))
     }
 
-    /// Compares two signatures. MPI_PACKED matches all types (MPI 5.0 §3.3.1), so its messages are
-    /// compared by size.
+    /// Compares two signatures. Messages with MPI_PACKED (MPI 5.0 §3.3.1) or MPI_BYTE are compared
+    /// by size. In the letter of §3.3.1 MPI_BYTE matches only itself. But programs that move their
+    /// data as bytes at one side are common, and they are right wherever all ranks represent their
+    /// data alike.
     pub(crate) fn compare(&self, other: &Signature) -> Difference {
         let is_same = Arc::ptr_eq(&self.runs, &other.runs) || self.runs == other.runs;
-        if self.is_packed() || other.is_packed() {
+        if self.is_untyped() || other.is_untyped() {
             return by_size(self.bytes(), other.bytes());
         }
         if is_same && self.runs.len() > 1 {

@@ -119,6 +119,25 @@ impl Inner {
         }
     }
 
+    /// Notes the requests that a failed call has ended: those that are null now.
+    ///
+    /// # Safety
+    /// The words are the arguments of the procedure, as C promises them, after the call.
+    pub(super) unsafe fn ended(&mut self, rank: &mpi::Rank, begun: &Begun) {
+        let Some(at) = begun.at("request", Access::InOut) else {
+            return;
+        };
+        // SAFETY: the caller's promise.
+        let after = unsafe { begun.array(at, begun.requests.len()) };
+        let null = MPI_REQUEST_NULL.0 as u64;
+        for (before, after) in begun.requests.iter().zip(after) {
+            if *before != null && after as u64 == null {
+                let (request, met, end) = (*before as u32, None, End::Complete);
+                note(rank, Event::Done { request, met, end });
+            }
+        }
+    }
+
     /// Notes the requests that a call has completed or freed.
     ///
     /// # Safety

@@ -20,9 +20,18 @@ pub(super) struct Comm {
     members: BTreeMap<u32, u32>,
     /// The number of the next call of each member.
     next: HashMap<u32, u64>,
-    calls: BTreeMap<u64, Vec<Called>>,
+    rounds: BTreeMap<u64, Round>,
     /// True after calls that do not fit: later ones would be compared with the wrong ones.
     is_broken: bool,
+}
+
+/// The collective calls with one number.
+#[derive(Default)]
+struct Round {
+    calls: Vec<Called>,
+    /// The number of members that have gone on to their next call. Until then a call may fail, and
+    /// is taken back.
+    kept: usize,
 }
 
 impl Machine {
@@ -46,7 +55,7 @@ impl Machine {
             size: size as usize,
             members: BTreeMap::new(),
             next: HashMap::new(),
-            calls: BTreeMap::new(),
+            rounds: BTreeMap::new(),
             is_broken: false,
         });
         known.members.insert(side.rank, me);
@@ -86,22 +95,24 @@ impl Machine {
             gets,
             blocks,
         };
-        let calls = known.calls.entry(number).or_default();
-        calls.push(called);
-        if calls.len() == known.size {
-            let calls = known.calls.remove(&number).unwrap_or_default();
-            self.keep_order(&calls);
-            self.compare(comm, number, &calls);
-        } else {
-            self.rank(rank).collective = Some((comm, number));
+        let round = known.rounds.entry(number).or_default();
+        round.calls.push(called);
+        let members = (round.calls.len() == known.size)
+            .then(|| round.calls.iter().map(|call| call.side.rank).collect());
+        let before = known.kept(number);
+        self.rank(rank).collective = Some((comm, number));
+        if let Some(members) = members {
+            self.keep_order(members);
+        }
+        if let Some(calls) = before {
+            self.compare(comm, number - 1, &calls);
         }
     }
 
     /// Keeps that a collective call orders what its members do before and after it.
-    fn keep_order(&mut self, calls: &[Called]) {
+    fn keep_order(&mut self, members: Vec<u32>) {
         if self.wanted.races {
-            let all = calls.iter().map(|call| call.side.rank);
-            self.messages.together(all.collect());
+            self.messages.together(members);
         }
     }
 
@@ -113,7 +124,7 @@ impl Machine {
         if let Some(differing) = collective::difference(calls, known.is_inter) {
             if differing.rule == Rule::Calls {
                 known.is_broken = true;
-                known.calls.clear();
+                known.rounds.clear();
             }
             let name = known.name();
             let what = differing.what;
@@ -128,8 +139,8 @@ impl Machine {
         let mut comms: Vec<u64> = self.comms.keys().copied().collect();
         comms.sort_by_key(|comm| self.comms[comm].number);
         for comm in comms {
-            let calls = self.comms.get_mut(&comm).map(|known| &mut known.calls);
-            for (number, calls) in calls.map(std::mem::take).unwrap_or_default() {
+            let rounds = self.comms.get_mut(&comm).map(|known| &mut known.rounds);
+            for (number, Round { calls, .. }) in rounds.map(std::mem::take).unwrap_or_default() {
                 if self.comms[&comm].is_broken || calls.is_empty() {
                     break;
                 }
@@ -171,10 +182,20 @@ impl Machine {
 impl Comm {
     /// Removes the call with this number that a rank has made, and which has failed.
     pub(super) fn take_back(&mut self, rank: u32, number: u64) {
-        if let Some(calls) = self.calls.get_mut(&number) {
-            calls.retain(|call| call.side.rank != rank);
+        if let Some(round) = self.rounds.get_mut(&number) {
+            round.calls.retain(|call| call.side.rank != rank);
             self.next.insert(rank, number);
         }
+    }
+
+    /// Keeps that a member has made the call with this number, so that the one before stays.
+    /// Returns the calls with the number before once all members have gone on.
+    fn kept(&mut self, number: u64) -> Option<Vec<Called>> {
+        let before = number.checked_sub(1)?;
+        let round = self.rounds.get_mut(&before)?;
+        round.kept += 1;
+        let is_over = round.kept == self.size;
+        is_over.then(|| self.rounds.remove(&before).unwrap_or_default().calls)
     }
 
     pub(super) fn name(&self) -> String {
