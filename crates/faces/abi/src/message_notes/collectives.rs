@@ -112,8 +112,8 @@ impl Inner {
         // SAFETY: the caller's promise.
         let counts = unsafe { begun.array(at, len) };
         let array = begun.signature.position(&format!("{types}s"));
-        // SAFETY: the caller's promise.
         let types: Vec<u64> = match array {
+            // SAFETY: the caller's promise.
             Some(at) => unsafe { begun.array(at, len) }
                 .into_iter()
                 .map(|one| one as u64)
