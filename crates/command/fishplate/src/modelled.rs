@@ -16,6 +16,7 @@ use model::{IntraHost, PortFault, Usage};
 use results::arguments::{ANY, whole_number};
 
 use crate::algorithms;
+use crate::checked::{Check, Checks};
 use crate::events::EventsFile;
 use crate::fabric::ValueChange;
 
@@ -132,18 +133,6 @@ enum Predicted {
     Named,
 }
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Check {
-    /// One-sided communication
-    Rma,
-    /// Messages and collective calls
-    Messages,
-    /// With messages: receives from any source that two messages could match
-    Races,
-    /// With messages: objects that are not freed before MPI_Finalize
-    Leaks,
-}
-
 #[derive(Clone, Copy, ValueEnum)]
 enum IntraHostPath {
     /// Through shared memory: a processor copies
@@ -220,10 +209,8 @@ pub(crate) struct ModelledJob {
     /// cores.
     cores_of_rank: Option<usize>,
     trace: Option<EventsFile>,
-    /// True if conflicting accesses to windows are reported.
-    checks_windows: bool,
-    /// The notes that are wanted beside errors, if messages and collective calls are checked.
-    checks_messages: Option<message_check::Wanted>,
+    /// What is checked after the run.
+    checks: Checks,
     /// True if the times of work inside MPI are recorded.
     records_work: bool,
     /// True if the replayed trace marks the beginnings of steps.
@@ -311,10 +298,9 @@ impl ModelledArguments {
             .map(|file| EventsFile::create(file, self.trace_part.as_deref(), title))
             .transpose()?;
         scene.traced = trace.is_some();
-        let checks_windows = self.check.contains(&Check::Rma);
-        let checks_messages = self.message_checks()?;
-        scene.keeps_notes = checks_windows;
-        scene.notes_messages = checks_messages.is_some();
+        let checks = Checks::of(&self.check)?;
+        scene.keeps_notes = checks.windows;
+        scene.notes_messages = checks.messages.is_some();
         scene.free_start = self.free_start;
         scene.wide_links = self.wide_links;
         let world = memory_file::of_length("fishplate-world", sim::memory::Memory::BYTES)
@@ -330,8 +316,7 @@ impl ModelledArguments {
             }),
             settings,
             trace,
-            checks_windows,
-            checks_messages,
+            checks,
             records_work: scene.compute == Compute::Recorded,
             has_steps: false,
             ranks,
@@ -342,23 +327,6 @@ impl ModelledArguments {
 }
 
 impl ModelledArguments {
-    /// The notes that are wanted beside errors of messages; `None`: messages are not checked.
-    fn message_checks(&self) -> Result<Option<message_check::Wanted>, String> {
-        let is_wanted = |what| self.check.contains(&what);
-        let wanted = message_check::Wanted {
-            races: is_wanted(Check::Races),
-            leaks: is_wanted(Check::Leaks),
-        };
-        match is_wanted(Check::Messages) {
-            true => Ok(Some(wanted)),
-            false if wanted.races || wanted.leaks => Err(
-                "--check: races and leaks are notes of the check of messages: --check messages,races,leaks"
-                    .into(),
-            ),
-            false => Ok(None),
-        }
-    }
-
     /// Adds the faults that the user requests to the machine, which is named `word` in errors.
     fn add_faults(&self, scene: &mut MachineConfig, word: &str) -> Result<(), String> {
         if let Some(file) = &self.faults {
@@ -510,12 +478,7 @@ impl ModelledJob {
         if let Some(events) = self.trace {
             problems.extend(events.write(&world).err());
         }
-        if self.checks_windows {
-            problems.extend(crate::conflicts::report(&world).err());
-        }
-        if let Some(wanted) = self.checks_messages {
-            problems.extend(crate::checked::report(&world, wanted).err());
-        }
+        problems.extend(self.checks.report(&world));
         match problems.is_empty() {
             true => Ok(()),
             false => Err(problems.join("; ")),

@@ -205,8 +205,8 @@ impl Begun {
     }
 }
 
-/// The kind of an object. Error handlers and info objects are made and freed while MPI is not running
-/// too, so their calls are not noted.
+/// The kind of an object. Calls for error handlers and info objects are not noted, because they are
+/// allowed while MPI is not running.
 fn kind_of(word: &str) -> Option<Kind> {
     Some(match word {
         "comm" => Kind::Comm,

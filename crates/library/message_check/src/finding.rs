@@ -1,7 +1,11 @@
 //! A finding: what is wrong, the calls of both ranks, why, and what to do.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+
+/// The most findings that are kept.
+const MOST: usize = 1000;
 
 /// An error of the program, or a note about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +127,41 @@ impl Rule {
             Rule::Race => "name the source or the tag, if the order of messages matters",
             Rule::Leak => "call the procedure that frees it before MPI_Finalize",
         }
+    }
+}
+
+/// The findings, each with the number of its repetitions.
+#[derive(Default)]
+pub(crate) struct Findings {
+    all: Vec<Finding>,
+    known: HashMap<Key, usize>,
+}
+
+/// Findings that are equal in this are one finding.
+type Key = (Rule, Vec<(u32, Arc<str>)>);
+
+impl Findings {
+    pub(crate) fn add(&mut self, rule: Rule, what: String, sides: Vec<Side>) {
+        let named = sides.iter().map(|side| (side.rank, side.call.clone()));
+        let key = (rule, named.collect());
+        if let Some(at) = self.known.get(&key) {
+            self.all[*at].repeated += 1;
+        } else if self.all.len() < MOST {
+            self.known.insert(key, self.all.len());
+            self.all.push(Finding {
+                rule,
+                what,
+                sides,
+                repeated: 0,
+            });
+        }
+    }
+
+    /// All findings, errors before notes.
+    pub(crate) fn sorted(self) -> Vec<Finding> {
+        let mut all = self.all;
+        all.sort_by_key(|finding| !finding.rule.is_error());
+        all
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::event::Kind;
-use crate::finding::{Rule, Side};
-use crate::machine::{Findings, Rank};
+use crate::finding::{Findings, Rule, Side};
+use crate::machine::Rank;
 
 /// Adds a note for each procedure whose objects are left.
 pub(crate) fn find(ranks: &BTreeMap<u32, Rank>, found: &mut Findings) {

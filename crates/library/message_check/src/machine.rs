@@ -10,14 +10,11 @@ use std::sync::Arc;
 use datatype::Predefined;
 
 use crate::event::{Data, End, Event, Kind, PARTS, Run};
-use crate::finding::{Finding, Rule, Side};
+use crate::finding::{Finding, Findings, Rule, Side};
 use crate::matches::{Messages, Receive, Send};
 use crate::races;
 use crate::signature::Signature;
 use communicators::Comm;
-
-/// The most findings that are kept.
-const MOST: usize = 1000;
 
 /// The notes that a user requests beside errors.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,34 +34,6 @@ pub struct Machine {
     ranks: BTreeMap<u32, Rank>,
     messages: Messages,
     found: Findings,
-}
-
-/// The findings, each with the number of its repetitions.
-#[derive(Default)]
-pub(crate) struct Findings {
-    all: Vec<Finding>,
-    known: HashMap<Key, usize>,
-}
-
-/// Findings that are equal in this are one finding.
-type Key = (Rule, Vec<(u32, Arc<str>)>);
-
-impl Findings {
-    pub(crate) fn add(&mut self, rule: Rule, what: String, sides: Vec<Side>) {
-        let named = sides.iter().map(|side| (side.rank, side.call.clone()));
-        let key = (rule, named.collect());
-        if let Some(at) = self.known.get(&key) {
-            self.all[*at].repeated += 1;
-        } else if self.all.len() < MOST {
-            self.known.insert(key, self.all.len());
-            self.all.push(Finding {
-                rule,
-                what,
-                sides,
-                repeated: 0,
-            });
-        }
-    }
 }
 
 /// What is known of a rank.
@@ -368,9 +337,7 @@ impl Machine {
         if self.wanted.leaks {
             crate::leaks::find(&self.ranks, &mut self.found);
         }
-        let mut all = self.found.all;
-        all.sort_by_key(|finding| !finding.rule.is_error());
-        all
+        self.found.sorted()
     }
 
     fn finish_messages(&mut self) {

@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::finding::{Rule, Side};
-use crate::machine::Findings;
+use crate::finding::{Findings, Rule, Side};
 use crate::signature::{Difference, Signature};
 
 /// A message that a rank has sent.

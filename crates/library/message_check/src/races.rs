@@ -2,15 +2,14 @@
 //!
 //! The first message of another rank that a later receive of the same rank takes could have matched
 //! too, unless it was sent because the receive was complete: unless a chain of messages and
-//! collective calls leads from the completion to that send. Each rank has a clock for that, a number
-//! for each rank: the number of its completed receives that the rank can know of. A collective call
-//! is taken as one that synchronises all its members, so a race may be missed behind it.
+//! collective calls leads from the completion to that send. Each rank has a clock for that: for
+//! each rank, the number of its completed receives that the first one can know of. A collective
+//! call is taken as one that synchronises all its members, so a race may be missed behind it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::finding::{Rule, Side};
-use crate::machine::Findings;
+use crate::finding::{Findings, Rule, Side};
 use crate::matches::{Entry, Match, Messages, Receive, Send};
 
 /// The number of later receives with whose messages a receive is compared.

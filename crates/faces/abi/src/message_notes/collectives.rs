@@ -76,15 +76,7 @@ impl Inner {
         let op = begun.word("op").map_or(0, |op| op as u32);
         let event = Event::Collective {
             comm,
-            root: root.and_then(|root| match (core.is_inter(), root) {
-                (true, MPI_ROOT) => Some(rank.rank() as u32),
-                (true, root) => core
-                    .peers()
-                    .world(root as usize)
-                    .filter(|_| root >= 0)
-                    .map(|root| root as u32),
-                (false, root) => u32::try_from(root).ok(),
-            }),
+            root: root.and_then(|root| number_of_root(root, core, rank.rank())),
             op: match datatype::Op::from_handle(op as usize) {
                 Some(_) => op,
                 None if op == 0 || is_idle => 0,
@@ -138,6 +130,19 @@ impl Inner {
             };
             note(rank, event);
         }
+    }
+}
+
+/// The number of a root, equal on all members: that in the communicator, or in `MPI_COMM_WORLD` for
+/// an intercommunicator. `None`: the rank takes no part. `me`: the rank in `MPI_COMM_WORLD`.
+fn number_of_root(root: c_int, core: &Core, me: usize) -> Option<u32> {
+    match (core.is_inter(), root) {
+        (true, MPI_ROOT) => Some(me as u32),
+        (true, root) => {
+            let peer = usize::try_from(root).ok()?;
+            core.peers().world(peer).map(|root| root as u32)
+        }
+        (false, root) => u32::try_from(root).ok(),
     }
 }
 
