@@ -4,6 +4,7 @@
 .DEFAULT_GOAL := help
 include mk/install.mk
 include mk/package.mk
+include mk/site.mk
 include mk/aarch64.mk
 include mk/test.mk
 -include mk/miri.mk
@@ -32,6 +33,7 @@ help:
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so; make uninstall PREFIX=DIR removes them'
 	@echo 'make wheel               a package for pip, for every Linux since 2018; it needs no compiler where it is installed'
 	@echo 'make deb                 a package for Debian and Ubuntu; make container: an image for podman or docker'
+	@echo 'make site                 the documentation as pages with search, which load nothing from elsewhere: build/site/html'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'
 
 demo:

@@ -143,6 +143,8 @@ def other_suites(full: bool) -> list[Step]:
              ("crates/library/channel/src/rdma/schedule/",)),
         Step("speed-ups", python("speed-ups/run.py", *PREFIX, *short), "what `compare` says of loops whose times add up by hand", ("crates/answers/compare/",)),
         *([Step("report", python("report/run.py", *PREFIX), "pages of results, in a browser", ("crates/answers/results/", "crates/answers/compare/"))] if full else []),
+        *([Step("site-check", python("site/run.py", *PREFIX), "the site of the documentation: links, anchors, and what its search finds, in a browser",
+                ("scripts/site/", "mk/site.mk", "docs/", "README.md", "CHANGELOG.md"))] if full else []),
         *([Step("packages", python("packages/run.py"), "installed and removed as users do it: make install, a wheel, a Debian package, a container image",
                 ("mk/", "scripts/", "Containerfile"))] if full else []),
     ]

@@ -29,6 +29,8 @@ DOCUMENTS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ARC
 FILES = "files"
 # The first page has no list of others beside it.
 HOME = "---\nhide: [navigation]\n---\n\n"
+# Whoever searches for a command or a setting finds the page about it before those that use it.
+BOOST = "---\nsearch:\n  boost: 3\n---\n\n"
 LINK = re.compile(r"(\]\()([^)\s#]+)")
 
 
@@ -59,7 +61,7 @@ def sources(prefix: Path) -> None:
         shutil.copy(HERE / name, SOURCE / "assets")
     pages = reference.pages(prefix)
     for page in pages:
-        write(Path(page.path), page.text)
+        write(Path(page.path), BOOST + page.text)
     (SOURCE / "reference.json").write_text(json.dumps([page.path for page in pages]))
 
 
@@ -83,17 +85,18 @@ def linked(page: Path, text: str, known: set) -> str:
 
 
 def indented(text: str) -> str:
-    """The text with what belongs to an item of a list indented by four, and with a blank line before lists: the generator wants both."""
-    lines, fenced, deep, before = [], False, 0, ""
+    """The text with what belongs to an item of a list indented by four, and with a blank line before lists and after paragraphs in them: the generator wants both."""
+    lines, fenced, deep, before, parted = [], False, 0, "", False
     for line in text.splitlines():
         indent = len(line) - len(line.lstrip())
         if not fenced and (item := re.match(r"([-*]|\d+\.) +", line)):
-            if before and not deep:
+            if before and (not deep or parted):
                 lines.append("")
-            deep = len(item[0])
+            deep, parted = len(item[0]), False
         elif line and not fenced and indent < deep and not before:
             deep = 0
-        inside = line and deep and indent >= deep
+        inside = bool(line) and 0 < deep <= indent
+        parted |= inside and not before
         lines.append(" " * (4 - deep) + line if inside else line)
         fenced ^= line.lstrip().startswith("```")
         before = line
@@ -109,6 +112,9 @@ def main() -> int:
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
     built = subprocess.run([TOOLS / "bin/mkdocs", "build", "--quiet", "--clean", "--config-file", HERE / "mkdocs.yml"], env=environment)
     if built.returncode == 0:
+        # Both name addresses of a server that has these pages at its root.
+        for name in ("404.html", "sitemap.xml", "sitemap.xml.gz"):
+            (PAGES / name).unlink()
         print(f"{PAGES}/index.html: {len(list(PAGES.rglob('*.html')))} pages")
     return built.returncode
 

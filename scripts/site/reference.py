@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = "reference"
-LAUNCHER = "mpiexec"
 # An item of a section of help: its name, and what follows on its line.
 ITEM = re.compile(r"^ {2,6}(?=[-\w<\[])(\S.*?)(?:  +(\S.*))?$")
 
@@ -89,13 +88,17 @@ def code(text: str) -> str:
 
 def named(shown: Help, heading: str, name: str) -> str:
     """The name of an item. That of a command leads to its section."""
-    return f"[{name}](#{'-'.join([*shown.words, name])})" if heading == "Commands" else code(name)
+    if heading != "Commands":
+        return code(name)
+    section = "-".join([*shown.words, name])
+    # Each of the first commands has a page.
+    return f"[{name}]({section}.md)" if len(shown.words) == 1 else f"[{name}](#{section})"
 
 
 def section(shown: Help, level: str) -> str:
     lines = [f"{level} {' '.join(shown.words)}", "", plain(shown.about), "", "```text", shown.usage, "```", ""]
     for heading, found in shown.sections:
-        first = heading.lower().removesuffix("s")
+        first = {"Options": "option", "Arguments": "argument", "Commands": "command"}.get(heading, heading.lower())
         found = [item for item in found if heading != "Commands" or item[0] != "help"]
         lines += [f"| {first} | meaning |", "| --- | --- |", *(f"| {named(shown, heading, name)} | {cell(text)} |" for name, text in found), ""]
     if shown.examples:
@@ -109,9 +112,8 @@ def tree(prefix: Path, words: list[str]) -> list[Help]:
     return [shown, *(below for name in shown.commands() for below in tree(prefix, [*words, name]))]
 
 
-def command_page(prefix: Path, words: list[str]) -> Page:
-    own, *below = tree(prefix, words)
-    return Page(f"{FOLDER}/{'-'.join(words)}.md", "\n".join([section(own, "#"), *(section(shown, "##") for shown in below)]))
+def command_page(own: Help, *below: Help, more: str = "") -> Page:
+    return Page(f"{FOLDER}/{'-'.join(own.words)}.md", "\n".join([section(own, "#"), more, *(section(shown, "##") for shown in below)]))
 
 
 def settings(prefix: Path) -> list[dict]:
@@ -135,4 +137,5 @@ def pages(prefix: Path) -> list[Page]:
     rows = settings(prefix)
     head = ["# Settings", "", "Settings are environment variables. `fishplate run -x NAME=VALUE` sets one for a job, and `fishplate knobs` shows the present values.", ""]
     return [Page(f"{FOLDER}/settings.md", "\n".join([*head, *map(setting, rows)])),
-            *(command_page(prefix, ["fishplate", name]) for name in top.commands()), command_page(prefix, [LAUNCHER])]
+            command_page(top), *(command_page(*tree(prefix, ["fishplate", name])) for name in top.commands()),
+            command_page(help_of(prefix, ["mpiexec"]), more="`mpirun` is another name of this command.\n")]
