@@ -175,7 +175,7 @@ def citation(_world) -> None:
 
 
 def conda_recipe(_world) -> str:
-    """rattler-build reads the recipe for both processors, and skips other systems."""
+    """rattler-build reads the recipe for both processors."""
     printed = done(tool("python"), HERE / "rendered.py", CONDA)
     lines = printed.splitlines()
     if [line.split(":")[0] for line in lines] != ["linux-64", "linux-aarch64"]:
