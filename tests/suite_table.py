@@ -136,6 +136,8 @@ def other_suites(full: bool) -> list[Step]:
              ("crates/job/pmi/", "crates/job/launch/")),
         Step("wrappers", python("wrappers/run.py", *PREFIX), "compiler wrappers and package descriptions, as build systems use them",
              ("crates/command/", "crates/job/launch/", "include/", "mk/install.mk"), first=True),
+        Step("release-files", python("release/run.py", *PREFIX, *short), "version, changes, citation, recipes and workflow of a release",
+             (".github/", "CHANGELOG.md", "CITATION.cff", "Cargo.toml", "packaging/", "mk/package.mk")),
         Step("messages", python("messages/run.py", *PREFIX), "names and lines that users read, and exit codes", (*JOB, "crates/faces/abi/"), first=True),
         Step("rails", python("rails/run.py", *PREFIX, *short), "programs of ours and of others over two modelled rails, under each policy",
              ("crates/library/channel/src/rdma/", "crates/machines/model/")),

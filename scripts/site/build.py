@@ -24,7 +24,7 @@ SOURCE, PAGES, TOOLS = SITE / "source", SITE / "html", SITE / "tools"
 sys.path.insert(0, str(HERE))
 import reference  # noqa: E402
 
-DOCUMENTS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "tests/README.md", "examples/kernels/README.md"]
+DOCUMENTS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "tests/README.md", "examples/kernels/README.md", "packaging/README.md"]
 # The folder of the files that documents name and that are no documents. Browsers show text by its ending.
 FILES = "files"
 # The first page has no list of others beside it.

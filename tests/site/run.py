@@ -29,7 +29,7 @@ from browser import Browser, installed  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
 SITE = harness.ROOT / "build/site/html"
-DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "tests/README.md", "examples/kernels/README.md")
+DOCUMENTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "tests/README.md", "examples/kernels/README.md", "packaging/README.md")
 # The section that a query names is listed below one of this many pages.
 PAGES = 3
 SECONDS = 20
