@@ -6,6 +6,7 @@ include mk/install.mk
 include mk/package.mk
 include mk/aarch64.mk
 include mk/test.mk
+include mk/site.mk
 -include mk/miri.mk
 
 .PHONY: help demo clean
@@ -29,6 +30,7 @@ help:
 	@echo 'make mutants             remove each rule of failover in turn: some test must fail'
 	@echo 'make faults              thirty faults drawn in production code, compiled at once, each with a switch: some test must find it'
 	@echo 'make test-aarch64        the same library for the other kind of processor, emulated by QEMU'
+	@echo 'make site                 the documentation as pages with search, which load nothing from elsewhere: build/site/html'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so; make uninstall PREFIX=DIR removes them'
 	@echo 'make wheel               a package for pip, for every Linux since 2018; it needs no compiler where it is installed'
 	@echo 'make deb                 a package for Debian and Ubuntu; make container: an image for podman or docker'

@@ -35,7 +35,7 @@ needs:
 	@scripts/needs.sh cc c++ python3 valgrind gfortran
 
 # One suite, or a variant of one: tests/README.md says what each is about.
-SUITES := unit loom verbs robust abis tcp documents mpi4py mpi4py-wheel mpi4py-wheel-openmpi mpich mpich-gfortran mpich-flang-new-19 binaries kernels recordings counts applications programs fortran launchers wrappers messages rails checked skew speed-ups report packages fuzz figures scores choice protocols
+SUITES := unit loom verbs robust abis tcp documents mpi4py mpi4py-wheel mpi4py-wheel-openmpi mpich mpich-gfortran mpich-flang-new-19 binaries kernels recordings counts applications programs fortran launchers wrappers release-files messages rails checked skew speed-ups report site-check packages fuzz figures scores choice protocols
 .PHONY: $(SUITES)
 $(filter-out $(APART),$(SUITES)): stage
 	@python3 tests/all.py $@

@@ -136,6 +136,8 @@ def other_suites(full: bool) -> list[Step]:
              ("crates/job/pmi/", "crates/job/launch/")),
         Step("wrappers", python("wrappers/run.py", *PREFIX), "compiler wrappers and package descriptions, as build systems use them",
              ("crates/command/", "crates/job/launch/", "include/", "mk/install.mk"), first=True),
+        Step("release-files", python("release/run.py", *PREFIX, *short), "version, changes, citation, recipes and workflow of a release",
+             (".github/", "CHANGELOG.md", "CITATION.cff", "Cargo.toml", "packaging/", "mk/package.mk")),
         Step("messages", python("messages/run.py", *PREFIX), "names and lines that users read, and exit codes", (*JOB, "crates/faces/abi/"), first=True),
         Step("rails", python("rails/run.py", *PREFIX, *short), "programs of ours and of others over two modelled rails, under each policy",
              ("crates/library/channel/src/rdma/", "crates/machines/model/")),
@@ -145,6 +147,8 @@ def other_suites(full: bool) -> list[Step]:
              ("crates/library/channel/src/rdma/schedule/",)),
         Step("speed-ups", python("speed-ups/run.py", *PREFIX, *short), "what `compare` says of loops whose times add up by hand", ("crates/answers/compare/",)),
         *([Step("report", python("report/run.py", *PREFIX), "pages of results, in a browser", ("crates/answers/results/", "crates/answers/compare/"))] if full else []),
+        *([Step("site-check", python("site/run.py", *PREFIX), "the site of the documentation: links, anchors, and what its search finds, in a browser",
+                ("scripts/site/", "mk/site.mk", "docs/", "README.md", "CHANGELOG.md"))] if full else []),
         *([Step("packages", python("packages/run.py"), "installed and removed as users do it: make install, a wheel, a Debian package, a container image",
                 ("mk/", "scripts/", "Containerfile"))] if full else []),
     ]

@@ -168,7 +168,7 @@ def check_both(environment: Environment, theirs: dict, ours_is_last: bool) -> No
     check_mpich_is_whole(environment, theirs, missing=SHARED if ours_is_last else set())
     home = root / "lib/fishplate/bin"
     for launcher in ([root / "bin/fishplate", "run"], [home / "mpiexec"], [home / "fishplate", "run"]):
-        expect(f"the library under {launcher}", environment.identity(*launcher), "2 Fishplate 0.1.0")
+        expect(f"the library under {launcher}", environment.identity(*launcher), f"2 Fishplate {versions.OURS}")
         # This script starts the binary, whose DT_RPATH names a folder in which there is no MPI.
         ran = done(*launcher, "-n", 2, root / "bin/lmp", "-log", "none", "-in", MELT)
         if "on 2 procs for 250 steps" not in ran.out:
