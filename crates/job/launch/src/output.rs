@@ -1,8 +1,12 @@
-//! The output of ranks, with `[rank] ` or the time as a prefix of each line.
+//! The output of ranks, with `[rank] ` or the time as a prefix of each line, or without.
 //!
 //! A line gets one prefix, however long it is, and lines of different ranks are not mixed: see
-//! [`sink`].
+//! [`sink`]. Without a prefix, the pieces of a line are joined if they follow each other closely:
+//! see [`joiner`].
 
+mod arrivals;
+mod joiner;
+mod pipes;
 mod sink;
 
 use std::fs::File;
@@ -13,6 +17,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::OutputFile;
+pub(crate) use arrivals::Arrivals;
+pub(crate) use pipes::OutputPipes;
 pub(crate) use sink::OutputSink;
 
 /// The length of the longest line, in bytes, that is kept until it is complete. Of a longer line,
@@ -20,6 +26,8 @@ pub(crate) use sink::OutputSink;
 const LINE_LIMIT: usize = 64 << 10;
 /// Follows the prefix on the rest of a line that the sink had to interrupt.
 const CONTINUED: &[u8] = b"(continued) ";
+/// The most bytes that are read from a pipe at once: what a pipe holds.
+const READ: usize = 64 << 10;
 
 /// The launcher's standard streams for output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +97,7 @@ impl LinePrefix {
 
 /// The standard output or standard error of one rank.
 pub(crate) struct OutputStream {
-    /// The prefix of each line. `None`: output is forwarded unchanged.
+    /// The prefix of each line. `None`: the bytes are forwarded unchanged.
     prefix: Option<LinePrefix>,
     pub target: OutputTarget,
     /// The pipe from the rank. `None` once the rank has closed it, and for a rank on another host.
@@ -141,7 +149,7 @@ impl OutputStream {
 
     /// Moves output that has arrived from the pipe to the sink.
     pub(crate) fn pull(&mut self, sink: &mut OutputSink) {
-        match self.read(16 << 10) {
+        match self.read(READ) {
             ReadOutcome::Bytes(bytes) => self.feed(&bytes, sink),
             ReadOutcome::Nothing => {}
             ReadOutcome::End => self.close(sink),
@@ -172,11 +180,11 @@ impl OutputStream {
         }
     }
 
-    /// Passes bytes that the rank has written to the sink, split into lines if these get a prefix.
+    /// Passes bytes that the rank has written to the sink, in lines if possible.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut OutputSink) {
         match self.prefix {
             Some(_) => self.split(bytes, sink),
-            None => sink.push(&[bytes]),
+            None => sink.join(self.rank, bytes),
         }
     }
 
@@ -185,9 +193,10 @@ impl OutputStream {
         self.reader = None;
     }
 
-    /// Closes the pipe, and completes the last line.
+    /// Closes the pipe, and completes the last line if it has a prefix.
     pub(crate) fn close(&mut self, sink: &mut OutputSink) {
         self.stop_reading();
+        sink.end(self.rank);
         // If the line was interrupted, the sink has ended it already.
         let is_ended = self.in_line && sink.has_interrupted(self.rank);
         if !is_ended && (self.in_line || !self.partial.is_empty()) {
@@ -263,7 +272,7 @@ mod tests {
         let stream = |rank| OutputStream::remote(rank, OutputTarget::Stdout, &options);
         (
             [stream(0), stream(1)],
-            OutputSink::new(OutputTarget::Stdout),
+            OutputSink::new(OutputTarget::Stdout, 2),
         )
     }
 
@@ -328,7 +337,7 @@ mod tests {
         let ([mut a, mut b], mut sink) = two();
         a.feed(long('a').as_bytes(), &mut sink);
         b.feed(b"short\n", &mut sink);
-        sink.push(&[b"fishplate: rank 1 has died\n"]);
+        sink.push(b"fishplate: rank 1 has died\n");
         let said = "\n[1] short\nfishplate: rank 1 has died\n";
         assert!(sink.text().ends_with(said), "{}", shape(sink.text()));
     }

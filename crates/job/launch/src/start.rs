@@ -27,7 +27,7 @@ use crate::guard::JobMark;
 use crate::library::{MPICH_LIBRARY, OTHER_ABIS};
 use crate::linked::{LinkedLibraries, can_be_searched};
 use crate::mpir;
-use crate::output::OutputStream;
+use crate::output::{OutputPipes, OutputStream};
 use crate::rank::RankProcess;
 use crate::{Error, Inherited, Input, Options, OutputFile, Program};
 use child::{ChildSetup, Group, hold};
@@ -46,6 +46,8 @@ pub(crate) struct LocalShare {
     /// True if ranks that read input get it from [`RankProcess::input`] instead of this process's
     /// standard input.
     pub relayed_input: bool,
+    /// The output streams that this process reads through pipes.
+    pub pipes: OutputPipes,
     /// The mark of the job: the value of an environment variable by which the processes of the job
     /// are recognized.
     pub mark: JobMark,
@@ -57,13 +59,19 @@ pub(crate) struct LocalShare {
 
 impl LocalShare {
     /// The share that consists of all ranks of a job on one host.
-    pub(crate) fn all(options: &Options, mark: JobMark, secret: Secret) -> Self {
+    pub(crate) fn all(
+        options: &Options,
+        pipes: OutputPipes,
+        mark: JobMark,
+        secret: Secret,
+    ) -> Self {
         let ranks = options.ranks();
         LocalShare {
             first: 0,
             count: ranks,
             hosts: Hosts::one(ranks),
             relayed_input: options.input == Input::All,
+            pipes,
             mark,
             secret,
             held: mpir::is_being_debugged(),
@@ -259,7 +267,7 @@ impl<'a> Starter<'a> {
     /// Connects the output of a rank to its destination. Returns the streams that the launcher must
     /// read.
     fn set_output(&self, command: &mut Command, number: usize) -> Result<Vec<OutputStream>, Error> {
-        let options = &self.options.output;
+        let (options, pipes) = (&self.options.output, self.share.pipes);
         let failed = |why: io::Error| Error::Start {
             rank: number,
             ranks: self.options.ranks(),
@@ -272,7 +280,7 @@ impl<'a> Starter<'a> {
         let mut streams = Vec::new();
         let stdout = match &options.stdout {
             Some(name) => Some(file(name)?),
-            None if options.has_prefix() => {
+            None if pipes.stdout => {
                 let (reader, writer) = pipe().map_err(failed)?;
                 streams.push(OutputStream::stdout(number, reader, options));
                 Some(writer)
@@ -286,7 +294,10 @@ impl<'a> Starter<'a> {
                 let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
                 Some(stdout.into())
             }
-            (None, _) if options.has_prefix() => {
+            (None, Some(stdout)) if pipes.one && options.stdout.is_none() => {
+                Some(stdout.try_clone().map_err(failed)?)
+            }
+            (None, _) if pipes.stderr => {
                 let (reader, writer) = pipe().map_err(failed)?;
                 streams.push(OutputStream::stderr(number, reader, options));
                 Some(writer)

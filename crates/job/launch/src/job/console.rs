@@ -16,9 +16,11 @@ pub(super) struct Console {
 }
 
 impl Console {
-    pub(super) fn new() -> Console {
+    /// The streams of a job with this number of ranks.
+    pub(super) fn new(ranks: usize) -> Console {
+        let targets = [OutputTarget::Stdout, OutputTarget::Stderr];
         Console {
-            sinks: [OutputTarget::Stdout, OutputTarget::Stderr].map(OutputSink::new),
+            sinks: targets.map(|target| OutputSink::new(target, ranks)),
         }
     }
 
@@ -35,7 +37,7 @@ impl Console {
     pub(super) fn say(&mut self, text: &str) {
         let line = format!("fishplate: {}\n", terminal_text::lines(text));
         let stderr = self.sink_mut(OutputTarget::Stderr);
-        stderr.push(&[line.as_bytes()]);
+        stderr.push(line.as_bytes());
         stderr.flush();
     }
 
@@ -67,7 +69,7 @@ impl Console {
 
     /// The descriptors of output streams to poll for writing.
     pub(super) fn wanted(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let full = self.sinks.iter().filter(|sink| !sink.is_empty());
+        let full = self.sinks.iter().filter(|sink| sink.has_pending());
         full.map(|sink| PollFd::new(sink, PollFlags::OUT))
     }
 

@@ -20,7 +20,7 @@ use crate::budget::Budget;
 use crate::guard::Guard;
 use crate::kvs::Kvs;
 use crate::mpir::{self, RankEntry};
-use crate::output::{OutputStream, OutputTarget};
+use crate::output::{Arrivals, OutputStream, OutputTarget};
 use crate::rank::RankProcess;
 use crate::signals::{ReceivedSignal, Signals};
 use crate::start::StartedRanks;
@@ -63,6 +63,8 @@ pub(super) struct RunningJob<'a> {
     pub kvs: Kvs,
     pub remarks: Remarks,
     pub console: Console,
+    /// The order in which output of ranks of this host arrived.
+    arrivals: Arrivals,
     pub course: Course,
     /// True if all processes of the job have ended.
     pub childless: bool,
@@ -79,8 +81,13 @@ impl<'a> RunningJob<'a> {
         let now = Instant::now();
         let StartedRanks { ranks, binding } = started;
         let (timeout, patience) = (options.timeout, options.report_stuck);
+        let pipes = ranks.iter().flat_map(|rank| {
+            let readers = rank.streams.iter().filter_map(OutputStream::reader);
+            readers.map(|reader| (rank.number, reader))
+        });
         RunningJob {
             options,
+            arrivals: Arrivals::of(pipes),
             course: Course::new(timeout, patience, ranks.len(), now),
             ranks,
             watch: binding.watch(),
@@ -93,7 +100,7 @@ impl<'a> RunningJob<'a> {
             others: OtherLibraries::new(options, now),
             kvs: Kvs::new(options.ranks()),
             remarks: Remarks::default(),
-            console: Console::new(),
+            console: Console::new(options.ranks()),
             childless: false,
         }
     }
@@ -230,13 +237,23 @@ impl<'a> RunningJob<'a> {
     }
 
     fn move_output(&mut self, ready: &[usize]) {
-        for &number in ready {
-            for stream in &mut self.ranks[number].streams {
-                self.console.pull(number, stream);
+        let mut order = self.arrivals.take();
+        order.extend_from_slice(ready);
+        let mut has_had_turn = vec![false; self.ranks.len()];
+        for number in order {
+            if !std::mem::replace(&mut has_had_turn[number], true) {
+                self.pull(number);
             }
         }
         self.console.flush();
         self.agents.acknowledge(&self.console);
+    }
+
+    /// Moves output of a rank of this host that has arrived to the launcher's streams.
+    pub(super) fn pull(&mut self, number: usize) {
+        for stream in &mut self.ranks[number].streams {
+            self.console.pull(number, stream);
+        }
     }
 
     /// Handles the signals that the launcher has received.
