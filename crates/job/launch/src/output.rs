@@ -18,12 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::OutputFile;
 pub(crate) use arrivals::Arrivals;
+use joiner::LINE_LIMIT;
 pub(crate) use pipes::OutputPipes;
 pub(crate) use sink::OutputSink;
 
-/// The length of the longest line, in bytes, that is kept until it is complete. Of a longer line,
-/// the sink gets the beginning, and then the rest as it arrives.
-const LINE_LIMIT: usize = 64 << 10;
 /// Follows the prefix on the rest of a line that the sink had to interrupt.
 const CONTINUED: &[u8] = b"(continued) ";
 /// The most bytes that are read from a pipe at once: what a pipe holds.
@@ -204,6 +202,8 @@ impl OutputStream {
         }
     }
 
+    /// Passes whole lines to the sink. Of a line longer than [`LINE_LIMIT`], the sink gets the
+    /// beginning, and then the rest as it arrives.
     fn split(&mut self, bytes: &[u8], sink: &mut OutputSink) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let is_long = self.partial.len() + piece.len() > LINE_LIMIT;

@@ -81,7 +81,7 @@ pub fn run(options: &Options, signals: Signals) -> Result<JobEnd, Error> {
 /// [`limits::make_room`] returns them.
 fn make_room(options: &Options) -> Result<(OutputPipes, Option<Rlimit>), Error> {
     let joins = options.ranks() > 1 && options.machine.is_none();
-    let pipes = OutputPipes::of(&options.output, joins);
+    let pipes = OutputPipes::of(options.output.has_prefix(), joins);
     let has_input = options.input == Input::All;
     match limits::make_room(options.ranks(), pipes.are_wanted() || has_input) {
         Ok(descriptors) => Ok((pipes, descriptors)),

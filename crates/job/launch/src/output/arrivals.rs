@@ -75,12 +75,12 @@ mod tests {
         let write = |rank: usize| (&pipes[rank].1).write_all(b"x").unwrap();
         let read = |rank: usize| (&pipes[rank].0).read_exact(&mut [0]).unwrap();
         assert!(arrivals.take().is_empty());
-        [2, 0, 1].map(write);
+        [2, 0, 1].into_iter().for_each(write);
         assert_eq!(arrivals.take(), [2, 0, 1]);
-        [2, 0, 1].map(read);
+        [2, 0, 1].into_iter().for_each(read);
         assert!(arrivals.take().is_empty());
         // A rank that was first before is not first again.
-        [1, 2].map(write);
+        [1, 2].into_iter().for_each(write);
         assert_eq!(arrivals.take(), [1, 2]);
     }
 

@@ -9,8 +9,6 @@ use std::os::fd::BorrowedFd;
 
 use rustix::fs::{FileType, Stat, fstat};
 
-use super::OutputOptions;
-
 /// The output streams of a rank that are pipes to the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutputPipes {
@@ -35,9 +33,10 @@ impl OutputPipes {
         one: false,
     };
 
-    /// The pipes that these options need. `joins`: lines without prefixes are kept whole, too.
-    pub(crate) fn of(options: &OutputOptions, joins: bool) -> Self {
-        match (options.has_prefix(), joins) {
+    /// The pipes of a job. `prefix`: lines get prefixes. `joins`: without them, lines are kept whole
+    /// all the same.
+    pub(crate) fn of(prefix: bool, joins: bool) -> Self {
+        match (prefix, joins) {
             (true, _) => Self::BOTH,
             (false, false) => Self::NONE,
             (false, true) => Self::between(rustix::stdio::stdout(), rustix::stdio::stderr()),
@@ -99,13 +98,8 @@ mod tests {
 
     #[test]
     fn prefixes_need_pipes_in_any_case() {
-        let plain = OutputOptions::default();
-        let tagged = OutputOptions {
-            tag: true,
-            ..OutputOptions::default()
-        };
-        assert_eq!(OutputPipes::of(&plain, false), OutputPipes::NONE);
-        assert_eq!(OutputPipes::of(&tagged, false), OutputPipes::BOTH);
-        assert_eq!(OutputPipes::of(&tagged, true), OutputPipes::BOTH);
+        assert_eq!(OutputPipes::of(false, false), OutputPipes::NONE);
+        assert_eq!(OutputPipes::of(true, false), OutputPipes::BOTH);
+        assert_eq!(OutputPipes::of(true, true), OutputPipes::BOTH);
     }
 }
