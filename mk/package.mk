@@ -74,7 +74,7 @@ wheel:
 	@echo $(WHEEL)
 
 # With podman or docker, whichever runs here, from the package. Its base is the system of this machine, for whose C library the package
-# was built; BASE names another image, as where Docker Hub cannot be reached. CONTAINER_OPTIONS: more options of `build`, such as --network=host.
+# was built; BASE names another image, as where Docker Hub cannot be reached. CONTAINER_OPTIONS: more options of `build`.
 BASE ?= docker.io/library/$(shell . /etc/os-release && echo $$ID:$$VERSION_CODENAME)
 
 container: deb

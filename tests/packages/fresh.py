@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
-from harness import Case, Problem, Skip  # noqa: E402
+from harness import Problem, Skip  # noqa: E402
 
 HOME = harness.ROOT / "build/fresh"
 MIRROR = "http://deb.debian.org/debian"
