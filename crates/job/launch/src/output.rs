@@ -4,28 +4,32 @@
 //! [`sink`]. Without a prefix, the pieces of a line are joined if they follow each other closely:
 //! see [`joiner`].
 
-mod arrivals;
+pub(crate) mod arrivals;
 mod joiner;
 mod pipes;
 mod sink;
 
 use std::fs::File;
-use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::OutputFile;
-pub(crate) use arrivals::Arrivals;
 use joiner::LINE_LIMIT;
 pub(crate) use pipes::OutputPipes;
 pub(crate) use sink::OutputSink;
 
 /// Follows the prefix on the rest of a line that the sink had to interrupt.
 const CONTINUED: &[u8] = b"(continued) ";
-/// The most bytes that are read from a pipe at once: what a pipe holds.
+/// The most bytes that are read from a pipe at once: one packet, even where pages are large.
 const READ: usize = 64 << 10;
+/// The length of the packets into which a pipe divides a longer write (POSIX: PIPE_BUF).
+const PACKET: usize = 4096;
+/// The most packets of one write that are moved at once.
+const MOST_PACKETS: usize = 64;
 
 /// The launcher's standard streams for output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,13 +149,25 @@ impl OutputStream {
         self.reader.as_ref().map(AsFd::as_fd)
     }
 
-    /// Moves output that has arrived from the pipe to the sink.
-    pub(crate) fn pull(&mut self, sink: &mut OutputSink) {
-        match self.read(READ) {
-            ReadOutcome::Bytes(bytes) => self.feed(&bytes, sink),
-            ReadOutcome::Nothing => {}
-            ReadOutcome::End => self.close(sink),
+    /// Moves one write of the rank from the pipe to the sink, if one has arrived. Returns true if
+    /// there may be more.
+    pub(crate) fn pull(&mut self, sink: &mut OutputSink) -> bool {
+        for _ in 0..MOST_PACKETS {
+            match self.read(READ) {
+                ReadOutcome::Bytes(bytes) => {
+                    self.feed(&bytes, sink);
+                    if bytes.len() < PACKET {
+                        return true;
+                    }
+                }
+                ReadOutcome::Nothing => return false,
+                ReadOutcome::End => {
+                    self.close(sink);
+                    return false;
+                }
+            }
         }
+        true
     }
 
     /// Reads output that has arrived, at most `most` bytes.
@@ -159,21 +175,11 @@ impl OutputStream {
         let Some(reader) = &mut self.reader else {
             return ReadOutcome::Nothing;
         };
-        let mut bytes = vec![0; most];
-        match reader.read(&mut bytes) {
+        let mut bytes = Vec::with_capacity(most);
+        match rustix::io::read(reader, spare_capacity(&mut bytes)) {
             Ok(0) => ReadOutcome::End,
-            Ok(length) => {
-                bytes.truncate(length);
-                ReadOutcome::Bytes(bytes)
-            }
-            Err(why)
-                if matches!(
-                    why.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
-                ReadOutcome::Nothing
-            }
+            Ok(_) => ReadOutcome::Bytes(bytes),
+            Err(Errno::AGAIN | Errno::INTR) => ReadOutcome::Nothing,
             Err(_) => ReadOutcome::End,
         }
     }

@@ -4,7 +4,6 @@ mod child;
 pub(crate) mod libraries;
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -281,7 +280,7 @@ impl<'a> Starter<'a> {
         let stdout = match &options.stdout {
             Some(name) => Some(file(name)?),
             None if pipes.stdout => {
-                let (reader, writer) = pipe().map_err(failed)?;
+                let (reader, writer) = pipes.make().map_err(failed)?;
                 streams.push(OutputStream::stdout(number, reader, options));
                 Some(writer)
             }
@@ -298,7 +297,7 @@ impl<'a> Starter<'a> {
                 Some(stdout.try_clone().map_err(failed)?)
             }
             (None, _) if pipes.stderr => {
-                let (reader, writer) = pipe().map_err(failed)?;
+                let (reader, writer) = pipes.make().map_err(failed)?;
                 streams.push(OutputStream::stderr(number, reader, options));
                 Some(writer)
             }
@@ -460,11 +459,4 @@ fn enter(directory: &Path) -> io::Result<()> {
 /// True if a program is named by a path, so that it is not searched in PATH.
 fn is_path(program: &OsStr) -> bool {
     program.as_encoded_bytes().contains(&b'/')
-}
-
-/// Makes a pipe with a nonblocking reading end. Returns the reading and the writing end.
-fn pipe() -> io::Result<(File, File)> {
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&reader, true)?;
-    Ok((reader.into(), writer.into()))
 }

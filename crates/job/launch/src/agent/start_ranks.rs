@@ -45,7 +45,10 @@ pub(super) fn start_ranks(
         hosts,
         relayed_input: true,
         // The launcher keeps lines whole, and adds their prefixes.
-        pipes: OutputPipes::BOTH,
+        pipes: OutputPipes {
+            by_write: false,
+            ..OutputPipes::BOTH
+        },
         mark,
         secret: order.secret,
         held: order.held,

@@ -41,14 +41,15 @@ impl Console {
         stderr.flush();
     }
 
-    /// Moves output from a rank's readable stream to the launcher's.
-    pub(super) fn pull(&mut self, rank: usize, stream: &mut OutputStream) {
+    /// Moves a write from a rank's stream to the launcher's, if one has arrived. Returns true if
+    /// there may be more.
+    pub(super) fn pull(&mut self, rank: usize, stream: &mut OutputStream) -> bool {
         let sink = self.sink_mut(stream.target);
         if sink.is_closed() {
             stream.close(sink);
-        } else if sink.takes(rank) {
-            stream.pull(sink);
+            return false;
         }
+        sink.takes(rank) && stream.pull(sink)
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -180,7 +180,8 @@ impl RunningJob<'_> {
     /// without the rank.
     pub(super) fn rank_failed(&mut self, number: usize, cause: Cause) {
         // What the rank has printed precedes the line about its failure.
-        self.pull(number);
+        self.move_output(&[]);
+        self.pull_all(number);
         match self.course.judge(&self.ranks, number, cause) {
             Judgement::Late => {}
             Judgement::Line(line) => self.follow([Order::Say(line)]),

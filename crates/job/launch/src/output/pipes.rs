@@ -5,18 +5,26 @@
 //! lines nobody can interrupt, and on a modelled machine, where the order of all writes is that of
 //! virtual time.
 
+use std::fs::File;
+use std::io;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{FileType, Stat, fstat};
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+
+/// The size of a pipe that delivers each write by itself, in bytes: 64 writes.
+const SIZE: usize = 256 << 10;
 
 /// The output streams of a rank that are pipes to the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutputPipes {
     pub stdout: bool,
     pub stderr: bool,
-    /// True if both are one pipe, because both of the launcher's streams are one file. Then a rank's
-    /// writes keep their order.
+    /// True if both are one pipe, because both of the launcher's streams are one file. Then the
+    /// writes of a rank keep their order.
     pub one: bool,
+    /// True if each read returns one write of the rank, or a part of a long one.
+    pub by_write: bool,
 }
 
 impl OutputPipes {
@@ -25,16 +33,18 @@ impl OutputPipes {
         stdout: true,
         stderr: true,
         one: false,
+        by_write: true,
     };
     /// The ranks have the launcher's own streams.
     pub(crate) const NONE: OutputPipes = OutputPipes {
         stdout: false,
         stderr: false,
         one: false,
+        by_write: false,
     };
 
-    /// The pipes of a job. `prefix`: lines get prefixes. `joins`: without them, lines are kept whole
-    /// all the same.
+    /// The pipes of a job. `prefix`: lines get prefixes. `joins`: without them, lines are kept
+    /// whole all the same.
     pub(crate) fn of(prefix: bool, joins: bool) -> Self {
         match (prefix, joins) {
             (true, _) => Self::BOTH,
@@ -51,7 +61,23 @@ impl OutputPipes {
             one: one.is_some_and(|(a, b)| (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)),
             stdout: stdout.is_some(),
             stderr: stderr.is_some(),
+            by_write: true,
         }
+    }
+
+    /// Makes a pipe with a nonblocking reading end. Returns the reading and the writing end.
+    pub(crate) fn make(self) -> io::Result<(File, File)> {
+        let by_write = match self.by_write {
+            true => PipeFlags::DIRECT,
+            false => PipeFlags::empty(),
+        };
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | by_write)?;
+        rustix::io::ioctl_fionbio(&reader, true)?;
+        if self.by_write {
+            // Each write takes a slot. The system may refuse more of them, which does no harm.
+            let _ = fcntl_setpipe_size(&writer, SIZE);
+        }
+        Ok((reader.into(), writer.into()))
     }
 
     /// True if the launcher reads output of ranks.
@@ -74,7 +100,6 @@ fn file(stream: BorrowedFd<'_>) -> Option<Stat> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::os::fd::AsFd;
 
     use super::*;
