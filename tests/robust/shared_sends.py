@@ -77,8 +77,10 @@ def message_of_a_dead_sender(world):
     """The receiver finds the memory gone while the launcher, which is stopped, knows of nothing: the error has the class of a dead rank."""
     # The stopped launcher passes no output on.
     files = [world.work / f"dead.{rank}" for rank in (0, 1)]
+    for file in files:
+        file.write_text("")
     with Job(world.work, [world.mpiexec, "-outfile-pattern", world.work / "dead.%r", "-n", 2, world.programs / "shared_flow", "dead"], env=READS) as job:
-        job.wait_until_ready(2)
+        job.wait_for("2 ranks were ready", lambda: all("ready\n" in file.read_text() for file in files))
         os.kill(job.process.pid, signal.SIGSTOP)
         ranks = job.ranks()
         os.kill(ranks[1], signal.SIGKILL)
