@@ -49,8 +49,8 @@ impl Arrivals {
         arrivals
     }
 
-    /// The writes since the last call in their order, at most [`AT_ONCE`]: for each the rank and the
-    /// index of its stream.
+    /// The writes since the last call in their order, at most [`AT_ONCE`]: for each the rank and
+    /// the index of its stream.
     pub(crate) fn take(&mut self) -> Vec<(usize, usize)> {
         let mut writes = Vec::new();
         let Some(queue) = &self.queue else {
