@@ -4,6 +4,7 @@
 .DEFAULT_GOAL := help
 include mk/install.mk
 include mk/package.mk
+include mk/fresh.mk
 include mk/aarch64.mk
 include mk/test.mk
 include mk/site.mk
@@ -34,6 +35,7 @@ help:
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so; make uninstall PREFIX=DIR removes them'
 	@echo 'make wheel               a package for pip, for every Linux since 2018; it needs no compiler where it is installed'
 	@echo 'make deb                 a package for Debian and Ubuntu; make container: an image for podman or docker'
+	@echo 'make fresh-debian        how long the package takes on a fresh Debian, from apt to the first answer; it needs root and debootstrap'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'
 
 demo:

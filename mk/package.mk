@@ -73,10 +73,15 @@ wheel:
 	@$(AT_WHEEL)/tools/bin/python scripts/wheel.py check $(WHEEL)
 	@echo $(WHEEL)
 
-# With podman or docker, whichever runs here.
-container:
+# With podman or docker, whichever runs here, from the package. Its base is the system of this machine, for whose C library the package
+# was built; BASE names another image, as where Docker Hub cannot be reached. CONTAINER_OPTIONS: more options of `build`.
+BASE ?= docker.io/library/$(shell . /etc/os-release && echo $$ID:$$VERSION_CODENAME)
+
+container: deb
+	@rm -rf build/container && mkdir build/container && cp $(DEB) build/container/fishplate.deb
 	@for tool in podman docker; do \
-	    if $$tool info >/dev/null 2>&1; then exec $$tool build -t fishplate -f Containerfile .; fi; \
+	    if $$tool info >/dev/null 2>&1; then \
+	        exec $$tool build $(CONTAINER_OPTIONS) --build-arg BASE=$(BASE) -t fishplate -f Containerfile build/container; fi; \
 	done; $(call not_run,container,neither podman nor docker runs here)
 
 # Installs and removes all of these, each in a scratch root.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Installs Fishplate as users do, and removes it: `make install`, `make uninstall`, a Debian package, a wheel, a container image.
+"""Installs Fishplate as users do, and removes it: `make install`, `make uninstall`, a Debian package, a wheel, a container image,
+and the package in a fresh Debian.
 
     tests/packages/run.py [--only TEXT] [--list]
 
@@ -9,7 +10,6 @@ Needs `make stage`. What this machine has no tools for is not run, and said so. 
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +19,8 @@ sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
+import fresh  # noqa: E402
+import image  # noqa: E402
 import wheel  # noqa: E402
 
 TREE = harness.ROOT / "scripts/install-tree"
@@ -191,14 +193,13 @@ def another_is_preferred(root: Path, environment: dict):
     another.unlink()
 
 
-def container(_world):
-    tools = [tool for tool in ("podman", "docker") if shutil.which(tool)
-             and subprocess.run([tool, "info"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0]
-    if not tools:
-        harness.not_run("container", "neither podman nor docker runs here")
-        raise Skip("neither podman nor docker runs here")
-    done("make", "--no-print-directory", "container", seconds=LONG_SECONDS, cwd=harness.ROOT)
-    done(tools[0], "run", "--rm", "fishplate", "mpiexec", "-n", 2, "true")
+def fresh_debian(_world) -> str:
+    made = done("make", "--no-print-directory", "deb", seconds=LONG_SECONDS, cwd=harness.ROOT)
+    try:
+        return fresh.a_fresh_debian(harness.ROOT / made.out.splitlines()[-1])
+    except Skip as why:
+        harness.not_run("a fresh Debian", str(why))
+        raise
 
 
 CASES = [
@@ -207,7 +208,8 @@ CASES = [
     Case("a folder without permission", no_permission),
     Case("a Debian package in a root of its own", debian_package),
     *wheel.CASES,
-    Case("a container image", container),
+    Case("a fresh Debian", fresh_debian),
+    *image.CASES,
 ]
 
 

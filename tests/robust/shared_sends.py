@@ -75,19 +75,26 @@ def killed_amid_messages(world):
 
 def message_of_a_dead_sender(world):
     """The receiver finds the memory gone while the launcher, which is stopped, knows of nothing: the error has the class of a dead rank."""
-    with Job(world.work, [world.mpiexec, "-n", 2, world.programs / "shared_flow", "dead"], env=READS) as job:
-        job.wait_until_ready(2)
+    # The stopped launcher passes no output on.
+    files = [world.work / f"dead.{rank}" for rank in (0, 1)]
+    for file in files:
+        file.write_text("")
+    with Job(world.work, [world.mpiexec, "-outfile-pattern", world.work / "dead.%r", "-n", 2, world.programs / "shared_flow", "dead"], env=READS) as job:
+        job.wait_for("2 ranks were ready", lambda: all("ready\n" in file.read_text() for file in files))
         os.kill(job.process.pid, signal.SIGSTOP)
         ranks = job.ranks()
         os.kill(ranks[1], signal.SIGKILL)
         job.wait_for("the sender was dead", lambda: 1 not in job.ranks())
         os.kill(ranks[0], signal.SIGUSR1)
-        job.wait_for("the calls failed", lambda: "dead" in job.out or "classes" in job.out)
+        job.wait_for("the calls failed", lambda: "dead" in files[0].read_text() or "classes" in files[0].read_text())
         os.kill(job.process.pid, signal.SIGCONT)
-        if (code := job.end()) != 128 + signal.SIGKILL or "as for a dead rank\n" not in job.out:
-            raise Problem(f"exit status {code}, {job.out!r}, {job.err[-500:]!r}")
+        out = files[0].read_text()
+        if (code := job.end()) != 128 + signal.SIGKILL or "as for a dead rank\n" not in out:
+            raise Problem(f"exit status {code}, {out!r}, {job.err[-500:]!r}")
         job.check_one_line(r"rank 1\b", r"SIGKILL|signal 9")
         job.check_gone()
+    for file in files:
+        file.unlink()
 
 
 def refused(what: str, *words):

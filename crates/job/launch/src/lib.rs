@@ -130,11 +130,6 @@ impl Options {
         counts.fold(0, usize::saturating_add)
     }
 
-    /// True if the launcher has pipes to or from the ranks of this host.
-    pub(crate) fn needs_pipes(&self) -> bool {
-        self.output.has_prefix() || self.input == Input::All
-    }
-
     /// The program of a rank of this job, with the program's index.
     pub(crate) fn program(&self, rank: usize) -> (usize, &Program) {
         let mut end = 0;

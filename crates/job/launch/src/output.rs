@@ -1,25 +1,35 @@
-//! The output of ranks, with `[rank] ` or the time as a prefix of each line.
+//! The output of ranks, with `[rank] ` or the time as a prefix of each line, or without.
 //!
 //! A line gets one prefix, however long it is, and lines of different ranks are not mixed: see
-//! [`sink`].
+//! [`sink`]. Without a prefix, the pieces of a line are joined if they follow each other closely:
+//! see [`joiner`].
 
+pub(crate) mod arrivals;
+mod joiner;
+mod pipes;
 mod sink;
 
 use std::fs::File;
-use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::OutputFile;
+use joiner::LINE_LIMIT;
+pub(crate) use pipes::OutputPipes;
 pub(crate) use sink::OutputSink;
 
-/// The length of the longest line, in bytes, that is kept until it is complete. Of a longer line,
-/// the sink gets the beginning, and then the rest as it arrives.
-const LINE_LIMIT: usize = 64 << 10;
 /// Follows the prefix on the rest of a line that the sink had to interrupt.
 const CONTINUED: &[u8] = b"(continued) ";
+/// The most bytes that are read from a pipe at once: one packet, even where pages are large.
+const READ: usize = 64 << 10;
+/// The length of the packets into which a pipe divides a longer write (POSIX: PIPE_BUF).
+const PACKET: usize = 4096;
+/// The most packets of one write that are moved at once.
+const MOST_PACKETS: usize = 64;
 
 /// The launcher's standard streams for output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +99,7 @@ impl LinePrefix {
 
 /// The standard output or standard error of one rank.
 pub(crate) struct OutputStream {
-    /// The prefix of each line. `None`: output is forwarded unchanged.
+    /// The prefix of each line. `None`: the bytes are forwarded unchanged.
     prefix: Option<LinePrefix>,
     pub target: OutputTarget,
     /// The pipe from the rank. `None` once the rank has closed it, and for a rank on another host.
@@ -139,13 +149,25 @@ impl OutputStream {
         self.reader.as_ref().map(AsFd::as_fd)
     }
 
-    /// Moves output that has arrived from the pipe to the sink.
-    pub(crate) fn pull(&mut self, sink: &mut OutputSink) {
-        match self.read(16 << 10) {
-            ReadOutcome::Bytes(bytes) => self.feed(&bytes, sink),
-            ReadOutcome::Nothing => {}
-            ReadOutcome::End => self.close(sink),
+    /// Moves one write of the rank from the pipe to the sink, if one has arrived. Returns true if
+    /// there may be more.
+    pub(crate) fn pull(&mut self, sink: &mut OutputSink) -> bool {
+        for _ in 0..MOST_PACKETS {
+            match self.read(READ) {
+                ReadOutcome::Bytes(bytes) => {
+                    self.feed(&bytes, sink);
+                    if bytes.len() < PACKET {
+                        return true;
+                    }
+                }
+                ReadOutcome::Nothing => return false,
+                ReadOutcome::End => {
+                    self.close(sink);
+                    return false;
+                }
+            }
         }
+        true
     }
 
     /// Reads output that has arrived, at most `most` bytes.
@@ -153,30 +175,20 @@ impl OutputStream {
         let Some(reader) = &mut self.reader else {
             return ReadOutcome::Nothing;
         };
-        let mut bytes = vec![0; most];
-        match reader.read(&mut bytes) {
+        let mut bytes = Vec::with_capacity(most);
+        match rustix::io::read(reader, spare_capacity(&mut bytes)) {
             Ok(0) => ReadOutcome::End,
-            Ok(length) => {
-                bytes.truncate(length);
-                ReadOutcome::Bytes(bytes)
-            }
-            Err(why)
-                if matches!(
-                    why.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
-                ReadOutcome::Nothing
-            }
+            Ok(_) => ReadOutcome::Bytes(bytes),
+            Err(Errno::AGAIN | Errno::INTR) => ReadOutcome::Nothing,
             Err(_) => ReadOutcome::End,
         }
     }
 
-    /// Passes bytes that the rank has written to the sink, split into lines if these get a prefix.
+    /// Passes bytes that the rank has written to the sink, in lines if possible.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut OutputSink) {
         match self.prefix {
             Some(_) => self.split(bytes, sink),
-            None => sink.push(&[bytes]),
+            None => sink.join(self.rank, bytes),
         }
     }
 
@@ -185,9 +197,10 @@ impl OutputStream {
         self.reader = None;
     }
 
-    /// Closes the pipe, and completes the last line.
+    /// Closes the pipe, and completes the last line if it has a prefix.
     pub(crate) fn close(&mut self, sink: &mut OutputSink) {
         self.stop_reading();
+        sink.end(self.rank);
         // If the line was interrupted, the sink has ended it already.
         let is_ended = self.in_line && sink.has_interrupted(self.rank);
         if !is_ended && (self.in_line || !self.partial.is_empty()) {
@@ -195,6 +208,8 @@ impl OutputStream {
         }
     }
 
+    /// Passes whole lines to the sink. Of a line longer than [`LINE_LIMIT`], the sink gets the
+    /// beginning, and then the rest as it arrives.
     fn split(&mut self, bytes: &[u8], sink: &mut OutputSink) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let is_long = self.partial.len() + piece.len() > LINE_LIMIT;
@@ -263,7 +278,7 @@ mod tests {
         let stream = |rank| OutputStream::remote(rank, OutputTarget::Stdout, &options);
         (
             [stream(0), stream(1)],
-            OutputSink::new(OutputTarget::Stdout),
+            OutputSink::new(OutputTarget::Stdout, 2),
         )
     }
 
@@ -328,7 +343,7 @@ mod tests {
         let ([mut a, mut b], mut sink) = two();
         a.feed(long('a').as_bytes(), &mut sink);
         b.feed(b"short\n", &mut sink);
-        sink.push(&[b"fishplate: rank 1 has died\n"]);
+        sink.push(b"fishplate: rank 1 has died\n");
         let said = "\n[1] short\nfishplate: rank 1 has died\n";
         assert!(sink.text().ends_with(said), "{}", shape(sink.text()));
     }

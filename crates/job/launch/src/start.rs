@@ -4,7 +4,6 @@ mod child;
 pub(crate) mod libraries;
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -27,7 +26,7 @@ use crate::guard::JobMark;
 use crate::library::{MPICH_LIBRARY, OTHER_ABIS};
 use crate::linked::{LinkedLibraries, can_be_searched};
 use crate::mpir;
-use crate::output::OutputStream;
+use crate::output::{OutputPipes, OutputStream};
 use crate::rank::RankProcess;
 use crate::{Error, Inherited, Input, Options, OutputFile, Program};
 use child::{ChildSetup, Group, hold};
@@ -46,6 +45,8 @@ pub(crate) struct LocalShare {
     /// True if ranks that read input get it from [`RankProcess::input`] instead of this process's
     /// standard input.
     pub relayed_input: bool,
+    /// The output streams that this process reads through pipes.
+    pub pipes: OutputPipes,
     /// The mark of the job: the value of an environment variable by which the processes of the job
     /// are recognized.
     pub mark: JobMark,
@@ -57,13 +58,19 @@ pub(crate) struct LocalShare {
 
 impl LocalShare {
     /// The share that consists of all ranks of a job on one host.
-    pub(crate) fn all(options: &Options, mark: JobMark, secret: Secret) -> Self {
+    pub(crate) fn all(
+        options: &Options,
+        pipes: OutputPipes,
+        mark: JobMark,
+        secret: Secret,
+    ) -> Self {
         let ranks = options.ranks();
         LocalShare {
             first: 0,
             count: ranks,
             hosts: Hosts::one(ranks),
             relayed_input: options.input == Input::All,
+            pipes,
             mark,
             secret,
             held: mpir::is_being_debugged(),
@@ -259,7 +266,7 @@ impl<'a> Starter<'a> {
     /// Connects the output of a rank to its destination. Returns the streams that the launcher must
     /// read.
     fn set_output(&self, command: &mut Command, number: usize) -> Result<Vec<OutputStream>, Error> {
-        let options = &self.options.output;
+        let (options, pipes) = (&self.options.output, self.share.pipes);
         let failed = |why: io::Error| Error::Start {
             rank: number,
             ranks: self.options.ranks(),
@@ -272,8 +279,8 @@ impl<'a> Starter<'a> {
         let mut streams = Vec::new();
         let stdout = match &options.stdout {
             Some(name) => Some(file(name)?),
-            None if options.has_prefix() => {
-                let (reader, writer) = pipe().map_err(failed)?;
+            None if pipes.stdout => {
+                let (reader, writer) = pipes.make().map_err(failed)?;
                 streams.push(OutputStream::stdout(number, reader, options));
                 Some(writer)
             }
@@ -286,8 +293,11 @@ impl<'a> Starter<'a> {
                 let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
                 Some(stdout.into())
             }
-            (None, _) if options.has_prefix() => {
-                let (reader, writer) = pipe().map_err(failed)?;
+            (None, Some(stdout)) if pipes.one && options.stdout.is_none() => {
+                Some(stdout.try_clone().map_err(failed)?)
+            }
+            (None, _) if pipes.stderr => {
+                let (reader, writer) = pipes.make().map_err(failed)?;
                 streams.push(OutputStream::stderr(number, reader, options));
                 Some(writer)
             }
@@ -449,11 +459,4 @@ fn enter(directory: &Path) -> io::Result<()> {
 /// True if a program is named by a path, so that it is not searched in PATH.
 fn is_path(program: &OsStr) -> bool {
     program.as_encoded_bytes().contains(&b'/')
-}
-
-/// Makes a pipe with a nonblocking reading end. Returns the reading and the writing end.
-fn pipe() -> io::Result<(File, File)> {
-    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&reader, true)?;
-    Ok((reader.into(), writer.into()))
 }

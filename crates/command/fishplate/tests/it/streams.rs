@@ -90,9 +90,33 @@ fn a_reader_that_leaves_ends_the_writers() {
 }
 
 #[test]
-fn without_tags_ranks_write_straight_to_the_launchers_streams() {
-    let job = run(&["-n", "2", "sh", "-c", "readlink /proc/$$/fd/1"]).finish();
-    job.code(0).silent();
-    let lines: Vec<&str> = job.stdout.lines().collect();
-    assert_eq!(lines[0], lines[1]);
+fn one_rank_writes_straight_to_the_launchers_streams_and_several_through_pipes() {
+    let places = |ranks: &str| {
+        let script =
+            "echo $(readlink /proc/$$/fd/1 /proc/$$/fd/2 /proc/$PPID/fd/1 /proc/$PPID/fd/2)";
+        let job = run(&["-n", ranks, "sh", "-c", script]).finish();
+        job.code(0).silent();
+        let lines = job.stdout.lines().map(|line| {
+            let places: Vec<&str> = line.split(' ').collect();
+            <[String; 4]>::try_from(
+                places
+                    .iter()
+                    .map(|place| place.to_string())
+                    .collect::<Vec<_>>(),
+            )
+            .unwrap()
+        });
+        lines.collect::<Vec<_>>()
+    };
+    let [[out, err, launcher_out, launcher_err]] = &places("1")[..] else {
+        panic!("one rank has one line");
+    };
+    assert_eq!((out, err), (launcher_out, launcher_err));
+    let ranks = places("2");
+    let mut own: Vec<&String> = ranks.iter().flat_map(|rank| &rank[..2]).collect();
+    own.extend(&ranks[0][2..]);
+    let all = own.len();
+    own.sort_unstable();
+    own.dedup();
+    assert_eq!((own.len(), all), (6, 6), "{own:?}");
 }

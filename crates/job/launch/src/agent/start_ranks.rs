@@ -7,7 +7,7 @@ use pmi::Hosts;
 
 use super::order::StartOrder;
 use crate::guard::JobMark;
-use crate::output::OutputOptions;
+use crate::output::OutputPipes;
 use crate::signals::Signals;
 use crate::start::{self, LocalShare, StartedRanks};
 use crate::{Error, Input, Options, library_directory, limits};
@@ -26,12 +26,7 @@ pub(super) fn start_ranks(
     };
     let options = Options {
         programs: order.programs,
-        // The launcher adds the prefix of lines; here the option only makes output go through
-        // pipes.
-        output: OutputOptions {
-            tag: true,
-            ..order.output
-        },
+        output: order.output,
         input: order.input.map_or(Input::None, Input::Rank),
         one_core_each: order.one_core_each,
         allow_other_mpi: order.allow_other_mpi,
@@ -49,6 +44,11 @@ pub(super) fn start_ranks(
         count: order.count,
         hosts,
         relayed_input: true,
+        // The launcher keeps lines whole, and adds their prefixes.
+        pipes: OutputPipes {
+            by_write: false,
+            ..OutputPipes::BOTH
+        },
         mark,
         secret: order.secret,
         held: order.held,

@@ -16,9 +16,11 @@ pub(super) struct Console {
 }
 
 impl Console {
-    pub(super) fn new() -> Console {
+    /// The streams of a job with this number of ranks.
+    pub(super) fn new(ranks: usize) -> Console {
+        let targets = [OutputTarget::Stdout, OutputTarget::Stderr];
         Console {
-            sinks: [OutputTarget::Stdout, OutputTarget::Stderr].map(OutputSink::new),
+            sinks: targets.map(|target| OutputSink::new(target, ranks)),
         }
     }
 
@@ -35,18 +37,19 @@ impl Console {
     pub(super) fn say(&mut self, text: &str) {
         let line = format!("fishplate: {}\n", terminal_text::lines(text));
         let stderr = self.sink_mut(OutputTarget::Stderr);
-        stderr.push(&[line.as_bytes()]);
+        stderr.push(line.as_bytes());
         stderr.flush();
     }
 
-    /// Moves output from a rank's readable stream to the launcher's.
-    pub(super) fn pull(&mut self, rank: usize, stream: &mut OutputStream) {
+    /// Moves a write from a rank's stream to the launcher's, if one has arrived. Returns true if
+    /// there may be more.
+    pub(super) fn pull(&mut self, rank: usize, stream: &mut OutputStream) -> bool {
         let sink = self.sink_mut(stream.target);
         if sink.is_closed() {
             stream.close(sink);
-        } else if sink.takes(rank) {
-            stream.pull(sink);
+            return false;
         }
+        sink.takes(rank) && stream.pull(sink)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -67,7 +70,7 @@ impl Console {
 
     /// The descriptors of output streams to poll for writing.
     pub(super) fn wanted(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let full = self.sinks.iter().filter(|sink| !sink.is_empty());
+        let full = self.sinks.iter().filter(|sink| sink.has_pending());
         full.map(|sink| PollFd::new(sink, PollFlags::OUT))
     }
 

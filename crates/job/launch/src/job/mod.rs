@@ -17,14 +17,16 @@ mod running;
 use std::io::Write;
 
 use nix::sys::signal::Signal;
+use rustix::process::Rlimit;
 use secret::Secret;
 
 use crate::agent::contact::AgentStarter;
 use crate::guard::{Guard, JobMark};
+use crate::output::OutputPipes;
 use crate::rank::RankProcess;
 use crate::signals::Signals;
 use crate::start::{LocalShare, StartedRanks};
-use crate::{Error, Options, limits, start};
+use crate::{Error, Input, Options, limits, start};
 pub use running::JobEnd;
 use running::RunningJob;
 
@@ -37,9 +39,9 @@ use running::RunningJob;
 /// them. The process must have no other children, because this function waits for all children.
 pub fn run(options: &Options, signals: Signals) -> Result<JobEnd, Error> {
     limits::check(options.ranks())?;
-    let descriptors = match options.hosts.len() {
-        0 => limits::make_room(options.ranks(), options.needs_pipes())?,
-        hosts => limits::make_room(hosts, true)?,
+    let (pipes, descriptors) = match options.hosts.len() {
+        0 => make_room(options)?,
+        hosts => (OutputPipes::NONE, limits::make_room(hosts, true)?),
     };
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Error::system("become the reaper of orphans"))?;
@@ -51,7 +53,7 @@ pub fn run(options: &Options, signals: Signals) -> Result<JobEnd, Error> {
     let guard = Guard::start(&mark, true, options.folder.as_deref());
     let (started, starter, outcome) = match options.hosts.is_empty() {
         true => {
-            let share = LocalShare::all(options, mark, secret);
+            let share = LocalShare::all(options, pipes, mark, secret);
             let (started, outcome) = start::start(options, share, descriptors, signals.before());
             (started, None, outcome)
         }
@@ -73,6 +75,23 @@ pub fn run(options: &Options, signals: Signals) -> Result<JobEnd, Error> {
     job.closing_remarks().iter().for_each(|text| say(text));
     outcome?;
     Ok(job.conclusion())
+}
+
+/// The pipes for output of ranks of this host, with the descriptors for them as
+/// [`limits::make_room`] returns them.
+fn make_room(options: &Options) -> Result<(OutputPipes, Option<Rlimit>), Error> {
+    let joins = options.ranks() > 1 && options.machine.is_none();
+    let pipes = OutputPipes::of(options.output.has_prefix(), joins);
+    let has_input = options.input == Input::All;
+    match limits::make_room(options.ranks(), pipes.are_wanted() || has_input) {
+        Ok(descriptors) => Ok((pipes, descriptors)),
+        // Only pipes that keep lines whole can be left out.
+        Err(why) if options.output.has_prefix() || has_input => Err(why),
+        Err(_) => {
+            let descriptors = limits::make_room(options.ranks(), false)?;
+            Ok((OutputPipes::NONE, descriptors))
+        }
+    }
 }
 
 /// The initial states of the ranks that agents will start.

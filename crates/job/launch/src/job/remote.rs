@@ -70,7 +70,7 @@ impl RunningJob<'_> {
         self.check_host(heard);
         let text = self.agents.get_mut(host).take_text();
         let stderr = self.console.sink_mut(OutputTarget::Stderr);
-        stderr.push(&[text.as_bytes()]);
+        stderr.push(text.as_bytes());
         let mut ranks = self.ranks.iter();
         let has_ranks = ranks.any(|rank| rank.host == Some(host) && rank.is_running());
         let checked = self.agents.check(host, has_ranks);

@@ -20,6 +20,7 @@ use crate::budget::Budget;
 use crate::guard::Guard;
 use crate::kvs::Kvs;
 use crate::mpir::{self, RankEntry};
+use crate::output::arrivals::{self, Arrivals};
 use crate::output::{OutputStream, OutputTarget};
 use crate::rank::RankProcess;
 use crate::signals::{ReceivedSignal, Signals};
@@ -30,6 +31,9 @@ use crate::{Error, Options, describe, processes, timespec};
 /// The most bytes of lines that are still received after a failure, because ranks may have sent
 /// them before it.
 const EARLIER_LINES: usize = 4 << 20;
+
+/// The most writes of a rank that its pipe holds, each in a slot of its own.
+const MOST_WRITES: usize = 64;
 
 /// The outcome of a job, for the caller of the launcher.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +67,8 @@ pub(super) struct RunningJob<'a> {
     pub kvs: Kvs,
     pub remarks: Remarks,
     pub console: Console,
+    /// The order of the writes of ranks of this host to their pipes.
+    arrivals: Arrivals,
     pub course: Course,
     /// True if all processes of the job have ended.
     pub childless: bool,
@@ -79,8 +85,13 @@ impl<'a> RunningJob<'a> {
         let now = Instant::now();
         let StartedRanks { ranks, binding } = started;
         let (timeout, patience) = (options.timeout, options.report_stuck);
+        let pipes = ranks.iter().flat_map(|rank| {
+            let streams = rank.streams.iter().enumerate();
+            streams.filter_map(|(at, stream)| Some((rank.number, at, stream.reader()?)))
+        });
         RunningJob {
             options,
+            arrivals: Arrivals::of(pipes),
             course: Course::new(timeout, patience, ranks.len(), now),
             ranks,
             watch: binding.watch(),
@@ -93,7 +104,7 @@ impl<'a> RunningJob<'a> {
             others: OtherLibraries::new(options, now),
             kvs: Kvs::new(options.ranks()),
             remarks: Remarks::default(),
-            console: Console::new(),
+            console: Console::new(options.ranks()),
             childless: false,
         }
     }
@@ -229,14 +240,39 @@ impl<'a> RunningJob<'a> {
         self.follow(orders);
     }
 
-    fn move_output(&mut self, ready: &[usize]) {
-        for &number in ready {
-            for stream in &mut self.ranks[number].streams {
-                self.console.pull(number, stream);
+    /// Moves output of ranks to the launcher's streams, in the order of its writes. `ready`: the
+    /// ranks with events.
+    pub(super) fn move_output(&mut self, ready: &[usize]) {
+        let writes = self.arrivals.take();
+        for &(number, stream) in &writes {
+            let stream = &mut self.ranks[number].streams[stream];
+            self.console.pull(number, stream);
+        }
+        // Output whose announcement was lost, or that could not be moved when it was announced. If
+        // more announcements wait, it is not known which ranks have such output.
+        if writes.len() < arrivals::AT_ONCE {
+            let mut is_announced = vec![false; self.ranks.len()];
+            writes
+                .iter()
+                .for_each(|&(rank, _)| is_announced[rank] = true);
+            for &number in ready.iter().filter(|&&number| !is_announced[number]) {
+                for stream in &mut self.ranks[number].streams {
+                    self.console.pull(number, stream);
+                }
             }
         }
         self.console.flush();
         self.agents.acknowledge(&self.console);
+    }
+
+    /// Moves the output of a rank of this host that has arrived, at most what its pipes hold.
+    pub(super) fn pull_all(&mut self, number: usize) {
+        for stream in &mut self.ranks[number].streams {
+            let mut left = MOST_WRITES;
+            while left > 0 && self.console.pull(number, stream) {
+                left -= 1;
+            }
+        }
     }
 
     /// Handles the signals that the launcher has received.

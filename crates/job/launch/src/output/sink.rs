@@ -6,6 +6,8 @@
 //! While a rank is in the middle of a long line, lines of other ranks are held back until its end.
 //! Memory and time for that are bounded: then the line is interrupted, and its rest begins with a
 //! mark. A message of the launcher itself interrupts a line at once.
+//!
+//! The beginnings of lines without a prefix wait in a [`LineJoiner`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::OutputTarget;
+use super::joiner::LineJoiner;
 use crate::timespec;
 
 /// The number of unwritten bytes from which on ranks are not read.
@@ -30,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct OutputSink {
     target: OutputTarget,
     pending: Vec<u8>,
+    /// True if the last byte that left `pending` was not the end of a line.
+    is_within_line: bool,
     closed: bool,
     /// The rank whose long line is incomplete in the stream, and the time of its last bytes.
     open: Option<(usize, Instant)>,
@@ -38,25 +43,57 @@ pub(crate) struct OutputSink {
     held_bytes: usize,
     /// Ranks whose lines were interrupted, and that have written nothing since.
     interrupted: BTreeSet<usize>,
+    /// The beginnings of lines without a prefix. `None` with one rank, whose lines nobody
+    /// interrupts.
+    joiner: Option<LineJoiner>,
 }
 
 impl OutputSink {
-    pub(crate) fn new(target: OutputTarget) -> Self {
+    /// The stream for the output of a job with this number of ranks.
+    pub(crate) fn new(target: OutputTarget, ranks: usize) -> Self {
         OutputSink {
             target,
             pending: Vec::new(),
+            is_within_line: false,
             closed: false,
             open: None,
             held: BTreeMap::new(),
             held_bytes: 0,
             interrupted: BTreeSet::new(),
+            joiner: (ranks > 1).then(LineJoiner::default),
         }
     }
 
-    /// Adds bytes to write: whole lines of the launcher, or output without prefixes.
-    pub(crate) fn push(&mut self, parts: &[&[u8]]) {
+    /// Adds lines of the launcher. They begin a new line.
+    pub(crate) fn push(&mut self, lines: &[u8]) {
+        if lines.is_empty() {
+            return;
+        }
         self.interrupt_all();
-        self.append(parts);
+        if let Some(joiner) = &mut self.joiner {
+            joiner.end_all(&mut self.pending);
+        }
+        let last = self.pending.last();
+        if last.map_or(self.is_within_line, |&last| last != b'\n') {
+            self.append(&[b"\n"]);
+        }
+        self.append(&[lines]);
+    }
+
+    /// Adds output of a rank without a prefix.
+    pub(super) fn join(&mut self, rank: usize, bytes: &[u8]) {
+        match &mut self.joiner {
+            _ if self.closed => {}
+            Some(joiner) => joiner.add(rank, bytes, Instant::now(), &mut self.pending),
+            None => self.append(&[bytes]),
+        }
+    }
+
+    /// Passes on the beginning of a line without a prefix: the rank writes no more.
+    pub(super) fn end(&mut self, rank: usize) {
+        if let Some(joiner) = &mut self.joiner {
+            joiner.end(rank, &mut self.pending);
+        }
     }
 
     /// Adds a line of a rank, or the next part of a long one.
@@ -86,15 +123,25 @@ impl OutputSink {
         self.interrupted.remove(&rank)
     }
 
-    /// The time at which the incomplete line will be interrupted, unless more of it arrives.
+    /// The time at which [`OutputSink::check`] has something to do.
     pub(crate) fn next(&self) -> Option<Instant> {
+        let joined = self.joiner.as_ref().and_then(LineJoiner::next);
+        self.interruption().into_iter().chain(joined).min()
+    }
+
+    /// The time at which the incomplete line will be interrupted, unless more of it arrives.
+    fn interruption(&self) -> Option<Instant> {
         let open = self.open.filter(|_| !self.held.is_empty());
         open.map(|(_, last)| last + PATIENCE)
     }
 
-    /// Interrupts the incomplete line if no more of it has arrived in time.
+    /// Passes on beginnings of lines that have waited long enough, and interrupts the incomplete
+    /// line if no more of it has arrived in time.
     pub(crate) fn check(&mut self, now: Instant) {
-        if self.next().is_some_and(|next| now >= next) {
+        if let Some(joiner) = &mut self.joiner {
+            joiner.check(now, &mut self.pending);
+        }
+        if self.interruption().is_some_and(|time| now >= time) {
             self.interrupt();
         }
     }
@@ -150,8 +197,14 @@ impl OutputSink {
         String::from_utf8_lossy(&self.pending).into_owned()
     }
 
+    /// True if bytes have to be written now.
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// True if all bytes have been written.
     pub(crate) fn is_empty(&self) -> bool {
-        self.pending.is_empty()
+        !self.has_pending() && self.joiner.as_ref().is_none_or(LineJoiner::is_empty)
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -186,8 +239,12 @@ impl OutputSink {
                     written = self.pending.len();
                     (self.open, self.held_bytes) = (None, 0);
                     self.held.clear();
+                    self.joiner = None;
                 }
             }
+        }
+        if let Some(&last) = self.pending[..written].last() {
+            self.is_within_line = last != b'\n';
         }
         self.pending.drain(..written);
     }
@@ -197,8 +254,11 @@ impl OutputSink {
         if !self.held.is_empty() {
             self.interrupt_all();
         }
+        if let Some(joiner) = &mut self.joiner {
+            joiner.end_all(&mut self.pending);
+        }
         self.flush();
-        while !self.is_empty() && Instant::now() < until {
+        while self.has_pending() && Instant::now() < until {
             // An interrupted poll is repeated.
             let _ = poll(
                 &mut [PollFd::new(self, PollFlags::OUT)],

@@ -1,0 +1,106 @@
+"""Output without prefixes: the pieces of a line stay together, a prompt is seen, and nothing is added or lost."""
+
+import os
+import select
+import shlex
+import subprocess
+import time
+from pathlib import Path
+
+from harness import Problem
+
+AS_HOST = f"{Path(__file__).resolve().parent / 'as-host'} {{host}}"
+# Options of a job on this machine, and of one with an agent for each rank.
+PLACES = {"on this machine": [], "on two hosts": ["--launch-with", AS_HOST, "--hosts", "a,b"]}
+ROUNDS = 20
+# The rounds that must succeed: a busy machine may stop a rank for longer than its piece waits.
+ENOUGH = 15
+
+
+def fifos(world, *names: str) -> list[Path]:
+    paths = [world.work / f"lines.{name}" for name in names]
+    for path in paths:
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+    return paths
+
+
+def command(world, place: str, ranks: int, script: str) -> list[str]:
+    return [*map(str, [world.mpiexec, *PLACES[place], "-n", ranks]), "sh", "-c", script]
+
+
+def pieces_are_joined(place: str, stream: int):
+    """Each line of rank 0 has two pieces, and between them rank 1 writes a line."""
+    def test(world):
+        there, back = (shlex.quote(str(path)) for path in fifos(world, "there", "back"))
+        script = (f"exec 3>&{stream}; for round in $(seq {ROUNDS}); do if [ $FISHPLATE_RANK = 0 ]; "
+                  f"then printf abc >&3; echo > {there}; read word < {back}; echo def >&3; "
+                  f"else read word < {there}; echo xyz >&3; echo > {back}; fi; done")
+        done = subprocess.run(command(world, place, 2, script), stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        seen = done.stdout if stream == 1 else done.stderr
+        joined = seen.splitlines().count(b"abcdef")
+        if done.returncode or joined < ENOUGH:
+            raise Problem(f"{joined} of {ROUNDS} lines are whole: {done.returncode}, {seen!r}")
+        if len(seen) != ROUNDS * 11 or seen.count(b"xyz\n") != ROUNDS:
+            raise Problem(f"bytes are missing or were added: {seen!r}")
+        return f"{joined} of {ROUNDS} lines are whole"
+    return f"pieces of a line are joined: {'stdout' if stream == 1 else 'stderr'} {place}", test
+
+
+def a_prompt_is_seen(place: str):
+    """The rank continues only after its prompt has been answered."""
+    def test(world):
+        script = 'if [ $FISHPLATE_RANK = 0 ]; then printf "Enter n: "; read n; echo "n is $n"; fi'
+        with subprocess.Popen(command(world, place, 2, script), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            seen, until = b"", time.monotonic() + 20
+            while seen != b"Enter n: ":
+                if not select.select([process.stdout], [], [], max(0, until - time.monotonic()))[0]:
+                    process.kill()
+                    raise Problem(f"no prompt after 20 s, only {seen!r}")
+                if not (more := os.read(process.stdout.fileno(), 100)):
+                    raise Problem(f"the job ended after {seen!r}")
+                seen += more
+            rest, _ = process.communicate(b"7\n", timeout=20)
+        if rest != b"n is 7\n" or process.returncode:
+            raise Problem(f"{process.returncode}: {rest!r}")
+    return f"a prompt is seen {place}", test
+
+
+def the_last_line_needs_no_end(place: str):
+    def test(world):
+        done = subprocess.run(command(world, place, 2, "printf last"), stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+        if (done.returncode, done.stdout, done.stderr) != (0, b"lastlast", b""):
+            raise Problem(str(done))
+    return f"the last line needs no end {place}", test
+
+
+def the_order_of_writes(world):
+    """Ranks write in turn, not in the order of their numbers, and faster than the launcher reads; both streams of a rank are one pipe."""
+    gates = " ".join(shlex.quote(str(path)) for path in fifos(world, *"0123"))
+    # 3, 2, 1, 0, 3 ...: each opens the gate of the next. A gate that was about to be closed is at its end.
+    script = (f'gate() {{ shift $1; gate=$2; }}; gate $FISHPLATE_RANK {gates}; own=$gate; gate $((($FISHPLATE_RANK + 3) % 4)) {gates}; '
+              f'for round in $(seq {ROUNDS}); do [ $FISHPLATE_RANK$round = 31 ] || until read word < $own; do :; done; '
+              f'echo "out $FISHPLATE_RANK"; echo "err $FISHPLATE_RANK" >&2; [ $FISHPLATE_RANK$round = 0{ROUNDS} ] || echo > $gate; done')
+    done = subprocess.run(command(world, "on this machine", 4, script), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    wanted = "".join(f"out {rank}\nerr {rank}\n" for rank in (3, 2, 1, 0)).encode() * ROUNDS
+    if done.returncode or done.stdout != wanted:
+        raise Problem(f"{done.returncode}: {done.stdout!r}")
+
+
+def words_before_death(world):
+    """What a rank has written, without the end of the line, precedes the line about its death."""
+    script = '[ $FISHPLATE_RANK = 1 ] || exec sleep 60; printf "bad input" >&2; exit 3'
+    done = subprocess.run(command(world, "on this machine", 2, script), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    lines = done.stderr.splitlines()
+    if done.returncode != 3 or lines[:1] != ["bad input"] or not lines[1].startswith("fishplate: "):
+        raise Problem(f"{done.returncode}: {done.stderr!r}")
+
+
+def tests() -> list:
+    return [
+        *[pieces_are_joined(place, stream) for place in PLACES for stream in (1, 2)],
+        *[a_prompt_is_seen(place) for place in PLACES],
+        *[the_last_line_needs_no_end(place) for place in PLACES],
+        ("output has the order of the writes", the_order_of_writes),
+        ("words before a death", words_before_death),
+    ]
