@@ -5,6 +5,9 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 CARGO   ?= cargo
 INSTALL ?= install
+OBJCOPY ?= objcopy
+# The profile of the command that was built: packages have another one.
+COMMAND_PROFILE ?= command
 
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 BUILT   := $(TARGET)$(addprefix /,$(CARGO_BUILD_TARGET))
@@ -107,8 +110,8 @@ files: first-files
 
 first-files:
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
-	@objcopy $(for_debuggers) $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new 2>/dev/null || \
-	    $(INSTALL) -m 755 $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new
+	@$(OBJCOPY) $(for_debuggers) $(BUILT)/$(COMMAND_PROFILE)/fishplate $(ROOT)/bin/fishplate.new 2>/dev/null || \
+	    $(INSTALL) -m 755 $(BUILT)/$(COMMAND_PROFILE)/fishplate $(ROOT)/bin/fishplate.new
 	@mv $(ROOT)/bin/fishplate.new $(ROOT)/bin/fishplate
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 scripts/mpicc $(ROOT)/bin/mpicc

@@ -3,12 +3,14 @@
 
     scripts/wheel.py tools FOLDER              a virtual environment with what builds and checks the wheel
     scripts/wheel.py library-0 TREE CC...      makes lib/libmpi_abi.so.0 a library of its own
-    scripts/wheel.py pack TREE VERSION FILE    writes the wheel
+    scripts/wheel.py pack TREE VERSION FILE    writes the wheel, unless it is too large
     scripts/wheel.py check FILE                compares its binaries with the policy that its name claims
+    scripts/wheel.py list FILE                 what it holds, the largest first
 
 The tree lies in lib/fishplate of the environment. Packages of other MPI libraries bring files of the names libmpi_abi.so.1,
 libmpi.so.12 and mpi.h, and pip overwrites in silence, so none of these lies in the environment's own folders. Commands are shared
-names too: the files in its bin are small scripts, and the last package that was installed has them.
+names too: the files in its bin are small scripts, and the last package that was installed has them. Beside the packages of the
+environment lie two small files, by which mpi4py finds our library without a launcher (scripts/mpi4py).
 
 Wheels hold no links. What is a link in the tree becomes a script, or a linker script, or a copy where the file is a short script.
 """
@@ -34,6 +36,8 @@ HOME = f"lib/{NAME}"
 TIME = (1980, 1, 1, 0, 0, 0)
 # The longest script that is copied.
 COPIED_BYTES = 16384
+# The largest wheel. The limit may move for a reason, never by itself.
+MOST_BYTES = 10_000_000
 
 COMMAND = f"""#!/bin/sh
 # Starts the command of this name in Fishplate's own tree.
@@ -118,6 +122,7 @@ def pack(tree: Path, version: str, wheel: Path) -> None:
     tag = wheel.name.removesuffix(".whl").split("-", 2)[2]
     data, info = f"{NAME}-{version}.data", f"{NAME}-{version}.dist-info"
     entries = [(f"{data}/{name}", content, executable) for name, content, executable in files(tree)]
+    entries += [(path.name, path.read_bytes(), False) for path in sorted((ROOT / "scripts/mpi4py").glob("fishplate*"))]
     entries += [(f"{info}/licenses/{name}", (ROOT / name).read_bytes(), False) for name in ("LICENSE-MIT", "LICENSE-APACHE")]
     entries.append((f"{info}/METADATA", METADATA.replace("VERSION", version).encode(), False))
     about = f"Wheel-Version: 1.0\nGenerator: fishplate\nRoot-Is-Purelib: false\nTag: {tag}\n"
@@ -131,6 +136,17 @@ def pack(tree: Path, version: str, wheel: Path) -> None:
             member.compress_type = zipfile.ZIP_DEFLATED
             member.external_attr = (0o100755 if executable else 0o100644) << 16
             archive.writestr(member, content)
+    if (size := wheel.stat().st_size) > MOST_BYTES:
+        large = ", ".join(f"{Path(name).name} {packed}" for packed, _, name in listed(wheel)[:5])
+        wheel.unlink()
+        sys.exit(f"wheel.py: {wheel.name} has {size} bytes, and the bound is {MOST_BYTES} (MOST_BYTES in scripts/wheel.py). Its largest files "
+                 f"as they are packed: {large}")
+
+
+def listed(wheel: Path) -> list[tuple[int, int, str]]:
+    """Bytes in the wheel, bytes and name of its files, the largest first."""
+    with zipfile.ZipFile(wheel) as archive:
+        return sorted(((member.compress_size, member.file_size, member.filename) for member in archive.infolist()), reverse=True)
 
 
 def digest(content: bytes) -> str:
@@ -189,6 +205,10 @@ def main() -> None:
             pack(path, words[0], Path(words[1]))
         case "check":
             check(path)
+        case "list":
+            print(f"{'packed':>10} {'bytes':>10}  name")
+            for packed, size, name in listed(path):
+                print(f"{packed:10} {size:10}  {name}")
         case _:
             sys.exit(__doc__)
 
