@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
+import emulated  # noqa: E402
 import version  # noqa: E402
 import wheel  # noqa: E402
 
@@ -208,6 +209,7 @@ CASES = [
     Case("a folder without permission", no_permission),
     Case("a Debian package in a root of its own", debian_package),
     *wheel.CASES,
+    *emulated.CASES,
     *version.CASES,
     Case("a container image", container),
 ]
