@@ -287,7 +287,7 @@ def a_newer_library_is_noticed(_world):
         (tree / "lib").mkdir(parents=True)
         source.write_text("int gettid(void);\nint ours(void) { return gettid(); }\n")
         done(TOOLS / "python-zig", "cc", "-target", "x86_64-linux-gnu.2.28", "-shared", source, "-o", tree / "lib/libnew.so.1")
-        done(SCRIPT, "pack", tree, "0", made)
+        done(TOOLS / "python", SCRIPT, "pack", tree, "0", made)
         ran = done(TOOLS / "python", SCRIPT, "check", made, code=1)
         if "this C library lacks {'gettid'" not in ran.err:
             raise Problem(f"no word of gettid{harness.output(ran.err)}")
@@ -297,9 +297,9 @@ def a_large_one_is_refused(_world):
     with scratch() as name:
         tree, made = Path(name) / "tree", Path(name) / "fishplate-0-py3-none-manylinux_2_28_x86_64.whl"
         (tree / "lib").mkdir(parents=True)
-        (tree / "lib/random").write_bytes(os.urandom(10_000_000))
-        ran = done(SCRIPT, "pack", tree, "0", made, code=1)
-        for words in ("the bound is 10000000", "random 100"):
+        (tree / "lib/random").write_bytes(os.urandom(10 << 20))
+        ran = done(TOOLS / "python", SCRIPT, "pack", tree, "0", made, code=1)
+        for words in ("the bound is 10485760", "random 104"):
             if words not in ran.err:
                 raise Problem(f"no word of {words!r}{harness.output(ran.err)}")
         if made.exists():
