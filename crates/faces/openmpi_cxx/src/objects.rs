@@ -188,7 +188,7 @@ static SET: extern "C" fn() = set;
 unsafe fn functions(table: &CStr) -> *const c_void {
     // SAFETY: the name is a C string, and a table has two words before the functions.
     unsafe {
-        let table = libc::dlsym(libc::RTLD_DEFAULT, table.as_ptr()).cast::<usize>();
+        let table = crate::dlsym(core::ptr::null_mut(), table.as_ptr()).cast::<usize>();
         if table.is_null() {
             core::ptr::null()
         } else {
