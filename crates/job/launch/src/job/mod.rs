@@ -24,7 +24,7 @@ use crate::guard::{Guard, JobMark};
 use crate::rank::RankProcess;
 use crate::signals::Signals;
 use crate::start::{LocalShare, StartedRanks};
-use crate::{Error, Options, limits, start};
+use crate::{Error, Options, limits, processes, start};
 pub use running::JobEnd;
 use running::RunningJob;
 
@@ -41,8 +41,7 @@ pub fn run(options: &Options, signals: Signals) -> Result<JobEnd, Error> {
         0 => limits::make_room(options.ranks(), options.needs_pipes())?,
         hosts => limits::make_room(hosts, true)?,
     };
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(Error::system("become the reaper of orphans"))?;
+    processes::reap_orphans()?;
     let secret = Secret::draw().map_err(|why| Error::System {
         what: "draw the secret of the job",
         why,
