@@ -31,6 +31,7 @@ help:
 	@echo 'make test-aarch64        the same library for the other kind of processor, emulated by QEMU'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so; make uninstall PREFIX=DIR removes them'
 	@echo 'make wheel               a package for pip, for every Linux since 2018; it needs no compiler where it is installed'
+	@echo 'make test-wheel          install the wheel into fresh environments; wheel, deb and test-wheel take MACHINE=aarch64'
 	@echo 'make deb                 a package for Debian and Ubuntu; make container: an image for podman or docker'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'
 
