@@ -10,10 +10,8 @@ from pathlib import Path
 
 import debian
 import harness
-import versions
-from harness import Case, Problem, Skip
-
 import wheel
+from harness import Case, Problem, Skip
 from wheel import done, scratch
 
 MACHINE, ARCHITECTURE = "aarch64", "arm64"
@@ -55,7 +53,7 @@ class Emulated:
         for word, text in words.items():
             script = script.replace(word, text)
         self.enter.write_text(script)
-        if subprocess.run(self.words("true"), capture_output=True).returncode:
+        if subprocess.run(self.words("true"), capture_output=True, check=False).returncode:
             raise Skip("this kernel has no binfmt_misc of a user namespace, by which QEMU would start programs")
 
     def words(self, script: str) -> list:
