@@ -158,7 +158,7 @@ struct Written<'a> {
 impl Written<'_> {
     /// Writes an entry point that tries a quick body before the full one. The full one is a
     /// separate function, so that the quick one saves no registers for it. The profiling names have
-    /// the full one alone: a tenth of the library would be quick bodies that few programs call.
+    /// the full one alone: quick bodies that few programs call would be 7 % of the library.
     fn entry_with_quick(
         self,
         text: &mut String,
