@@ -66,9 +66,10 @@ image-files:
 	@$(INSTALL) -m 644 examples/*.c examples/*.f90 $(IMAGE)/share/doc/fishplate/examples
 	@$(INSTALL) -m 644 examples/kernels/*.* $(IMAGE)/share/doc/fishplate/examples/kernels
 
-# That for the other kind of processor has the binaries of the wheel.
-deb: $(if $(FOREIGN),wheel-image,image)
-	@STRIP=$(PROGRAMS_OF)strip scripts/deb $(if $(FOREIGN),$(WHEEL_IMAGE),$(IMAGE)) $(VERSION) $(DEBIAN_MACHINE) $(DEB)
+# With PORTABLE=1, and for the other kind of processor, it has the wheel's binaries, so it needs no newer C library than they do.
+OF_WHEEL = $(or $(FOREIGN),$(PORTABLE))
+deb: $(if $(OF_WHEEL),wheel-image,image)
+	@STRIP=$(PROGRAMS_OF)strip scripts/deb $(if $(OF_WHEEL),$(WHEEL_IMAGE),$(IMAGE)) $(VERSION) $(DEBIAN_MACHINE) $(DEB)
 
 wheel-image:
 	@scripts/needs.sh cc python3 $(FOREIGN_NEEDS)

@@ -176,7 +176,8 @@ impl Written<'_> {
             arguments.push("ierror".into());
         }
         let other = format!("{}_general::<P>({})", self.name(), arguments.join(", "));
-        let body = format!("    if P || !({condition}) {{\n        return {other};\n    }}\n{quick}");
+        let body =
+            format!("    if P || !({condition}) {{\n        return {other};\n    }}\n{quick}");
         self.entry(text, conversions, "", names, &body);
     }
 
