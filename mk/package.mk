@@ -25,9 +25,7 @@ ZIG_TARGET = $(MACHINE)-unknown-linux-gnu
 # Each C library since 2006 finds symbols by the hashes of GNU; those of System V would be 100,000 bytes of the wheel.
 ZIG_LINK = -C link-arg=$(AT_WHEEL)/gettid-$(MACHINE).o -C link-arg=-Wl,--hash-style=gnu
 ZIGBUILD = PATH=$(AT_WHEEL)/tools/bin:$$PATH CARGO_TARGET_DIR=$(AT_WHEEL)/target CARGO_PROFILE_PACKAGED_STRIP=none \
-    RUSTFLAGS='$(ZIG_LINK) $(1)' cargo-zigbuild
-# Nothing unwinds in the command, and debuggers stop there only where MPIR says.
-NO_TABLES := -C force-unwind-tables=no
+    RUSTFLAGS='$(ZIG_LINK)' cargo-zigbuild
 
 .PHONY: install uninstall image image-files deb wheel wheel-image test-wheel container may-install packages
 
@@ -78,14 +76,17 @@ wheel-image:
 	# Rust's standard library asks for `gettid` by a weak symbol, which this linker makes a strong one; glibc has it since 2.30.
 	@printf '#include <sys/syscall.h>\nlong syscall(long, ...);\nint gettid(void) { return (int)syscall(SYS_gettid); }\n' | \
 	    $(ZIG_CC) -O2 -fPIC -fvisibility=hidden -x c -c - -o $(AT_WHEEL)/gettid-$(MACHINE).o
-	$(call ZIGBUILD) rustc --target $(ZIG_TARGET).$(GLIBC) --profile packaged-lib -p abi --crate-type cdylib
-	$(call ZIGBUILD) zigbuild --target $(ZIG_TARGET).$(GLIBC) --profile packaged-lib $(OTHER_LIBRARIES)
-	$(call ZIGBUILD,$(NO_TABLES)) zigbuild --target $(ZIG_TARGET).$(GLIBC) --profile packaged -p fishplate
+	$(ZIGBUILD) rustc --target $(ZIG_TARGET).$(GLIBC) --profile packaged-lib -p abi --crate-type cdylib
+	$(ZIGBUILD) zigbuild --target $(ZIG_TARGET).$(GLIBC) --profile packaged-lib $(OTHER_LIBRARIES)
+	$(ZIGBUILD) zigbuild --target $(ZIG_TARGET).$(GLIBC) --profile packaged -p fishplate
 	# Its linker can strip all symbols or none, and debuggers need some.
 	@$(PROGRAMS_OF)strip --strip-debug $(AT_WHEEL)/target/$(ZIG_TARGET)/packaged/fishplate
 	@$(MAKE) --no-print-directory image-files IMAGE=$(WHEEL_IMAGE) BUILT=$(AT_WHEEL)/target/$(ZIG_TARGET) COMMAND_PROFILE=packaged LIBRARY_PROFILE=packaged-lib \
 	    CC='$(ZIG_CC)' AR='$(ZIG) ar' OBJCOPY=$(PROGRAMS_OF)objcopy
 	@STRIP=$(PROGRAMS_OF)strip scripts/strip-tree $(WHEEL_IMAGE)
+	# Nothing unwinds in the command: its panics abort, and debuggers stop there only where MPIR says. The tables are a tenth of it.
+	@$(PROGRAMS_OF)objcopy --remove-section=.eh_frame --remove-section=.eh_frame_hdr $(WHEEL_IMAGE)/bin/fishplate
+	@scripts/wheel.py no-tables $(WHEEL_IMAGE)/bin/fishplate
 	@scripts/wheel.py library-0 $(WHEEL_IMAGE) $(ZIG_CC)
 
 wheel: wheel-image

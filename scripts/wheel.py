@@ -3,6 +3,7 @@
 
     scripts/wheel.py tools FOLDER              a virtual environment with what builds and checks the wheel
     scripts/wheel.py library-0 TREE CC...      makes lib/libmpi_abi.so.0 a library of its own
+    scripts/wheel.py no-tables FILE            removes the program header of unwind tables that are gone
     scripts/wheel.py pack TREE VERSION FILE    writes the wheel, unless it is too large (by the Python of `tools`)
     scripts/wheel.py check FILE                compares its binaries with the policy that its name claims
     scripts/wheel.py list FILE                 what it holds, the largest first
@@ -51,9 +52,11 @@ LINK_TO_COMMAND = """#!/bin/sh
 file=$(readlink -f "$0")
 exec "${file%/*}/TARGET" "${file##*/}" "$@"
 """
-README = """The tree of Fishplate, as `make install` makes it: share/doc/fishplate/README.md.
-Completions of shells are in share, for example: source share/bash-completion/completions/fishplate
+README = """The tree of Fishplate, as `make install` makes it: share/doc/fishplate/README.md. What the command writes itself is left out:
+man pages, `fishplate man FOLDER`, and completions of shells, `source <(fishplate completions bash)`.
 """
+# The folders of these.
+WRITTEN = ("share/man/", "share/bash-completion/", "share/zsh/", "share/fish/")
 METADATA = """Metadata-Version: 2.4
 Name: fishplate
 Version: VERSION
@@ -93,13 +96,25 @@ def library_0(tree: Path, compiler: list) -> None:
                     "-Wl,-rpath,$ORIGIN,--no-as-needed", tree / "lib/libmpi_abi.so.1", "-o", made], check=True)
 
 
+def no_tables(binary: Path) -> None:
+    """Unwinders would take what lies in the place of removed tables for tables. Both kinds of processor have 64-bit little-endian ELF."""
+    content = bytearray(binary.read_bytes())
+    table, = struct.unpack_from("<Q", content, 32)
+    size, count = struct.unpack_from("<2H", content, 54)
+    for at in range(table, table + size * count, size):
+        # PT_GNU_EH_FRAME becomes PT_NULL.
+        if content[at:at + 4] == bytes.fromhex("50e57464"):
+            content[at:at + 4] = bytes(4)
+    binary.write_bytes(content)
+
+
 def files(tree: Path):
     """Names in the wheel's folders of data and of scripts, with bytes and whether they are executable."""
     # When pip uninstalls, it removes only such folders as have a file of their own.
     yield f"data/{HOME}/README", README.encode(), False
     for path in sorted(tree.rglob("*")):
         name = path.relative_to(tree).as_posix()
-        if path.is_dir():
+        if path.is_dir() or name.startswith(WRITTEN):
             continue
         executable = os.access(path, os.X_OK)
         content = of_link(path) if path.is_symlink() else path.read_bytes()
@@ -218,6 +233,8 @@ def main() -> None:
             tools(path)
         case "library-0":
             library_0(path, words)
+        case "no-tables":
+            no_tables(path)
         case "pack":
             pack(path, words[0], Path(words[1]))
         case "check":

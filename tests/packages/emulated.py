@@ -98,8 +98,7 @@ def wheel_for_aarch64(_world):
         there.run("/venv/bin/python /alone.py", "1 Fishplate 0.1.0")
         there.run("cd /tmp; /venv/bin/fishplate compare --quick --fabrics qdr,edr -n 2 /hello", "qdr", "edr")
         there.run("/venv/bin/fishplate bench latency -m 8:8", "latency")
-        if not (there.root / "venv/lib/fishplate/share/man/man1/fishplate.1").stat().st_size:
-            raise Problem("the man page is empty")
+        there.run("mkdir /tmp/man; /venv/bin/fishplate man /tmp/man; ls /tmp/man", "fishplate-compare.1")
         there.run("/venv/bin/pip uninstall --yes fishplate mpi4py; ! find /venv -name '*fishplate*' | grep .")
         return f"{package.stat().st_size} bytes"
 
