@@ -34,6 +34,7 @@ help:
 	@echo 'make site                 the documentation as pages with search, which load nothing from elsewhere: build/site/html'
 	@echo 'make install PREFIX=DIR  install mpicc, mpiexec, fishplate and libmpi_abi.so; make uninstall PREFIX=DIR removes them'
 	@echo 'make wheel               a package for pip, for every Linux since 2018; it needs no compiler where it is installed'
+	@echo 'make test-wheel          install the wheel into fresh environments; wheel, deb and test-wheel take MACHINE=aarch64'
 	@echo 'make deb                 a package for Debian and Ubuntu; make container: an image for podman or docker'
 	@echo 'make fresh-debian        how long the package takes on a fresh Debian, from apt to the first answer; it needs root and debootstrap'
 	@echo 'make bench               measure against MPICH and Intel MPI (fetched from PyPI)'

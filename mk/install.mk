@@ -5,6 +5,10 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 CARGO   ?= cargo
 INSTALL ?= install
+OBJCOPY ?= objcopy
+# The profiles of what was built: packages have others.
+COMMAND_PROFILE ?= command
+LIBRARY_PROFILE ?= lib
 
 TARGET  := $(or $(CARGO_TARGET_DIR),target)
 BUILT   := $(TARGET)$(addprefix /,$(CARGO_BUILD_TARGET))
@@ -22,7 +26,7 @@ archive_of_names = { $(1) -O2 -fPIC -I$(3)/include -c crates/faces/abi/names.c -
 
 # The library of the names that work, for `mpicc -only-supported`: by a C compiler of the processor's kind, into a tree.
 stub_of_supported = { mkdir -p $(2)/lib/supported && \
-	    $(1) -O2 -fPIC -shared -Wl,-soname,libmpi_abi.so.1 -o $(2)/lib/supported/libmpi_abi.so crates/faces/abi/supported.c; } || \
+	    $(1) -O2 -fPIC -shared -s -Wl,-soname,libmpi_abi.so.1 -o $(2)/lib/supported/libmpi_abi.so crates/faces/abi/supported.c; } || \
 	{ rm -rf $(2)/lib/supported; echo "supported/libmpi_abi.so not made: $(1) failed" >&2; }
 
 # The libraries of older ABIs, from the folder where they were built into a tree.
@@ -95,10 +99,10 @@ first-tree: first-library first-command
 
 # What is built, as a tree.
 files: first-files
-	@$(INSTALL) -m 755 $(addprefix $(BUILT)/lib/,$(RECORDERS)) $(ROOT)/lib
+	@$(INSTALL) -m 755 $(addprefix $(BUILT)/$(LIBRARY_PROFILE)/,$(RECORDERS)) $(ROOT)/lib
 	@for name in mpifort mpif90 mpif77 mpifort_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
-	@$(call fortran,$(BUILT)/lib,$(ROOT))
-	@$(call old_abis,$(BUILT)/lib,$(ROOT))
+	@$(call fortran,$(BUILT)/$(LIBRARY_PROFILE),$(ROOT))
+	@$(call old_abis,$(BUILT)/$(LIBRARY_PROFILE),$(ROOT))
 	@$(call further_names,$(CC),$(ROOT))
 	@$(if $(FORTRAN_COMPILER),$(call modules_ahead,$(ROOT)))
 	@for package in mpi-fort=$(STANDARD) mpifort_abi=$(VERSION); do \
@@ -107,16 +111,16 @@ files: first-files
 
 first-files:
 	@$(INSTALL) -d $(ROOT)/bin $(ROOT)/lib/pkgconfig $(ROOT)/include
-	@objcopy $(for_debuggers) $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new 2>/dev/null || \
-	    $(INSTALL) -m 755 $(BUILT)/command/fishplate $(ROOT)/bin/fishplate.new
+	@$(OBJCOPY) $(for_debuggers) $(BUILT)/$(COMMAND_PROFILE)/fishplate $(ROOT)/bin/fishplate.new 2>/dev/null || \
+	    $(INSTALL) -m 755 $(BUILT)/$(COMMAND_PROFILE)/fishplate $(ROOT)/bin/fishplate.new
 	@mv $(ROOT)/bin/fishplate.new $(ROOT)/bin/fishplate
 	@for name in mpiexec mpirun; do ln -sfn fishplate $(ROOT)/bin/$$name || exit 1; done
 	@$(INSTALL) -m 755 scripts/mpicc $(ROOT)/bin/mpicc
 	@sed -i 's/@VERSION@/$(VERSION)/' $(ROOT)/bin/mpicc
 	@for name in mpicxx mpic++ mpicc_abi mpicxx_abi; do ln -sfn mpicc $(ROOT)/bin/$$name || exit 1; done
-	@$(INSTALL) -m 755 $(BUILT)/lib/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
+	@$(INSTALL) -m 755 $(BUILT)/$(LIBRARY_PROFILE)/libmpi_abi.so $(ROOT)/lib/libmpi_abi.so.1
 	@for name in libmpi_abi.so libmpi_abi.so.0; do ln -sfn libmpi_abi.so.1 $(ROOT)/lib/$$name || exit 1; done
-	@$(INSTALL) -m 755 $(BUILT)/lib/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
+	@$(INSTALL) -m 755 $(BUILT)/$(LIBRARY_PROFILE)/libfishplate_clock.so $(ROOT)/lib/libfishplate_clock.so
 	@$(INSTALL) -m 644 include/mpi.h $(ROOT)/include/mpi.h
 	@$(call archive_of_names,$(CC),$(AR),$(ROOT))
 	@$(call stub_of_supported,$(CC),$(ROOT))

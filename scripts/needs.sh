@@ -4,7 +4,7 @@ set -euo pipefail
 
 declare -A package=([cc]=gcc [c++]=g++ [python3]=python3 [valgrind]=valgrind [unzip]=unzip [ip]=iproute2 [ssh]=openssh-client [sshd]=openssh-server
   [autoreconf]=autoconf [libtoolize]=libtool [zlib.h]=zlib1g-dev
-  [qemu-aarch64]=qemu-user [aarch64-linux-gnu-gcc]=gcc-aarch64-linux-gnu [aarch64-linux-gnu-g++]=g++-aarch64-linux-gnu
+  [qemu-aarch64]=qemu-user [qemu-aarch64-static]=qemu-user-static [aarch64-linux-gnu-gcc]=gcc-aarch64-linux-gnu [aarch64-linux-gnu-g++]=g++-aarch64-linux-gnu
   [aarch64-linux-gnu-gfortran]=gfortran-aarch64-linux-gnu)
 missing=()
 for command in "$@"; do

@@ -3,12 +3,15 @@
 
     scripts/wheel.py tools FOLDER              a virtual environment with what builds and checks the wheel
     scripts/wheel.py library-0 TREE CC...      makes lib/libmpi_abi.so.0 a library of its own
-    scripts/wheel.py pack TREE VERSION FILE    writes the wheel
+    scripts/wheel.py no-tables FILE            removes the program header of unwind tables that are gone
+    scripts/wheel.py pack TREE VERSION FILE    writes the wheel, unless it is too large (by the Python of `tools`)
     scripts/wheel.py check FILE                compares its binaries with the policy that its name claims
+    scripts/wheel.py list FILE                 what it holds, the largest first
 
 The tree lies in lib/fishplate of the environment. Packages of other MPI libraries bring files of the names libmpi_abi.so.1,
 libmpi.so.12 and mpi.h, and pip overwrites in silence, so none of these lies in the environment's own folders. Commands are shared
-names too: the files in its bin are small scripts, and the last package that was installed has them.
+names too: the files in its bin are small scripts, and the last package that was installed has them. Beside the packages of the
+environment lie two small files, by which mpi4py finds our library without a launcher (scripts/mpi4py).
 
 Wheels hold no links. What is a link in the tree becomes a script, or a linker script, or a copy where the file is a short script.
 """
@@ -19,14 +22,16 @@ import io
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import venv
 import zipfile
+import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TOOLS = ["cargo-zigbuild==0.24.1", "ziglang==0.17.1", "auditwheel==6.8.2"]
+TOOLS = ["cargo-zigbuild==0.24.1", "ziglang==0.17.1", "auditwheel==6.8.2", "deflate==0.9.0"]
 NAME = "fishplate"
 # The place of the tree in an environment.
 HOME = f"lib/{NAME}"
@@ -34,6 +39,8 @@ HOME = f"lib/{NAME}"
 TIME = (1980, 1, 1, 0, 0, 0)
 # The longest script that is copied.
 COPIED_BYTES = 16384
+# The largest wheel. The limit may move for a reason, never by itself.
+MOST_BYTES = 10 << 20
 
 COMMAND = f"""#!/bin/sh
 # Starts the command of this name in Fishplate's own tree.
@@ -45,9 +52,11 @@ LINK_TO_COMMAND = """#!/bin/sh
 file=$(readlink -f "$0")
 exec "${file%/*}/TARGET" "${file##*/}" "$@"
 """
-README = """The tree of Fishplate, as `make install` makes it: share/doc/fishplate/README.md.
-Completions of shells are in share, for example: source share/bash-completion/completions/fishplate
+README = """The tree of Fishplate, as `make install` makes it: share/doc/fishplate/README.md. What the command writes itself is left out:
+man pages, `fishplate man FOLDER`, and completions of shells, `source <(fishplate completions bash)`.
 """
+# The folders of these.
+WRITTEN = ("share/man/", "share/bash-completion/", "share/zsh/", "share/fish/")
 METADATA = """Metadata-Version: 2.4
 Name: fishplate
 Version: VERSION
@@ -87,13 +96,25 @@ def library_0(tree: Path, compiler: list) -> None:
                     "-Wl,-rpath,$ORIGIN,--no-as-needed", tree / "lib/libmpi_abi.so.1", "-o", made], check=True)
 
 
+def no_tables(binary: Path) -> None:
+    """Unwinders would take what lies in the place of removed tables for tables. Both kinds of processor have 64-bit little-endian ELF."""
+    content = bytearray(binary.read_bytes())
+    table, = struct.unpack_from("<Q", content, 32)
+    size, count = struct.unpack_from("<2H", content, 54)
+    for at in range(table, table + size * count, size):
+        # PT_GNU_EH_FRAME becomes PT_NULL.
+        if content[at:at + 4] == bytes.fromhex("50e57464"):
+            content[at:at + 4] = bytes(4)
+    binary.write_bytes(content)
+
+
 def files(tree: Path):
     """Names in the wheel's folders of data and of scripts, with bytes and whether they are executable."""
     # When pip uninstalls, it removes only such folders as have a file of their own.
     yield f"data/{HOME}/README", README.encode(), False
     for path in sorted(tree.rglob("*")):
         name = path.relative_to(tree).as_posix()
-        if path.is_dir():
+        if path.is_dir() or name.startswith(WRITTEN):
             continue
         executable = os.access(path, os.X_OK)
         content = of_link(path) if path.is_symlink() else path.read_bytes()
@@ -118,6 +139,7 @@ def pack(tree: Path, version: str, wheel: Path) -> None:
     tag = wheel.name.removesuffix(".whl").split("-", 2)[2]
     data, info = f"{NAME}-{version}.data", f"{NAME}-{version}.dist-info"
     entries = [(f"{data}/{name}", content, executable) for name, content, executable in files(tree)]
+    entries += [(path.name, path.read_bytes(), False) for path in sorted((ROOT / "scripts/mpi4py").glob("fishplate*"))]
     entries += [(f"{info}/licenses/{name}", (ROOT / name).read_bytes(), False) for name in ("LICENSE-MIT", "LICENSE-APACHE")]
     entries.append((f"{info}/METADATA", METADATA.replace("VERSION", version).encode(), False))
     about = f"Wheel-Version: 1.0\nGenerator: fishplate\nRoot-Is-Purelib: false\nTag: {tag}\n"
@@ -125,12 +147,38 @@ def pack(tree: Path, version: str, wheel: Path) -> None:
     record = "".join(f"{name},sha256={digest(content)},{len(content)}\n" for name, content, _ in entries)
     entries.append((f"{info}/RECORD", f"{record}{info}/RECORD,,\n".encode(), False))
     wheel.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, content, executable in entries:
-            member = zipfile.ZipInfo(name, TIME)
-            member.compress_type = zipfile.ZIP_DEFLATED
-            member.external_attr = (0o100755 if executable else 0o100644) << 16
-            archive.writestr(member, content)
+    with wheel.open("wb") as file:
+        archive(file, entries)
+    if (size := wheel.stat().st_size) > MOST_BYTES:
+        large = ", ".join(f"{Path(name).name} {packed}" for packed, _, name in listed(wheel)[:5])
+        wheel.unlink()
+        sys.exit(f"wheel.py: {wheel.name} has {size} bytes, and the bound is {MOST_BYTES} (MOST_BYTES in scripts/wheel.py). Its largest files "
+                 f"as they are packed: {large}")
+
+
+def archive(file, entries: list[tuple[str, bytes, bool]]) -> None:
+    """Writes a zip file. Python's own module packs by zlib, which leaves four per cent more than libdeflate does."""
+    import deflate
+
+    year, month, day, hour, minute, second = TIME
+    written = (hour << 11 | minute << 5 | second // 2, (year - 1980) << 9 | month << 5 | day)
+    directory = []
+    for name, content, executable in entries:
+        packed, encoded, starts = deflate.deflate_compress(content, 12), name.encode(), file.tell()
+        # Version 2.0 of the format, no flags, deflated.
+        common = struct.pack("<5H3I2H", 20, 0, 8, *written, zlib.crc32(content), len(packed), len(content), len(encoded), 0)
+        file.write(b"PK\3\4" + common + encoded + packed)
+        rights = (0o100755 if executable else 0o100644) << 16
+        # Made by Unix; no comment, first disk, binary.
+        directory.append(b"PK\1\2" + struct.pack("<H", 3 << 8 | 20) + common + struct.pack("<3H2I", 0, 0, 0, rights, starts) + encoded)
+    starts, listing = file.tell(), b"".join(directory)
+    file.write(listing + b"PK\5\6" + struct.pack("<4H2IH", 0, 0, len(entries), len(entries), len(listing), starts, 0))
+
+
+def listed(wheel: Path) -> list[tuple[int, int, str]]:
+    """Bytes in the wheel, bytes and name of its files, the largest first."""
+    with zipfile.ZipFile(wheel) as archive:
+        return sorted(((member.compress_size, member.file_size, member.filename) for member in archive.infolist()), reverse=True)
 
 
 def digest(content: bytes) -> str:
@@ -185,10 +233,16 @@ def main() -> None:
             tools(path)
         case "library-0":
             library_0(path, words)
+        case "no-tables":
+            no_tables(path)
         case "pack":
             pack(path, words[0], Path(words[1]))
         case "check":
             check(path)
+        case "list":
+            print(f"{'packed':>10} {'bytes':>10}  name")
+            for packed, size, name in listed(path):
+                print(f"{packed:10} {size:10}  {name}")
         case _:
             sys.exit(__doc__)
 

@@ -68,15 +68,16 @@ def contents(packages: list[str], suite: str = SUITE) -> str:
     return "\n".join([suite, "with dependencies", *packages])
 
 
-def installed(packages: list[str], root: Path, cache: Path, suite: str = SUITE, bare: bool = False, hashes: dict | None = None) -> Path:
+def installed(packages: list[str], root: Path, cache: Path, suite: str = SUITE, bare: bool = False, hashes: dict | None = None,
+              architecture: str = "") -> Path:
     """A folder into which packages are unpacked, with those that they depend on and this machine lacks; once. `bare` takes this
-    machine for an empty one. A package may have a version, `NAME=VERSION`, and a hash, by that name. The archives stay in the cache,
+    machine for an empty one, which another architecture needs. A package may have a version, `NAME=VERSION`, and a hash, by that name. The archives stay in the cache,
     where other roots find them."""
     wanted = contents(packages, suite)
     if is_ready(root, wanted):
         return root
-    folder = cache / f"apt-{suite}"
-    options = lists(folder, suite)
+    folder = cache / "-".join(filter(None, ["apt", suite, architecture]))
+    options = lists(folder, suite, architecture)
     if bare:
         (folder / "empty").touch()
         options += ["-o", f"Dir::State::status={folder}/empty"]
@@ -111,9 +112,11 @@ def extracted(packages: list[str], root: Path, cache: Path, hashes: dict | None 
     return root
 
 
-def lists(folder: Path, suite: str) -> list[str]:
+def lists(folder: Path, suite: str, architecture: str = "") -> list[str]:
     """Options of apt-get, with fresh lists of a suite."""
     options = configuration(folder, "".join(f"deb {MIRROR} {name} main\n" for name in (suite, f"{suite}-updates")))
+    for setting in ("APT::Architecture", "APT::Architectures") if architecture else ():
+        options += ["-o", f"{setting}={architecture}"]
     if not (folder / "fresh").exists():
         apt_get(options, ["update"])
         (folder / "fresh").touch()

@@ -92,7 +92,7 @@ def escaped(world: World) -> None:
 def unsupported(world: World) -> None:
     """A call that is not supported yet is reported, also where its error returns; a job that made one says so at its end."""
     program = world.compiled("unsupported")
-    version = world.tool("fishplate", "--version").out.split()[-1]
+    version = world.tool("fishplate", "--version").out.split()[1].rstrip(",")
     string = f"1 MPI_ERR_UNSUPPORTED_OPERATION: MPI_Comm_connect is not supported yet by Fishplate {version}"
     returned = ["MPI_Comm_create_from_group", "MPI_Session_init", "MPI_T_cvar_get_num", "MPI_T_pvar_get_num"]
     ranks = dict(zip(["MPI_Comm_connect", *returned], ["3 ranks", "3 ranks", "3 ranks", "1 rank", "1 rank"]))

@@ -19,8 +19,10 @@ sys.path.insert(0, str(HERE.parent))
 import harness  # noqa: E402
 from harness import Case, Problem, Skip  # noqa: E402
 
+import emulated  # noqa: E402
 import fresh  # noqa: E402
 import image  # noqa: E402
+import version  # noqa: E402
 import wheel  # noqa: E402
 
 TREE = harness.ROOT / "scripts/install-tree"
@@ -210,6 +212,8 @@ CASES = [
     *wheel.CASES,
     Case("a fresh Debian", fresh_debian),
     *image.CASES,
+    *emulated.CASES,
+    *version.CASES,
 ]
 
 

@@ -144,6 +144,43 @@ def commands(root: Path, work: Path) -> None:
         raise Problem("no help for compare")
 
 
+# In a job of one rank.
+ALONE = f"{IDENTITY}; assert MPI.COMM_WORLD.allreduce(7) == 7 and MPI.COMM_SELF.sendrecv([1], 0, source=0) == [1]"
+
+
+def without_a_launcher(_world):
+    """mpi4py finds the library of the environment by itself, unless the user has chosen another one."""
+    with scratch() as name:
+        environment = Environment(Path(name) / "venv")
+        environment.install(wheel(), MPI4PY)
+        python = environment.root / "bin/python"
+
+        def library(**variables) -> str:
+            return done(python, "-c", ALONE, env=variables).out.strip()
+
+        expect("the library without a launcher", library(), f"1 Fishplate {versions.OURS}")
+        environment.install(MPICH)
+        expect("the library beside MPICH's", library(), f"1 MPICH Version:      {MPICH.partition('==')[2]}")
+        ours = environment.root / "lib/fishplate/lib/fishplate/libmpi.so.12"
+        expect("the library that a variable names", library(MPI4PY_LIBMPI=str(ours)), f"1 Fishplate {versions.OURS}")
+        # In a folder of the dynamic linker, which precedes ours there.
+        theirs = Path(name) / "theirs"
+        theirs.mkdir()
+        shutil.move(environment.root / "lib/libmpi.so.12", theirs)
+        for link in (environment.root / "lib").glob("libmpi.so*"):
+            link.unlink()
+        expect("the library without MPICH's", library(), f"1 Fishplate {versions.OURS}")
+        expect("the library that LD_LIBRARY_PATH leads to", library(LD_LIBRARY_PATH=f"{theirs}:{environment.root}/lib").split(",")[0].split()[:2],
+               ["1", "MPICH"])
+        # Programs that do not import mpi4py have nothing of ours.
+        loaded = done(python, "-c", "import sys, json; print([name for name in sys.modules if 'fishplate' in name])").out
+        expect("modules of ours that Python loads at its start", loaded, "[]\n")
+        environment.pip("uninstall", "--yes", "fishplate")
+        ran = harness.run([str(python), "-c", ALONE], seconds=SECONDS)
+        if "cannot load MPI library" not in ran.err:
+            raise Problem(f"mpi4py finds a library when ours is gone{harness.output(ran.out + ran.err)}")
+
+
 def beside_mpich(first: bool):
     """Ours first, or MPICH's."""
     def case(_world):
@@ -250,10 +287,23 @@ def a_newer_library_is_noticed(_world):
         (tree / "lib").mkdir(parents=True)
         source.write_text("int gettid(void);\nint ours(void) { return gettid(); }\n")
         done(TOOLS / "python-zig", "cc", "-target", "x86_64-linux-gnu.2.28", "-shared", source, "-o", tree / "lib/libnew.so.1")
-        done(SCRIPT, "pack", tree, "0", made)
+        done(TOOLS / "python", SCRIPT, "pack", tree, "0", made)
         ran = done(TOOLS / "python", SCRIPT, "check", made, code=1)
         if "this C library lacks {'gettid'" not in ran.err:
             raise Problem(f"no word of gettid{harness.output(ran.err)}")
+
+
+def a_large_one_is_refused(_world):
+    with scratch() as name:
+        tree, made = Path(name) / "tree", Path(name) / "fishplate-0-py3-none-manylinux_2_28_x86_64.whl"
+        (tree / "lib").mkdir(parents=True)
+        (tree / "lib/random").write_bytes(os.urandom(10 << 20))
+        ran = done(TOOLS / "python", SCRIPT, "pack", tree, "0", made, code=1)
+        for words in ("the bound is 10485760", "random 104"):
+            if words not in ran.err:
+                raise Problem(f"no word of {words!r}{harness.output(ran.err)}")
+        if made.exists():
+            raise Problem("the wheel is there")
 
 
 def scratch():
@@ -262,9 +312,11 @@ def scratch():
 
 CASES = [
     Case("a wheel in a fresh environment", alone),
+    Case("a wheel without a launcher", without_a_launcher),
     Case("a wheel, then MPICH's", beside_mpich(first=True)),
     Case("a wheel after MPICH's", beside_mpich(first=False)),
     Case("a wheel for one user", for_one_user),
     Case("a wheel over an old C library", over_an_old_library),
     Case("a wheel that would need a newer C library", a_newer_library_is_noticed),
+    Case("a wheel that is too large", a_large_one_is_refused),
 ]

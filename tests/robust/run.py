@@ -4,7 +4,7 @@
     tests/robust/run.py [--prefix build] [--only TEXT] [--seed N] [--kills N] [--releases] [--list]
 
 The cases are in allocations.py, binding.py, clocks.py, comparison.py, deaths.py, debuggers.py, disks.py, endings.py, first_look.py, floods.py, launcher.py, libraries.py, lines.py, loops.py,
-liveness.py, hosts.py, inside.py, modelled.py, private.py, shared_sends.py, summaries.py and surroundings.py; tests/watched.py watches a job. They run in a mount namespace (unshare)
+liveness.py, memory.py, hosts.py, inside.py, mismatches.py, modelled.py, private.py, shared_sends.py, summaries.py and surroundings.py; tests/watched.py watches a job. They run in a mount namespace (unshare)
 with an empty /tmp and /dev/shm, so every file found there was left by the job under test. They are written for our prefix only:
 another library's launcher prints other messages. The seed of the random moments is printed and can be given. The last line is `N passed, N failed, N skipped`.
 """
@@ -41,6 +41,7 @@ import libraries  # noqa: E402
 import lines  # noqa: E402
 import liveness  # noqa: E402
 import loops  # noqa: E402
+import memory  # noqa: E402
 import modelled  # noqa: E402
 import namespace  # noqa: E402
 import polling  # noqa: E402
@@ -91,7 +92,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=25, help="kills at random moments in each test of them")
     parser.add_argument("--releases", action="store_true", help="also releases from a binding, which depend on the scheduler")
     options = parser.parse_args()
-    modules = (allocations, binding, clocks, comparison, conflicts, deaths, debuggers, disks, endings, first_look, floods, launcher, libraries, lines, liveness, loops, hosts, inside, mismatches, modelled, polling, private, shared_sends, summaries, surroundings)
+    modules = (allocations, binding, clocks, comparison, conflicts, deaths, debuggers, disks, endings, first_look, floods, launcher, libraries, lines, liveness, loops, memory, hosts, inside, mismatches, modelled, polling, private, shared_sends, summaries, surroundings)
     found = [*(case for module in modules for case in module.tests()), *(binding.releases() if options.releases else [])]
     cases = [Case(name, run) for name, run in found if options.only in name]
     if options.list:

@@ -59,7 +59,7 @@ use clap::{Parser, Subcommand};
 
 /// Start MPI programs, measure MPI libraries and RDMA devices, and explain the results.
 #[derive(Parser)]
-#[command(name = "fishplate", version, arg_required_else_help = true)]
+#[command(name = "fishplate", version = env!("VERSION_AND_COMMIT"), arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -55,6 +55,9 @@ pub struct Library {
     rank: AtomicPtr<Rank>,
     /// The rank of a traced program; while the program computes, `rank` is null.
     outside: AtomicPtr<Rank>,
+    /// The rank after MPI_Finalize too, so that valgrind and LeakSanitizer find memory that is kept
+    /// on purpose.
+    kept: AtomicPtr<Rank>,
     /// True once the program has called MPI_Init.
     initialised: AtomicBool,
     /// Info objects, which may be made and used at any time.
@@ -71,6 +74,7 @@ pub struct Library {
 pub static LIBRARY: Library = Library {
     rank: AtomicPtr::new(ptr::null_mut()),
     outside: AtomicPtr::new(ptr::null_mut()),
+    kept: AtomicPtr::new(ptr::null_mut()),
     initialised: AtomicBool::new(false),
     infos: Mutex::new(InfoTable::new(host_name)),
     codes: Mutex::new(Codes::new()),
@@ -205,7 +209,9 @@ impl Library {
             }
             None => &self.rank,
         };
-        place.store(ptr::from_ref(rank).cast_mut(), Ordering::Release);
+        let rank = ptr::from_ref(rank).cast_mut();
+        self.kept.store(rank, Ordering::Relaxed);
+        place.store(rank, Ordering::Release);
     }
 
     /// Removes the rank from the library: MPI no longer runs.

@@ -7,10 +7,13 @@
 //!
 //! Never here: anything but calls of `libmpi.so.40`.
 
+// Without std, which would be nine tenths of it. Where panics unwind, as in tests, std is needed.
+#![cfg_attr(panic = "abort", no_std)]
+
 mod objects;
 
+use core::ffi::{CStr, c_char, c_int, c_void};
 use objects::ompi_mpi_comm_null;
-use std::ffi::{CStr, c_int, c_void};
 
 /// A handle of any class.
 type Handle = usize;
@@ -19,6 +22,27 @@ unsafe extern "C" {
     fn MPI_Type_free(datatype: *mut Handle) -> c_int;
     fn MPI_Win_free(win: *mut Handle) -> c_int;
 }
+
+// The crate libc has std.
+unsafe extern "C" {
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dladdr(address: *const c_void, origin: *mut Origin) -> c_int;
+    fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
+    fn write(file: c_int, from: *const c_void, bytes: usize) -> isize;
+    safe fn abort() -> !;
+}
+
+/// `Dl_info` of the C library.
+#[repr(C)]
+struct Origin {
+    file: *const c_char,
+    base: *mut c_void,
+    symbol: *const c_char,
+    address: *mut c_void,
+}
+
+/// `RTLD_NOW | RTLD_NOLOAD` of the C library.
+const LOADED: c_int = 2 | 4;
 
 /// An object of any class of the C++ bindings, such as a communicator: the address of its virtual
 /// function table, and its handle.
@@ -96,7 +120,7 @@ pub unsafe extern "C" fn ompi_mpi_cxx_op_intercept(
             functions: functions_of_datatypes(function),
             handle: *datatype,
         };
-        let function = std::mem::transmute::<*mut c_void, UserFunction>(function);
+        let function = core::mem::transmute::<*mut c_void, UserFunction>(function);
         function(from, to, *length, &datatype);
     }
 }
@@ -107,27 +131,32 @@ fn functions_of_datatypes(function: *mut c_void) -> *const c_void {
     const NAME: &CStr = c"_ZTVN3MPI8DatatypeE";
     // SAFETY: the names are C strings, and results are read only after success.
     let table = unsafe {
-        let mut table = libc::dlsym(libc::RTLD_DEFAULT, NAME.as_ptr());
-        let mut origin = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
-        if table.is_null() && libc::dladdr(function, origin.as_mut_ptr()) != 0 {
+        let mut table = dlsym(core::ptr::null_mut(), NAME.as_ptr());
+        let mut origin = core::mem::MaybeUninit::<Origin>::uninit();
+        if table.is_null() && dladdr(function, origin.as_mut_ptr()) != 0 {
             // The function may belong to a library with a private symbol scope, such as a Python
             // module.
-            let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD;
-            let library = libc::dlopen(origin.assume_init().dli_fname, flags);
+            let library = dlopen(origin.assume_init().file, LOADED);
             if !library.is_null() {
-                table = libc::dlsym(library, NAME.as_ptr());
+                table = dlsym(library, NAME.as_ptr());
             }
         }
         table
     };
     if table.is_null() {
-        eprintln!(
-            "fishplate: libmpi_cxx.so.40: the program has a reduction of the C++ bindings and exports no class MPI::Datatype, as \
-             programs that were linked with Open MPI's library do; link it with -rdynamic"
-        );
-        std::process::abort();
+        const WHY: &str = "fishplate: libmpi_cxx.so.40: the program has a reduction of the C++ bindings and exports no class \
+             MPI::Datatype, as programs that were linked with Open MPI's library do; link it with -rdynamic\n";
+        // SAFETY: the text has this length.
+        unsafe { write(2, WHY.as_ptr().cast(), WHY.len()) };
+        abort();
     }
     // Two words precede the functions: an offset and the type.
     // SAFETY: the table has them.
     unsafe { table.cast::<usize>().add(2).cast() }
+}
+
+#[cfg(panic = "abort")]
+#[panic_handler]
+fn panicked(_: &core::panic::PanicInfo) -> ! {
+    abort()
 }

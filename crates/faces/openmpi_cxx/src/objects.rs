@@ -4,14 +4,14 @@
 #![allow(non_upper_case_globals)]
 
 use crate::Object;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 
 macro_rules! objects {
     ($($name:ident $exported:literal $functions:literal $handle:ident;)*) => {
         $(
             /// An object that the C++ bindings define, such as `MPI::COMM_WORLD`.
             #[unsafe(export_name = $exported)]
-            pub(crate) static mut $name: Object = Object { functions: std::ptr::null(), handle: 0 };
+            pub(crate) static mut $name: Object = Object { functions: core::ptr::null(), handle: 0 };
         )*
 
         /// Sets the virtual function table and the handle of every object that the bindings define.
@@ -188,9 +188,9 @@ static SET: extern "C" fn() = set;
 unsafe fn functions(table: &CStr) -> *const c_void {
     // SAFETY: the name is a C string, and a table has two words before the functions.
     unsafe {
-        let table = libc::dlsym(libc::RTLD_DEFAULT, table.as_ptr()).cast::<usize>();
+        let table = crate::dlsym(core::ptr::null_mut(), table.as_ptr()).cast::<usize>();
         if table.is_null() {
-            std::ptr::null()
+            core::ptr::null()
         } else {
             table.add(2).cast()
         }
@@ -208,7 +208,7 @@ macro_rules! pointers {
     ($($name:ident $exported:literal $address:literal;)*) => {$(
         /// An address that is a constant.
         #[unsafe(export_name = $exported)]
-        pub(crate) static $name: Pointer = Pointer(std::ptr::without_provenance($address));
+        pub(crate) static $name: Pointer = Pointer(core::ptr::without_provenance($address));
     )*};
 }
 

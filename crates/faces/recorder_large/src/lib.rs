@@ -6,14 +6,25 @@
 //!
 //! Never here: anything else.
 
+// Without std, which would be nine tenths of it. Where panics unwind, as in tests, std is needed.
+#![cfg_attr(panic = "abort", no_std)]
 // The names are those of C.
 #![allow(non_snake_case)]
 
-use std::ffi::c_int;
+use core::ffi::c_int;
 
 unsafe extern "C" {
     /// Records a call of the entry point with this number, whose arguments are `count` words.
     fn fishplate_record_call(entry: usize, words: *const u64, count: usize) -> c_int;
+}
+
+#[cfg(panic = "abort")]
+#[panic_handler]
+fn abort(_: &core::panic::PanicInfo) -> ! {
+    unsafe extern "C" {
+        safe fn abort() -> !;
+    }
+    abort()
 }
 
 /// Makes a call of the program, and records it.

@@ -2,8 +2,10 @@
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd;
+use rustix::io::Errno;
 use rustix::process::Pid;
 
+use crate::Error;
 use crate::rank::RankProcess;
 
 /// Sends a signal to one process. Does nothing if the process is gone.
@@ -45,6 +47,16 @@ pub(crate) fn to_all(ranks: &[RankProcess], spared: Option<Pid>, signal: Signal,
         .into_iter()
         .filter(|&pid| ranks.iter().all(|rank| rank.pid != Some(pid)) && spared != Some(pid));
     orphans.for_each(|pid| to_process(pid, signal));
+}
+
+/// Makes this process the parent of orphans among its descendants.
+pub(crate) fn reap_orphans() -> Result<(), Error> {
+    match rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+        // QEMU emulates processes of another kind without this call. There, orphans of ranks are
+        // init's, and only what ranks leave in their process groups ends with the job.
+        Err(Errno::INVAL) => Ok(()),
+        done => done.map_err(Error::system("become the reaper of orphans")),
+    }
 }
 
 /// The children of this process. They include orphans, because the launcher is the subreaper of its

@@ -1,5 +1,7 @@
 //! Tests of the command's arguments, and of the errors for invalid ones.
 
+use std::process::Command;
+
 use crate::common::{FISHPLATE, Folder, command, output, ranks, run};
 
 #[test]
@@ -248,11 +250,25 @@ fn every_command_explains_itself_with_an_example() {
         );
         assert!(!help.contains('\x1b'), "colours without a terminal: {help}");
     }
-    let version = String::from_utf8(output(&["--version"]).stdout).unwrap();
-    assert_eq!(
-        version,
-        concat!("fishplate ", env!("CARGO_PKG_VERSION"), "\n")
-    );
+}
+
+/// The commit is that of the work tree from which this test was compiled, if it is one.
+#[test]
+fn the_version_names_the_commit() {
+    let git = |words: &[&str]| {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
+        let ran = Command::new("git").arg("-C").arg(root).args(words).output();
+        let ran = ran.ok().filter(|ran| ran.status.success())?;
+        String::from_utf8(ran.stdout).ok()
+    };
+    let is_root = git(&["rev-parse", "--show-prefix"]).is_some_and(|prefix| prefix == "\n");
+    let commit = git(&["log", "-1", "--abbrev=10", "--format=commit %h of %cs"]);
+    let commit = commit.filter(|_| is_root);
+    let said = String::from_utf8(output(&["--version"]).stdout).unwrap();
+    let rest = said.strip_prefix(concat!("fishplate ", env!("CARGO_PKG_VERSION"), ", "));
+    let rest = rest.expect(&said);
+    assert_eq!(rest, commit.as_deref().unwrap_or("commit not known\n"));
+    assert_eq!(output(&["-V"]).stdout, said.as_bytes());
 }
 
 /// All errors have one prefix and one exit code.

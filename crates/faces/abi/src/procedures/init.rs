@@ -14,15 +14,18 @@ use crate::still_clock::StillClock;
 use mpi::attributes::Holder;
 use mpi::comm;
 use pmi::{Bootstrap, Notice, Started};
+use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::thread::ThreadId;
 use std::time::Instant;
 
 static PROVIDED: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
-static MAIN: OnceLock<ThreadId> = OnceLock::new();
+
+thread_local! {
+    /// True in the thread that has called MPI_Init.
+    static IS_MAIN: Cell<bool> = const { Cell::new(false) };
+}
 
 /// `MPI_Init` (MPI 5.0, chapter 11). The arguments of `main` are not used: the launcher passes
 /// everything in the environment.
@@ -88,7 +91,7 @@ fn start(call: &Call, required: c_int) -> Result<c_int, Error> {
     }
     PROVIDED.store(provided, Ordering::Relaxed);
     crate::raise::on_panic(Arc::clone(rank.bootstrap()));
-    MAIN.get_or_init(|| std::thread::current().id());
+    IS_MAIN.set(true);
     if is_launched {
         let bootstrap = &rank.bootstrap();
         bootstrap.notify(Notice::Initialized).map_err(unusable)?;
@@ -186,7 +189,7 @@ pub fn query_thread(_: &Running, provided: Out<c_int>) -> Done {
 
 /// `MPI_Is_thread_main` (MPI 5.0, chapter 11).
 pub fn is_thread_main(_: &Running, flag: Out<Flag>) -> Done {
-    flag.set(MAIN.get() == Some(&std::thread::current().id()));
+    flag.set(IS_MAIN.get());
     Ok(())
 }
 

@@ -68,8 +68,7 @@ pub(super) struct LocalRanks {
 
 impl LocalRanks {
     pub(super) fn start(mut link: FrameLink, order: StartOrder) -> Result<Self, Error> {
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-            .map_err(Error::system("become the reaper of orphans"))?;
+        processes::reap_orphans()?;
         let mark = JobMark::new();
         let guard = Guard::start(&mark, false, None);
         let signals = Signals::take()?;

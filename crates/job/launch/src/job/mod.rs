@@ -26,7 +26,7 @@ use crate::output::OutputPipes;
 use crate::rank::RankProcess;
 use crate::signals::Signals;
 use crate::start::{LocalShare, StartedRanks};
-use crate::{Error, Input, Options, limits, start};
+use crate::{Error, Input, Options, limits, processes, start};
 pub use running::JobEnd;
 use running::RunningJob;
 
@@ -43,8 +43,7 @@ pub fn run(options: &Options, signals: Signals) -> Result<JobEnd, Error> {
         0 => make_room(options)?,
         hosts => (OutputPipes::NONE, limits::make_room(hosts, true)?),
     };
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(Error::system("become the reaper of orphans"))?;
+    processes::reap_orphans()?;
     let secret = Secret::draw().map_err(|why| Error::System {
         what: "draw the secret of the job",
         why,
