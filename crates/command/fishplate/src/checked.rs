@@ -24,7 +24,7 @@ pub(crate) enum Check {
 }
 
 /// What is checked after a run.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Checks {
     /// Accesses to windows.
     pub(crate) windows: bool,
