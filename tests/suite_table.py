@@ -143,7 +143,7 @@ def other_suites(full: bool) -> list[Step]:
              ("crates/library/channel/src/rdma/schedule/",)),
         Step("speed-ups", python("speed-ups/run.py", *PREFIX, *short), "what `compare` says of loops whose times add up by hand", ("crates/answers/compare/",)),
         *([Step("report", python("report/run.py", *PREFIX), "pages of results, in a browser", ("crates/answers/results/", "crates/answers/compare/"))] if full else []),
-        *([Step("packages", python("packages/run.py"), "installed and removed as users do it: make install, a wheel, a Debian package, a container image",
+        *([Step("packages", python("packages/run.py"), "installed and removed as users do it: make install, a wheel, a Debian package (both on aarch64 too), a container image",
                 ("mk/", "scripts/", "Containerfile"))] if full else []),
     ]
 
