@@ -97,7 +97,7 @@ wheel: wheel-image
 # Installs the wheel into fresh environments: on this machine, or for the other kind of processor in a root of it under QEMU.
 test-wheel:
 	@$(if $(FOREIGN),scripts/needs.sh python3 qemu-$(MACHINE)-static $(MACHINE)-linux-gnu-gcc)
-	@python3 tests/packages/run.py --only $(if $(FOREIGN),$(MACHINE),wheel)
+	@python3 tests/packages/run.py --only $(if $(FOREIGN),$(MACHINE),'a wheel')
 
 # With podman or docker, whichever runs here, from the package. Its base is the system of this machine, for whose C library the package
 # was built; BASE names another image, as where Docker Hub cannot be reached. CONTAINER_OPTIONS: more options of `build`.

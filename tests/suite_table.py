@@ -149,7 +149,7 @@ def other_suites(full: bool) -> list[Step]:
         *([Step("report", python("report/run.py", *PREFIX), "pages of results, in a browser", ("crates/answers/results/", "crates/answers/compare/"))] if full else []),
         *([Step("site-check", python("site/run.py", *PREFIX), "the site of the documentation: links, anchors, and what its search finds, in a browser",
                 ("scripts/site/", "mk/site.mk", "docs/", "README.md", "CHANGELOG.md"))] if full else []),
-        *([Step("packages", python("packages/run.py"), "installed and removed as users do it: make install, a wheel, a Debian package, also in a fresh Debian, a container image",
+        *([Step("packages", python("packages/run.py"), "installed and removed as users do it: make install, a wheel, a Debian package (both on aarch64 too, and in a fresh Debian), a container image",
                 ("mk/", "scripts/", "Containerfile"))] if full else []),
     ]
 

@@ -122,6 +122,6 @@ def debian_package_for_aarch64(_world):
 
 
 CASES = [
-    Case(f"a wheel for {MACHINE}", wheel_for_aarch64),
-    Case(f"a Debian package for {MACHINE}", debian_package_for_aarch64),
+    Case(f"pip on {MACHINE}", wheel_for_aarch64),
+    Case(f"dpkg on {MACHINE}", debian_package_for_aarch64),
 ]
