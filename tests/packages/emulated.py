@@ -16,7 +16,7 @@ from wheel import done, scratch
 
 MACHINE, ARCHITECTURE = "aarch64", "arm64"
 SECONDS, LONG_SECONDS = 900, 3000
-PACKAGES = ["dash", "coreutils", "findutils", "grep", "sed", "libc-bin", "dpkg", "python3", "python3-venv"]
+PACKAGES = ["dash", "coreutils", "findutils", "grep", "sed", "libc-bin", "dpkg", "diffutils", "python3", "python3-venv"]
 # Debian 12 has this version of Python.
 PYTHON = "311"
 EMULATOR, COMPILER = f"qemu-{MACHINE}-static", f"{MACHINE}-linux-gnu-gcc"
