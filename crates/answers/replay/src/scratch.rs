@@ -8,6 +8,7 @@
 use std::io;
 use std::ptr::null_mut;
 
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// The size of the address range in which the memory of all ranks lies, in bytes.
@@ -17,6 +18,9 @@ const ALL: u64 = 1 << 45;
 const STRIDE: u64 = 16;
 /// The most bytes of that address range that one rank gets.
 const MOST: u64 = 1 << 41;
+/// The same in a process that QEMU emulates, which keeps a table of all mapped pages: 24 bytes for
+/// each 4 KiB, of which 2 TiB would take 12 GB.
+const MOST_EMULATED: u64 = 1 << 34;
 
 /// The address range in which the buffers of all ranks lie.
 pub(crate) struct Scratch {
@@ -28,7 +32,8 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Memory for `ranks` ranks.
     pub(crate) fn new(ranks: usize) -> io::Result<Scratch> {
-        let length = (ALL / ranks.max(1) as u64).min(MOST) >> 16 << 16;
+        let most = if is_emulated() { MOST_EMULATED } else { MOST };
+        let length = (ALL / ranks.max(1) as u64).min(most) >> 16 << 16;
         let file = memory_file::of_length("fishplate-buffers", length)?;
         let mut scratch = Scratch {
             maps: Vec::with_capacity(ranks),
@@ -64,6 +69,11 @@ impl Scratch {
     pub(crate) fn reach(&self) -> u64 {
         self.length as u64 / 8
     }
+}
+
+/// True if QEMU emulates this process: it refuses a question that Linux answers.
+fn is_emulated() -> bool {
+    rustix::process::child_subreaper() == Err(Errno::INVAL)
 }
 
 impl Drop for Scratch {
