@@ -150,9 +150,15 @@ fn front_sentence(comparison: &Comparison) -> Option<String> {
         ))
     });
     let each: Vec<String> = each.collect();
+    let others = match each.len() == comparison.rows.len() {
+        true => "",
+        false => {
+            "; each other row is slower and no cheaper than one of these, or dearer and no faster"
+        }
+    };
     (comparison.rows.len() > 1 && !each.is_empty()).then(|| {
         format!(
-            "On the front, from the fastest to the cheapest: {}; each other row is slower and no cheaper than one of these, or dearer and no faster.",
+            "On the front, from the fastest to the cheapest: {}{others}.",
             each.join(", ")
         )
     })
