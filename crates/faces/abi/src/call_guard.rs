@@ -180,6 +180,28 @@ pub unsafe fn announced(
     again: impl FnOnce() -> c_int,
     used: &[(UserBuffer, bool)],
 ) -> c_int {
+    let mut again = Some(again);
+    let mut again = || again.take().map_or(MPI_ERR_INTERN, |again| again());
+    // SAFETY: the caller's promise.
+    unsafe { announce(number, words, by_words, &mut again, used) }
+}
+
+/// Repeats the program's call. It is called once.
+type Again<'a> = &'a mut dyn FnMut() -> c_int;
+
+/// The same as [`announced`], once for all procedures.
+///
+/// # Safety
+/// As for [`announced`].
+#[cold]
+#[inline(never)]
+unsafe fn announce(
+    number: usize,
+    words: &[u64],
+    by_words: ByWords,
+    again: Again,
+    used: &[(UserBuffer, bool)],
+) -> c_int {
     let Recorded {
         name, constructs, ..
     } = RECORDED[number];
@@ -207,13 +229,7 @@ pub unsafe fn announced(
 ///
 /// # Safety
 /// As for [`announced`].
-#[inline(always)]
-unsafe fn recorded(
-    number: usize,
-    words: &[u64],
-    by_words: ByWords,
-    again: impl FnOnce() -> c_int,
-) -> c_int {
+unsafe fn recorded(number: usize, words: &[u64], by_words: ByWords, again: Again) -> c_int {
     // SAFETY: the caller's promise; other arguments differ by valid memory for statuses.
     unsafe {
         let Some(given) = LIBRARY.arguments(number, words) else {
@@ -233,14 +249,12 @@ unsafe fn recorded(
 ///
 /// # Safety
 /// As for [`announced`].
-#[cold]
-#[inline(never)]
 unsafe fn checked(
     rank: &'static Rank,
     number: usize,
     words: &[u64],
     by_words: ByWords,
-    again: impl FnOnce() -> c_int,
+    again: Again,
 ) -> c_int {
     let notes = rank.watch.as_ref().and_then(Watch::messages);
     // SAFETY: the caller's promise; other arguments differ by valid memory for statuses.
@@ -252,7 +266,9 @@ unsafe fn checked(
         // Words have no functions of the program: only a call that needs other words is by words.
         let code = match begun.words == words {
             true => recorded(number, words, by_words, again),
-            false => recorded(number, &begun.words, by_words, || by_words(&begun.words)),
+            false => recorded(number, &begun.words, by_words, &mut || {
+                by_words(&begun.words)
+            }),
         };
         // MPI_Finalize has left the machine.
         if LIBRARY.rank_in_call().is_some() {
