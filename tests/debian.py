@@ -4,6 +4,8 @@ apt-get fetches them with a configuration of its own (lists and cache in a folde
 changed. Nothing of them is ever committed.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -19,12 +21,21 @@ class Unavailable(Exception):
     """The reason why a package cannot be had."""
 
 
+@contextlib.contextmanager
+def alone(cache: Path):
+    """Holds a folder of fetched files: two suites that begin on a fresh machine may want the same package."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def fetch(package: str, archive: str, sha256: str, cache: Path, suite: str = SUITE) -> Path:
     """The path of a package's original archive, fetched unless it is there."""
-    cache.mkdir(parents=True, exist_ok=True)
     path = cache / archive
-    if not path.exists():
-        download(package, cache, suite)
+    with alone(cache):
+        if not path.exists():
+            download(package, cache, suite)
     seen = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "no file"
     if seen != sha256:
         path.unlink(missing_ok=True)
@@ -34,12 +45,13 @@ def fetch(package: str, archive: str, sha256: str, cache: Path, suite: str = SUI
 
 def unpack(archive: Path, home: Path, wanted=lambda member: True) -> None:
     """Unpacks the wanted members into a folder, once."""
-    if (home / "ready").exists():
-        return
-    home.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(archive) as tar:
-        tar.extractall(home, members=[member for member in tar if wanted(member)], filter="data")
-    (home / "ready").touch()
+    with alone(home.parent):
+        if (home / "ready").exists():
+            return
+        home.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(archive) as tar:
+            tar.extractall(home, members=[member for member in tar if wanted(member)], filter="data")
+        (home / "ready").touch()
 
 
 def download(package: str, cache: Path, suite: str = SUITE) -> None:
