@@ -36,7 +36,7 @@ class Fishplate(MakefilePackage):
     @classmethod
     def determine_version(cls, exe):
         words = Executable(exe)("--version", output=str, error=str).split()
-        return words[1] if words[:1] == ["fishplate"] else None
+        return words[1].rstrip(",") if words[:1] == ["fishplate"] else None
 
     def setup_build_environment(self, env: EnvironmentModifications) -> None:
         # Crates are fetched into the stage, not into the user's home.
