@@ -42,7 +42,7 @@ QUICK = ("build/bin/fishplate study score --congestion --only taurus --placement
 # Documents whose sentences are measured: what a newcomer reads first.
 PLAIN = ("README.md",)
 # The time of a check, written by hand. tests/README.md has it, which is generated.
-BY_HAND = r"make test\S*`? .*\d+ (?:to \d+ )?minutes|\d+ (?:tests|suites|test files)\b"
+BY_HAND = r"make test\S*`? .*\d+ (?:to \d+ )?minutes|(?<!\w)\d+ (?:tests|suites|test files)\b"
 # Commands with this need a Fortran compiler.
 FORTRAN = ("mpifort", "heat-fortran")
 # Time limits of a command and of a study; HPL alone takes minutes.
