@@ -18,8 +18,8 @@ const ALL: u64 = 1 << 45;
 const STRIDE: u64 = 16;
 /// The most bytes of that address range that one rank gets.
 const MOST: u64 = 1 << 41;
-/// The same in a process that QEMU emulates, which keeps a table of all mapped pages: 24 bytes for
-/// each 4 KiB, of which 2 TiB would take 12 GB.
+/// The most bytes that one rank gets under QEMU. It keeps a table of all mapped pages, 24 bytes for
+/// each 4 KiB: 12 GB for 2 TiB.
 const MOST_EMULATED: u64 = 1 << 34;
 
 /// The address range in which the buffers of all ranks lie.

@@ -23,7 +23,7 @@ pub(crate) enum Check {
     Leaks,
 }
 
-/// What is checked after a run.
+/// The checks after a run.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Checks {
     /// Accesses to windows.

@@ -209,7 +209,7 @@ pub(crate) struct ModelledJob {
     /// cores.
     cores_of_rank: Option<usize>,
     trace: Option<EventsFile>,
-    /// What is checked after the run.
+    /// The checks after the run.
     checks: Checks,
     /// True if the times of work inside MPI are recorded.
     records_work: bool,

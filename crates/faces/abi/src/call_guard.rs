@@ -189,7 +189,7 @@ pub unsafe fn announced(
 /// Repeats the program's call. It is called once.
 type Again<'a> = &'a mut dyn FnMut() -> c_int;
 
-/// The same as [`announced`], once for all procedures.
+/// Announces a call as [`announced`] does. The function is one for all procedures.
 ///
 /// # Safety
 /// As for [`announced`].

@@ -20,10 +20,10 @@ pub(crate) struct Called {
     pub(crate) blocks: [Vec<Option<Signature>>; 2],
 }
 
-/// What differs between two calls.
+/// A difference between two calls.
 pub(crate) struct Differing {
     pub(crate) rule: Rule,
-    /// What differs, as the end of a sentence.
+    /// The difference, as the end of a sentence.
     pub(crate) what: &'static str,
     /// The calls, with the arguments that differ.
     pub(crate) sides: Vec<Side>,

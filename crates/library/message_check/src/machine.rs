@@ -36,7 +36,7 @@ pub struct Machine {
     found: Findings,
 }
 
-/// What is known of a rank.
+/// The types, requests and operations of a rank.
 #[derive(Default)]
 pub(crate) struct Rank {
     types: HashMap<u32, Type>,

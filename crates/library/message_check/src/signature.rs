@@ -160,7 +160,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What is left of the present run; `None` at the end.
+    /// The rest of the present run; `None` at the end.
     fn next(&mut self) -> Option<Run> {
         let (runs, count) = (&self.of.runs, self.of.count);
         if let [run] = &runs[..] {

@@ -179,7 +179,7 @@ impl RunningJob<'_> {
     /// Handles the failure of a rank: the job ends, unless it is ending already or continues
     /// without the rank.
     pub(super) fn rank_failed(&mut self, number: usize, cause: Cause) {
-        // What the rank has printed precedes the line about its failure.
+        // The output of the rank precedes the line about its failure.
         self.move_output(&[]);
         self.pull_all(number);
         match self.course.judge(&self.ranks, number, cause) {

@@ -171,7 +171,7 @@ mod tests {
         bench.pass(1);
         assert_eq!(bench.seen(), "Enter n: ");
         assert_eq!(bench.joiner.next(), None);
-        // What follows is the beginning of a line again, with a time of its own.
+        // The next bytes are the beginning of a line again, with a time of its own.
         bench.add(3, "...");
         bench.pass(49);
         assert_eq!(bench.seen(), "");
