@@ -74,17 +74,26 @@ def the_last_line_needs_no_end(place: str):
     return f"the last line needs no end {place}", test
 
 
-def the_order_of_writes(world):
-    """Ranks write in turn, not in the order of their numbers, and faster than the launcher reads; both streams of a rank are one pipe."""
-    gates = " ".join(shlex.quote(str(path)) for path in fifos(world, *"0123"))
-    # 3, 2, 1, 0, 3 ...: each opens the gate of the next. A gate that was about to be closed is at its end.
-    script = (f'gate() {{ shift $1; gate=$2; }}; gate $FISHPLATE_RANK {gates}; own=$gate; gate $((($FISHPLATE_RANK + 3) % 4)) {gates}; '
-              f'for round in $(seq {ROUNDS}); do [ $FISHPLATE_RANK$round = 31 ] || until read word < $own; do :; done; '
-              f'echo "out $FISHPLATE_RANK"; echo "err $FISHPLATE_RANK" >&2; [ $FISHPLATE_RANK$round = 0{ROUNDS} ] || echo > $gate; done')
-    done = subprocess.run(command(world, "on this machine", 4, script), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
-    wanted = "".join(f"out {rank}\nerr {rank}\n" for rank in (3, 2, 1, 0)).encode() * ROUNDS
-    if done.returncode or done.stdout != wanted:
-        raise Problem(f"{done.returncode}: {done.stdout!r}")
+def the_order_of_writes(length: int, rounds: int, seconds: float):
+    """Ranks write lines of `length` bytes in turn, not in the order of their numbers, and faster than the launcher reads; both streams of a rank are one pipe.
+
+    The output is read from `seconds` on. With enough of it, the launcher's own queue is full before, but no rank's pipe, which holds 64 writes."""
+    def test(world):
+        gates = " ".join(shlex.quote(str(path)) for path in fifos(world, *"0123"))
+        line = "x" * (length - len("out 0\n"))
+        # 3, 2, 1, 0, 3 ...: each opens the gate of the next. Both sides keep a gate open, so that it has no end.
+        script = (f'gate() {{ shift $1; gate=$2; }}; gate $FISHPLATE_RANK {gates}; exec 3<>$gate; '
+                  f'gate $((($FISHPLATE_RANK + 3) % 4)) {gates}; exec 4<>$gate; '
+                  f'for round in $(seq {rounds}); do [ $FISHPLATE_RANK$round = 31 ] || read word <&3; '
+                  f'echo "out ${{FISHPLATE_RANK}}{line}"; echo "err ${{FISHPLATE_RANK}}{line}" >&2; echo >&4; done')
+        with subprocess.Popen(command(world, "on this machine", 4, script), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            time.sleep(seconds)
+            seen, _ = process.communicate(timeout=60)
+        lines = [text.rstrip("x") for text in seen.decode().splitlines()]
+        wanted = [f"{stream} {rank}" for rank in (3, 2, 1, 0) for stream in ("out", "err")] * rounds
+        if process.returncode or lines != wanted or len(seen) != len(wanted) * length:
+            raise Problem(f"{process.returncode}: {lines}")
+    return f"output has the order of the writes: {2 * 4 * rounds} lines of {length} bytes", test
 
 
 def words_before_death(world):
@@ -101,6 +110,7 @@ def tests() -> list:
         *[pieces_are_joined(place, stream) for place in PLACES for stream in (1, 2)],
         *[a_prompt_is_seen(place) for place in PLACES],
         *[the_last_line_needs_no_end(place) for place in PLACES],
-        ("output has the order of the writes", the_order_of_writes),
+        the_order_of_writes(6, ROUNDS, 0),
+        the_order_of_writes(3000, 30, 1),
         ("words before a death", words_before_death),
     ]

@@ -6,7 +6,7 @@
 
 pub(crate) mod arrivals;
 mod joiner;
-mod pipes;
+pub(crate) mod pipes;
 mod sink;
 
 use std::fs::File;
@@ -28,8 +28,8 @@ const CONTINUED: &[u8] = b"(continued) ";
 const READ: usize = 64 << 10;
 /// The length of the packets into which a pipe divides a longer write (POSIX: PIPE_BUF).
 const PACKET: usize = 4096;
-/// The most packets of one write that are moved at once.
-const MOST_PACKETS: usize = 64;
+/// The most packets of one write that are moved at once: those that a pipe holds.
+const MOST_PACKETS: usize = pipes::SLOTS;
 
 /// The launcher's standard streams for output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -149,10 +149,10 @@ impl OutputStream {
         self.reader.as_ref().map(AsFd::as_fd)
     }
 
-    /// Moves one write of the rank from the pipe to the sink, if one has arrived. Returns true if
-    /// there may be more.
+    /// Moves one write of the rank from the pipe to the sink, if one has arrived. Returns true if it
+    /// has moved bytes.
     pub(crate) fn pull(&mut self, sink: &mut OutputSink) -> bool {
-        for _ in 0..MOST_PACKETS {
+        for packets in 0..MOST_PACKETS {
             match self.read(READ) {
                 ReadOutcome::Bytes(bytes) => {
                     self.feed(&bytes, sink);
@@ -160,10 +160,10 @@ impl OutputStream {
                         return true;
                     }
                 }
-                ReadOutcome::Nothing => return false,
+                ReadOutcome::Nothing => return packets > 0,
                 ReadOutcome::End => {
                     self.close(sink);
-                    return false;
+                    return packets > 0;
                 }
             }
         }

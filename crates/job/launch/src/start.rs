@@ -26,6 +26,7 @@ use crate::guard::JobMark;
 use crate::library::{MPICH_LIBRARY, OTHER_ABIS};
 use crate::linked::{LinkedLibraries, can_be_searched};
 use crate::mpir;
+use crate::output::arrivals::Arrivals;
 use crate::output::{OutputPipes, OutputStream};
 use crate::rank::RankProcess;
 use crate::{Error, Inherited, Input, Options, OutputFile, Program};
@@ -84,6 +85,8 @@ pub(crate) struct StartedRanks {
     pub ranks: Vec<RankProcess>,
     /// The binding of the ranks, which holds their claims of cores.
     pub binding: HostBinding,
+    /// The order of the writes of these ranks to their pipes.
+    pub arrivals: Arrivals,
 }
 
 /// Starts the ranks of `share`. After an error, the result holds the ranks that were started before
@@ -98,7 +101,8 @@ pub(crate) fn start(
     let numbers = share.first..share.first + share.count;
     let outcome = Starter::new(options, share, descriptors, signals).and_then(|starter| {
         let outcome = numbers.clone().try_for_each(|number| {
-            started.ranks.push(starter.start(number)?);
+            let rank = starter.start(number, &mut started.arrivals)?;
+            started.ranks.push(rank);
             Ok(())
         });
         started.binding = starter.binding;
@@ -183,7 +187,7 @@ impl<'a> Starter<'a> {
         })
     }
 
-    fn start(&self, number: usize) -> Result<RankProcess, Error> {
+    fn start(&self, number: usize, arrivals: &mut Arrivals) -> Result<RankProcess, Error> {
         let options = self.options;
         let (_, program) = options.program(number);
         let failed = |why: io::Error| Error::Start {
@@ -216,6 +220,11 @@ impl<'a> Starter<'a> {
             input = Some(writer);
         }
         let streams = self.set_output(&mut command, number)?;
+        if self.share.pipes.by_write {
+            // Before the rank can write.
+            let readers = streams.iter().filter_map(OutputStream::reader).enumerate();
+            readers.for_each(|(at, reader)| arrivals.watch((number, at), reader));
+        }
         let shares_group = reads && self.terminal && !self.share.relayed_input;
         let setup = ChildSetup {
             launcher: getpid(),

@@ -84,9 +84,12 @@ impl LocalRanks {
         let counts = order.counts && order.check().is_ok();
         let profile = counts.then(|| profile::create(order.ranks).ok());
         let profile = profile.flatten().map(Arc::new);
-        let (StartedRanks { mut ranks, binding }, outcome) = beating(&mut link, patience, || {
+        let (started, outcome) = beating(&mut link, patience, || {
             start_ranks(order, placed, profile.clone(), mark, &signals)
         });
+        let StartedRanks {
+            mut ranks, binding, ..
+        } = started;
         let refused = outcome.is_err();
         match outcome {
             Ok(()) => {

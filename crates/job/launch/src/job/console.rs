@@ -41,8 +41,14 @@ impl Console {
         stderr.flush();
     }
 
-    /// Moves a write from a rank's stream to the launcher's, if one has arrived. Returns true if
-    /// there may be more.
+    /// True if output of a rank for this stream may be moved now.
+    pub(super) fn takes(&self, rank: usize, target: OutputTarget) -> bool {
+        let sink = self.sink(target);
+        sink.is_closed() || sink.takes(rank)
+    }
+
+    /// Moves a write from a rank's stream to the launcher's, if one has arrived and the launcher's
+    /// has room. Returns true if it has moved bytes.
     pub(super) fn pull(&mut self, rank: usize, stream: &mut OutputStream) -> bool {
         let sink = self.sink_mut(stream.target);
         if sink.is_closed() {

@@ -1,6 +1,7 @@
 //! A job while it runs: the event loop. It passes events to the state machines concerned, and
 //! carries out the orders of the job's course.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use nix::sys::signal::Signal;
@@ -20,8 +21,9 @@ use crate::budget::Budget;
 use crate::guard::Guard;
 use crate::kvs::Kvs;
 use crate::mpir::{self, RankEntry};
-use crate::output::arrivals::{self, Arrivals};
-use crate::output::{OutputStream, OutputTarget};
+use crate::output::OutputTarget;
+use crate::output::arrivals::{Arrivals, StreamId};
+use crate::output::pipes::SLOTS;
 use crate::rank::RankProcess;
 use crate::signals::{ReceivedSignal, Signals};
 use crate::start::StartedRanks;
@@ -32,9 +34,6 @@ use crate::{Error, Options, describe, processes, timespec};
 /// them before it.
 const EARLIER_LINES: usize = 4 << 20;
 
-/// The most writes of a rank that its pipe holds, each in a slot of its own.
-const MOST_WRITES: usize = 64;
-
 /// The outcome of a job, for the caller of the launcher.
 #[derive(Debug, Clone, Default)]
 pub struct JobEnd {
@@ -42,6 +41,13 @@ pub struct JobEnd {
     pub code: u8,
     /// Rank 0's explanation of its choices, as JSON, if it was requested and given.
     pub explained: Option<String>,
+}
+
+/// The ranks of this host with events, and the streams among these.
+#[derive(Default)]
+struct Ready {
+    ranks: Vec<usize>,
+    streams: Vec<StreamId>,
 }
 
 /// The state of a job while it runs.
@@ -83,15 +89,15 @@ impl<'a> RunningJob<'a> {
         guard: Option<Guard>,
     ) -> Self {
         let now = Instant::now();
-        let StartedRanks { ranks, binding } = started;
+        let StartedRanks {
+            ranks,
+            binding,
+            arrivals,
+        } = started;
         let (timeout, patience) = (options.timeout, options.report_stuck);
-        let pipes = ranks.iter().flat_map(|rank| {
-            let streams = rank.streams.iter().enumerate();
-            streams.filter_map(|(at, stream)| Some((rank.number, at, stream.reader()?)))
-        });
         RunningJob {
             options,
-            arrivals: Arrivals::of(pipes),
+            arrivals,
             course: Course::new(timeout, patience, ranks.len(), now),
             ranks,
             watch: binding.watch(),
@@ -123,9 +129,9 @@ impl<'a> RunningJob<'a> {
             // Signals are handled before deaths: a rank that Ctrl-C on the terminal has killed has
             // not failed.
             self.take_signals();
-            self.handle_ranks(&ready);
+            self.handle_ranks(&ready.ranks);
             self.reap();
-            self.move_output(&ready);
+            self.move_output(&ready.streams);
             self.input.move_on(&mut self.ranks, &mut self.agents);
             self.handle_deadlines();
             if let Some(watch) = &mut self.watch {
@@ -173,21 +179,20 @@ impl<'a> RunningJob<'a> {
         }
     }
 
-    /// Waits for an event, at most until the next deadline. Returns the numbers of the ranks with
-    /// events.
-    fn sleep(&self) -> Result<Vec<usize>, Error> {
-        let mut owners = Vec::new();
+    /// Waits for an event, at most until the next deadline. Returns what has events on this host.
+    fn sleep(&self) -> Result<Ready, Error> {
+        let mut owners: Vec<(usize, Option<usize>)> = Vec::new();
         let mut wanted = Vec::new();
         for rank in &self.ranks {
             wanted.extend(rank.wanted());
-            let takes = |stream: &&OutputStream| {
-                let sink = self.console.sink(stream.target);
-                sink.takes(rank.number)
-            };
-            let streams = rank.streams.iter().filter(takes);
-            let readers = streams.filter_map(OutputStream::reader);
-            wanted.extend(readers.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-            owners.resize(wanted.len(), rank.number);
+            owners.resize(wanted.len(), (rank.number, None));
+            for (at, stream) in rank.streams.iter().enumerate() {
+                let takes = self.console.sink(stream.target).takes(rank.number);
+                if let Some(reader) = stream.reader().filter(|_| takes) {
+                    wanted.push(PollFd::from_borrowed_fd(reader, PollFlags::IN));
+                    owners.push((rank.number, Some(at)));
+                }
+            }
         }
         wanted.push(PollFd::new(&self.signals, PollFlags::IN));
         wanted.extend(self.agents.wanted(self.may_read_text()));
@@ -199,12 +204,14 @@ impl<'a> RunningJob<'a> {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(Error::system("wait for the ranks")(errno)),
         }
-        let ready = owners
-            .iter()
-            .zip(&wanted)
-            .filter(|(_, fd)| !fd.revents().is_empty());
-        let mut ready: Vec<usize> = ready.map(|(&owner, _)| owner).collect();
-        ready.dedup();
+        let mut ready = Ready::default();
+        for (&(rank, stream), fd) in owners.iter().zip(&wanted) {
+            if !fd.revents().is_empty() {
+                ready.ranks.push(rank);
+                ready.streams.extend(stream.map(|stream| (rank, stream)));
+            }
+        }
+        ready.ranks.dedup();
         Ok(ready)
     }
 
@@ -241,23 +248,25 @@ impl<'a> RunningJob<'a> {
     }
 
     /// Moves output of ranks to the launcher's streams, in the order of its writes. `ready`: the
-    /// ranks with events.
-    pub(super) fn move_output(&mut self, ready: &[usize]) {
-        let writes = self.arrivals.take();
-        for &(number, stream) in &writes {
-            let stream = &mut self.ranks[number].streams[stream];
-            self.console.pull(number, stream);
+    /// streams that had unread writes before this call.
+    pub(super) fn move_output(&mut self, ready: &[StreamId]) {
+        let announced = self.arrivals.take();
+        for &(number, at) in &announced.writes {
+            let stream = &mut self.ranks[number].streams[at];
+            if self.console.takes(number, stream.target) {
+                self.console.pull(number, stream);
+            } else {
+                self.arrivals.put_back((number, at));
+            }
         }
-        // Output whose announcement was lost, or that could not be moved when it was announced. If
-        // more announcements wait, it is not known which ranks have such output.
-        if writes.len() < arrivals::AT_ONCE {
-            let mut is_announced = vec![false; self.ranks.len()];
-            writes
-                .iter()
-                .for_each(|&(rank, _)| is_announced[rank] = true);
-            for &number in ready.iter().filter(|&&number| !is_announced[number]) {
-                for stream in &mut self.ranks[number].streams {
-                    self.console.pull(number, stream);
+        if !announced.may_be_more {
+            let announced: HashSet<StreamId> = announced.writes.into_iter().collect();
+            for &(number, at) in ready.iter().filter(|it| !announced.contains(it)) {
+                if self
+                    .console
+                    .pull(number, &mut self.ranks[number].streams[at])
+                {
+                    self.arrivals.was_read_ahead((number, at));
                 }
             }
         }
@@ -268,7 +277,7 @@ impl<'a> RunningJob<'a> {
     /// Moves the output of a rank of this host that has arrived, at most what its pipes hold.
     pub(super) fn pull_all(&mut self, number: usize) {
         for stream in &mut self.ranks[number].streams {
-            let mut left = MOST_WRITES;
+            let mut left = SLOTS;
             while left > 0 && self.console.pull(number, stream) {
                 left -= 1;
             }

@@ -12,8 +12,10 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{FileType, Stat, fstat};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-/// The size of a pipe that delivers each write by itself, in bytes: 64 writes.
-const SIZE: usize = 256 << 10;
+/// The most unread writes that a pipe holds, if it delivers each by itself.
+pub(crate) const SLOTS: usize = 64;
+/// The size of such a pipe, in bytes: a slot is a page.
+const SIZE: usize = SLOTS * 4096;
 
 /// The output streams of a rank that are pipes to the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
