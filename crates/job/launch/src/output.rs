@@ -149,8 +149,8 @@ impl OutputStream {
         self.reader.as_ref().map(AsFd::as_fd)
     }
 
-    /// Moves one write of the rank from the pipe to the sink, if one has arrived. Returns true if it
-    /// has moved bytes.
+    /// Moves one write of the rank from the pipe to the sink, if one has arrived. Returns true if
+    /// it has moved bytes.
     pub(crate) fn pull(&mut self, sink: &mut OutputSink) -> bool {
         for packets in 0..MOST_PACKETS {
             match self.read(READ) {
